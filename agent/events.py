@@ -1,0 +1,95 @@
+"""A turn as a stream of values: any number of steps, then exactly one `Answered`."""
+
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from retrieval.types import Hit
+
+Outcome = Literal["answered", "unknown", "declined", "failed"]
+Verdict = Literal["keep", "revise", "reject"]
+
+
+@dataclass(frozen=True, slots=True)
+class Thought:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCalled:
+    id: str
+    name: str
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolReturned:
+    id: str
+    name: str
+    summary: str  # what people see
+    hits: tuple[Hit, ...] = ()
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Drafted:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reflected:
+    verdict: Verdict
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """`[n]` in the answer's text, and the passage it stands for."""
+
+    n: int
+    document: str
+    collection: str
+    chunk: int
+    quote: str
+    url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a turn used of a paid model, over all its calls."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    thought_tokens: int = 0
+
+    def __add__(self, other: "Cost") -> "Cost":
+        return Cost(
+            self.calls + other.calls,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.thought_tokens + other.thought_tokens,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The end of a turn. `unknown` is an unanswered question; `failed` is an outage and is not.
+
+    The fields that do not compare say how the answer came about; the store and the renderers use them.
+    """
+
+    text: str
+    citations: tuple[Citation, ...] = ()
+    outcome: Outcome = "answered"
+    model: str = field(default="", compare=False)
+    seconds: float = field(default=0.0, compare=False)
+    cost: Cost = field(default=Cost(), compare=False)
+    searched: tuple[str, ...] = field(default=(), compare=False)  # collections that were searched; empty: no search
+    confidence: float | None = field(default=None, compare=False)  # best relevance; None: nothing was searched
+    marked: bool = field(default=False, compare=False)  # a claim could not be confirmed and says so
+
+
+Step = Thought | ToolCalled | ToolReturned | Drafted | Reflected
+Event = Step | Answered
+Events = AsyncGenerator[Event, None]

@@ -1,0 +1,142 @@
+"""What a chat model promises: a conversation in, parts out as they are produced, one message at the end."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from agent.events import Cost
+from retrieval.text import Language
+from retrieval.types import CollectionInfo, Hit
+
+# -- the conversation -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SystemMessage:
+    """The instructions, first in every conversation. `language` and `collections` are what `text` was made from,
+    for a model that plans by rules and reads no prose."""
+
+    text: str
+    language: Language = "en"
+    collections: tuple[CollectionInfo, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class UserMessage:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    id: str
+    name: str
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelMessage:
+    """What the model said, whole. `raw` is the provider's own message, returned to it untouched (thought signatures)."""
+
+    text: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    cost: Cost = field(default=Cost(), compare=False)
+    cut: bool = False  # the output limit ended it
+    raw: Any = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """`content` is what the model reads, `summary` what people see, `hits` the passages behind it by their numbers."""
+
+    content: str
+    summary: str
+    hits: tuple[Hit, ...] = ()
+    numbers: tuple[int, ...] = ()  # the n of “Result n”, one a hit; what [n] in an answer refers to
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ToolMessage:
+    """The results of the calls of the message before it, in their order."""
+
+    results: tuple[tuple[ToolCall, ToolResult], ...]
+
+
+Message = SystemMessage | UserMessage | ModelMessage | ToolMessage
+
+
+# -- what comes back ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ThoughtPart:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TextPart:
+    text: str
+
+
+Part = ThoughtPart | TextPart | ToolCall | ModelMessage
+"""Thoughts, text and calls as they arrive; then one `ModelMessage` that holds text and calls whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A name, a JSON schema and an async function. `run` raises `ToolError` for what the model may mend."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    run: Callable[..., Awaitable[ToolResult]] = field(compare=False)
+
+
+class ChatModel(Protocol):
+    """`converse` yields `Part`s; the last one is the `ModelMessage`, to be appended to the conversation as it is.
+
+    `schema` (a JSON schema) asks for one JSON object as the text; tools stay declared but are not called then.
+    Raises only `ModelError`s.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    def converse(
+        self, messages: Sequence[Message], tools: Sequence[Tool] = (), *, schema: Mapping[str, Any] | None = None
+    ) -> AsyncIterator[Part]: ...
+
+
+# -- failures -------------------------------------------------------------------------------------------------------
+
+
+class ToolError(Exception):
+    """A tool's refusal that the model is shown; it may try again. The text holds no internals."""
+
+
+class ModelError(Exception):
+    """The model gave no usable reply. Chained from the SDK's error; the text is for the log and holds no secret."""
+
+
+class ModelBusy(ModelError):
+    """Rate limit or overload."""
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class ModelBlocked(ModelError):
+    """The provider refused for safety; a polite refusal, no retry."""
+
+
+class ModelUnavailable(ModelError):
+    """Down, unreachable, timed out, or the key is not accepted."""
+
+    def __init__(self, message: str, why: Literal["down", "timeout", "key", "model"] = "down") -> None:
+        super().__init__(message)
+        self.why = why
+
+
+class ModelProtocolError(ModelError):
+    """A reply that means nothing: malformed call, no parts, broken stream."""

@@ -1,0 +1,182 @@
+"""The tables, declared once. A change here goes with a revision in `migrations/versions/`; a test compares the two."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    Boolean,
+    Column,
+    DateTime,
+    Dialect,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+)
+
+
+class Moment(TypeDecorator[datetime]):
+    """An aware UTC datetime; SQLite keeps no zone, so it is put back on the way out."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        return value.astimezone(UTC) if value is not None else None
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
+        return value.replace(tzinfo=UTC) if value is not None and value.tzinfo is None else value
+
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+# A question from the moment it is claimed (the inbox) until it has its one answer. `claim` is what the person did:
+# platform, workspace, channel and message. `sequence` is the order in a thread.
+turns = Table(
+    "turns",
+    metadata,
+    Column("sequence", Integer, primary_key=True, autoincrement=True),
+    Column("id", String(32), nullable=False, unique=True),
+    Column("claim", String(400), nullable=False, unique=True),
+    Column("platform", String(40), nullable=False),
+    Column("workspace", String(80), nullable=False),
+    Column("channel", String(80), nullable=False),
+    Column("thread", String(80), nullable=False),
+    Column("message", String(80), nullable=False),
+    Column("author", String(80), nullable=False),
+    Column("text", Text, nullable=False),
+    Column("audience", String(20), nullable=False),
+    Column("language", String(2), nullable=True),
+    Column("link", Text, nullable=True),
+    Column("model", String(120), nullable=True),
+    Column("strategy", String(40), nullable=True),
+    Column("collections", JSON, nullable=True),
+    Column("state", String(12), nullable=False),  # waiting | running | done
+    Column("attempts", Integer, nullable=False, default=0),
+    Column("owner", String(80), nullable=True),  # the process that runs it
+    Column("lease_until", Moment, nullable=True),  # a running turn whose lease has passed is unfinished
+    Column("claimed_at", Moment, nullable=False),
+    Column("finished_at", Moment, nullable=True),
+    Index("ix_turns_thread", "platform", "workspace", "channel", "thread", "sequence"),
+    Index("ix_turns_state", "state"),
+)
+
+answers = Table(
+    "answers",
+    metadata,
+    Column("turn", ForeignKey("turns.id", ondelete="CASCADE"), primary_key=True),
+    Column("text", Text, nullable=False),
+    Column("outcome", String(12), nullable=False),
+    Column("citations", JSON, nullable=False),
+    Column("steps", JSON, nullable=False),  # how it was found, as the events' JSON form
+    Column("model", String(120), nullable=False),
+    Column("seconds", Float, nullable=False),
+    Column("calls", Integer, nullable=False),
+    Column("input_tokens", Integer, nullable=False),
+    Column("output_tokens", Integer, nullable=False),
+    Column("thought_tokens", Integer, nullable=False),
+    Column("searched", JSON, nullable=False),
+    Column("confidence", Float, nullable=True),
+    Column("marked", Boolean, nullable=False),
+    Column("answered_at", Moment, nullable=False),
+)
+
+# Misses: what nobody could answer yet.
+questions = Table(
+    "questions",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("turn", ForeignKey("turns.id", ondelete="CASCADE"), nullable=False),
+    Column("question", Text, nullable=False),
+    Column("reason", String(20), nullable=False),  # unknown | low_confidence | reported
+    Column("detail", Text, nullable=False, default=""),  # of a report: wrong, outdated, … and the free text
+    Column("searched", JSON, nullable=False),
+    Column("confidence", Float, nullable=True),
+    Column("scope", String(200), nullable=False),  # who may see the question itself; elsewhere it only counts
+    Column("link", Text, nullable=True),
+    Column("asked_at", Moment, nullable=False),
+    Column("resolved_at", Moment, nullable=True),
+    UniqueConstraint("turn", "reason"),
+    Index("ix_questions_asked_at", "asked_at"),
+)
+
+feedback = Table(
+    "feedback",
+    metadata,
+    Column("turn", ForeignKey("turns.id", ondelete="CASCADE"), primary_key=True),
+    Column("author", String(80), primary_key=True),
+    Column("vote", String(4), nullable=False),
+    Column("reason", String(20), nullable=True),
+    Column("text", Text, nullable=False, default=""),
+    Column("at", Moment, nullable=False),
+)
+
+# A document's identity is where it lives, who may read it and its name; its version is the hash of its bytes.
+documents = Table(
+    "documents",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("collection", String(80), nullable=False),
+    Column("scope", String(200), nullable=False),
+    Column("name", String(400), nullable=False),
+    Column("title", Text, nullable=False),
+    Column("url", Text, nullable=True),
+    Column("hash", String(64), nullable=False),
+    Column("markdown", String(64), nullable=False),  # the kept Markdown's address in the documents folder
+    Column("chunks", Integer, nullable=False),
+    Column("language", String(2), nullable=False),
+    Column("author", String(80), nullable=False),
+    Column("born", Integer, nullable=False),  # the generation that shows this version
+    Column("added_at", Moment, nullable=False),
+    Column("updated_at", Moment, nullable=False),
+    UniqueConstraint("collection", "scope", "name"),
+)
+
+collections = Table(
+    "collections",
+    metadata,
+    Column("name", String(80), primary_key=True),
+    Column("description", Text, nullable=False, default=""),
+    Column("created_at", Moment, nullable=False),
+)
+
+# One row a vector store: the space its vectors are of, and the generation that searches pass in.
+indexes = Table(
+    "indexes",
+    metadata,
+    Column("embedder", String(200), primary_key=True),
+    Column("dimensions", Integer, nullable=False),
+    Column("tokenizer", String(80), nullable=False),
+    Column("generation", Integer, nullable=False),
+)
+
+searches = Table(
+    "searches",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("query", Text, nullable=False),
+    Column("collection", String(400), nullable=False),
+    Column("latency_ms", Float, nullable=False),
+    Column("total_results", Integer, nullable=False),
+    Column("filtered_results", Integer, nullable=False),
+    Column("top_score", Float, nullable=False),
+    Column("scores", JSON, nullable=False),
+    Column("error", Text, nullable=True),
+    Column("scope", String(200), nullable=False),  # who may see the query's words
+    Column("at", Moment, nullable=False, default=lambda: datetime.now(UTC)),
+    Index("ix_searches_at", "at"),
+)

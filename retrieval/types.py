@@ -1,0 +1,206 @@
+"""The values retrieval hands to the rest, and the ways it can fail."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from retrieval.text import Language, Said
+
+Vector = list[float]
+Vectors = list[Vector]
+Branch = Literal["dense", "words", "ngrams"]
+Mode = Literal["hybrid", "dense", "sparse"]
+Fusion = Literal["dbsf", "rrf"]
+
+EVERYONE = "everyone"
+TEAM = "team"
+
+
+# -- failures: the names of the design document on the agent's tools ------------------------------------------------
+
+
+class RAGToolError(Exception):
+    """Something in retrieval failed. `reason` is fit for people; the cause is chained and belongs in the log.
+
+    Source: seeds/3_agent_tools.md §3.
+    """
+
+    def __init__(self, reason: Said, **values: object) -> None:
+        super().__init__(reason.to("en", **values))
+        self.reason = reason
+        self.values = values
+
+    def text(self, language: Language) -> str:
+        return self.reason.to(language, **self.values)
+
+
+class QdrantConnectionError(RAGToolError):
+    """The vector store cannot be opened or reached (also: another process owns it)."""
+
+
+class CollectionNotFoundError(RAGToolError):
+    """No collection of that name that the asker may read."""
+
+
+class EmbeddingError(RAGToolError):
+    """The embedder failed, or its vectors do not fit the store."""
+
+
+class UnreadableError(RAGToolError):
+    """A file that cannot become a document; `reason` says why, in words."""
+
+
+# -- who may read ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Readers:
+    """The scopes that everyone who will see a reply may read. Empty reads nothing."""
+
+    scopes: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What one search may see; part of every query that the store gets, before ranking."""
+
+    readers: Readers
+    generation: int
+    collections: tuple[str, ...] | None = None  # None: all
+
+
+# -- a document on its way in ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class QAPair:
+    question: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A file as Markdown, clean of control and hidden characters."""
+
+    name: str
+    markdown: str
+    title: str = ""
+    pairs: tuple[QAPair, ...] = ()  # rows with question and answer columns; then `markdown` shows them as text
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """One stretch of a document. `number` (the seed's chunk_id) counts from 0 in reading order."""
+
+    number: int
+    text: str
+    headings: tuple[str, ...] = ()
+    question: str | None = None  # of a Q/A pair; `text` is then the answer
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A chunk with what the store knows about it (a point's payload).
+
+    seeds/4_agentic_rag_api.md: `document_id` is file_id, `chunk` chunk_id, `document` filename, `text` content;
+    full_text is read on demand from the neighbours.
+    """
+
+    collection: str
+    document_id: str
+    document: str
+    chunk: int
+    text: str
+    scope: str
+    title: str = ""
+    headings: tuple[str, ...] = ()
+    question: str | None = None
+    url: str | None = None
+    updated: str = ""  # ISO date of the version
+
+
+@dataclass(frozen=True, slots=True)
+class SparseVector:
+    """Term ids, strictly ascending, and their weights."""
+
+    indices: tuple[int, ...]
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A passage with its vectors. It is seen by generations `born` ≤ G < `died`."""
+
+    id: str
+    passage: Passage
+    dense: Vector
+    words: SparseVector
+    ngrams: SparseVector
+    born: int
+
+
+# -- what a search found --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A passage that was found. `scores` holds the raw score of each branch it came from and `fused`."""
+
+    passage: Passage
+    scores: Mapping[str, float]
+    relevance: float  # 0..1, calibrated: how likely the passage answers the query
+
+
+@dataclass(frozen=True, slots=True)
+class SearchMetrics:
+    """One search, measured. Source: seeds/3_agent_tools.md §4."""
+
+    query: str
+    collection_name: str
+    latency_ms: float
+    total_results: int
+    filtered_results: int
+    top_score: float
+    scores: tuple[float, ...]
+    error: str | None
+    timestamp: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The hits that are relevant enough, best first; how many were not; which branches failed."""
+
+    hits: tuple[Hit, ...]
+    metrics: SearchMetrics
+    rejected: tuple[Hit, ...] = ()  # under the threshold: never shown to a model, kept for the miss's record
+    failed: tuple[Branch, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionInfo:
+    """A collection as the router and people see it; the counts are what these readers may read."""
+
+    name: str
+    description: str = ""
+    languages: tuple[Language, ...] = ()
+    documents: int = 0
+    chunks: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """What the store returned for one search: each branch's list (best first) or the failure of that branch."""
+
+    branches: Mapping[Branch, Sequence["Scored"]]
+    failed: Mapping[Branch, Exception] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A point in one branch's list. `terms` are the ids of the passage's words, for coverage."""
+
+    id: str
+    score: float
+    passage: Passage
+    terms: frozenset[int] = frozenset()

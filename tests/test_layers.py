@@ -1,0 +1,67 @@
+"""Calls and imports point one way: adapters → bot → agent → retrieval."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+OURS = {"adapters", "bot", "agent", "retrieval", "migrations"}
+MAY_IMPORT = {
+    "adapters": {"adapters", "bot", "agent", "retrieval"},
+    "bot": {"bot", "agent", "retrieval", "migrations"},
+    "agent": {"agent", "retrieval"},
+    "retrieval": {"retrieval"},
+    "migrations": {"migrations", "bot.store.schema"},
+}
+COMPOSITION_ROOT = {"bot/app.py", "bot/cli.py", "bot/__main__.py"}
+ONE_PLACE = {
+    "qdrant_edge": {"retrieval/index.py"},
+    "qdrant_client": {"retrieval/index.py"},
+    "google.genai": {"agent/models/gemini.py", "retrieval/embeddings/gemini.py"},
+    "fastembed": {"retrieval/embeddings/local.py", "retrieval/embeddings/bundled.py"},
+    "sqlalchemy": {"bot/store/", "migrations/"},
+    "rich": {"adapters/console.py", "bot/cli.py", "bot/commands.py"},
+}
+
+
+def modules() -> list[Path]:
+    return sorted(path for package in OURS for path in (ROOT / package).rglob("*.py"))
+
+
+def imports(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_point_one_way(path: Path) -> None:
+    name = path.relative_to(ROOT).as_posix()
+    if name in COMPOSITION_ROOT:
+        return
+    allowed = MAY_IMPORT[name.split("/")[0]]
+    wrong = {
+        module
+        for module in imports(path)
+        if module.split(".")[0] in OURS
+        and not any(module == one or module.startswith(one + ".") for one in allowed)
+        and not any(one.startswith(module + ".") for one in allowed)
+    }
+    assert not wrong
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_each_library_is_reached_in_its_own_place(path: Path) -> None:
+    name = path.relative_to(ROOT).as_posix()
+    for library, places in ONE_PLACE.items():
+        uses = any(module == library or module.startswith(library + ".") for module in imports(path))
+        assert not uses or any(name == place or name.startswith(place) for place in places if place), library
+
+
+def test_the_rule_is_not_vacuous() -> None:
+    assert len(modules()) > 20
