@@ -1,0 +1,418 @@
+"""The brain without a key: a `ChatModel` that plans by rules and answers only with sentences it quotes from passages.
+
+It runs in the same loop as any other model: thought, calls, results, draft, review. It reads no prose of the prompts.
+"""
+
+import json
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from agent.arithmetic import answer, compute
+from agent.extraction import Quote, addresses, compose, crosses, quotable
+from agent.followups import Part as Question
+from agent.models.base import (
+    Message,
+    ModelMessage,
+    ModelUnavailable,
+    Part,
+    SystemMessage,
+    TextPart,
+    ThoughtPart,
+    Tool,
+    ToolCall,
+    ToolMessage,
+    ToolResult,
+    UserMessage,
+)
+from agent.models.phrases import (
+    ALONE,
+    ANSWERS,
+    BOTH,
+    FOUND,
+    GIVES_UP,
+    KEPT,
+    NO_SEARCH,
+    NOT_ANSWERING,
+    NOT_QUOTED,
+    NOTHING_ABOUT,
+    REPLIES,
+    RETRIES,
+    SEARCHES_FIRST,
+    UNCLEAR,
+    UNCLEAR_THOUGHT,
+    quoted,
+)
+from agent.planning import SEARCHES, Wording, parts, wordings
+from agent.queries import stripped
+from agent.quoting import clean
+from agent.routing import Route, opened, route
+from agent.sentinels import DECLINED, NO_ANSWER
+from retrieval.text import Language, language_of, normalise
+from retrieval.types import CollectionInfo, Hit
+
+SEARCH = "search_rag_knowledge_base"
+QUOTES, QUOTES_OF_SEVERAL = 2, 3
+
+Similarity = Callable[[str, Sequence[str]], Awaitable[list[float]]]
+Tokenise = Callable[[str], Sequence[str]]
+_CITED = re.compile(r"\s*((?:\[\d+\])+)\s*$")
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """What the messages say about the turn that is running."""
+
+    language: Language
+    collections: tuple[CollectionInfo, ...]
+    question: str
+    earlier: tuple[str, ...]
+    done: tuple[tuple[ToolCall, ToolResult], ...]
+    draft: str
+    calls_before: int  # in the whole conversation, so that ids stay unique
+
+
+@dataclass(frozen=True, slots=True)
+class _Progress:
+    """One of the questions, what was found for it and what may still be tried."""
+
+    part: Question
+    hits: tuple[Hit, ...]
+    numbers: tuple[int, ...]
+    quotes: tuple[Quote, ...]
+    tried: int
+    next: Wording | None
+
+
+class ExtractiveModel:
+    """Plans searches, chooses quotations and reviews them without any language model.
+
+    `tokenise` gives the terms the sparse search uses. `similarity(question, texts)` gives cosines, one a text; it is
+    asked only where question and passage differ in script.
+    """
+
+    name = "extractive"
+
+    def __init__(self, similarity: Similarity | None = None, *, tokenise: Tokenise) -> None:
+        self._similarity = similarity
+        self._tokenise = tokenise
+
+    async def converse(
+        self, messages: Sequence[Message], tools: Sequence[Tool] = (), *, schema: Mapping[str, Any] | None = None
+    ) -> AsyncIterator[Part]:
+        """See `ChatModel`. Raises `ModelUnavailable` for a `schema` that is not a review's: that takes a real model."""
+        if schema is not None:
+            if "verdict" not in schema.get("properties", {}):
+                raise ModelUnavailable("the extractive model can review a draft and nothing else in JSON", "model")
+            text = json.dumps(self._review(_read(messages, reviewing=True)), ensure_ascii=False)
+            yield TextPart(text)
+            yield ModelMessage(text)
+            return
+        turn = _read(messages)
+        thought, text, calls = await self._step(turn, can_search=any(tool.name == SEARCH for tool in tools))
+        yield ThoughtPart(thought)
+        for call in calls:
+            yield call
+        if text:
+            yield TextPart(text)
+        yield ModelMessage(text, calls)
+
+    async def _step(self, turn: _Turn, *, can_search: bool) -> tuple[str, str, tuple[ToolCall, ...]]:
+        way = route(turn.question, turn.collections)
+        if not way.search and not turn.done and not (way.kind == "empty" and turn.earlier):
+            return NO_SEARCH[way.kind].to(turn.language), _reply(way, turn), ()
+        questions = parts(turn.question, turn.earlier, tokenise=self._tokenise)
+        if not questions and not turn.done:
+            return UNCLEAR_THOUGHT.to(turn.language), UNCLEAR.to(turn.language), ()
+        progress = [await self._progress(question, turn) for question in questions]
+        open_ = [one for one in progress if not one.quotes and one.next and can_search]
+        if open_:
+            calls = _calls(open_, turn)
+            if calls:
+                return _why(open_, turn), "", calls
+        if any(one.quotes for one in progress):
+            cited = _cited_numbers(progress)
+            thought = ANSWERS.to(turn.language, numbers="".join(f"[{n}]" for n in cited))
+            return thought, _draft(progress, turn.language), ()
+        return GIVES_UP.to(turn.language, count=len(turn.done)), NO_ANSWER, ()
+
+    async def _progress(self, part: Question, turn: _Turn) -> _Progress:
+        every = wordings(part, turn.collections)
+        queries = {normalise(wording.query) for wording in every}
+        mine = [(call, result) for call, result in turn.done if normalise(_query(call)) in queries]
+        hits, numbers = _merged(mine)
+        found_in = list(dict.fromkeys(hit.passage.collection for hit in hits))
+        made = {(normalise(_query(call)), call.arguments.get("collection_name")) for call, _ in turn.done}
+        left = [w for w in wordings(part, turn.collections, found_in) if (normalise(w.query), w.collection) not in made]
+        return _Progress(
+            part,
+            hits,
+            numbers,
+            tuple(await self._quotes(part.query, hits)),
+            len(mine),
+            left[0] if left and len(mine) < SEARCHES else None,
+        )
+
+    async def _quotes(self, question: str, hits: Sequence[Hit]) -> list[Quote]:
+        if not hits:
+            return []
+        similarities: dict[str, float] = {}
+        if self._similarity and crosses(question, hits):
+            texts = quotable(hits)
+            similarities = dict(zip(texts, await self._similarity(question, texts), strict=True))
+        return compose(question, hits, tokenise=self._tokenise, similarities=similarities, limit=QUOTES)
+
+    # -- the review -------------------------------------------------------------------------------------------------
+
+    def _review(self, turn: _Turn) -> dict[str, str]:
+        """Checks the draft: each quotation stands in the passage it cites, and together they answer what was asked."""
+        if not turn.done or turn.draft.strip() == NO_ANSWER or turn.draft.startswith(DECLINED):
+            return {"verdict": "keep", "critique": KEPT["none"].to(turn.language), "answer": ""}
+        hits, numbers = _merged(turn.done)
+        passages = dict(zip(numbers, hits, strict=True))
+        kept, dropped, cited = _verified(turn.draft, passages)
+        if not cited:
+            return {"verdict": "reject", "critique": NOT_QUOTED.to(turn.language), "answer": ""}
+        questions = parts(turn.question, turn.earlier, tokenise=self._tokenise) or [
+            Question(turn.question, turn.question)
+        ]
+        evidence = [passages[n] for n in cited]
+        quotes = [
+            Quote(text, evidence.index(passages[n]), 0.0, "sentence") for text, n in _quotations(kept) if n in passages
+        ]
+        if not any(addresses(one.query, evidence, quotes, tokenise=self._tokenise) for one in questions):
+            return {"verdict": "reject", "critique": NOT_ANSWERING.to(turn.language), "answer": ""}
+        if dropped:
+            return {"verdict": "revise", "critique": NOT_QUOTED.to(turn.language), "answer": kept}
+        return {"verdict": "keep", "critique": KEPT["quoted"].to(turn.language, count=len(cited)), "answer": ""}
+
+
+# -- reading the conversation ---------------------------------------------------------------------------------------
+
+
+def _read(messages: Sequence[Message], *, reviewing: bool = False) -> _Turn:
+    """The running turn: its question is the last message of the person's own.
+
+    A message of the loop's (to review, to write the answer now) follows a draft, results or the question and is none.
+    """
+    system = next((message for message in messages if isinstance(message, SystemMessage)), None)
+    asked = [at for at, message in enumerate(messages) if isinstance(message, UserMessage)]
+    own = [at for at in asked if not (at and isinstance(messages[at - 1], ToolMessage | UserMessage))]
+    draft = ""
+    if reviewing:
+        drafts = [
+            at
+            for at, message in enumerate(messages)
+            if isinstance(message, ModelMessage) and message.text and not message.calls and at > (own[0] if own else 0)
+        ]
+        reviews = [at for at in drafts if _as_json(messages[at])]
+        plain = [at for at in drafts if at not in reviews]
+        if plain:
+            revised = [_as_json(messages[at]).get("answer") for at in reviews if at > plain[-1]]
+            written = messages[plain[-1]]
+            draft = next(
+                (text for text in reversed(revised) if text), written.text if isinstance(written, ModelMessage) else ""
+            )
+            own = [at for at in own if at < plain[-1]] or own
+    start = own[-1] if own else 0
+    question = messages[start]
+    earlier = tuple(m.text for m in (messages[at] for at in own[:-1]) if isinstance(m, UserMessage))
+    done = tuple(chain.from_iterable(m.results for m in messages[start:] if isinstance(m, ToolMessage)))
+    text = question.text if isinstance(question, UserMessage) else ""
+    return _Turn(
+        language=system.language if system else language_of(text),
+        collections=system.collections if system else (),
+        question=text,
+        earlier=earlier,
+        done=tuple((call, result) for call, result in done if call.name == SEARCH),
+        draft=draft,
+        calls_before=sum(len(message.calls) for message in messages if isinstance(message, ModelMessage)),
+    )
+
+
+def _as_json(message: Message) -> dict[str, Any]:
+    if not isinstance(message, ModelMessage) or not message.text.lstrip().startswith("{"):
+        return {}
+    try:
+        read = json.loads(message.text)
+    except ValueError:
+        return {}
+    return read if isinstance(read, dict) and "verdict" in read else {}
+
+
+def _query(call: ToolCall) -> str:
+    return str(call.arguments.get("query", ""))
+
+
+def _merged(done: Sequence[tuple[ToolCall, ToolResult]]) -> tuple[tuple[Hit, ...], tuple[int, ...]]:
+    """The hits of several searches with their numbers, each passage once, the most relevant first."""
+    found: dict[tuple[str, str, int], tuple[Hit, int]] = {}
+    for _, result in done:
+        for hit, number in zip(result.hits, result.numbers or range(1, len(result.hits) + 1), strict=False):
+            key = (hit.passage.collection, hit.passage.document_id, hit.passage.chunk)
+            if key not in found or found[key][0].relevance < hit.relevance:
+                found[key] = (hit, found[key][1] if key in found else number)
+    ranked = sorted(found.values(), key=lambda pair: -pair[0].relevance)
+    return tuple(hit for hit, _ in ranked), tuple(number for _, number in ranked)
+
+
+# -- saying it ------------------------------------------------------------------------------------------------------
+
+
+def _reply(way: Route, turn: _Turn) -> str:
+    if way.kind == "arithmetic":
+        computed = compute(opened(turn.question)) or compute(turn.question)
+        return answer(computed, turn.question) if computed else NO_ANSWER
+    text = REPLIES[way.kind].to(turn.language)
+    return f"{DECLINED}{text}" if way.kind in ("injection", "programming", "world", "creative", "now") else text
+
+
+def _calls(progress: Sequence[_Progress], turn: _Turn) -> tuple[ToolCall, ...]:
+    calls: dict[tuple[str, str | None], ToolCall] = {}
+    for one in progress:
+        if one.next:
+            key = (normalise(one.next.query), one.next.collection)
+            arguments = {"query": one.next.query}
+            if one.next.collection:
+                arguments["collection_name"] = one.next.collection
+            calls.setdefault(key, ToolCall(f"call-{turn.calls_before + len(calls) + 1}", SEARCH, arguments))
+    return tuple(calls.values())
+
+
+def _why(progress: Sequence[_Progress], turn: _Turn) -> str:
+    """Why this search, where, and with which query."""
+    language = turn.language
+    said: list[str] = []
+    fresh = [one for one in progress if not one.tried and one.next]
+    if len(fresh) > 1:
+        listed = ("、" if language == "ja" else ", ").join(
+            quoted(one.next.query, language) for one in fresh if one.next
+        )
+        said.append(BOTH.to(language, count=len(fresh), queries=listed))
+        progress = [one for one in progress if one.tried]
+    for one in progress:
+        if one.next is None:
+            continue
+        where = ALONE.to(language, name=one.next.collection) if one.next.collection else FOUND["all"].to(language)
+        values = {"query": quoted(one.next.query, language), "where": where, "topic": quoted(one.part.topic, language)}
+        if not one.tried:
+            kind = "followup" if one.part.topic else "first"
+            said.append(SEARCHES_FIRST[kind].to(language, **values))
+        else:
+            after = FOUND["irrelevant"] if one.hits else FOUND["nothing"]
+            said.append(after.to(language) + RETRIES[one.next.why].to(language, **values))
+    return ("" if language == "ja" else " ").join(said)
+
+
+def _shared_out(progress: Sequence[_Progress]) -> list[list[Quote]]:
+    """Which quotations each question gets: two of one question; one each of several, and one more for the best."""
+    if len(progress) == 1:
+        return [list(progress[0].quotes)]
+    firsts = [one.quotes[0].text for one in progress if one.quotes]
+    given = [list(one.quotes[:1]) for one in progress]
+    spare = sorted(
+        (
+            (quote.score, at, quote)
+            for at, one in enumerate(progress)
+            for quote in one.quotes[1:]
+            if quote.text not in firsts
+        ),
+        key=lambda each: (-each[0], each[1]),
+    )
+    for _, at, quote in spare[: max(0, QUOTES_OF_SEVERAL - len(firsts))]:
+        given[at].append(quote)
+    return given
+
+
+def _cited_numbers(progress: Sequence[_Progress]) -> list[int]:
+    given = _shared_out(progress)
+    return sorted({one.numbers[quote.hit] for one, quotes in zip(progress, given, strict=True) for quote in quotes})
+
+
+def _draft(progress: Sequence[_Progress], language: Language) -> str:
+    given = _shared_out(progress)
+    blocks: list[str] = []
+    missing: list[str] = []
+    said: set[str] = set()
+    for one, quotes in zip(progress, given, strict=True):
+        lines = [_written(quote, one.numbers[quote.hit]) for quote in quotes if quote.text not in said]
+        said.update(quote.text for quote in quotes)
+        asked = stripped(one.part.said)
+        label = asked[:1].upper() + asked[1:] + ("：" if language == "ja" else ":")
+        if not quotes:
+            missing.append(NOTHING_ABOUT.to(language, query=quoted(stripped(one.part.said), language)))
+        elif lines:
+            named = len(progress) > 1 and not re.search(r"\d", label)
+            blocks.append("\n".join(([label] if named else []) + lines))
+    return "\n\n".join([FOUND["frame"].to(language), *blocks, *missing])
+
+
+def _written(quote: Quote, number: int) -> str:
+    """One quotation as a list item, in the marks of its own language, with where it stands if that is needed."""
+    ja = language_of(quote.text) == "ja"
+    context = (f"（{quote.context}）" if ja else f" ({quote.context})") if quote.context else ""
+    mark = f" [{number}]"
+    if quote.kind in ("list", "code"):
+        first, *rest = quote.text.split("\n")
+        if first.startswith("```"):
+            return f"- {quote.context or ('コマンド' if ja else 'Command')}{'：' if ja else ':'}{mark}\n{quote.text}"
+        if quote.kind == "list" and rest and not re.match(r"^(?:・|\d|[①-⑳（(])", first):
+            return "\n".join([f"- {_in_marks(first, ja)}{mark}", *(f"  {line}{mark}" for line in rest)])
+        if quote.kind == "list":
+            head = [f"- {quote.context}{'：' if ja else ':'}"] if quote.context else []
+            return "\n".join(head + [f"  {line}{mark}" for line in (first, *rest)])
+        return "\n".join([f"- {_in_marks(first, ja)}{mark}", *rest])
+    return f"- {_in_marks(quote.text, ja)}{context}{mark}"
+
+
+def _in_marks(text: str, ja: bool) -> str:
+    return f"「{text}」" if ja else f"“{text}”"
+
+
+# -- checking a draft -----------------------------------------------------------------------------------------------
+
+
+def _quotations(draft: str) -> list[tuple[str, int]]:
+    """The texts of a draft with the passage each cites."""
+    found: list[tuple[str, int]] = []
+    for line in draft.splitlines():
+        cited = _CITED.search(line)
+        if cited:
+            found += [(line[: cited.start()], int(n)) for n in re.findall(r"\d+", cited.group(1))]
+    return found
+
+
+def _verified(draft: str, passages: Mapping[int, Hit]) -> tuple[str, int, list[int]]:
+    """The draft without the lines whose quotation its passage does not hold, how many those are, and what is cited."""
+    kept: list[str] = []
+    cited: list[int] = []
+    dropped = 0
+    for line in draft.splitlines():
+        mark = _CITED.search(line)
+        if not mark:
+            kept.append(line)
+            continue
+        numbers = [int(n) for n in re.findall(r"\d+", mark.group(1))]
+        inner = re.search(r"[「“](.+)[」”]", line[: mark.start()])
+        text = inner.group(1) if inner else ""
+        if any(n in passages and (not text or _stands_in(text, passages[n])) for n in numbers):
+            kept.append(line)
+            cited += [n for n in numbers if n in passages and n not in cited]
+        else:
+            dropped += 1
+    return "\n".join(kept), dropped, cited
+
+
+def _stands_in(text: str, hit: Hit) -> bool:
+    passage = hit.passage
+    whole = " ".join((clean(passage.text), passage.text, passage.title, *passage.headings))
+    # A table row is quoted with its column names in between: then each of its cells must be there.
+    pieces = [_squeezed(piece) for piece in re.split(r" / |: ", text)] if " / " in text else [_squeezed(text)]
+    plain = _squeezed(whole)
+    return all(piece in plain for piece in pieces)
+
+
+def _squeezed(text: str) -> str:
+    return "".join(character for character in normalise(text) if character.isalnum())
