@@ -1,0 +1,83 @@
+"""What the terminal channel itself says to people."""
+
+from typing import Literal
+
+from retrieval.text import Said
+
+WELCOME = Said(
+    en="Ask a question about the documents. /help lists the commands; Ctrl-D ends.",
+    ja="文書について質問してください。/help でコマンドの一覧、Ctrl-D で終了です。",
+)
+HELP = Said(
+    en="""\
+/new                      start a new thread (a new conversation)
+/threads, /thread N       list the threads, go to one
+/sources [N]              the last answer's sources; the passage behind [N]
+/up                       the last answer was good
+/down [REASON] [TEXT]     it was not: wrong, outdated, incomplete or wrong_source
+/ingest PATH              add a file or folder to the documents
+/unanswered               questions nobody could answer yet
+/help, /quit
+Ctrl-C stops the running answer, Ctrl-D ends.""",
+    ja="""\
+/new                      新しいスレッド（会話）を始めます
+/threads, /thread N       スレッドの一覧と切り替え
+/sources [N]              直前の回答の出典。[N] の引用元の文章を表示します
+/up                       直前の回答は役に立った
+/down [理由] [コメント]   役に立たなかった: 間違い・古い・不足・出典違い
+                          （wrong, outdated, incomplete, wrong_source でも可）
+/ingest パス              ファイルやフォルダーを文書に追加します
+/unanswered               まだ答えられていない質問
+/help, /quit
+Ctrl-C で回答を中断、Ctrl-D で終了します。""",
+)
+WORKING = Said(en="Thinking…", ja="考えています…")
+CANCELLED = Said(en="Stopped.", ja="中断しました。")
+HOW_TO_LEAVE = Said(en="\nCtrl-D or /quit ends.", ja="\n終了するには Ctrl-D か /quit を入力してください。")
+UNKNOWN = Said(
+    en="There is no command {command}. /help lists them.",
+    ja="{command} というコマンドはありません。/help で一覧を表示します。",
+)
+
+OPENED = Said(en="Thread {n} is open.", ja="スレッド {n} を開きました。")
+SWITCHED = Said(en="Thread {n}: {first}", ja="スレッド {n}: {first}")
+WHICH_THREAD = Said(
+    en="Which thread? /thread 1 to /thread {n}.", ja="スレッドの番号を 1 から {n} で指定してください（例: /thread 1）。"
+)
+
+NO_ANSWER_YET = Said(
+    en="There is no answer in this thread to rate yet.", ja="このスレッドには、評価できる回答がまだありません。"
+)
+THANKS = Said(en="Thank you.", ja="ありがとうございます。")
+REPORTED = Said(
+    en="Thank you. The question is now on the list of those to be answered better.",
+    ja="ありがとうございます。回答を改善すべき質問として記録しました。",
+)
+NO_SOURCES = Said(en="The last answer has no sources.", ja="直前の回答に出典はありません。")
+WHICH_SOURCE = Said(en="Which source? There are {numbers}.", ja="出典の番号を指定してください: {numbers}")
+
+WHICH_FILE = Said(
+    en="Which file or folder? /ingest PATH", ja="ファイルまたはフォルダーを指定してください: /ingest パス"
+)
+CANNOT_OPEN = Said(en="{name}: cannot be opened ({why})", ja="{name}: 開けません（{why}）")
+EMPTY_FOLDER = Said(en="There are no files in {name}.", ja="{name} にファイルがありません。")
+VERDICTS: dict[Literal["added", "replaced", "unchanged", "refused"], Said] = {
+    "added": Said(
+        en="{name}: added to {collection} ({chunks} chunks)",
+        ja="{name}: {collection} に追加しました（{chunks} チャンク）",
+    ),
+    "replaced": Said(
+        en="{name}: replaced in {collection} ({chunks} chunks)",
+        ja="{name}: {collection} の文書を更新しました（{chunks} チャンク）",
+    ),
+    "unchanged": Said(en="{name}: unchanged", ja="{name}: 変更はありません"),
+    "refused": Said(en="{name}: refused. {reason}", ja="{name}: 追加できませんでした。{reason}"),
+}
+
+NONE_UNANSWERED = Said(en="No question is waiting for an answer.", ja="回答を待っている質問はありません。")
+HIDDEN = Said(en="and {n} more, asked in private places", ja="ほかに、非公開の場所で聞かれた質問が {n} 件あります。")
+MISSED: dict[Literal["unknown", "low_confidence", "reported"], Said] = {
+    "unknown": Said(en="not found", ja="見つからず"),
+    "low_confidence": Said(en="unsure", ja="確信なし"),
+    "reported": Said(en="reported", ja="要改善の報告"),
+}

@@ -1,0 +1,136 @@
+"""Events as words in Japanese and English. Every platform's words come from here; it adds only its dialect."""
+
+import re
+from collections.abc import Iterable
+from typing import assert_never
+
+from agent.events import (
+    Answered,
+    Citation,
+    Drafted,
+    Reflected,
+    Step,
+    Thought,
+    ToolCalled,
+    ToolReturned,
+    Verdict,
+)
+from retrieval.text import Language, Said
+
+QUOTE = 80  # characters of a quotation beside its source
+NAMES = 3  # documents named in a result's line
+
+_JAPANESE_BREAK = re.compile(r"(?<=[\u3000-\u9fff\uff00-\uffef])[ \t]*\r?\n\s*(?=[\u3000-\u9fff\uff00-\uffef])")
+
+SOURCES = Said(en="Sources", ja="出典")
+
+_QUERY = Said(en="“{query}” in {where}", ja="「{query}」（コレクション: {where}）")
+_EVERYWHERE = Said(en="all collections", ja="すべて")
+_COMMA = Said(en=", ", ja="、")
+_AND = Said(en="{first} and {last}", ja="{first}、{last}")
+_FOUND = Said(en="{what} — best relevance {best}, from {names}", ja="{what}、関連度は最高 {best}、出典: {names}")
+_PASSAGES = Said(en="{n} passages", ja="{n}件")
+_MORE = Said(en=" and {n} more", ja="ほか{n}件")
+_FAILED = Said(en="did not work: {what}", ja="うまくいきませんでした: {what}")
+_VERDICTS: dict[Verdict, Said] = {
+    "keep": Said(en="keep", ja="このまま採用"),
+    "revise": Said(en="revise", ja="修正"),
+    "reject": Said(en="reject", ja="不採用"),
+}
+_CRITIQUE = Said(en="{verdict}. {text}", ja="{verdict}。{text}")
+_QUOTED = Said(en="“{text}”", ja="「{text}」")
+_IN = Said(en=" ({collection})", ja="（{collection}）")
+
+
+def step_text(event: Step, language: Language) -> str:
+    """One line, such as `📝 Result: 3 passages, …`; empty for a draft, which is not shown before it is reviewed."""
+    match event:
+        case Thought():
+            label = "🧠 Thought"
+        case ToolCalled():
+            label = "🛠️ Tool call"
+        case ToolReturned():
+            label = "📝 Result"
+        case Drafted():
+            return ""
+        case Reflected():
+            label = "🤔 Reflection"
+        case _:
+            assert_never(event)
+    return f"{label}: {step_words(event, language)}"
+
+
+def step_words(event: Step, language: Language) -> str:
+    """What `step_text` says after its label."""
+    match event:
+        case Thought(text) | Drafted(text):
+            return one_line(text)
+        case ToolCalled():
+            return f"{event.name} {_arguments(event, language)}".rstrip()
+        case ToolReturned(failed=True):
+            return _FAILED.to(language, what=one_line(event.summary))
+        case ToolReturned(hits=()):
+            return one_line(event.summary)
+        case ToolReturned():
+            return _found(event, language)
+        case Reflected(verdict, text):
+            said = _VERDICTS[verdict].to(language)
+            return _CRITIQUE.to(language, verdict=said, text=one_line(text)) if text.strip() else said
+        case _:
+            assert_never(event)
+
+
+def answer_markdown(answered: Answered, language: Language) -> str:
+    """The answer with its numbered sources beneath: `[1] document › “quotation” (collection)`, linked if it has a URL."""
+    if not answered.citations:
+        return answered.text
+    lines = (source_line(citation, language, linked=True) for citation in answered.citations)
+    return "\n".join((answered.text, "", f"**{SOURCES.to(language)}**", *lines))
+
+
+def source_line(citation: Citation, language: Language, *, linked: bool = False) -> str:
+    """One source. Only http and https become links, since a document's URL comes from outside."""
+    document = one_line(citation.document)
+    if linked and citation.url and re.fullmatch(r"https?://[^\s<>]+", citation.url):
+        label = re.sub(r"([\[\]\\])", r"\\\1", document)
+        document = f"[{label}]({citation.url.replace('(', '%28').replace(')', '%29')})"
+    quote = one_line(citation.quote)
+    if len(quote) > QUOTE:
+        quote = quote[: QUOTE - 1].rstrip() + "…"
+    shown = f" › {_QUOTED.to(language, text=quote)}" if quote else ""
+    return f"[{citation.n}] {document}{shown}{_IN.to(language, collection=citation.collection)}"
+
+
+def one_line(text: str) -> str:
+    """Line ends become blanks; between Japanese characters, which need none, nothing."""
+    return " ".join(_JAPANESE_BREAK.sub("", text).split())
+
+
+def _arguments(call: ToolCalled, language: Language) -> str:
+    given = dict(call.arguments)
+    query, where = given.pop("query", None), given.pop("collection_name", None)
+    words = [f"{name}: {one_line(str(value))}" for name, value in given.items()]
+    if query is not None:
+        place = one_line(str(where)) if where else _EVERYWHERE.to(language)
+        words.insert(0, _QUERY.to(language, query=one_line(str(query)), where=place))
+    return ", ".join(words)
+
+
+def _found(returned: ToolReturned, language: Language) -> str:
+    """The tool's own summary, which knows what did not work; how good the best hit is; and where they come from."""
+    return _FOUND.to(
+        language,
+        what=one_line(returned.summary) or _PASSAGES.to(language, n=len(returned.hits)),
+        best=f"{max(hit.relevance for hit in returned.hits):.2f}",
+        names=_named((hit.passage.document for hit in returned.hits), language),
+    )
+
+
+def _named(documents: Iterable[str], language: Language) -> str:
+    """Documents in the order of their best passage, the first few by name."""
+    names = [one_line(name) for name in dict.fromkeys(documents)]
+    if len(names) == 1:
+        return names[0]
+    if len(names) > NAMES:
+        return _COMMA.to(language).join(names[:NAMES]) + _MORE.to(language, n=len(names) - NAMES)
+    return _AND.to(language, first=_COMMA.to(language).join(names[:-1]), last=names[-1])

@@ -1,0 +1,438 @@
+"""Gemini through google-genai: our conversation as its Contents, its stream as our parts, its failures as ours.
+The SDK takes a second to load, so this module is imported where the model is chosen (`bot/app.py`)."""
+
+import json
+import re
+from asyncio import get_running_loop, timeout
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from typing import Any
+from uuid import uuid4
+
+import httpx2
+from google import genai
+from google.genai import errors, types
+from pydantic import SecretStr
+
+from agent.events import Cost
+from agent.models.base import (
+    Message,
+    ModelBlocked,
+    ModelError,
+    ModelMessage,
+    ModelProtocolError,
+    ModelUnavailable,
+    Part,
+    SystemMessage,
+    TextPart,
+    ThoughtPart,
+    Tool,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+from agent.models.status import Refusal
+
+BASE_URL = "https://generativelanguage.googleapis.com/"
+API_VERSION = "v1"
+CONNECT_SECONDS = 5.0
+OUTPUT_TOKENS = 8_192  # thinking counts towards it
+MORE_OUTPUT_TOKENS = 32_768
+
+_BLOCKED = {
+    *("SAFETY", "PROHIBITED_CONTENT", "SPII", "BLOCKLIST", "RECITATION", "LANGUAGE"),
+    *("ESCALATION", "PUP_LIMITED_DISABLED", "MODEL_ARMOR"),
+}
+_CUT = {"MAX_TOKENS", "CONTINUATION"}
+
+
+class GeminiModel:
+    """A `ChatModel`. `timeout` is the limit in seconds of one call, from its start to the end of its stream.
+
+    Nothing is retried but what the server would refuse or cut again in the same form (see `converse`): waiting and
+    trying again is the caller's. `close` it when done.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        key: SecretStr | str,
+        base_url: str | None = None,
+        api_version: str | None = None,
+        timeout: float = 60,
+    ) -> None:
+        self._model = model
+        self._key = key if isinstance(key, SecretStr) else SecretStr(key)
+        if not self._key.get_secret_value().strip():
+            raise ValueError("Gemini needs a key")
+        self._timeout = timeout
+        self._refused: frozenset[str] = frozenset()  # "schema", "thoughts": what this model does not take
+        # Our own HTTP client, or the SDK uses aiohttp where a platform's SDK has brought it: without a limit on the
+        # connect, and with a second try after up to ten seconds that nobody asked for. Redirects would carry the key.
+        tls = httpx2.create_ssl_context()  # shared: the SDK would load the certificates for each client it makes
+        self._http = httpx2.AsyncClient(verify=tls, event_hooks={"request": [_connect_quickly]}, follow_redirects=False)
+        # Each of these is named so that the SDK asks no environment variable for it.
+        self._client = genai.Client(
+            vertexai=False,
+            api_key=self._key.get_secret_value(),
+            http_options=types.HttpOptions(
+                base_url=base_url or BASE_URL,
+                api_version=api_version or API_VERSION,
+                timeout=int(timeout * 1000),
+                httpx_async_client=self._http,
+                client_args={"verify": tls},
+                async_client_args={"ssl": tls},
+            ),
+        )
+
+    @property
+    def name(self) -> str:
+        return f"gemini:{self._model}"
+
+    async def close(self) -> None:
+        await self._http.aclose()
+        await self._client.aio.aclose()
+        self._client.close()
+
+    async def converse(
+        self, messages: Sequence[Message], tools: Sequence[Tool] = (), *, schema: Mapping[str, Any] | None = None
+    ) -> AsyncIterator[Part]:
+        """As `ChatModel` says. A call is made again at once in three cases: the server refuses a reply schema beside
+        tools or the request for thought summaries (then without), or thinking used up the whole output (then with
+        a larger limit)."""
+        system, contents = _conversation(messages, self._model, {tool.name for tool in tools})
+        if not contents:
+            raise ModelProtocolError("there is nothing to reply to")
+        without, limit, spent = self._refused, OUTPUT_TOKENS, Cost()
+        while True:
+            reply = _Reply()
+            config = _config(system, tools, schema, without, limit)
+            try:
+                async with aclosing(self._stream(contents, config)) as chunks:
+                    async for chunk in chunks:
+                        for part in reply.read(chunk):
+                            yield part
+            except _RefusedError as refusal:
+                less = _simpler(refusal, schema is not None, without)
+                if less is None:
+                    raise self._failed(refusal.error) from self._cause(refusal.error)
+                without |= {less}
+                continue
+            self._refused |= without
+            spent += reply.cost
+            if reply.finish in _CUT and not reply.says_something and limit < MORE_OUTPUT_TOKENS:
+                limit = MORE_OUTPUT_TOKENS
+                continue
+            yield replace(reply.message(self._model), cost=spent)
+            return
+
+    async def _stream(
+        self, contents: list[types.Content], config: types.GenerateContentConfig
+    ) -> AsyncGenerator[types.GenerateContentResponse, None]:
+        """The chunks of one call; its time limit counts the waiting for them, not what the caller does between."""
+        chunks = aiter(
+            await self._client.aio.models.generate_content_stream(
+                model=self._model,
+                contents=contents,
+                config=config,
+            )
+        )
+        clock, left, begun = get_running_loop().time, self._timeout, False
+        while True:
+            started = clock()
+            try:
+                async with timeout(left):
+                    chunk = await anext(chunks)
+            except StopAsyncIteration:
+                return
+            except errors.APIError as error:
+                if error.code == 400 and not begun:
+                    raise _RefusedError(error) from None
+                raise self._failed(error) from self._cause(error)
+            # Beside its own errors the SDK lets through what its HTTP client, `json` and pydantic raise, and the
+            # TypeErrors of replies in an unknown shape.
+            except Exception as error:
+                raise self._failed(error) from self._cause(error)
+            left -= clock() - started
+            begun = True
+            yield chunk
+
+    def _failed(self, error: Exception) -> ModelError:
+        text = self._without_key(_described(error))
+        match error:
+            case errors.APIError():
+                return _refusal(error).as_error(text)
+            case TimeoutError() | httpx2.TimeoutException():
+                return ModelUnavailable(text, "timeout")
+            case httpx2.LocalProtocolError() | UnicodeEncodeError():  # a header that cannot be sent: the key's
+                return ModelUnavailable("the key holds characters that no key has", "key")
+            case errors.UnknownApiResponseError() | json.JSONDecodeError():  # a proxy's page, or cut in mid-chunk
+                return ModelUnavailable(text, "down")
+            case httpx2.HTTPError() | httpx2.InvalidURL() | OSError():
+                return ModelUnavailable(text, "down")
+        return ModelProtocolError(text)
+
+    def _cause(self, error: Exception) -> Exception | None:
+        """The error to chain from, unless its text has the key in it or quotes the reply, which is for no log."""
+        unfit = isinstance(error, ValueError | httpx2.LocalProtocolError) or self._without_key(str(error)) != str(error)
+        return None if unfit else error
+
+    def _without_key(self, text: str) -> str:
+        return text.replace(self._key.get_secret_value().strip(), "[key]")
+
+
+# -- our conversation as theirs -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What goes back verbatim in `ModelMessage.raw`: signatures hold for the model that made them alone."""
+
+    model: str
+    content: types.Content
+
+
+_NO_CALLS = types.ToolConfig(
+    function_calling_config=types.FunctionCallingConfig(mode=types.FunctionCallingConfigMode.NONE)
+)
+
+
+def _config(
+    system: str, tools: Sequence[Tool], schema: Mapping[str, Any] | None, without: frozenset[str], limit: int
+) -> types.GenerateContentConfig:
+    reply = _schema(schema) if schema is not None and "schema" not in without else None
+    declared = [
+        types.FunctionDeclaration(
+            name=tool.name,
+            description=tool.description,
+            parameters=_schema(tool.parameters) if tool.parameters.get("properties") else None,  # never an empty object
+        )
+        for tool in tools
+    ]
+    return types.GenerateContentConfig(
+        system_instruction=system or None,
+        tools=[types.Tool(function_declarations=declared)] if declared else None,
+        automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
+        automatic_continuation=False,
+        tool_config=_NO_CALLS if declared and schema is not None else None,
+        thinking_config=None if "thoughts" in without else types.ThinkingConfig(include_thoughts=True),
+        max_output_tokens=limit,
+        response_mime_type="application/json" if reply else None,
+        response_schema=reply,
+    )
+
+
+def _conversation(
+    messages: Sequence[Message], model: str, declared: Collection[str]
+) -> tuple[str, list[types.Content]]:
+    """The system instruction, and the rest as turns that alternate between user and model, the user first.
+
+    What another model said, and calls of tools that are not `declared` now, are put as plain text.
+    """
+    system: list[str] = []
+    contents: list[types.Content] = []
+    pending: tuple[tuple[ToolCall, str | None], ...] = ()  # calls that wait for their results, with the API's ids
+
+    def say(role: str, parts: list[types.Part]) -> None:
+        if contents and contents[-1].role == role:
+            contents[-1] = types.Content(role=role, parts=[*(contents[-1].parts or ()), *parts])
+        elif parts:
+            if role == "model" and not contents:
+                contents.append(types.Content(role="user", parts=[types.Part(text="…")]))
+            contents.append(types.Content(role=role, parts=parts))
+
+    for message in messages:
+        if pending and not isinstance(message, ToolMessage):
+            say("user", _results(pending, None))
+            pending = ()
+        match message:
+            case SystemMessage():
+                system.append(message.text)
+            case UserMessage():
+                say("user", _text(message.text))
+            case ModelMessage(raw=_Said() as said, calls=calls) if said.model == model and all(
+                call.name in declared for call in calls
+            ):
+                parts = said.content.parts or []
+                say("model", parts)
+                ids = [part.function_call.id for part in parts if part.function_call]
+                pending = tuple(zip(calls, ids, strict=True))
+            case ModelMessage():
+                called = "\n".join(f"[{call.name} {_json(call.arguments)}]" for call in message.calls)
+                say("model", _text(f"{message.text}\n\n{called}" if called else message.text))
+            case ToolMessage() if pending:
+                say("user", _results(pending, message))
+                pending = ()
+            case ToolMessage():
+                say("user", _text("\n\n".join(f"[{call.name}]\n{result.content}" for call, result in message.results)))
+    if pending:
+        say("user", _results(pending, None))
+    return "\n\n".join(system), contents
+
+
+def _text(text: str) -> list[types.Part]:
+    return [types.Part(text=text)] if text.strip() else []
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _results(pending: Sequence[tuple[ToolCall, str | None]], message: ToolMessage | None) -> list[types.Part]:
+    """A response to every call in the calls' order, since the API counts them; with an id if the API gave one."""
+    results = {call.id: result for call, result in message.results} if message else {}
+    parts: list[types.Part] = []
+    for call, id in pending:
+        result = results.get(call.id)
+        if result is None:
+            response = {"error": "This call was not made."}
+        else:
+            response = {"error" if result.failed else "output": result.content}
+        parts.append(
+            types.Part(function_response=types.FunctionResponse(id=id, name=call.name, response=dict(response)))
+        )
+    return parts
+
+
+_COPIED = {
+    *("description", "enum", "format", "pattern", "required", "title", "default"),
+    *("minimum", "maximum", "minItems", "maxItems", "minLength", "maxLength"),
+}
+
+
+def _schema(source: Mapping[str, Any]) -> types.Schema:
+    """A JSON schema in the API's own dialect, which every stand-in reads; words the dialect lacks are left out."""
+    kinds = source.get("type")
+    named = [kinds] if isinstance(kinds, str) else list(kinds or ())
+    shown: dict[str, Any] = {word: source[word] for word in source if word in _COPIED}
+    if "null" in named:
+        named.remove("null")
+        shown["nullable"] = True
+    if len(named) == 1:
+        shown["type"] = types.Type(named[0].upper())
+    elif named:
+        shown["anyOf"] = [types.Schema(type=types.Type(kind.upper())) for kind in named]
+    if "enum" in shown:
+        shown["enum"] = [str(value) for value in source["enum"] if value is not None]
+    if source.get("properties"):
+        shown["properties"] = {name: _schema(inner) for name, inner in source["properties"].items()}
+    if isinstance(source.get("items"), Mapping):
+        shown["items"] = _schema(source["items"])
+    if source.get("anyOf"):
+        shown["anyOf"] = [_schema(inner) for inner in source["anyOf"]]
+    return types.Schema.model_validate(shown)
+
+
+# -- their stream as our parts --------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Reply:
+    """One streamed reply, gathered. `parts` are the provider's, as they came."""
+
+    parts: list[types.Part] = field(default_factory=list)
+    calls: list[ToolCall] = field(default_factory=list)
+    finish: str = ""
+    why: str = ""
+    cost: Cost = field(default_factory=lambda: Cost(calls=1))
+
+    @property
+    def says_something(self) -> bool:
+        return bool(self.calls or self.text.strip())
+
+    @property
+    def text(self) -> str:
+        return "".join(part.text for part in self.parts if part.text and not part.thought)
+
+    def read(self, chunk: types.GenerateContentResponse) -> Iterator[Part]:
+        """The parts of one chunk. Raises `ModelBlocked` for a prompt that was refused."""
+        if usage := chunk.usage_metadata:  # each chunk's figures include those before
+            self.cost = Cost(
+                1,
+                (usage.prompt_token_count or 0) + (usage.tool_use_prompt_token_count or 0),
+                usage.candidates_token_count or 0,
+                usage.thoughts_token_count or 0,
+            )
+        if chunk.prompt_feedback and chunk.prompt_feedback.block_reason:
+            raise ModelBlocked(f"the prompt was blocked: {chunk.prompt_feedback.block_reason.value}")
+        if not chunk.candidates:
+            return
+        candidate = chunk.candidates[0]
+        for part in (candidate.content and candidate.content.parts) or ():
+            if part == types.Part(text="") or part == types.Part():
+                continue  # would be refused when sent back
+            self.parts.append(part)
+            if part.function_call:
+                call = part.function_call
+                self.calls.append(ToolCall(call.id or f"call-{uuid4().hex[:12]}", call.name or "", call.args or {}))
+                yield self.calls[-1]
+            elif part.text:
+                yield ThoughtPart(part.text) if part.thought else TextPart(part.text)
+        if candidate.finish_reason:
+            self.finish, self.why = candidate.finish_reason.value, candidate.finish_message or ""
+
+    def message(self, model: str) -> ModelMessage:
+        """The whole reply, or the `ModelError` that its finish reason stands for."""
+        if self.finish in _BLOCKED:
+            raise ModelBlocked(f"the reply was blocked: {self.finish}")
+        if not self.finish:
+            raise ModelUnavailable("the stream ended before the reply did", "down")
+        if self.finish not in {"STOP", *_CUT} or not self.says_something:
+            raise ModelProtocolError(f"a reply without use: {self.finish}, {len(self.parts)} parts")
+        said = _Said(model, types.Content(role="model", parts=self.parts))
+        return ModelMessage(self.text, tuple(self.calls), self.cost, cut=self.finish in _CUT, raw=said)
+
+
+# -- their failures as ours -----------------------------------------------------------------------------------------
+
+
+class _RefusedError(Exception):
+    """Status 400: perhaps the same request in a simpler form will do."""
+
+    def __init__(self, error: errors.APIError) -> None:
+        super().__init__()
+        self.error = error
+
+
+def _simpler(refusal: _RefusedError, schema: bool, without: frozenset[str]) -> str | None:
+    """What to leave out of the next try, by what the refusal names; if it names nothing, the rarer thing first."""
+    said = _refusal(refusal.error)
+    message = said.message.lower()
+    if said.about_the_key or said.status not in ("INVALID_ARGUMENT", "") or "signature" in message:
+        return None
+    may_leave = [part for part in ("schema", "thoughts") if part not in without and (part != "schema" or schema)]
+    if "thoughts" in may_leave and re.search(r"think|thought", message):
+        return "thoughts"
+    return may_leave[0] if may_leave else None
+
+
+def _refusal(error: errors.APIError) -> Refusal:
+    body = error.details.get("error", error.details) if isinstance(error.details, Mapping) else {}
+    details = body.get("details") if isinstance(body, Mapping) else None
+    return Refusal(
+        error.code if isinstance(error.code, int) else 500,
+        error.status or "",
+        error.message or "",
+        [detail for detail in details or () if isinstance(detail, Mapping)],
+        dict(getattr(error.response, "headers", None) or {}),
+    )
+
+
+def _described(error: Exception) -> str:
+    """For the log: kind, status and the server's words; never a body that may quote the conversation."""
+    if isinstance(error, errors.APIError):
+        message = " ".join(str(error.message or "").split())[:300]
+        page = message.startswith("<")  # some proxy's
+        return f"{error.code} {error.status or ''}: {'a page instead of JSON' if page else message}"
+    if isinstance(error, errors.UnknownApiResponseError | json.JSONDecodeError):
+        return "the reply is not JSON: a proxy's page, or cut off"
+    return (
+        type(error).__name__ if isinstance(error, ValueError) or not str(error) else f"{type(error).__name__}: {error}"
+    )
+
+
+async def _connect_quickly(request: httpx2.Request) -> None:
+    limits = request.extensions["timeout"]
+    request.extensions["timeout"] = limits | {"connect": min(CONNECT_SECONDS, limits["connect"] or CONNECT_SECONDS)}

@@ -1,0 +1,140 @@
+"""A desk with a fixed turn in each language, and the terminal channel on it as a program:
+`python -m tests.adapters.desk chat|ask [--json] [--language ja] [--steps off]`."""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from adapters.console import Channel, Steps, ask_once
+from agent.events import Answered, Citation, Drafted, Event, Events, Reflected, Thought, ToolCalled, ToolReturned
+from bot.messages import Audience, Feedback, Incoming, Place, Upload, Verdict
+from retrieval.text import Language, language_of
+from retrieval.types import Hit, Passage
+
+if TYPE_CHECKING:
+    from bot.store.questions import OpenQuestions
+
+SEARCH = "search_rag_knowledge_base"
+
+
+def hit(document: str, chunk: int, text: str, relevance: float, **more: Any) -> Hit:
+    passage = Passage("handbook", f"id-{document}", document, chunk, text, "team", **more)
+    return Hit(passage, {"dense": relevance, "fused": 1.0}, relevance)
+
+
+PAID = hit(
+    "休暇.md",
+    2,
+    "年次有給休暇は入社日に10日付与します。\n翌年4月に繰り越せるのは5日までです。",
+    0.912,
+    headings=("休暇", "有給休暇"),
+)
+CARRIED = hit("leave.md", 4, "Up to five days are carried over.", 0.55, url="https://wiki.example/leave_(2026)?a=1")
+REFUNDS = hit("refunds [old].md", 3, "Refunds take 30 days.", 0.87, url="https://wiki.example/refunds")
+
+TURNS: Mapping[Language, tuple[Event, ...]] = {
+    "ja": (
+        Thought("就業規則を\n調べます。"),
+        ToolCalled("1", SEARCH, {"query": "有給休暇 日数", "collection_name": "handbook"}),
+        ToolReturned("1", SEARCH, "「有給休暇 日数」で 2 件", (PAID, CARRIED)),
+        ToolCalled("2", "list_rag_collections", {}),
+        ToolReturned("2", "list_rag_collections", "接続できません", failed=True),
+        Drafted("10日です。[1]"),
+        Reflected("revise", "繰り越しにも触れます。"),
+        Answered(
+            "年次有給休暇は**入社日に10日**付与されます。[1] 繰り越しは5日までです。[2]",
+            (
+                Citation(1, "休暇.md", "handbook", 2, "年次有給休暇は入社日に10日付与します。"),
+                Citation(2, "leave.md", "handbook", 4, "Up to five days are carried over.", CARRIED.passage.url),
+            ),
+            model="extractive",
+            seconds=0.5,
+            turn="turn-ja",
+        ),
+    ),
+    "en": (
+        Thought("Look it up."),
+        ToolCalled("1", SEARCH, {"query": "refund duration"}),
+        ToolReturned("1", SEARCH, "1 passages for “refund duration”", (REFUNDS,)),
+        ToolCalled("2", SEARCH, {"query": "refund", "collection_name": "faq", "limit": 3}),
+        ToolReturned("2", SEARCH, "Nothing relevant for “refund”"),
+        Reflected("keep", ""),
+        Answered(
+            "Refunds take 30 days. [1]",
+            (Citation(1, "refunds [old].md", "handbook", 3, "Refunds take 30 days.", REFUNDS.passage.url),),
+            model="extractive",
+            seconds=0.25,
+            turn="turn-en",
+        ),
+    ),
+}
+
+
+@dataclass
+class FixedDesk:
+    """`Desk`: the turn of the question's language; “wait” waits for ever, “evil” answers with what a terminal obeys."""
+
+    asked: list[Incoming] = field(default_factory=list)
+
+    async def reply(self, message: Incoming) -> Events:
+        self.asked.append(message)
+        if "wait" in message.text:
+            yield Thought("Waiting.")
+            await asyncio.Event().wait()
+        if "evil" in message.text:
+            yield Thought("\x1b[2J\x1b]0;owned\x07gone\u009b31m")
+            yield Answered("\x1b[31mred\r\nline", outcome="unknown")
+            return
+        for event in TURNS[language_of(message.text)]:
+            if isinstance(event, Answered) and "thread?" in message.text:
+                same = sum(one.thread == message.thread for one in self.asked)
+                event = replace(event, text=f"Question {same} of this thread.")
+            yield event
+
+    async def ingest(self, upload: Upload) -> Verdict:
+        if upload.name.endswith(".msg"):
+            return Verdict(upload.name, "refused", upload.collection, reason="It is a mail file.")
+        return Verdict(upload.name, "added", upload.collection, "id", len(upload.data))
+
+    async def vote(self, feedback: Feedback) -> bool:
+        print(f"voted {feedback.turn} {feedback.vote} {feedback.reason} {feedback.text!r}", file=sys.stderr)
+        return feedback.turn in ("turn-ja", "turn-en")
+
+    async def unanswered(self, place: Place, audience: Audience) -> "OpenQuestions":
+        from bot.store.questions import OpenQuestions, Question  # here alone, since it loads the database
+
+        asked = datetime(2026, 11, 2, 3, 4, tzinfo=UTC)
+        one = Question(1, "t", "駐車場は\nどこ？", "unknown", "", ("handbook",), 0.1, "team", None, asked, None)
+        return OpenQuestions((one,), 1, 2)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """`Preferences` for these tests."""
+
+    language: Language
+    steps: Steps
+    default_collection: str = "documents"
+
+
+def main() -> int:
+    options = argparse.ArgumentParser()
+    options.add_argument("what", choices=["chat", "ask"])
+    options.add_argument("question", nargs="?", default="")
+    options.add_argument("--json", action="store_true")
+    options.add_argument("--language", default="en")
+    options.add_argument("--steps", default="live")
+    given = options.parse_args()
+    chosen = Chosen(given.language, given.steps)
+    if given.what == "chat":
+        return asyncio.run(Channel(chosen, as_json=given.json).run(FixedDesk()))
+    print(asyncio.run(ask_once(FixedDesk(), given.question, chosen, as_json=given.json)), file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,70 @@
+"""Events as words, in both languages."""
+
+from pathlib import Path
+
+import pytest
+
+from adapters.markdown import answer_markdown, one_line, source_line, step_text
+from agent.events import Answered, Citation, Reflected, Thought, ToolCalled, ToolReturned
+from retrieval.text import Language
+from tests.adapters.desk import TURNS, hit
+
+GOLDEN = Path(__file__).parent.parent / "golden" / "terminal"
+
+
+@pytest.mark.parametrize("language", ["ja", "en"])
+def test_a_whole_turn_in_words(language: Language) -> None:
+    *steps, answered = TURNS[language]
+    assert isinstance(answered, Answered)
+    lines = [step_text(step, language) for step in steps if not isinstance(step, Answered)]
+    shown = "\n".join([*filter(None, lines), "", answer_markdown(answered, language), ""])
+    assert shown == (GOLDEN / f"markdown.{language}.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("language", "names"), [("en", "from a.md, b.md, c.md and 2 more"), ("ja", "出典: a.md、b.md、c.mdほか2件")]
+)
+def test_a_result_names_the_first_documents_once(language: Language, names: str) -> None:
+    hits = tuple(
+        hit(name, n, "x", 0.9 - n / 10) for n, name in enumerate(("a.md", "a.md", "b.md", "c.md", "d.md", "e.md"))
+    )
+    line = step_text(ToolReturned("1", "search_rag_knowledge_base", "", hits), language)
+    assert line.endswith(names) and "6" in line and "0.90" in line
+
+
+def test_a_step_is_one_line_whatever_it_holds() -> None:
+    steps = (
+        Thought("a\n\nb"),
+        ToolCalled("1", "tool", {"query": "a\nb", "limit": 3}),
+        ToolReturned("1", "tool", "a\nb", failed=True),
+        Reflected("reject", "a\nb"),
+    )
+    assert all("\n" not in step_text(step, language) for step in steps for language in ("ja", "en"))
+
+
+def test_japanese_lines_join_without_a_blank_and_others_with_one() -> None:
+    assert (
+        one_line("就業規則を\n  調べます。\nThen the\nEnglish page.") == "就業規則を調べます。 Then the English page."
+    )
+
+
+def test_words_with_braces_are_left_alone() -> None:
+    call = ToolCalled("1", "search_rag_knowledge_base", {"query": "{query} {0}"})
+    assert "“{query} {0}” in all collections" in step_text(call, "en")
+
+
+def test_an_answer_without_citations_is_its_text() -> None:
+    assert answer_markdown(Answered("Hello!"), "en") == "Hello!"
+
+
+@pytest.mark.parametrize(
+    "url", ["javascript:alert(1)", "http://a b", "https://x/<script>", "", None, "file:///etc/passwd"]
+)
+def test_only_web_addresses_become_links(url: str | None) -> None:
+    assert source_line(Citation(1, "a.md", "faq", 0, "q", url), "en", linked=True) == "[1] a.md › “q” (faq)"
+
+
+def test_a_source_keeps_to_one_short_line() -> None:
+    line = source_line(Citation(2, "a\nb.md", "faq", 0, "long " * 50), "en")
+    assert line.startswith("[2] a b.md › “long long") and "…” (faq)" in line and len(line) < 120
+    assert source_line(Citation(2, "a.md", "faq", 0, ""), "ja") == "[2] a.md（faq）"
