@@ -1,0 +1,286 @@
+"""Embedding on this machine through fastembed: multilingual-e5-small by default, any model fastembed knows by name.
+
+Everything heavy (imports, weights, 0.5 GB of memory) waits for the first use, and one thread of its own does all the
+work in small pieces, a waiting query before the next piece of a document.
+"""
+
+import asyncio
+import logging
+import threading
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar, cast
+
+import numpy as np
+
+from retrieval.embeddings import bundled
+from retrieval.text import Said
+from retrieval.types import EmbeddingError, Vector, Vectors
+
+if TYPE_CHECKING:
+    from fastembed import TextEmbedding
+    from fastembed.common.model_description import DenseModelDescription
+    from fastembed.common.types import NumpyArray
+    from fastembed.text.onnx_text_model import OnnxTextModel
+    from tokenizers import Encoding, Tokenizer
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+E5_SMALL = "multilingual-e5-small"
+
+_BUNDLED_NAME = "bundled/multilingual-e5-small"
+_HUB_NAME = "intfloat/multilingual-e5-small"
+_DIMENSIONS = 384
+_MAX_TOKENS = 512
+_SLICE_TEXTS = 4  # padding makes larger batches slower on few cores
+_SLICE_TOKENS = 384  # padding included: this much a query may have to wait for
+_COUNTED_AT_ONCE = 64
+_REMEMBERED = 256  # queries
+_REGISTERING = threading.Lock()
+
+_BGE_QUERY = "Represent this sentence for searching relevant passages: "
+_PREFIXES = (  # part of the model's name, what its authors put before a document and before a query
+    ("e5-", "passage: ", "query: "),
+    ("nomic-embed-text", "search_document: ", "search_query: "),
+    ("embeddinggemma", "title: none | text: ", "task: search result | query: "),
+    (
+        "qwen3-embedding",
+        "",
+        "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:",
+    ),
+    ("bge-small-zh", "", "为这个句子生成表示以用于检索相关文章："),
+    ("bge-", "", _BGE_QUERY),
+    ("mxbai-embed", "", _BGE_QUERY),
+    ("snowflake-arctic-embed", "", _BGE_QUERY),
+)
+
+_UNKNOWN = Said(
+    en="KOTAE_EMBEDDER names a model that fastembed does not know: {name}. This prints the names it knows: python -c \"from fastembed import TextEmbedding as T; print(*(m['model'] for m in T.list_supported_models()), sep='\\n')\"",
+    ja="KOTAE_EMBEDDER のモデル {name} は fastembed にありません。使える名前は次のコマンドで表示できます: python -c \"from fastembed import TextEmbedding as T; print(*(m['model'] for m in T.list_supported_models()), sep='\\n')\"",
+)
+_UNREACHABLE = Said(
+    en="The search model {name} is not on this machine yet and could not be downloaded from the Hugging Face hub. Check the connection to huggingface.co (or set HF_ENDPOINT to a mirror) and try again, or choose another KOTAE_EMBEDDER.",
+    ja="検索用モデル {name} がまだこのマシンになく、Hugging Face Hub からダウンロードできませんでした。huggingface.co への接続（またはミラーを指す HF_ENDPOINT）を確認してもう一度お試しいただくか、KOTAE_EMBEDDER で別のモデルを選んでください。",
+)
+_FAILED = Said(
+    en="The search model {name} failed; the log has the reason. If it happens again, delete the folder {folder}, from which it is loaded, and start anew.",
+    ja="検索用モデル {name} の処理に失敗しました。理由はログに記録されています。繰り返す場合は、読み込み元のフォルダー {folder} を削除してから起動し直してください。",
+)
+
+
+class LocalEmbedder:
+    """An `EmbeddingClient` that needs no network (with the default model) and no server.
+
+    `model` is multilingual-e5-small or a name of fastembed's registry. `cache` is a folder for weights, shared by all
+    homes of this user; `threads` are the processor threads of one forward pass. For one event loop. An unknown name
+    raises EmbeddingError at once; what the disk or the hub refuses raises it at first use.
+    """
+
+    def __init__(self, cache: Path, threads: int = 2, model: str = E5_SMALL) -> None:
+        self.name = model
+        self.dimensions = _DIMENSIONS if model == E5_SMALL else int(_describe(model).dim or 0)
+        self._cache = cache
+        self._threads = threads
+        self._before = next(((d, q) for part, d, q in _PREFIXES if part in model.lower()), ("", ""))
+        self._loading = threading.Lock()
+        self._loaded: tuple[TextEmbedding, Tokenizer] | None = None
+        self._worker = _Worker()
+        self._remembered: OrderedDict[str, Vector] = OrderedDict()
+
+    async def warm(self) -> None:
+        """Load now what would wait for the first text. Reading the tokenizer holds the GIL for 0.5 s, once a process,
+        which a service may prefer to have behind it before it connects.
+        """
+        await self.embed_query("")
+
+    @property
+    def max_tokens(self) -> int:
+        if self.name == E5_SMALL:
+            return _MAX_TOKENS
+        truncation = self._load()[1].truncation
+        return int(truncation["max_length"]) if truncation else _MAX_TOKENS
+
+    def count_tokens(self, text: str) -> int:
+        """Tokens of `text` as a document, uncut. Loads the tokenizer alone (1 s, once); from any thread."""
+        return _count(self._load()[1].encode(self._before[0] + text))
+
+    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        prefixed = [self._before[0] + text for text in texts]
+        counts: list[int] = []
+        for start in range(0, len(prefixed), _COUNTED_AT_ONCE):
+            some = prefixed[start : start + _COUNTED_AT_ONCE]
+            counts += await self._worker.run(partial(self._counts, some))
+        vectors: Vectors = [[] for _ in prefixed]
+        if not prefixed:
+            return vectors
+        self._warn_of_cuts(counts)
+        for group in _slices(counts, self.max_tokens):
+            embedded = await self._worker.run(partial(self._embed_documents, [prefixed[i] for i in group]))
+            for i, vector in zip(group, embedded, strict=True):
+                vectors[i] = vector
+        return vectors
+
+    async def embed_query(self, text: str) -> Vector:
+        vector = self._remembered.pop(text, None)
+        if vector is None:
+            vector = await self._worker.run(partial(self._embed_query, self._before[1] + text), urgent=True)
+        self._remembered[text] = vector  # the latest last
+        while len(self._remembered) > _REMEMBERED:
+            self._remembered.popitem(last=False)
+        return list(vector)
+
+    def _warn_of_cuts(self, counts: Sequence[int]) -> None:
+        cut = sum(count > self.max_tokens for count in counts)
+        if cut:
+            log.warning(
+                "%d of %d texts are longer than the %d tokens that %s reads; what follows is left out of search by meaning",
+                cut,
+                len(counts),
+                self.max_tokens,
+                self.name,
+            )
+
+    # -- in the worker's thread -------------------------------------------------------------------------------------
+
+    def _counts(self, texts: Sequence[str]) -> list[int]:
+        tokenizer = self._load()[1]
+        return [_count(tokenizer.encode(text)) for text in texts]
+
+    def _embed_documents(self, texts: list[str]) -> Vectors:
+        model = self._load()[0]
+        return self._unit(lambda: list(model.passage_embed(texts, batch_size=len(texts))))
+
+    def _embed_query(self, text: str) -> Vector:
+        model = self._load()[0]
+        return self._unit(lambda: list(model.query_embed([text])))[0]
+
+    def _unit(self, compute: Callable[[], "list[NumpyArray]"]) -> Vectors:
+        try:
+            vectors = np.asarray(compute(), dtype=np.float32)
+        except Exception as problem:
+            raise EmbeddingError(_FAILED, name=self.name, folder=str(self._cache)) from problem
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return cast(Vectors, (vectors / np.maximum(lengths, 1e-12)).tolist())
+
+    def _load(self) -> "tuple[TextEmbedding, Tokenizer]":
+        """The model, whose weights wait for its first text, and its tokenizer. There is one of each: the tokenizer is
+        half of all the memory.
+        """
+        with self._loading:
+            if self._loaded is None:
+                self._loaded = _open(self.name, self._cache, self._threads)
+            return self._loaded
+
+
+def _count(encoding: "Encoding") -> int:
+    """Tokens before truncation and padding."""
+    parts = [encoding, *encoding.overflowing]
+    special = sum(encoding.special_tokens_mask) - encoding.attention_mask.count(0)
+    return special + sum(part.special_tokens_mask.count(0) for part in parts)
+
+
+def _slices(counts: Sequence[int], max_tokens: int) -> Iterator[list[int]]:
+    """Indices in order of length, in groups of similar length that stay small."""
+    group: list[int] = []
+    for i in sorted(range(len(counts)), key=counts.__getitem__):
+        padded = (len(group) + 1) * min(counts[i], max_tokens)
+        if group and (len(group) == _SLICE_TEXTS or padded > _SLICE_TOKENS):
+            yield group
+            group = []
+        group.append(i)
+    if group:
+        yield group
+
+
+class _Worker:
+    """One thread that does urgent jobs before patient ones."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, "embedder")
+        self._urgent: deque[Callable[[], None]] = deque()
+        self._patient: deque[Callable[[], None]] = deque()
+
+    async def run(self, work: Callable[[], T], urgent: bool = False) -> T:
+        future: Future[T] = Future()
+
+        def job() -> None:
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(work())
+                except BaseException as problem:
+                    future.set_exception(problem)
+
+        (self._urgent if urgent else self._patient).append(job)
+        self._thread.submit(self._next)  # as many turns as jobs; each turn takes the most urgent
+        return await asyncio.wrap_future(future)
+
+    def _next(self) -> None:
+        (self._urgent or self._patient).popleft()()
+
+
+# -- fastembed's side -----------------------------------------------------------------------------------------------
+
+
+def _open(name: str, cache: Path, threads: int) -> "tuple[TextEmbedding, Tokenizer]":
+    from fastembed import TextEmbedding
+    from loguru import logger
+
+    logger.disable("fastembed")  # it would print to standard error; what goes wrong is raised
+    if name == E5_SMALL and bundled.available():
+        registered, folder = _BUNDLED_NAME, bundled.prepare(cache)
+        _register(registered, "model.onnx")
+    else:
+        registered = name
+        if name == E5_SMALL:
+            registered = _HUB_NAME
+            _register(registered, "onnx/model.onnx")
+        folder = _download(registered, cache / "fastembed")
+    try:
+        model = TextEmbedding(registered, str(cache), threads, lazy_load=True, specific_model_path=str(folder))
+        model.token_count("")  # loads the tokenizer, not the weights
+        return model, cast("Tokenizer", cast("OnnxTextModel[NumpyArray]", model.model).tokenizer)
+    except Exception as problem:
+        raise EmbeddingError(_FAILED, name=name, folder=str(folder)) from problem
+
+
+def _register(name: str, model_file: str) -> None:
+    from fastembed import TextEmbedding
+    from fastembed.common.model_description import ModelSource, PoolingType
+
+    with _REGISTERING:
+        if name not in (known["model"] for known in TextEmbedding.list_supported_models()):
+            TextEmbedding.add_custom_model(
+                model=name,
+                pooling=PoolingType.MEAN,
+                normalization=True,
+                sources=ModelSource(hf=_HUB_NAME),
+                dim=_DIMENSIONS,
+                model_file=model_file,
+            )
+
+
+def _describe(name: str) -> "DenseModelDescription":
+    from fastembed import TextEmbedding
+    from fastembed.common.model_description import DenseModelDescription, ModelSource
+
+    for known in TextEmbedding.list_supported_models():
+        if known["model"].lower() == name.lower():
+            return DenseModelDescription(**{**known, "sources": ModelSource(**known["sources"])})
+    raise EmbeddingError(_UNKNOWN, name=name)
+
+
+def _download(name: str, cache: Path) -> Path:
+    """The model's folder, from the cache when it is there, else from the hub, tried once."""
+    from fastembed import TextEmbedding
+
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        return TextEmbedding.download_model(_describe(name), str(cache), retries=1)
+    except EmbeddingError:
+        raise
+    except Exception as problem:
+        raise EmbeddingError(_UNREACHABLE, name=name) from problem
