@@ -88,6 +88,7 @@ class Answered:
     searched: tuple[str, ...] = field(default=(), compare=False)  # collections that were searched; empty: no search
     confidence: float | None = field(default=None, compare=False)  # best relevance; None: nothing was searched
     marked: bool = field(default=False, compare=False)  # a claim could not be confirmed and says so
+    turn: str = field(default="", compare=False)  # the turn's id, filled in by the application; what a vote names
 
 
 Step = Thought | ToolCalled | ToolReturned | Drafted | Reflected

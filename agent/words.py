@@ -17,95 +17,23 @@ from retrieval.text import Language, language_of
 
 # -- content words ------------------------------------------------------------------------------------------------------
 
-_POLAR_JA = frozenset(
-    [
-        "無い",
-        "不要",
-        "不可",
-        "禁止",
-        "不可能",
-        "必要",
-        "可能",
-        "出来る",
-        "為る",
-        "有る",
-        "居る",
-        "成る",
-        "因る",
-        "御",
-        "下さる",
-        "致す",
-        "頂く",
-        "言う",
-        "通り",
-        "以下",
-        "次",
-        "事",
-        "物",
-        "為",
-        "場合",
-        "対象外",
-        "無効",
-        "有効",
-        "可",
-        "否",
-        "はい",
-        "いいえ",
-        "資料",
-        "記載",
-        "者",
-        "的",
-        "達",
-        "等",
-        "内",
-        "外",
-        "以内",
-        "以上",
-        "以外",
-        "まで",
-        "から",
-    ]
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_POLAR_JA = _set(
+    """
+    無い 不要 不可 禁止 不可能 必要 可能 出来る 為る 有る 居る 成る 因る 御 下さる 致す 頂く 言う 通り 以下 次 事 物 為 場合 対象外 無効 有効 可 否 はい いいえ 資料 記載 者 的 達 等
+    内 外 以内 以上 以外 まで から 日 時 分 秒 年 月 週 時間 日間 年間 週間 円 名 件 回 個 間 前 後 毎 毎月 毎日 毎年 約
+    """
 )
-_POLAR_EN = frozenset(
-    [
-        "not",
-        "never",
-        "cannot",
-        "prohibit",
-        "forbidden",
-        "requir",
-        "need",
-        "must",
-        "may",
-        "can",
-        "allow",
-        "permit",
-        "possibl",
-        "abl",
-        "unabl",
-        "yes",
-        "no",
-        "accord",
-        "document",
-        "state",
-        "say",
-        "sourc",
-        "passag",
-        "mention",
-        "follow",
-        "pleas",
-        "also",
-        "howev",
-        "therefor",
-        "within",
-        "insid",
-        "outsid",
-        "onli",
-        "unless",
-        "until",
-        "befor",
-        "after",
-    ]
+_POLAR_EN = _set(
+    """
+    not never cannot prohibit forbidden requir need must may can allow permit possibl abl unabl yes no accord
+    document state say sourc passag mention follow pleas also howev therefor within insid outsid onli unless
+    until befor after day hour minut week month year get take make use
+    """
 )
 
 
@@ -149,153 +77,22 @@ _CODE = re.compile(r"`([^`\n]+)`")
 _LABEL = re.compile(r"\*\*[^*\n]{1,60}(?:[:：]\*\*|\*\*\s*[:：])")  # in Title Case, as models write them
 _TOKEN = re.compile(r"[A-Za-z][A-Za-z0-9&]*(?:['’.+#/_-][A-Za-z0-9]+)*")
 _SENTENCE_START = re.compile(r"(?:^|[.!?:;\"“‘(\[「『|—–•]|[*_-]{1,3})\s*$")
-_GENERIC = frozenset(
-    [
-        "i",
-        "ok",
-        "faq",
-        "url",
-        "urls",
-        "id",
-        "ids",
-        "pdf",
-        "pc",
-        "it",
-        "api",
-        "app",
-        "apps",
-        "web",
-        "email",
-        "e-mail",
-        "mail",
-        "q&a",
-        "usb",
-        "tv",
-        "html",
-        "csv",
-        "json",
-        "xml",
-        "sql",
-        "http",
-        "https",
-        "wifi",
-        "wi-fi",
-        "sms",
-        "mr",
-        "mrs",
-        "ms",
-        "dr",
-        "inc",
-        "ltd",
-        "co",
-        "vs",
-        "am",
-        "pm",
-        "a.m",
-        "p.m",
-        "english",
-        "japanese",
-        "yes",
-        "no",
-        "note",
-        "please",
-        "however",
-        "also",
-        "monday",
-        "tuesday",
-        "wednesday",
-        "thursday",
-        "friday",
-        "saturday",
-        "sunday",
-        "january",
-        "february",
-        "march",
-        "april",
-        "may",
-        "june",
-        "july",
-        "august",
-        "september",
-        "october",
-        "november",
-        "december",
-        "mon",
-        "tue",
-        "wed",
-        "thu",
-        "fri",
-        "sat",
-        "sun",
-        "jan",
-        "feb",
-        "mar",
-        "apr",
-        "jun",
-        "jul",
-        "aug",
-        "sep",
-        "sept",
-        "oct",
-        "nov",
-        "dec",
-        "result",
-        "results",
-        "source",
-        "sources",
-        "step",
-        "we",
-        "you",
-        "they",
-        "he",
-        "she",
-        "if",
-        "in",
-        "on",
-        "the",
-        "a",
-        "an",
-        "for",
-        "to",
-        "at",
-        "by",
-        "with",
-        "and",
-        "or",
-        "but",
-        "when",
-        "then",
-        "this",
-        "that",
-        "these",
-        "those",
-        "there",
-        "here",
-        "what",
-        "who",
-    ]
+_GENERIC = _set(
+    """
+    i ok faq url urls id ids pdf pc it api app apps web email e-mail mail q&a usb tv html csv json xml sql http
+    https wifi wi-fi sms mr mrs ms dr inc ltd co vs am pm a.m p.m english japanese yes no note please however
+    also monday tuesday wednesday thursday friday saturday sunday january february march april may june july
+    august september october november december mon tue wed thu fri sat sun jan feb mar apr jun jul aug sep sept
+    oct nov dec result results source sources step we you they he she if in on the a an for to at by with and or
+    but when then this that these those there here what who
+    """
 )
 _TITLED_JA = re.compile(r"([\u4e00-\u9fffァ-ヶー々A-Za-z]{1,12}?)(?:さん|氏(?!名)|(?:株式|有限)会社)")
 _COMPANY_JA = re.compile(r"(?:株式|有限)会社([\u4e00-\u9fffァ-ヶーA-Za-z]{1,12})")
-_GENERIC_JA = frozenset(
-    [
-        "日本",
-        "国内",
-        "海外",
-        "東西",
-        "南北",
-        "西暦",
-        "英語",
-        "日本語",
-        "和",
-        "皆",
-        "お客",
-        "各社",
-        "当社",
-        "弊社",
-        "御社",
-        "会社",
-    ]
+_GENERIC_JA = _set(
+    """
+    日本 国内 海外 東西 南北 西暦 英語 日本語 和 皆 お客 各社 当社 弊社 御社 会社
+    """
 )
 _KATAKANA = re.compile(r"[ァ-ヶー]{3,}")
 
@@ -380,7 +177,7 @@ _NOT_A_NO_JA = re.compile(
 )
 _NO_JA = re.compile(
     r"ない(?!よう|で(?:くだ|済))|ないで(?:くだ|済)|ないよう|なく(?:なり|て)|ません|せず|ずに|(?<=[かさたなまらわがばえけせてねべめれ])ず(?=[、。に]|$)"
-    r"|不可|不要|禁止|対象外|できかね|お断り|無効|対象とならな|除(?:く|き|いて|外)|控えて|未(?:対応|提供|実装|承認|使用|経験)|非(?:対応|公開)"
+    r"|不可|不要|禁止|対象外|できかね|お断り|無効|対象とならな|除(?:く|き|いて|外)|控えて|未(?:対応|提供|実装)|非(?:対応|公開)"
 )
 _NOT_A_NO_EN = re.compile(
     r"\b(?:not only|no (?:later|more|less|fewer|sooner) than|not (?:later|more|less) than|if not|whether or not|no problem|without delay|not just|no matter)\b"
@@ -389,7 +186,7 @@ _NOT_A_NO_EN = re.compile(
 )
 _NO_EN = re.compile(
     r"\b(?:not|never|cannot|no|none|nobody|nothing|neither|nor|without|prohibit\w*|forbid\w*|forbidden|disallow\w*|ban(?:s|ned)?"
-    r"|unable|unavailable|ineligible|unsupported|exclud\w+|except\w*|den(?:y|ies|ied)|invalid|unnecessary|optional|disabled|refus\w+)\b|n['’]t\b",
+    r"|unable|unavailable|ineligible|unsupported|exclud\w+|except\w*|den(?:y|ies|ied)|invalid|unnecessary|disabled|refus\w+)\b|n['’]t\b",
     re.I,
 )
 _TURNS = re.compile(

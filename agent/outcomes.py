@@ -1,0 +1,65 @@
+"""What a turn says when it ends without an answer, or with one that needs a remark: whole sentences, in both languages."""
+
+from agent.models.base import ModelBusy, ModelError, ModelUnavailable
+from retrieval.text import Language, Said
+
+UNKNOWN = Said(en="I could not find any information about this.", ja="情報が見つかりませんでした。")
+LOOKED_IN = Said(en=" I searched: {names}.", ja="検索したコレクション: {names}。")
+RECORDED = Said(
+    en=" Your question has been noted so that somebody who knows can answer it.",
+    ja="ご質問は未回答として記録しましたので、詳しい方に届けます。",
+)
+DECLINED = Said(en="Sorry, I cannot help with this request.", ja="申し訳ありませんが、このご依頼にはお応えできません。")
+GENERAL = Said(
+    en="From general knowledge, not from the team’s documents:", ja="以下は資料ではなく、一般的な知識に基づく回答です："
+)
+CUT_OFF = Said(
+    en="(This answer was cut off at the length limit.)", ja="（長さの上限に達したため、回答が途中で終わっています。）"
+)
+
+_MODEL_FAILED = Said(
+    en="Sorry, I could not answer: {reason}. Please try again later.",
+    ja="申し訳ありません。{reason}ため、お答えできませんでした。しばらくしてからもう一度お試しください。",
+)
+SEARCH_FAILED = Said(
+    en="Sorry, I could not look this up, because the search is not working at the moment: {reason}",
+    ja="申し訳ありません。現在検索が利用できないため、お調べできませんでした。{reason}",
+)
+_NOTICE = Said(
+    en="(Written without the language model: {reason}.)", ja="（{reason}ため、言語モデルを使わずに回答しています。）"
+)
+_REASONS = {
+    "busy": Said(
+        en="it is overloaded or over its quota right now", ja="言語モデルが混み合っているか利用枠に達している"
+    ),
+    "key": Said(en="its key was not accepted", ja="言語モデルの API キーが受け付けられなかった"),
+    "model": Said(en="the configured model is not available", ja="設定されている言語モデルが利用できない"),
+    "timeout": Said(en="it took too long to reply", ja="言語モデルの応答に時間がかかりすぎた"),
+    "down": Said(en="it cannot be reached right now", ja="言語モデルに接続できない"),
+    "protocol": Said(en="its replies could not be used", ja="言語モデルの応答を利用できなかった"),
+}
+
+
+def unknown(language: Language, searched: tuple[str, ...]) -> str:
+    """Not found, and here is where I looked."""
+    where = LOOKED_IN.to(language, names=("、" if language == "ja" else ", ").join(searched)) if searched else ""
+    return UNKNOWN.to(language) + where + RECORDED.to(language)
+
+
+def notice(error: ModelError, language: Language) -> str:
+    """The sentence under an answer that the fall-back wrote. Says why in plain words, nothing of the error itself."""
+    return _NOTICE.to(language, reason=_REASONS[_why(error)].to(language))
+
+
+def failed(error: ModelError, language: Language) -> str:
+    return _MODEL_FAILED.to(language, reason=_REASONS[_why(error)].to(language))
+
+
+def _why(error: ModelError) -> str:
+    match error:
+        case ModelBusy():
+            return "busy"
+        case ModelUnavailable():
+            return error.why
+        case _:
+            return "protocol"

@@ -1,0 +1,84 @@
+"""Reviews are read whatever a model writes around them; speech is sorted into thoughts and text."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.reflection import Review, parse_review
+from agent.speech import Speech, spoken
+
+
+@pytest.mark.parametrize(
+    ("text", "review"),
+    [
+        ('{"verdict": "keep", "critique": "Fine."}', Review("keep", "Fine.")),
+        ('```json\n{"verdict": "keep", "critique": "Fine."}\n```', Review("keep", "Fine.")),
+        ('Here it is: {"verdict": "KEEP", "critique": "Fine."} Bye.', Review("keep", "Fine.")),
+        ('{"a": 1} {"verdict": "reject", "critique": "No."}', Review("reject", "No.")),
+        ('{"verdict": "revise", "critique": "C", "answer": "New. [1]"}', Review("revise", "C", "New. [1]")),
+        ('{"verdict": "revise", "critique": "C", "answer": "a\nb"}', Review("revise", "C", "a\nb")),
+        ('{"verdict": "revise", "critique": "C", "answer": "```markdown\\nNew.\\n```"}', Review("revise", "C", "New.")),
+        ('{"verdict": "revise", "critique": "nothing to show"}', Review("keep", "nothing to show")),
+        ('{"verdict": "keep", "critique": "C", "answer": "ignored"}', Review("keep", "C")),
+        ('{"verdict": "ok", "critique": null}', Review("keep")),
+        ('{"verdict": "perhaps"}', Review("keep")),
+        ('{"verdict": "keep", "critique": ', Review("keep")),
+        ("The draft is fine.", Review("keep")),
+        ("", Review("keep")),
+        ("[1, 2]", Review("keep")),
+        ('{"verdict": ["reject"]}', Review("keep")),
+    ],
+)
+def test_a_review_in_any_wrapping(text: str, review: Review) -> None:
+    assert parse_review(text) == review
+
+
+@given(st.text(alphabet='{}[]":,verdictkp 1\\\n', max_size=300))
+def test_no_reply_breaks_the_reading(text: str) -> None:
+    parse_review(text)
+
+
+def test_deep_nesting_is_survived() -> None:
+    assert parse_review("{" * 100_000) == Review("keep")
+    assert parse_review('{"a":' * 50_000) == Review("keep")
+
+
+def sort(*pieces: tuple[str, str]) -> list[str]:
+    speech = Speech()
+    thoughts: list[str] = []
+    for kind, piece in pieces:
+        thoughts += speech.think(piece) if kind == "think" else speech.say(piece)
+    return thoughts + list(speech.end())
+
+
+def test_a_thought_summary_comes_out_in_readable_steps() -> None:
+    long = "**Looking**\n\n" + "I look at the handbook. " * 8
+    assert sort(*[("think", c) for c in long + "\n\nThen I answer."]) == [long.strip(), "Then I answer."]
+    assert sort(("think", "a\n\nb"), ("say", "x")) == ["a\n\nb"]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
+def test_thought_lines_are_found_however_the_stream_is_cut(size: int) -> None:
+    text = "Thought: first.\nthe answer\n思考：二つ目。\n```\nThought: code\n```\n**Thought：** third"
+    assert sort(*[("say", text[at : at + size]) for at in range(0, len(text), size)]) == ["first.", "二つ目。", "third"]
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("plain", "plain"),
+        ("Thought: a\nplain", "plain"),
+        ("plain\nThought: a", "plain"),
+        ("Thought: a\nb\nAnswer: plain", "plain"),
+        ("回答: plain", "plain"),
+        ("Action: search_rag_knowledge_base(query='x')\nplain", "plain"),
+        ("Action: restart it", "Action: restart it"),
+        ("My answer: yes", "My answer: yes"),
+        ("yes\nAnswer: no", "yes\nAnswer: no"),
+        ("```\nThought: code\n```", "```\nThought: code\n```"),
+        ("Thoughtful: yes", "Thoughtful: yes"),
+        ("考え方は次のとおりです。", "考え方は次のとおりです。"),
+    ],
+)
+def test_what_is_left_for_the_draft(text: str, left: str) -> None:
+    assert spoken(text) == left
