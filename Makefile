@@ -20,8 +20,17 @@ setup: .venv/installed
 run: setup
 	@$(BIN)/kotae chat
 
+# Needs no input and no key: documents go in, three questions are answered, one is honestly not found and listed.
 demo: setup
-	@$(BIN)/python -m benchmarks.demo
+	@home=$$(mktemp -d) && trap 'rm -rf "$$home"' EXIT && export KOTAE_HOME="$$home" KOTAE_MODEL=extractive && \
+	kotae() { status=$$1; shift; printf '\n\033[1m$$ kotae'; printf ' %s' "$$@"; printf '\033[0m\n'; \
+	          $(BIN)/kotae "$$@" || test $$? -eq $$status; } && \
+	kotae 0 ingest bot/sample --collection sample && \
+	kotae 0 ask "国内出張の申請は、出発の何日前までに出せばいいですか？" && \
+	kotae 0 ask "How much is the daily allowance for a business trip abroad?" && \
+	kotae 0 ask "How do I report a lost laptop, and when are releases deployed?" && \
+	kotae 3 ask "What is the wifi password of the Osaka office?" && \
+	kotae 0 unanswered
 
 test: .venv/installed-dev
 	$(BIN)/ruff format --check .
