@@ -1,0 +1,327 @@
+"""How long a search takes, how much memory the store holds, and how long the event loop waits.
+
+    python -m benchmarks.search_latency --corpus FOLDER [--corpus FOLDER] [--sizes 1000,20000,50000]
+
+FOLDER is in BEIR's layout. Its paragraphs are repeated with variation (a seventh of the terms dropped, the vector
+turned a little) until a size is reached. Each size is measured in a process of its own that opens the store anew.
+"""
+
+import argparse
+import asyncio
+import hashlib
+import json
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil  # type: ignore[import-untyped]
+
+from retrieval.embeddings.local import LocalEmbedder
+from retrieval.index import USING, EdgeIndex
+from retrieval.sparse import SparseEncoder
+from retrieval.types import Passage, Point, Readers, SparseVector, View
+
+CACHE = Path.home() / ".cache" / "kotae"
+SEEN = View(Readers(frozenset({"team", "everyone"})), 1)
+DIMENSIONS = 384
+PEER = 1_000  # points: one takes qdrant-client in this mode 10 ms to write
+QUERIES = 60
+
+
+class Corpus:
+    """Unique passages with their vectors; points and questions made from them."""
+
+    def __init__(self, folders: Sequence[Path], limit: int) -> None:
+        self.texts = list(_paragraphs(folders))
+        random.Random(1).shuffle(self.texts)
+        self.texts = self.texts[:limit]
+        sparse = SparseEncoder()
+        self.sparse = [sparse.document(text) for text in self.texts]
+        self.dense = asyncio.run(_embedded(self.texts))
+
+    def points(self, count: int) -> Iterator[Point]:
+        for number in range(count):
+            chance = random.Random(number)
+            source = number % len(self.texts)
+            words, ngrams = self.sparse[source]
+            vector = self.dense[source]
+            if number >= len(self.texts):
+                words, ngrams = _thinned(words, chance), _thinned(ngrams, chance)
+                vector = vector + np.random.default_rng(number).normal(0, 0.01, DIMENSIONS)
+            passage = Passage(
+                collection=f"c{number % 5}",
+                document_id=f"d{number // 20}",
+                document=f"page {number // 20}.md",
+                chunk=number % 20,
+                text=self.texts[source],
+                scope="team" if number % 3 else "place:slack:T1:C1",
+            )
+            key = f"00000000-0000-4000-8000-{number:012x}"
+            yield Point(key, passage, vector.tolist(), words, ngrams, 1)
+
+    def questions(self) -> list[dict[str, Any]]:
+        """About eight words of a passage with all their n-grams, and a vector near the passage's."""
+        made = []
+        for number in range(QUERIES):
+            chance = random.Random(-1 - number)
+            source = chance.randrange(len(self.texts))
+            words, ngrams = self.sparse[source]
+            made.append(
+                {
+                    "dense": (self.dense[source] + np.random.default_rng(number).normal(0, 0.03, DIMENSIONS)).tolist(),
+                    "words": sorted(chance.sample(words.indices, min(8, len(words.indices)))),
+                    "ngrams": sorted(chance.sample(ngrams.indices, min(30, len(ngrams.indices)))),
+                }
+            )
+        return made
+
+
+def _paragraphs(folders: Sequence[Path]) -> Iterator[str]:
+    for folder in folders:
+        with (folder / "corpus.jsonl").open(encoding="utf-8") as lines:
+            for line in lines:
+                row = json.loads(line)
+                for paragraph in row["text"].split("\n\n"):
+                    if len(paragraph) > 100:
+                        yield f"{row['title']}\n{paragraph[:1000]}"
+
+
+def _thinned(vector: SparseVector, chance: random.Random) -> SparseVector:
+    kept = [pair for pair in zip(vector.indices, vector.values, strict=True) if chance.random() > 1 / 7]
+    return SparseVector(tuple(index for index, _ in kept), tuple(value for _, value in kept))
+
+
+async def _embedded(texts: Sequence[str]) -> Any:
+    name = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
+    path = CACHE / "benchmarks" / f"{name}.npy"
+    if not await asyncio.to_thread(path.exists):
+        print(f"embedding {len(texts)} passages once …", file=sys.stderr)
+        vectors = np.array(await LocalEmbedder(CACHE).embed_documents(texts), dtype="f4")
+        await asyncio.to_thread(path.parent.mkdir, parents=True, exist_ok=True)
+        await asyncio.to_thread(np.save, path, vectors)
+    return await asyncio.to_thread(np.load, path)
+
+
+# -- ours -----------------------------------------------------------------------------------------------------------
+
+
+async def _opened(folder: Path) -> EdgeIndex:
+    return await EdgeIndex.open(folder, dimensions=DIMENSIONS, embedder="benchmark", tokenizer="benchmark")
+
+
+async def build(folder: Path, corpus: Corpus, count: int) -> float:
+    """Points a second."""
+    index = await _opened(folder)
+    spent = 0.0
+    waiting: list[Point] = []
+    for number, point in enumerate(corpus.points(count), 1):
+        waiting.append(point)
+        if len(waiting) == 512 or number == count:
+            started = time.perf_counter()
+            await index.put(waiting)
+            spent += time.perf_counter() - started
+            waiting = []
+    await index.close()
+    return count / spent
+
+
+async def measure(folder: Path, questions: Sequence[dict[str, Any]]) -> dict[str, float]:
+    """In a process of its own: what `kotae run` would see after a start."""
+    empty = _memory()
+    started = time.perf_counter()
+    index = await _opened(folder)
+    opening = time.perf_counter() - started
+
+    async def hybrid(question: dict[str, Any]) -> None:
+        found = await index.query(
+            SEEN, dense=question["dense"], words=_counted(question["words"]), ngrams=_counted(question["ngrams"])
+        )
+        assert len(found.branches) == 3 and not found.failed
+
+    async def weights(question: dict[str, Any]) -> None:
+        await index.idf(question["words"], SEEN)
+
+    for question in questions[:10]:
+        await hybrid(question)
+    started = time.process_time()
+    alone = [await _timed(hybrid, question) for question in questions]
+    processor = (time.process_time() - started) / len(questions)
+    idf = [await _timed(weights, question) for question in questions]
+    memory = _memory() - empty
+    started = time.perf_counter()
+    await asyncio.gather(*(hybrid(question) for question in questions[:8]))
+    eight = time.perf_counter() - started
+    stall = await _stall(index, hybrid, questions)
+    await index.close()
+    return {
+        "opening": opening,
+        "p50": statistics.median(alone),
+        "p95": _p95(alone),
+        "processor": processor,
+        "idf": statistics.median(idf),
+        "eight": eight,
+        "stall": stall,
+        "memory": memory,
+        "process": memory + empty,
+    }
+
+
+async def _stall(
+    index: EdgeIndex, hybrid: Callable[[dict[str, Any]], Awaitable[None]], questions: Sequence[dict[str, Any]]
+) -> float:
+    """The longest time the loop did not run, during searches by four and a write of 1,000 points."""
+    worst = 0.0
+
+    async def watching() -> None:
+        nonlocal worst
+        while True:
+            before = time.perf_counter()
+            await asyncio.sleep(0.001)
+            worst = max(worst, time.perf_counter() - before - 0.001)
+
+    async def asking(start: int) -> None:
+        while not writing.done():
+            await hybrid(questions[start % len(questions)])
+            start += 4
+
+    passages, _ = await index.scroll(SEEN, limit=1000)
+    chance = np.random.default_rng(5)
+    terms = SparseVector(tuple(range(1000, 1300)), (1.0,) * 300)
+    points = [
+        Point(f"10000000-0000-4000-8000-{n:012x}", passage, chance.normal(0, 1, DIMENSIONS).tolist(), terms, terms, 2)
+        for n, passage in enumerate(passages)
+    ]
+    watcher = asyncio.ensure_future(watching())
+    writing = asyncio.ensure_future(index.put(points))
+    await asyncio.gather(writing, *(asking(n) for n in range(4)))
+    watcher.cancel()
+    return worst
+
+
+def _counted(terms: Sequence[int]) -> SparseVector:
+    return SparseVector(tuple(terms), (1.0,) * len(terms))
+
+
+async def _timed(work: Callable[[dict[str, Any]], Awaitable[None]], question: dict[str, Any]) -> float:
+    started = time.perf_counter()
+    await work(question)
+    return time.perf_counter() - started
+
+
+def _p95(values: Sequence[float]) -> float:
+    return sorted(values)[int(len(values) * 0.95)]
+
+
+def _memory() -> float:
+    return float(psutil.Process().memory_info().rss) / 2**20
+
+
+# -- the peer -------------------------------------------------------------------------------------------------------
+
+
+def peer(folder: Path, corpus: Corpus, count: int, questions: Sequence[dict[str, Any]]) -> tuple[float, float, float]:
+    """qdrant-client's path= mode, the same points, questions and filter: points a second, p50, p95."""
+    from qdrant_client import QdrantClient, models
+
+    warnings.simplefilter("ignore")
+    client = QdrantClient(path=str(folder))
+    client.create_collection(
+        "peer",
+        vectors_config={"default": models.VectorParams(size=DIMENSIONS, distance=models.Distance.COSINE)},
+        sparse_vectors_config={
+            name: models.SparseVectorParams(modifier=models.Modifier.IDF) for name in ("text-sparse", "text-ngram")
+        },
+    )
+
+    def sparse(vector: SparseVector) -> models.SparseVector:
+        return models.SparseVector(indices=[*vector.indices], values=[*vector.values])
+
+    points = [
+        models.PointStruct(
+            id=point.id,
+            vector={
+                USING["dense"]: point.dense,
+                USING["words"]: sparse(point.words),
+                USING["ngrams"]: sparse(point.ngrams),
+            },
+            payload={"scope": point.passage.scope, "text": point.passage.text, "born": 1, "died": 10**9},
+        )
+        for point in corpus.points(count)
+    ]
+    started = time.perf_counter()
+    client.upsert("peer", points)
+    rate = count / (time.perf_counter() - started)
+    seen = models.Filter(
+        must=[
+            models.FieldCondition(key="scope", match=models.MatchAny(any=["team", "everyone"])),
+            models.FieldCondition(key="born", range=models.Range(lte=1)),
+            models.FieldCondition(key="died", range=models.Range(gt=1)),
+        ]
+    )
+    spent = []
+    for question in questions[:15]:
+        asked = {
+            USING["dense"]: question["dense"],
+            USING["words"]: sparse(_counted(question["words"])),
+            USING["ngrams"]: sparse(_counted(question["ngrams"])),
+        }
+        requests = [
+            models.QueryRequest(query=query, using=using, filter=seen, limit=50, with_payload=True)
+            for using, query in asked.items()
+        ]
+        started = time.perf_counter()
+        client.query_batch_points("peer", requests)
+        spent.append(time.perf_counter() - started)
+    client.close()
+    return rate, statistics.median(spent), _p95(spent)
+
+
+# -- the table ------------------------------------------------------------------------------------------------------
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--corpus", type=Path, action="append", default=[])
+    options.add_argument("--sizes", default="1000,20000,50000")
+    options.add_argument("--unique", type=int, default=1500, help="passages embedded once; the rest are variations")
+    options.add_argument("--measure", type=Path, help=argparse.SUPPRESS)
+    chosen = options.parse_args()
+    if chosen.measure:
+        questions = json.loads((chosen.measure / "questions.json").read_text())
+        print(json.dumps(asyncio.run(measure(chosen.measure / "index", questions))))
+        return
+    if not chosen.corpus:
+        options.error("--corpus FOLDER is needed")
+    corpus = Corpus(chosen.corpus, chosen.unique)
+    questions = corpus.questions()
+    print("Hybrid search: three branches of 50, filter on access and generation, passages and terms included.\n")
+    print("| store | points | written /s | p50 ms | p95 ms | processor ms | 8 at once ms | idf, 8 words, ms ", end="")
+    print("| longest stall ms | opening s | store MB | process MB |")
+    print("|---" * 12 + "|")
+    for size in map(int, chosen.sizes.split(",")):
+        with tempfile.TemporaryDirectory() as folder:
+            rate = asyncio.run(build(Path(folder) / "index", corpus, size))
+            (Path(folder) / "questions.json").write_text(json.dumps(questions))
+            command = [sys.executable, "-m", "benchmarks.search_latency", "--measure", folder]
+            ran = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        ms = {name: f"{ran[name] * 1000:.1f}" for name in ("p50", "p95", "processor", "eight", "idf", "stall")}
+        print(
+            f"| embedded | {size:,} | {rate:,.0f} | {ms['p50']} | {ms['p95']} | {ms['processor']} | {ms['eight']} | {ms['idf']} ",
+            end="",
+        )
+        print(f"| {ms['stall']} | {ran['opening']:.1f} | {ran['memory']:,.0f} | {ran['process']:,.0f} |", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        rate, p50, p95 = peer(Path(folder), corpus, PEER, questions)
+    print(f"| qdrant-client path= | {PEER:,} | {rate:,.0f} | {p50 * 1000:.1f} | {p95 * 1000:.1f} | | | | | | | |")
+
+
+if __name__ == "__main__":
+    main()

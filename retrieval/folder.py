@@ -1,0 +1,114 @@
+"""The folder of an embedded store: who owns it, what its vectors were made with, and how its log reaches the disk."""
+
+import ctypes
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from retrieval.text import Said
+from retrieval.types import EmbeddingError, QdrantConnectionError
+
+_OWNED = Said(
+    en="Another Kotae is running on this home ({folder}). Stop it first, or set KOTAE_HOME to another folder.",
+    ja="このホーム（{folder}）では別の Kotae が動いています。先にそれを止めるか、KOTAE_HOME に別のフォルダーを指定してください。",
+)
+_DAMAGED = Said(
+    en="The search index in {folder} cannot be read. Move that folder away and add the documents again.",
+    ja="{folder} の検索インデックスを読み込めません。このフォルダーを別の場所に移し、文書を登録し直してください。",
+)
+_UNUSABLE = Said(
+    en="The folder {folder} cannot be used for the search index: {why}.",
+    ja="フォルダー {folder} を検索インデックスに使えません: {why}",
+)
+_MISMATCH = Said(
+    en="The search index in {folder} was made with {was}, but now {wanted} is set, and the two cannot be mixed."
+    " Set KOTAE_EMBEDDER and KOTAE_EMBEDDING_DIM back, or move that folder away and add the documents again.",
+    ja="{folder} の検索インデックスは {was} で作られていますが、現在の設定は {wanted} です。混在はできません。"
+    "KOTAE_EMBEDDER と KOTAE_EMBEDDING_DIM を元に戻すか、このフォルダーを別の場所に移して文書を登録し直してください。",
+)
+
+_FORMAT = 1
+_NOTE = "kotae.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What the vectors of a store were made with; vectors of two kinds never meet in one store."""
+
+    embedder: str
+    dimensions: int
+    tokenizer: str
+    format: int = _FORMAT
+
+    def __str__(self) -> str:
+        return f"{self.embedder} ({self.dimensions} d, {self.tokenizer}, format {self.format})"
+
+
+def own(folder: Path) -> int:
+    """Make `folder` where it is missing and become its only owner, until the returned descriptor is closed.
+
+    Our own lock, because the engine looks at its own only after it has read everything (2 s at 20k points). Raises
+    QdrantConnectionError when somebody else owns it or it cannot be used.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise QdrantConnectionError(_UNUSABLE, folder=folder, why=error.strerror) from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(lock)
+        raise QdrantConnectionError(_OWNED, folder=folder) from error
+    return lock
+
+
+def build(store: Path, made: Made, create: Callable[[Path], None]) -> None:
+    """Let `create` make a store, under another name until it is whole, so that a crash leaves no half of one."""
+    unfinished = store.with_name(store.name + ".new")
+    try:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        create(unfinished)
+        (unfinished / _NOTE).write_text(json.dumps(asdict(made)), encoding="utf-8")
+        unfinished.replace(store)
+    except Exception as error:
+        raise QdrantConnectionError(_UNUSABLE, folder=store.parent, why=error) from error
+
+
+def check(store: Path, made: Made) -> None:
+    """Raises EmbeddingError when the store was made with something else, QdrantConnectionError when it does not say."""
+    try:
+        was = Made(**json.loads((store / _NOTE).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise damaged(store.parent) from error
+    if was != made:
+        raise EmbeddingError(_MISMATCH, folder=store.parent, was=was, wanted=made)
+
+
+def damaged(folder: Path) -> QdrantConnectionError:
+    return QdrantConnectionError(_DAMAGED, folder=folder)
+
+
+def sync(folder: Path) -> None:
+    """Return when what was written to the files of `folder` is on the disk, also through memory maps."""
+    for path in (*folder.iterdir(), folder):
+        try:
+            file = os.open(path, os.O_RDONLY)
+        except FileNotFoundError:  # the engine drops the files it no longer needs
+            continue
+        try:
+            os.fsync(file)
+        finally:
+            os.close(file)
+
+
+def give_back() -> None:
+    """Return freed memory to the system. Opening a store leaves much of it behind (40 MB at 20k points), and glibc
+    keeps it unless asked; other C libraries do not have the call."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)

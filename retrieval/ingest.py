@@ -1,0 +1,196 @@
+"""Documents → chunks → vectors → the store, in bounded batches, all or nothing."""
+
+import asyncio
+import logging
+import uuid
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+
+from retrieval.chunking import TARGET, chunks, embedding_text
+from retrieval.embeddings.base import EmbeddingClient
+from retrieval.index import Index
+from retrieval.payload import STAGED
+from retrieval.sparse import SparseEncoder
+from retrieval.text import Said
+from retrieval.types import Chunk, Document, Passage, Point, SparseVector, UnreadableError
+
+log = logging.getLogger(__name__)
+
+Progress = Callable[[int, int], None]
+Put = Callable[[Sequence[Point]], Awaitable[None]]
+
+MAX_CHUNKS = 5_000  # of one file
+_BATCH = 64  # chunks embedded and written at once: two seconds of a small model on two cores
+_NAMESPACE = uuid.UUID("6e3c1a52-8f0e-5d3b-9b43-0c8b1d1f7a10")
+
+_EMPTY = Said(
+    en="There is nothing to read in “{name}”.",
+    ja="「{name}」には読み取れる内容がありません。",
+)
+_TOO_LONG = Said(
+    en="“{name}” is too long: it makes {count} passages, and a file may have {most}. Split it and add the parts.",
+    ja="「{name}」は長すぎます。{count} 個に分割されますが、1 ファイルの上限は {most} 個です。分けて登録してください。",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A document, what all its passages have in common (`about`; its text and chunk number are filled in), and the
+    version of its content: points of two versions never share an id."""
+
+    document: Document
+    about: Passage
+    version: str
+
+
+class Ingest:
+    """Writes documents for a generation to come; whoever commits the generation makes them visible."""
+
+    def __init__(
+        self,
+        embedder: EmbeddingClient,
+        sparse: SparseEncoder,
+        index: Index,
+        *,
+        max_chars: int = 2048,
+        target: int = TARGET,
+    ) -> None:
+        self._embedder = embedder
+        self._sparse = sparse
+        self._index = index
+        self._max_chars = max_chars
+        self._target = target
+
+    async def prepare(self, document: Document) -> list[Chunk]:
+        """Cut a document for this embedder.
+
+        Raises UnreadableError when it has no text or makes more than `MAX_CHUNKS` chunks.
+        """
+        made = await self._chunks(document)
+        if not made:
+            raise UnreadableError(_EMPTY, name=document.name)
+        return made
+
+    async def stage(self, document: Document, about: Passage, *, version: str, progress: Progress | None = None) -> int:
+        """Write a document that nobody sees before `Index.publish`. Otherwise as `write`."""
+        return await self.write(document, about, born=STAGED, version=version, progress=progress)
+
+    async def write(
+        self, document: Document, about: Passage, *, born: int, version: str, progress: Progress | None = None
+    ) -> int:
+        """Write a document whose passages are seen from generation `born` on; returns how many chunks.
+
+        `progress(done, total)` counts chunks. All or nothing: after a failure or a cancellation none of its points is
+        left. Raises UnreadableError, EmbeddingError or QdrantConnectionError.
+        """
+        entry = Entry(document, about, version)
+        made = [(entry, chunk) for chunk in await self.prepare(document)]
+        async with self._undoing([about.document_id], born), self._writing() as put:
+            for start in range(0, len(made), _BATCH):
+                if progress:
+                    progress(start, len(made))
+                await put(await self._points(made[start : start + _BATCH], born))
+        if progress:
+            progress(len(made), len(made))
+        return len(made)
+
+    async def write_many(self, entries: Sequence[Entry], *, born: int, progress: Progress | None = None) -> list[int]:
+        """Write many small documents of one generation, batches reaching over documents; returns each one's chunks.
+
+        `progress(done, total)` counts documents. A document without text has 0 chunks. All or nothing for the whole.
+        """
+        counts: list[int] = []
+        waiting: list[tuple[Entry, Chunk]] = []
+        async with self._undoing([entry.about.document_id for entry in entries], born), self._writing() as put:
+            for entry in entries:
+                if progress:
+                    progress(len(counts), len(entries))
+                made = await self._chunks(entry.document)
+                counts.append(len(made))
+                waiting += ((entry, chunk) for chunk in made)
+                while len(waiting) >= _BATCH:
+                    some, waiting = waiting[:_BATCH], waiting[_BATCH:]
+                    await put(await self._points(some, born))
+            if waiting:
+                await put(await self._points(waiting, born))
+        if progress:
+            progress(len(entries), len(entries))
+        return counts
+
+    async def _chunks(self, document: Document) -> list[Chunk]:
+        made = await asyncio.to_thread(
+            chunks,
+            document,
+            max_chars=self._max_chars,
+            max_tokens=self._embedder.max_tokens,
+            measure=self._embedder.count_tokens,
+            target=self._target,
+        )
+        if len(made) > MAX_CHUNKS:
+            raise UnreadableError(_TOO_LONG, name=document.name, count=len(made), most=MAX_CHUNKS)
+        return made
+
+    async def _points(self, some: Sequence[tuple[Entry, Chunk]], born: int) -> list[Point]:
+        """Embedded and encoded side by side: the model runs without the interpreter lock, the tokeniser with it."""
+        texts = [embedding_text(entry.document.title, chunk) for entry, chunk in some]
+        dense, sparse = await asyncio.gather(
+            self._embedder.embed_documents(texts), asyncio.to_thread(self._encode, texts)
+        )
+        return [
+            Point(_id(entry, chunk, born), _passage(entry, chunk), vector, words, ngrams, born)
+            for (entry, chunk), vector, (words, ngrams) in zip(some, dense, sparse, strict=True)
+        ]
+
+    def _encode(self, texts: Sequence[str]) -> list[tuple[SparseVector, SparseVector]]:
+        return [self._sparse.document(text) for text in texts]
+
+    @asynccontextmanager
+    async def _writing(self) -> AsyncGenerator[Put, None]:
+        """A put that writes one batch while the next one is embedded; all is written at the end."""
+        behind: asyncio.Task[None] | None = None
+
+        async def put(points: Sequence[Point]) -> None:
+            nonlocal behind
+            if behind:
+                await behind
+            behind = asyncio.ensure_future(self._index.put(points))
+
+        try:
+            yield put
+            if behind:
+                await behind
+        finally:
+            if behind and not behind.done():
+                behind.cancel()
+            if behind:
+                await asyncio.gather(behind, return_exceptions=True)
+
+    @asynccontextmanager
+    async def _undoing(self, document_ids: Sequence[str], born: int) -> AsyncGenerator[None, None]:
+        try:
+            yield
+        except BaseException:
+            undone = asyncio.ensure_future(self._undo(document_ids, born))
+            while not undone.done():
+                try:
+                    await asyncio.shield(undone)
+                except asyncio.CancelledError:  # cancelled once more: the points still have to go
+                    continue
+            raise
+
+    async def _undo(self, document_ids: Sequence[str], born: int) -> None:
+        try:
+            for document_id in document_ids:
+                await self._index.undo(document_id, at=born)
+        except Exception:
+            log.exception("points that nobody sees stay until the next start")
+
+
+def _id(entry: Entry, chunk: Chunk, born: int) -> str:
+    """The same for the same content written again for the same generation; never that of a point already seen."""
+    return str(uuid.uuid5(_NAMESPACE, f"{entry.about.document_id}/{entry.version}/{born}/{chunk.number}"))
+
+
+def _passage(entry: Entry, chunk: Chunk) -> Passage:
+    return replace(entry.about, chunk=chunk.number, text=chunk.text, headings=chunk.headings, question=chunk.question)

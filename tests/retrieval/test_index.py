@@ -1,0 +1,585 @@
+"""The embedded store through its own engine: who sees what, when, and what survives."""
+
+import asyncio
+import json
+import math
+import random
+import sys
+import uuid
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from retrieval.index import EdgeIndex
+from retrieval.payload import STAGED
+from retrieval.types import (
+    Branch,
+    Candidates,
+    EmbeddingError,
+    Passage,
+    Point,
+    QdrantConnectionError,
+    Readers,
+    Scored,
+    SparseVector,
+    View,
+)
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+EVERYTHING = SparseVector((1,), (1.0,))  # a term that every point of these tests has
+NOTHING = SparseVector((), ())
+
+
+async def opened(folder: Path, embedder: str = "test", tokenizer: str = "words 1", dimensions: int = 4) -> EdgeIndex:
+    return await EdgeIndex.open(folder, dimensions=dimensions, embedder=embedder, tokenizer=tokenizer)
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def store(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[EdgeIndex]:
+    made = await opened(tmp_path_factory.mktemp("index"))
+    yield made
+    await made.close()
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def index(store: EdgeIndex) -> AsyncIterator[EdgeIndex]:
+    """An empty store. One for all tests: making one costs half a second of waiting for the disk."""
+    yield store
+    await store.reconcile(-1)  # as if nothing had ever been committed
+    assert await store.sweep(10**9) == 0
+
+
+def point(
+    document_id: str = "d",
+    number: int = 0,
+    *,
+    born: int = 1,
+    scope: str = "team",
+    collection: str = "docs",
+    dense: list[float] | None = None,
+    words: SparseVector = EVERYTHING,
+    ngrams: SparseVector = EVERYTHING,
+    text: str = "text",
+) -> Point:
+    passage = Passage(collection, document_id, f"{document_id}.md", number, text, scope, "Title", ("A", "B"))
+    key = f"{document_id}/{born}/{number}/{text}"
+    return Point(str(uuid.uuid5(uuid.NAMESPACE_URL, key)), passage, dense or [1.0, 0.0, 0.0, 0.0], words, ngrams, born)
+
+
+def see(generation: int = 1, *scopes: str, collections: tuple[str, ...] | None = None) -> View:
+    return View(Readers(frozenset(scopes or ("team",))), generation, collections)
+
+
+def ids(points: Iterable[Point]) -> list[str]:
+    return [one.id for one in points]
+
+
+def found(candidates: Candidates, branch: Branch = "dense") -> list[Scored]:
+    assert not candidates.failed
+    return list(candidates.branches[branch])
+
+
+async def seen_texts(index: EdgeIndex, view: View) -> list[str]:
+    return sorted(hit.passage.text for hit in found(await index.query(view, dense=[1.0, 0, 0, 0], limit=1000)))
+
+
+# -- searching ------------------------------------------------------------------------------------------------------
+
+
+async def test_each_branch_answers_with_the_engines_scores_and_the_whole_passage(tmp_path: Path) -> None:
+    index = await opened(tmp_path)  # a new one: the engine goes on counting what was deleted
+    near = point("near", dense=[3.0, 4.0, 0, 0], words=SparseVector((1, 7), (1.0, 2.0)))
+    far = point("far", dense=[0.0, 0, 2.0, 0], ngrams=SparseVector((5,), (0.5,)))
+    full = replace(near.passage, question="Q?", url="https://example.com/x", updated="2026-04-01")
+    near = replace(near, passage=full)
+    await index.put([near, far])
+    answer = await index.query(
+        see(), dense=[1.0, 0, 0, 0], words=SparseVector((7,), (3.0,)), ngrams=SparseVector((5,), (1.0,))
+    )
+    first, second = found(answer)
+    assert (first.id, second.id) == (near.id, far.id)
+    assert [first.score, second.score] == pytest.approx([0.6, 0.0])
+    assert first.passage == full
+    assert first.terms == {1, 7}
+    rare = math.log(1 + (2 - 1 + 0.5) / (1 + 0.5))
+    (word,) = found(answer, "words")
+    assert (word.id, word.terms) == (near.id, frozenset({1, 7}))
+    assert word.score == pytest.approx(3 * 2 * rare)
+    (ngram,) = found(answer, "ngrams")
+    assert (ngram.id, ngram.terms) == (far.id, frozenset({1}))
+    assert ngram.score == pytest.approx(0.5 * rare)
+    await index.close()
+
+
+async def test_ties_are_broken_by_id(index: EdgeIndex) -> None:
+    points = [point("d", number, text=str(number)) for number in range(30)]
+    await index.put(points)
+    answer = await index.query(see(), dense=[1.0, 0, 0, 0], words=EVERYTHING)
+    for branch in ("dense", "words"):
+        assert [hit.id for hit in found(answer, branch)] == sorted(ids(points))
+
+
+async def test_a_branch_without_a_query_is_left_out(index: EdgeIndex) -> None:
+    await index.put([point(), point("bare", words=NOTHING, ngrams=NOTHING)])
+    assert (await index.query(see(), words=NOTHING, ngrams=NOTHING)).branches == {}
+    assert set((await index.query(see(), dense=[1.0, 0, 0, 0], words=NOTHING, ngrams=EVERYTHING)).branches) == {
+        "dense",
+        "ngrams",
+    }
+    assert {hit.passage.document_id for hit in found(await index.query(see(), dense=[1.0, 0, 0, 0]))} == {"d", "bare"}
+
+
+async def test_when_one_branch_fails_the_others_answer(index: EdgeIndex) -> None:
+    await index.put([point()])
+    answer = await index.query(see(), dense=[1.0, 0.0], words=EVERYTHING)
+    assert set(answer.failed) == {"dense"}
+    assert isinstance(answer.failed["dense"], QdrantConnectionError)
+    assert "expected dim: 4" in str(answer.failed["dense"].__cause__)
+    assert [hit.passage.document_id for hit in answer.branches["words"]] == ["d"]
+
+
+async def test_idf_is_what_the_engine_scores_with(tmp_path: Path) -> None:
+    index = await opened(tmp_path)  # a new one: the engine goes on counting what was deleted
+    shares = {2: 1, 3: 4, 4: 9, 5: 12}
+    await index.put(
+        [
+            point(
+                "d",
+                number,
+                words=SparseVector(*zip(*((t, 0.5 + t) for t, n in shares.items() if number < n), strict=True)),
+            )
+            for number in range(12)
+        ]
+    )
+    weights = await index.idf([5, 2, 3, 4, 99, 2], see())
+    assert weights == {
+        term: pytest.approx(math.log(1 + (12 - n + 0.5) / (n + 0.5)), rel=1e-5) for term, n in {**shares, 99: 0}.items()
+    }
+    assert max(weights, key=lambda term: weights[term]) == 99
+    assert await index.idf([], see()) == {}
+    await index.close()
+
+
+async def test_neighbours_come_in_order_and_only_as_the_view_shows_them(index: EdgeIndex) -> None:
+    await index.put([point("d", number, text=f"t{number}") for number in (4, 2, 0, 3, 1)])
+    await index.put([point("d", 2, born=2, text="new"), point("e", 2, text="other")])
+    assert [passage.text for passage in await index.passages("d", range(1, 4), see())] == ["t1", "t2", "t3"]
+    assert [passage.chunk for passage in await index.passages("d", range(3, 9), see())] == [3, 4]
+    assert await index.passages("d", range(1, 4), see(1, "everyone")) == []
+    assert await index.passages("d", range(0), see()) == []
+
+
+async def test_scrolling_shows_everything_once(index: EdgeIndex) -> None:
+    await index.put([point(f"d{n % 3}", n, collection=f"c{n % 2}", text=str(n)) for n in range(23)])
+    shown: list[str] = []
+    offset = None
+    while True:
+        passages, offset = await index.scroll(see(), offset=offset, limit=5)
+        shown += [passage.text for passage in passages]
+        if offset is None:
+            break
+    assert sorted(shown, key=int) == [str(n) for n in range(23)]
+    some, _ = await index.scroll(see(), collection="c1", document_id="d0", limit=50)
+    assert {passage.text for passage in some} == {"3", "9", "15", "21"}
+
+
+# -- access ---------------------------------------------------------------------------------------------------------
+
+SCOPES = ("everyone", "team", "place:slack:T1:C1", "place:discord:9:7")
+COLLECTIONS = ("docs", "手順", "docs/old")
+
+
+@dataclass
+class Population:
+    """Two hundred points of every scope, collection and age in a store, and the same as plain values."""
+
+    index: EdgeIndex
+    points: list[tuple[Point, float]] = field(default_factory=list)
+
+    async def grow(self) -> None:
+        chance = random.Random(7)
+        for number in range(40):
+            scope, collection, born = chance.choice(SCOPES), chance.choice(COLLECTIONS), chance.randint(1, 5)
+            words = SparseVector((1, 100 + number), (1.0, 1.0))
+            made = [
+                point(f"d{number}", n, born=born, scope=scope, collection=collection, text=f"{number}/{n}", words=words)
+                for n in range(5)
+            ]
+            await self.index.put(made)
+            died = chance.choice([born + 1, born + 3, math.inf])
+            if died < math.inf:
+                await self.index.retire(f"d{number}", died=int(died))
+            self.points += [(one, died) for one in made]
+
+    def visible(self, view: View) -> set[str]:
+        return {
+            one.id
+            for one, died in self.points
+            if one.passage.scope in view.readers.scopes
+            and one.born <= view.generation < died
+            and (view.collections is None or one.passage.collection in view.collections)
+        }
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def population(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Population]:
+    made = Population(await opened(tmp_path_factory.mktemp("access")))
+    await made.grow()
+    yield made
+    await made.index.close()
+
+
+VIEWS = st.builds(
+    View,
+    st.builds(Readers, st.frozensets(st.sampled_from((*SCOPES, "nobody's")))),
+    st.integers(0, 9),
+    st.none() | st.lists(st.sampled_from((*COLLECTIONS, "none")), unique=True).map(tuple),
+)
+
+
+@settings(max_examples=120, deadline=None)
+@given(view=VIEWS)
+async def test_a_view_shows_exactly_what_it_may(population: Population, view: View) -> None:
+    index, visible = population.index, population.visible(view)
+    by_id = {one.id: one for one, _ in population.points}
+    answer = await index.query(view, dense=[1.0, 0, 0, 0], words=EVERYTHING, ngrams=EVERYTHING, limit=500)
+    assert set(answer.branches) == {"dense", "words", "ngrams"}
+    for branch in answer.branches:
+        assert {hit.id for hit in found(answer, branch)} == visible
+    assert all(hit.passage == by_id[hit.id].passage for hit in found(answer))
+    assert await index.count(view) == len(visible)
+    passages, _ = await index.scroll(view, limit=500)
+    assert {passage.text for passage in passages} == {by_id[one].passage.text for one in visible}
+    shown = sum(by_id[one].passage.document_id == "d3" for one in visible)
+    assert len(await index.passages("d3", range(5), view)) == shown
+    # Documents that cannot be read tell nothing by the weight of their words either.
+    own = {100 + int(by_id[one].passage.document_id[1:]) for one in visible}
+    weights = await index.idf(range(100, 140), view)
+    unknown = (await index.idf([9999], view)).get(9999)
+    assert {term for term, weight in weights.items() if weight != unknown} == own
+
+
+# -- generations ----------------------------------------------------------------------------------------------------
+
+
+async def test_a_point_is_seen_from_its_birth_until_its_death(index: EdgeIndex) -> None:
+    await index.put([point(text="old")])
+    await index.put([point(born=3, text="new")])
+    await index.retire("d", died=3)
+    assert [await seen_texts(index, see(generation)) for generation in range(5)] == [
+        [],
+        ["old"],
+        ["old"],
+        ["new"],
+        ["new"],
+    ]
+    await index.retire("d", died=4)
+    assert [await seen_texts(index, see(generation)) for generation in (2, 3, 4)] == [["old"], ["new"], []]
+
+
+async def test_staged_points_are_seen_once_published(index: EdgeIndex) -> None:
+    await index.put([point("d", number, text=f"old {number}") for number in range(3)])
+    await index.put([point("d", number, born=STAGED, text=f"new {number}") for number in range(200)])
+    await index.put([point("e", born=STAGED, text="other")])
+    assert await seen_texts(index, see(10**9)) == ["old 0", "old 1", "old 2"]
+    await index.publish("d", at=2)
+    assert len(await seen_texts(index, see(1))) == 3
+    assert all(text.startswith("new") for text in await seen_texts(index, see(2)))
+    assert await index.count(see(2)) == 200
+
+
+async def test_undoing_takes_back_a_replacement(index: EdgeIndex) -> None:
+    await index.put([point(text="old")])
+    for at in (2, STAGED):
+        await index.put([point(born=STAGED, text="new"), point("e", born=STAGED, text="waits")])
+        if at != STAGED:
+            await index.publish("d", at=at)
+        await index.undo("d", at=at)
+        assert await seen_texts(index, see(2)) == ["old"]
+        await index.undo("d", at=at)
+        assert await seen_texts(index, see(1)) == ["old"]
+    await index.publish("e", at=2)
+    assert await seen_texts(index, see(2)) == ["old", "waits"]
+
+
+async def test_sweeping_deletes_what_has_died_and_nothing_else(index: EdgeIndex) -> None:
+    await index.put([point("d", number, text="d") for number in range(300)])
+    await index.put([point("e", text="e")])
+    await index.retire("d", died=2)
+    await index.retire("e", died=3)
+    assert await index.sweep(1) == 0
+    assert await index.count(see(1)) == 301
+    assert await index.sweep(2) == 300
+    assert await index.sweep(2) == 0
+    assert await seen_texts(index, see(2)) == ["e"]
+
+
+async def test_a_search_during_replacements_sees_one_version_whole(index: EdgeIndex) -> None:
+    generation = 1
+    chunks = 5
+    pinned: list[int] = []
+    await index.put([point("d", n, text="1") for n in range(chunks)])
+
+    async def replacing() -> None:
+        nonlocal generation
+        for version in range(2, 12):
+            await index.put([point("d", n, born=STAGED, text=str(version)) for n in range(chunks)])
+            await index.publish("d", at=version)
+            generation = version
+            await index.sweep(min(pinned, default=generation))
+
+    async def searching() -> int:
+        searches = 0
+        while not writer.done():
+            at = generation
+            pinned.append(at)
+            assert await seen_texts(index, see(at)) == [str(at)] * chunks
+            assert len(await index.passages("d", range(chunks), see(at))) == chunks
+            pinned.remove(at)
+            searches += 1
+        return searches
+
+    writer = asyncio.ensure_future(replacing())
+    counts = await asyncio.gather(*(searching() for _ in range(4)))
+    await writer
+    assert generation == 11
+    assert min(counts) > 5
+
+
+async def test_eight_searches_and_a_write_at_once(index: EdgeIndex) -> None:
+    await index.put([point(f"d{n}", dense=[1.0, n / 100, 0, 0]) for n in range(100)])
+    expected = [hit.id for hit in found(await index.query(see(), dense=[1.0, 0, 0, 0]))]
+    writing = asyncio.ensure_future(index.put([point("new", n, born=2, text=str(n)) for n in range(500)]))
+    answers = await asyncio.gather(*(index.query(see(), dense=[1.0, 0, 0, 0], words=EVERYTHING) for _ in range(8)))
+    assert not writing.done()  # slices let the searches in
+    assert [[hit.id for hit in found(answer)] for answer in answers] == [expected] * 8
+    await writing
+    assert await index.count(see(2)) == 600
+
+
+async def test_the_loop_goes_on_during_a_write(index: EdgeIndex) -> None:
+    ticks = 0
+
+    async def ticking() -> None:
+        nonlocal ticks
+        while True:
+            await asyncio.sleep(0.0005)
+            ticks += 1
+
+    ticker = asyncio.ensure_future(ticking())
+    await index.put([point("d", n, text=str(n)) for n in range(800)])
+    ticker.cancel()
+    assert ticks >= 25  # 800 points are 50 slices
+
+
+# -- changing -------------------------------------------------------------------------------------------------------
+
+
+async def test_moving_a_collection_and_rescoping_a_document(index: EdgeIndex) -> None:
+    await index.put([point("d", 0), point("d", 1), point("e", collection="old"), point("f", collection="third")])
+    await index.move("old", "docs")
+    assert await index.count(see(collections=("docs",))) == 3
+    assert await index.count(see(collections=("old",))) == 0
+    await index.rescope("d", "place:slack:T1:C1")
+    assert await index.count(see()) == 2
+    assert await index.count(see(1, "place:slack:T1:C1")) == 2
+
+
+# -- the folder -----------------------------------------------------------------------------------------------------
+
+
+async def test_what_was_written_is_there_after_reopening(tmp_path: Path) -> None:
+    index = await opened(tmp_path)
+    await index.put([point("d", n, text=str(n)) for n in range(40)])
+    await index.close()
+    await index.close()
+    with pytest.raises(QdrantConnectionError, match="closed"):
+        await index.count(see())
+    again = await opened(tmp_path)
+    assert await again.count(see()) == 40
+    assert (await again.query(see(), words=EVERYTHING)).branches["words"][0].score > 0
+    await again.close()
+
+
+async def test_closing_waits_for_what_is_under_way(tmp_path: Path) -> None:
+    index = await opened(tmp_path)
+    writing = asyncio.ensure_future(index.put([point("d", n, text=str(n)) for n in range(200)]))
+    counting = asyncio.ensure_future(index.count(see()))
+    await asyncio.sleep(0)
+    await asyncio.gather(index.close(), index.close())
+    assert writing.done()
+    await asyncio.gather(writing, counting)
+    again = await opened(tmp_path)
+    assert await again.count(see()) == 200
+    await again.close()
+
+
+async def test_another_embedder_or_tokenizer_is_refused(tmp_path: Path) -> None:
+    await (await opened(tmp_path)).close()
+    for different in ({"embedder": "other"}, {"tokenizer": "words 2"}, {"dimensions": 8}):
+        with pytest.raises(EmbeddingError) as refused:
+            await opened(tmp_path, **different)
+        assert "KOTAE_EMBEDDER" in refused.value.text("en")
+        assert "登録し直して" in refused.value.text("ja")
+        assert str(next(iter(different.values()))) in refused.value.text("en")
+    await (await opened(tmp_path)).close()
+
+
+def damage(folder: Path, victim: str) -> None:
+    (path,) = folder.rglob(victim)
+    path.write_text("{")
+
+
+@pytest.mark.parametrize("victim", ["kotae.json", "edge_config.json", "segment.json"])
+async def test_a_damaged_store_is_refused_in_words(tmp_path: Path, victim: str) -> None:
+    index = await opened(tmp_path)
+    await index.put([point()])
+    await index.close()
+    damage(tmp_path, victim)
+    for _ in range(2):  # and the folder is not left locked
+        with pytest.raises(QdrantConnectionError) as refused:
+            await opened(tmp_path)
+        assert str(tmp_path) in refused.value.text("en")
+        assert "cannot be read" in refused.value.text("en")
+        assert "読み込めません" in refused.value.text("ja")
+
+
+async def test_a_store_whose_making_was_cut_short_is_made_again(tmp_path: Path) -> None:
+    unfinished = tmp_path / "shard.new"
+    (unfinished / "segments").mkdir(parents=True)
+    (unfinished / "edge_config.json").write_text("{")
+    index = await opened(tmp_path)
+    await index.put([point()])
+    assert await index.count(see()) == 1
+    await index.close()
+    assert not unfinished.exists()
+
+
+async def test_a_folder_that_cannot_be_used_is_refused_in_words(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(QdrantConnectionError, match="cannot be used"):
+        await opened(tmp_path / "file" / "index")
+
+
+async def child(program: str, *arguments: Path) -> asyncio.subprocess.Process:
+    """A process that has opened the store."""
+    pipe = asyncio.subprocess.PIPE
+    started = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", program, *map(str, arguments), stdin=pipe, stdout=pipe
+    )
+    assert started.stdout
+    assert await started.stdout.readline() == b"open\n"
+    return started
+
+
+OWNER = """
+import asyncio, sys
+from pathlib import Path
+from retrieval.index import EdgeIndex
+
+async def main():
+    index = await EdgeIndex.open(Path(sys.argv[1]), dimensions=4, embedder="test", tokenizer="words 1")
+    print("open", flush=True)
+    await asyncio.to_thread(sys.stdin.readline)
+    await index.close()
+
+asyncio.run(main())
+"""
+
+
+async def test_a_second_owner_is_refused_in_words_until_the_first_is_gone(tmp_path: Path) -> None:
+    owner = await child(OWNER, tmp_path)
+    with pytest.raises(QdrantConnectionError) as refused:
+        await opened(tmp_path)
+    assert "Another Kotae is running" in refused.value.text("en")
+    assert "別の Kotae" in refused.value.text("ja")
+    await owner.communicate(b"\n")
+    assert owner.returncode == 0
+    index = await opened(tmp_path)
+    with pytest.raises(QdrantConnectionError, match="Another Kotae"):
+        await opened(tmp_path)
+    await index.close()
+
+
+# Replaces one document for ever; "commits" by appending the generation to a file; stops for good at a given step.
+REPLACER = """
+import asyncio, sys, uuid
+from pathlib import Path
+from retrieval.index import EdgeIndex
+from retrieval.payload import STAGED
+from retrieval.types import Passage, Point, SparseVector
+
+TERM = SparseVector((1,), (1.0,))
+
+def step(name):
+    if name == sys.argv[3]:
+        print(name, flush=True)
+        sys.stdin.readline()
+
+def passage(generation, number):
+    made = Passage("docs", "d", "d.md", number, str(generation), "team")
+    return Point(str(uuid.uuid4()), made, [1.0, 0.0, 0.0, 0.0], TERM, TERM, STAGED)
+
+async def main():
+    folder, committed = Path(sys.argv[1]), Path(sys.argv[2])
+    index = await EdgeIndex.open(folder, dimensions=4, embedder="test", tokenizer="words 1")
+    generation = int(committed.read_text().split()[-1])
+    await index.reconcile(generation)
+    print("open", flush=True)
+    with committed.open("a") as ledger:
+        while True:
+            generation += 1
+            points = [passage(generation, number) for number in range(40)]
+            await index.put(points[:20])
+            step("half")
+            await index.put(points[20:])
+            step("staged")
+            await index.publish("d", at=generation)
+            step("published")
+            print(generation, file=ledger, flush=True)
+            step("committed")
+            await index.sweep(generation)
+            if generation % 5 == 0:
+                print("going on", flush=True)
+
+asyncio.run(main())
+"""
+
+
+async def test_killed_at_any_step_the_last_committed_version_is_there_whole(tmp_path: Path) -> None:
+    committed = tmp_path / "committed"
+    committed.write_text("1\n")
+    index = await opened(tmp_path / "index")
+    await index.put([point("d", n, text="1") for n in range(40)])
+    await index.close()
+    for step in ("half", "staged", "published", "committed", "going on"):
+        replacer = await child(REPLACER, tmp_path / "index", committed, Path(step))
+        assert replacer.stdout
+        assert await replacer.stdout.readline() == f"{step}\n".encode()
+        replacer.kill()
+        await replacer.communicate()
+        index = await opened(tmp_path / "index")
+        generation = int(committed.read_text().split()[-1])
+        await index.reconcile(generation)
+        await index.sweep(generation)
+        for later in (generation, 10**9):
+            assert await seen_texts(index, see(later)) == [str(generation)] * 40
+        assert await seen_texts(index, see(generation - 1)) == []
+        await index.close()
+    assert generation >= 5
+
+
+async def test_the_note_beside_the_store_says_what_made_it(tmp_path: Path) -> None:
+    await (await opened(tmp_path)).close()
+    assert json.loads((tmp_path / "shard" / "kotae.json").read_text()) == {
+        "embedder": "test",
+        "dimensions": 4,
+        "tokenizer": "words 1",
+        "format": 1,
+    }
