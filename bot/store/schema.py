@@ -32,7 +32,8 @@ class Moment(TypeDecorator[datetime]):
         return value.astimezone(UTC) if value is not None else None
 
     def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
-        return value.replace(tzinfo=UTC) if value is not None and value.tzinfo is None else value
+        moment: datetime | None = value
+        return moment.replace(tzinfo=UTC) if moment is not None and moment.tzinfo is None else moment
 
 
 metadata = MetaData(
@@ -65,10 +66,10 @@ turns = Table(
     Column("model", String(120), nullable=True),
     Column("strategy", String(40), nullable=True),
     Column("collections", JSON, nullable=True),
-    Column("state", String(12), nullable=False),  # waiting | running | done
+    Column("state", String(12), nullable=False),  # waiting | running | answered (stored, not yet shown) | done
     Column("attempts", Integer, nullable=False, default=0),
-    Column("owner", String(80), nullable=True),  # the process that runs it
-    Column("lease_until", Moment, nullable=True),  # a running turn whose lease has passed is unfinished
+    Column("owner", String(80), nullable=True),  # the process that holds it
+    Column("lease_until", Moment, nullable=True),  # an open turn whose lease has passed was abandoned
     Column("claimed_at", Moment, nullable=False),
     Column("finished_at", Moment, nullable=True),
     Index("ix_turns_thread", "platform", "workspace", "channel", "thread", "sequence"),

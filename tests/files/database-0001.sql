@@ -30,7 +30,7 @@ CREATE TABLE collections (
 	created_at DATETIME NOT NULL, 
 	CONSTRAINT pk_collections PRIMARY KEY (name)
 );
-INSERT INTO "collections" VALUES('handbook','','2026-11-21 23:13:31.175455');
+INSERT INTO "collections" VALUES('handbook','','2026-11-21 23:46:12.417775');
 CREATE TABLE documents (
 	id VARCHAR(32) NOT NULL, 
 	collection VARCHAR(80) NOT NULL, 

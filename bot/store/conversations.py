@@ -1,0 +1,180 @@
+"""What was said: the answers, and the earlier turns of a thread that the next question builds on."""
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import RowMapping, func, select, true
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from agent.conversation import Exchange
+from agent.events import Answered, Citation, Cost
+from bot.messages import Audience, Incoming, Place
+from bot.store.engine import insert, read, storable
+from bot.store.schema import answers, turns
+from bot.store.searches import percentile
+from bot.wire import citation_json
+
+MAX_EXCHANGES = 10
+MAX_CHARACTERS = 8_000
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """One finished turn: the question, the answer, the steps that led there in their JSON form."""
+
+    turn: str
+    asked: Incoming
+    answered: Answered
+    steps: tuple[dict[str, Any], ...]
+    answered_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class TurnTotals:
+    """The turns of a time. Seconds are None without any turn."""
+
+    turns: int
+    outcomes: dict[str, int]
+    p50_seconds: float | None
+    p95_seconds: float | None
+    cost: Cost
+
+
+class Conversations:
+    """Questions with their answers."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine
+
+    async def history(self, place: Place, thread: str, *, before: int | None = None) -> tuple[Exchange, ...]:
+        """The thread so far, oldest first: at most 10 exchanges and 8,000 characters, the latest of them.
+
+        Turns that failed or were declined say nothing about the subject and are left out. `before` is a turn's
+        sequence.
+        """
+        wanted = (
+            select(turns.c.text.label("question"), answers.c.text.label("answer"))
+            .join(answers, answers.c.turn == turns.c.id)
+            .where(
+                turns.c.platform == place.platform,
+                turns.c.workspace == place.workspace,
+                turns.c.channel == place.channel,
+                turns.c.thread == thread,
+                turns.c.sequence < before if before is not None else true(),
+                answers.c.outcome.in_(("answered", "unknown")),
+            )
+            .order_by(turns.c.sequence.desc())
+            .limit(MAX_EXCHANGES)
+        )
+        async with read(self._engine) as db:
+            rows = (await db.execute(wanted)).all()
+        kept: list[Exchange] = []
+        room = MAX_CHARACTERS
+        for row in rows:
+            room -= len(row.question) + len(row.answer)
+            if room < 0:
+                break
+            kept.append(Exchange(question=row.question, answer=row.answer))
+        return tuple(reversed(kept))
+
+    async def get(self, turn: str) -> Conversation | None:
+        """A turn that has its answer; None when it has none or is not known."""
+        wanted = select(turns, answers).join(answers, answers.c.turn == turns.c.id).where(turns.c.id == turn)
+        async with read(self._engine) as db:
+            row = (await db.execute(wanted)).first()
+        if row is None:
+            return None
+        return Conversation(
+            turn=turn,
+            asked=incoming(row),
+            answered=answered(row),
+            steps=tuple(row._mapping[answers.c.steps]),
+            answered_at=row._mapping[answers.c.answered_at],
+        )
+
+    async def totals(self, since: datetime | None = None) -> TurnTotals:
+        """All answers since a moment summed up."""
+        chosen = answers.c.answered_at >= since if since else true()
+        sums = (
+            func.coalesce(func.sum(column), 0)
+            for column in (answers.c.calls, answers.c.input_tokens, answers.c.output_tokens, answers.c.thought_tokens)
+        )
+        async with read(self._engine) as db:
+            rows = (await db.execute(select(answers.c.outcome, answers.c.seconds).where(chosen))).all()
+            cost = (await db.execute(select(*sums).where(chosen))).one()
+        seconds = sorted(row.seconds for row in rows)
+        return TurnTotals(
+            turns=len(rows),
+            outcomes=dict(Counter(row.outcome for row in rows)),
+            p50_seconds=percentile(seconds, 0.50),
+            p95_seconds=percentile(seconds, 0.95),
+            cost=Cost(*cost),
+        )
+
+
+async def keep_answer(
+    db: AsyncConnection, turn: str, given: Answered, steps: list[dict[str, Any]], at: datetime
+) -> None:
+    """Inside the caller's transaction: a turn's answer and how it was found."""
+    await db.execute(
+        insert(db, answers).values(
+            turn=turn,
+            text=storable(given.text),
+            outcome=given.outcome,
+            citations=[citation_json(citation) for citation in given.citations],
+            steps=steps,
+            model=given.model,
+            seconds=given.seconds,
+            calls=given.cost.calls,
+            input_tokens=given.cost.input_tokens,
+            output_tokens=given.cost.output_tokens,
+            thought_tokens=given.cost.thought_tokens,
+            searched=list(given.searched),
+            confidence=given.confidence,
+            marked=given.marked,
+            answered_at=at,
+        )
+    )
+
+
+def answered(row: Any) -> Answered:
+    """The answer as it was given, from a row of `answers`."""
+    values: RowMapping = row._mapping
+    return Answered(
+        text=values[answers.c.text],
+        citations=tuple(Citation(**citation) for citation in values[answers.c.citations]),
+        outcome=values[answers.c.outcome],
+        model=values[answers.c.model],
+        seconds=values[answers.c.seconds],
+        cost=Cost(
+            values[answers.c.calls],
+            values[answers.c.input_tokens],
+            values[answers.c.output_tokens],
+            values[answers.c.thought_tokens],
+        ),
+        searched=tuple(values[answers.c.searched]),
+        confidence=values[answers.c.confidence],
+        marked=values[answers.c.marked],
+        turn=values[answers.c.turn],
+    )
+
+
+def incoming(row: Any) -> Incoming:
+    """The question as it came in, from a row of `turns`."""
+    values: RowMapping = row._mapping
+    chosen = values[turns.c.collections]
+    return Incoming(
+        place=Place(values[turns.c.platform], values[turns.c.workspace], values[turns.c.channel]),
+        thread=values[turns.c.thread],
+        message=values[turns.c.message],
+        author=values[turns.c.author],
+        text=values[turns.c.text],
+        audience=Audience(values[turns.c.audience]),
+        language=values[turns.c.language],
+        link=values[turns.c.link],
+        model=values[turns.c.model],
+        strategy=values[turns.c.strategy],
+        collections=tuple(chosen) if chosen is not None else None,
+    )

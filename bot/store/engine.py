@@ -1,0 +1,232 @@
+"""The database as every store sees it: short transactions that are whole or were not, whoever is cancelled meanwhile.
+
+Source: reliability.md R45 and R47.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager, suppress
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, Table, event
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+
+from retrieval.text import Language, Said
+
+T = TypeVar("T")
+
+BUSY_TIMEOUT_MS = 5_000
+BEGIN_TRIES = 4
+
+_ADDRESS = Said(
+    en="DATABASE_URL should be sqlite+aiosqlite:///path/to/file.db or postgresql+asyncpg://user:password@host/name.",
+    ja="DATABASE_URL は sqlite+aiosqlite:///path/to/file.db か postgresql+asyncpg://user:password@host/name の形にしてください。",
+)
+_DRIVER = Said(
+    en="DATABASE_URL names PostgreSQL, but its driver is not installed. Install it with: pip install 'kotae[postgres]'",
+    ja="DATABASE_URL は PostgreSQL ですが、そのドライバーが入っていません。pip install 'kotae[postgres]' で入れてください。",
+)
+_FULL = Said(
+    en="There is no space left for the database, so nothing was stored. Please free some space.",
+    ja="データベースの空き容量がないため、保存できませんでした。空き容量を増やしてください。",
+)
+_READ_ONLY = Said(
+    en="The database cannot be written to (it is read-only), so nothing was stored.",
+    ja="データベースが読み取り専用のため、保存できませんでした。",
+)
+_LOCKED = Said(
+    en="The database is busy with another program, so nothing was stored. Please try again.",
+    ja="データベースがほかのプログラムに使われているため、保存できませんでした。もう一度お試しください。",
+)
+_DISK = Said(
+    en="The disk did not let the database read or write, so nothing was stored.",
+    ja="ディスクの読み書きに失敗したため、保存できませんでした。",
+)
+_UNREACHABLE = Said(
+    en="The database cannot be reached or opened.",
+    ja="データベースに接続できないか、開けません。",
+)
+_BROKEN = Said(
+    en="The database could not do its work; the log has the reason.",
+    ja="データベースの処理に失敗しました。理由はログにあります。",
+)
+
+
+class StoreError(Exception):
+    """The database could not do what was asked, and nothing of it was stored. `reason` is fit for people."""
+
+    def __init__(self, reason: Said) -> None:
+        super().__init__(reason.en)
+        self.reason = reason
+
+    def text(self, language: Language) -> str:
+        return self.reason.to(language)
+
+
+def connect(url: str) -> AsyncEngine:
+    """The engine of `url`: `sqlite+aiosqlite:///file` or `postgresql+asyncpg://…`. Opens nothing yet.
+
+    Raises StoreError for another kind of address and for a driver that is not installed.
+    """
+    try:
+        address = make_url(url)
+    except ArgumentError as error:
+        raise StoreError(_ADDRESS) from error
+    # hide_parameters: an error's text goes to the log, and parameters are what people wrote.
+    match address.drivername:
+        case "sqlite+aiosqlite" if address.database and address.database != ":memory:":
+            engine = create_async_engine(
+                address,
+                hide_parameters=True,
+                connect_args={"isolation_level": None},  # no implicit BEGIN: ours is explicit, and covers DDL
+                execution_options={"writer": asyncio.Lock()},
+            )
+            event.listen(engine.sync_engine, "connect", _prepare)
+            event.listen(engine.sync_engine, "begin", _begin)
+            return engine
+        case "postgresql+asyncpg":
+            try:
+                return create_async_engine(address, hide_parameters=True, pool_pre_ping=True)
+            except ModuleNotFoundError as error:
+                raise StoreError(_DRIVER) from error
+        case _:
+            raise StoreError(_ADDRESS)
+
+
+def _prepare(connection: Any, record: Any) -> None:
+    cursor = connection.cursor()
+    cursor.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")  # first: switching to WAL takes a lock
+    cursor.execute("PRAGMA journal_mode = WAL")
+    cursor.execute("PRAGMA synchronous = FULL")
+    cursor.execute("PRAGMA foreign_keys = ON")
+    cursor.close()
+
+
+def _begin(connection: Connection) -> None:
+    writes = connection.get_execution_options().get("writes", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+class _Patient(AsyncConnection):
+    """A connection whose statements run to their end even when the caller is cancelled meanwhile.
+
+    A statement cut off would leave the connection in doubt: SQLAlchemy then throws it away, and with it, when a second
+    cancellation comes in between, the driver's thread.
+    """
+
+    async def execute(self, *args: Any, **kwargs: Any) -> Any:
+        return await finished(super().execute(*args, **kwargs))
+
+
+@asynccontextmanager
+async def read(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
+    """One look at the database as it is now; sees nothing half done. Raises StoreError."""
+    async with _transaction(engine, writes=False) as db:
+        yield db
+
+
+@asynccontextmanager
+async def write(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
+    """One change, committed at the end of the block or not at all. Raises StoreError; IntegrityError as it is.
+
+    Inside the block await nothing but `db`. Writers of one process take turns; a cancelled one rolls back, and one
+    cancelled while it commits has committed.
+    """
+    writer: asyncio.Lock | None = engine.sync_engine.get_execution_options().get("writer")
+    if writer is None:
+        async with _transaction(engine, writes=True) as db:
+            yield db
+    else:
+        async with writer, _transaction(engine, writes=True) as db:
+            yield db
+
+
+@asynccontextmanager
+async def _transaction(engine: AsyncEngine, *, writes: bool) -> AsyncIterator[AsyncConnection]:
+    db = _Patient(engine)
+    try:
+        try:
+            await finished(_open(db, writes))
+            yield db
+            if writes:
+                await finished(db.commit())
+        finally:
+            await finished(_close(db))  # rolls back what is not committed
+    except IntegrityError:
+        raise
+    except (SQLAlchemyError, OSError) as error:
+        raise StoreError(_why(error)) from error
+
+
+async def _open(db: AsyncConnection, writes: bool) -> None:
+    await db.start()
+    if writes:
+        await db.execution_options(writes=True)
+    for tries_left in reversed(range(BEGIN_TRIES)):
+        try:
+            await db.begin()
+            return
+        except OperationalError as error:
+            # SQLite does not queue: a process that writes without a pause can keep another out for a whole timeout.
+            if not tries_left or _why(error) is not _LOCKED:
+                raise
+
+
+async def _close(db: AsyncConnection) -> None:
+    if db.sync_connection is not None:
+        with suppress(SQLAlchemyError):  # a connection that broke has nothing to roll back
+            await db.close()
+
+
+async def finished(work: Coroutine[Any, Any, T]) -> T:
+    """Do `work` to its end even when the caller is cancelled; the cancellation comes after it."""
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        task.cancelled() or task.exception()  # seen
+        raise cancelled
+    return task.result()
+
+
+def insert(db: AsyncConnection, table: Table) -> Any:
+    """An INSERT that knows ON CONFLICT in the dialect of `db`."""
+    return postgresql.insert(table) if db.dialect.name == "postgresql" else sqlite.insert(table)
+
+
+def storable(text: str) -> str:
+    """People's text as every database takes it: without NUL and lone surrogates (a terminal can send both)."""
+    return text.replace("\0", "").encode("utf-8", "replace").decode()
+
+
+_SQLITE = {
+    "SQLITE_FULL": _FULL,
+    "SQLITE_READONLY": _READ_ONLY,
+    "SQLITE_BUSY": _LOCKED,
+    "SQLITE_LOCKED": _LOCKED,
+    "SQLITE_CANTOPEN": _UNREACHABLE,
+    "SQLITE_NOTADB": _UNREACHABLE,
+    "SQLITE_IOERR": _DISK,
+}
+_POSTGRESQL = {"53100": _FULL, "25006": _READ_ONLY, "53300": _UNREACHABLE}
+
+
+def _why(error: Exception) -> Said:
+    if isinstance(error, OSError):
+        return _UNREACHABLE
+    cause: Any = error.orig if isinstance(error, DBAPIError) else error
+    name = str(getattr(cause, "sqlite_errorname", ""))  # SQLITE_IOERR_WRITE is a kind of SQLITE_IOERR
+    for kind, reason in _SQLITE.items():
+        if name.startswith(kind):
+            return reason
+    state = str(getattr(cause, "sqlstate", None) or "")
+    if state.startswith(("08", "28", "3D")):
+        return _UNREACHABLE
+    return _POSTGRESQL.get(state, _BROKEN)

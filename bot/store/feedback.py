@@ -1,0 +1,98 @@
+"""Votes on answers: one a person and turn, changeable; a thumbs-down is a miss as long as it stands."""
+
+from datetime import UTC, datetime
+
+from sqlalchemy import Row, delete, func, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from bot.messages import Feedback
+from bot.store.engine import insert, read, storable, write
+from bot.store.questions import Miss, add_misses
+from bot.store.schema import answers, feedback, questions, turns
+
+
+class Votes:
+    """What people thought of the answers. Source: product.md §4; reliability.md R19."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine
+
+    async def put(self, given: Feedback, scope: str) -> bool:
+        """Keep, change or take back a vote, and with it the turn's `reported` miss, which `scope` may see.
+
+        False when there is no such turn with an answer.
+        """
+        async with write(self._engine) as db:
+            found = select(turns.c.id).join(answers, answers.c.turn == turns.c.id).where(turns.c.id == given.turn)
+            if (await db.execute(found.with_for_update())).first() is None:
+                return False
+            if given.vote is None:
+                mine = (feedback.c.turn == given.turn) & (feedback.c.author == given.author)
+                await db.execute(delete(feedback).where(mine))
+            else:
+                values = {
+                    "vote": given.vote,
+                    "reason": given.reason,
+                    "text": storable(given.text),
+                    "at": given.at or datetime.now(UTC),
+                }
+                await db.execute(
+                    insert(db, feedback)
+                    .values(turn=given.turn, author=given.author, **values)
+                    .on_conflict_do_update(index_elements=["turn", "author"], set_=values)
+                )
+            await _report(db, given.turn, scope)
+        return True
+
+    async def of(self, turn: str) -> list[Feedback]:
+        """The votes on a turn, oldest first."""
+        wanted = select(feedback).where(feedback.c.turn == turn).order_by(feedback.c.at, feedback.c.author)
+        async with read(self._engine) as db:
+            return [Feedback(**row._mapping) for row in await db.execute(wanted)]
+
+    async def counts(self, since: datetime) -> dict[str, int]:
+        """How many `up` and `down` there are since a moment."""
+        wanted = (
+            select(feedback.c.vote, func.count().label("votes")).where(feedback.c.at >= since).group_by(feedback.c.vote)
+        )
+        async with read(self._engine) as db:
+            found = {row.vote: row.votes for row in await db.execute(wanted)}
+        return {"up": found.get("up", 0), "down": found.get("down", 0)}
+
+
+async def _report(db: AsyncConnection, turn: str, scope: str) -> None:
+    """Make the `reported` miss say what the standing thumbs-down say; without any it goes, unless it was resolved."""
+    downs = (
+        await db.execute(
+            select(feedback).where(feedback.c.turn == turn, feedback.c.vote == "down").order_by(feedback.c.at)
+        )
+    ).all()
+    reported = (questions.c.turn == turn) & (questions.c.reason == "reported") & questions.c.resolved_at.is_(None)
+    if not downs:
+        await db.execute(delete(questions).where(reported))
+        return
+    detail = "\n".join(filter(None, (_said(row) for row in downs)))
+    asked = (
+        await db.execute(
+            select(turns.c.text, turns.c.link, answers.c.searched, answers.c.confidence)
+            .join(answers, answers.c.turn == turns.c.id)
+            .where(turns.c.id == turn)
+        )
+    ).one()
+    miss = Miss(
+        turn=turn,
+        question=asked.text,
+        reason="reported",
+        searched=tuple(asked.searched),
+        confidence=asked.confidence,
+        scope=scope,
+        link=asked.link,
+        asked_at=downs[0].at,
+        detail=detail,
+    )
+    await add_misses(db, (miss,))
+    await db.execute(update(questions).where(reported).values(detail=detail))
+
+
+def _said(down: Row[tuple[object, ...]]) -> str:
+    return ": ".join(part for part in (down.reason, down.text.strip()) if part)

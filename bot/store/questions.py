@@ -1,0 +1,129 @@
+"""Misses: questions that nobody could answer yet, and who may see which of them."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from sqlalchemy import ColumnElement, case, func, select, true, update
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from bot.store.engine import insert, read, storable, write
+from bot.store.schema import questions
+
+Reason = Literal["unknown", "low_confidence", "reported"]
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """A question on its way in. `scope` says who may see its words; elsewhere it only counts."""
+
+    turn: str
+    question: str
+    reason: Reason
+    searched: tuple[str, ...]
+    confidence: float | None  # best relevance 0..1; None: nothing was searched
+    scope: str
+    link: str | None
+    asked_at: datetime
+    detail: str = ""  # of a report: wrong, outdated, … and the free text
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A miss as it is kept."""
+
+    id: int
+    turn: str
+    question: str
+    reason: Reason
+    detail: str
+    searched: tuple[str, ...]
+    confidence: float | None
+    scope: str
+    link: str | None
+    asked_at: datetime
+    resolved_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class OpenQuestions:
+    """What these readers may see of the open questions, newest first; `shown` of `total` are theirs to read."""
+
+    questions: tuple[Question, ...]
+    shown: int  # all that these readers may see, also beyond the limit
+    hidden: int  # asked in places that these readers do not see
+
+    @property
+    def total(self) -> int:
+        return self.shown + self.hidden
+
+
+class Questions:
+    """Questions nobody could answer yet. Source: product.md §4."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine
+
+    async def add(self, miss: Miss) -> None:
+        """Keep a miss; the same turn and reason once only."""
+        async with write(self._engine) as db:
+            await add_misses(db, (miss,))
+
+    async def open(
+        self, scopes: Collection[str], *, since: datetime | None = None, limit: int | None = None
+    ) -> OpenQuestions:
+        """The open questions asked since a moment: those of `scopes` in words, the rest as a count."""
+        is_open = questions.c.resolved_at.is_(None) & (questions.c.asked_at >= since if since else true())
+        theirs = questions.c.scope.in_(scopes)
+        wanted = select(questions).where(is_open, theirs).order_by(questions.c.asked_at.desc(), questions.c.id.desc())
+        counted = select(_count(theirs), _count(~theirs)).where(is_open)
+        async with read(self._engine) as db:
+            rows = (await db.execute(wanted.limit(limit))).all()
+            shown, hidden = (await db.execute(counted)).one()
+        return OpenQuestions(tuple(_question(row) for row in rows), shown, hidden)
+
+    async def get(self, ids: Collection[int], scopes: Collection[str]) -> list[Question]:
+        """Of `ids` those that readers of `scopes` may see, oldest first."""
+        wanted = select(questions).where(questions.c.id.in_(ids), questions.c.scope.in_(scopes))
+        async with read(self._engine) as db:
+            return [_question(row) for row in await db.execute(wanted.order_by(questions.c.asked_at))]
+
+    async def resolve(self, ids: Collection[int], scopes: Collection[str]) -> int:
+        """Close questions that readers of `scopes` may see; returns how many were open until now."""
+        closed = (
+            update(questions)
+            .where(questions.c.id.in_(ids), questions.c.scope.in_(scopes), questions.c.resolved_at.is_(None))
+            .values(resolved_at=datetime.now(UTC))
+        )
+        async with write(self._engine) as db:
+            return (await db.execute(closed)).rowcount
+
+
+async def add_misses(db: AsyncConnection, misses: Sequence[Miss]) -> None:
+    """Inside a transaction of the caller's: a turn and its misses are stored together."""
+    for miss in misses:
+        await db.execute(
+            insert(db, questions)
+            .values(
+                turn=miss.turn,
+                question=storable(miss.question),
+                reason=miss.reason,
+                detail=storable(miss.detail),
+                searched=list(miss.searched),
+                confidence=miss.confidence,
+                scope=miss.scope,
+                link=miss.link,
+                asked_at=miss.asked_at,
+            )
+            .on_conflict_do_nothing(index_elements=["turn", "reason"])
+        )
+
+
+def _count(condition: ColumnElement[bool]) -> ColumnElement[int]:
+    return func.coalesce(func.sum(case((condition, 1), else_=0)), 0)
+
+
+def _question(row: Any) -> Question:
+    values = dict(row._mapping)
+    return Question(**(values | {"searched": tuple(values["searched"])}))

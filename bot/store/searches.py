@@ -1,0 +1,113 @@
+"""Every search, measured: to list, export, sum up and clear."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import delete, select, true
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from bot.store.engine import read, storable, write
+from bot.store.schema import searches
+from retrieval.types import SearchMetrics
+
+
+@dataclass(frozen=True, slots=True)
+class SearchTotals:
+    """The searches of a time. Latencies in ms, None without any search; shares 0..1."""
+
+    searches: int
+    failed: int
+    empty: int  # worked, but nothing was relevant enough
+    p50_ms: float | None
+    p95_ms: float | None
+
+    @property
+    def error_share(self) -> float:
+        return self.failed / self.searches if self.searches else 0.0
+
+
+class Searches:
+    """SearchMetrics and who may see their queries. Source: seeds/3_agent_tools.md §4."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine
+
+    async def add(self, metrics: SearchMetrics, scope: str) -> None:
+        """Keep one measurement; `scope` may see the query's words."""
+        async with write(self._engine) as db:
+            await db.execute(
+                searches.insert().values(
+                    query=storable(metrics.query),
+                    collection=metrics.collection_name[:400],
+                    latency_ms=metrics.latency_ms,
+                    total_results=metrics.total_results,
+                    filtered_results=metrics.filtered_results,
+                    top_score=metrics.top_score,
+                    scores=list(metrics.scores),
+                    error=metrics.error,
+                    scope=scope,
+                    at=metrics.timestamp,
+                )
+            )
+
+    async def failed(
+        self, query: str, collections: Sequence[str] | None, error: str, scope: str, *, latency_ms: float = 0.0
+    ) -> None:
+        """Keep a search that gave nothing because of `error` (a kind of failure, no internals)."""
+        name = ",".join(collections or ())
+        await self.add(SearchMetrics(query, name, latency_ms, 0, 0, 0.0, (), error, datetime.now(UTC)), scope)
+
+    async def listed(
+        self, scopes: Collection[str], *, since: datetime | None = None, limit: int | None = None
+    ) -> list[SearchMetrics]:
+        """The measurements whose queries `scopes` may see, newest first; all of them for an export."""
+        wanted = (
+            select(searches)
+            .where(searches.c.scope.in_(scopes), searches.c.at >= since if since else true())
+            .order_by(searches.c.at.desc(), searches.c.id.desc())
+            .limit(limit)
+        )
+        async with read(self._engine) as db:
+            return [_metrics(row) for row in await db.execute(wanted)]
+
+    async def totals(self, since: datetime | None = None) -> SearchTotals:
+        """All searches since a moment summed up, whoever asked."""
+        wanted = select(searches.c.latency_ms, searches.c.error, searches.c.filtered_results).where(
+            searches.c.at >= since if since else true()
+        )
+        async with read(self._engine) as db:
+            rows = (await db.execute(wanted)).all()
+        worked = sorted(row.latency_ms for row in rows if row.error is None)
+        return SearchTotals(
+            searches=len(rows),
+            failed=sum(row.error is not None for row in rows),
+            empty=sum(row.error is None and not row.filtered_results for row in rows),
+            p50_ms=percentile(worked, 0.50),
+            p95_ms=percentile(worked, 0.95),
+        )
+
+    async def clear(self) -> int:
+        """Forget all measurements; returns how many there were."""
+        async with write(self._engine) as db:
+            return (await db.execute(delete(searches))).rowcount
+
+
+def percentile(ascending: Sequence[float], share: float) -> float | None:
+    """The nearest-rank percentile of sorted values; None of nothing."""
+    return ascending[max(0, -(-len(ascending) * int(share * 100) // 100) - 1)] if ascending else None
+
+
+def _metrics(row: Any) -> SearchMetrics:
+    return SearchMetrics(
+        query=row.query,
+        collection_name=row.collection,
+        latency_ms=row.latency_ms,
+        total_results=row.total_results,
+        filtered_results=row.filtered_results,
+        top_score=row.top_score,
+        scores=tuple(row.scores),
+        error=row.error,
+        timestamp=row.at,
+    )

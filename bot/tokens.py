@@ -1,0 +1,83 @@
+"""Which of a platform's many tokens somebody pasted, so that the wrong one is named and the right one is found."""
+
+import re
+
+from retrieval.text import Said
+
+_SLACK_KINDS: tuple[tuple[re.Pattern[str], Said], ...] = (
+    (re.compile(r"xapp-"), Said(en="an app-level token (xapp-)", ja="アプリレベルトークン（xapp-）")),
+    (re.compile(r"xoxb-|xoxe\.xoxb-"), Said(en="a bot token (xoxb-)", ja="ボットトークン（xoxb-）")),
+    (re.compile(r"xoxp-|xoxe\.xoxp-"), Said(en="a user token (xoxp-)", ja="ユーザートークン（xoxp-）")),
+    (re.compile(r"xoxe-"), Said(en="a refresh token (xoxe-)", ja="リフレッシュトークン（xoxe-）")),
+    (re.compile(r"xox[cd]-"), Said(en="a browser session token", ja="ブラウザーのセッショントークン")),
+    (
+        re.compile(r"https://hooks\.slack\.com/"),
+        Said(en="an incoming webhook address", ja="Incoming Webhook のアドレス"),
+    ),
+    (re.compile(r"[0-9a-f]{32}$"), Said(en="a client or signing secret", ja="Client Secret か Signing Secret")),
+)
+_UNKNOWN = Said(en="something else", ja="別のもの")
+_WRONG = Said(
+    en="{name} holds {given}, but it should be {wanted}. It is found at: {where}",
+    ja="{name} に入っているのは{given}ですが、必要なのは{wanted}です。取得場所: {where}",
+)
+
+
+def _complaint(name: str, given: Said, wanted: Said, where: Said) -> Said:
+    return Said(
+        en=_WRONG.to("en", name=name, given=given.en, wanted=wanted.en, where=where.en),
+        ja=_WRONG.to("ja", name=name, given=given.ja, wanted=wanted.ja, where=where.ja),
+    )
+
+
+def _slack_kind(token: str) -> Said:
+    return next((kind for pattern, kind in _SLACK_KINDS if pattern.match(token)), _UNKNOWN)
+
+
+SLACK_BOT_AT = Said(
+    en="api.slack.com/apps → your app → OAuth & Permissions → Bot User OAuth Token",
+    ja="api.slack.com/apps → アプリ → OAuth & Permissions → Bot User OAuth Token",
+)
+SLACK_APP_AT = Said(
+    en="api.slack.com/apps → your app → Basic Information → App-Level Tokens (scope connections:write)",
+    ja="api.slack.com/apps → アプリ → Basic Information → App-Level Tokens（スコープ connections:write）",
+)
+DISCORD_AT = Said(
+    en="discord.com/developers/applications → your application → Bot → Reset Token",
+    ja="discord.com/developers/applications → アプリケーション → Bot → Reset Token",
+)
+
+
+def slack_bot_token(token: str) -> Said | None:
+    """What is wrong with SLACK_BOT_TOKEN; None: it is a bot token."""
+    if token.startswith(("xoxb-", "xoxe.xoxb-")):
+        return None
+    wanted = Said(en="a bot token (xoxb-)", ja="ボットトークン（xoxb-）")
+    return _complaint("SLACK_BOT_TOKEN", _slack_kind(token), wanted, SLACK_BOT_AT)
+
+
+def slack_app_token(token: str) -> Said | None:
+    """What is wrong with SLACK_APP_TOKEN; None: it is an app-level token."""
+    if token.startswith("xapp-"):
+        return None
+    wanted = Said(en="an app-level token (xapp-)", ja="アプリレベルトークン（xapp-）")
+    return _complaint("SLACK_APP_TOKEN", _slack_kind(token), wanted, SLACK_APP_AT)
+
+
+_DISCORD_KINDS: tuple[tuple[re.Pattern[str], Said], ...] = (
+    (re.compile(r"[\w-]{32}"), Said(en="a client secret", ja="クライアントシークレット（Client Secret）")),
+    (re.compile(r"[0-9a-f]{64}"), Said(en="a public key", ja="公開鍵（Public Key）")),
+    (re.compile(r"\d{17,20}"), Said(en="an application or user id", ja="アプリケーション ID かユーザー ID")),
+    (re.compile(r"mfa\..+"), Said(en="a user token", ja="ユーザートークン")),
+    (re.compile(r"https?://.+"), Said(en="an address", ja="アドレス")),
+    (re.compile(r"(?i:bot)\s+.+"), Said(en="a token with “Bot” before it", ja="先頭に「Bot」が付いたトークン")),
+    (re.compile(r"xox[a-z][.-].+|xapp-.+"), Said(en="a Slack token", ja="Slack のトークン")),
+)
+
+
+def discord_token(token: str) -> Said | None:
+    """What is wrong with DISCORD_TOKEN; None: nothing that can be seen (the shape of bot tokens is not promised)."""
+    kind = next((kind for pattern, kind in _DISCORD_KINDS if pattern.fullmatch(token)), None)
+    if kind is None:
+        return None
+    return _complaint("DISCORD_TOKEN", kind, Said(en="the bot's token", ja="ボットのトークン"), DISCORD_AT)

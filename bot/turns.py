@@ -1,0 +1,348 @@
+"""A question's life: claimed once, in its place, with its history and its readers, to exactly one answer.
+
+Source: style.md "A turn's life"; product.md §1 "Never silent"; reliability.md R5, R9 and R21.
+"""
+
+import asyncio
+import hashlib
+import logging
+import re
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing, suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any, Protocol, TypeVar
+
+from agent.conversation import Ask, Exchange
+from agent.events import Answered, Events
+from bot.access import default_scope, readers
+from bot.inbox import Inbox
+from bot.logs import ChatLog
+from bot.messages import Feedback, Incoming
+from bot.settings import SettingsError
+from bot.store.conversations import Conversations
+from bot.store.engine import StoreError, finished
+from bot.store.feedback import Votes
+from bot.store.inbox import Claimed, Lost
+from bot.store.questions import Miss
+from bot.wire import as_json
+from retrieval.text import Language, Said, language_of
+from retrieval.types import CollectionInfo, RAGToolError, Readers
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+TRIES = 2  # a turn that ended two processes does not get a third
+DEADLINE_SECONDS = 120.0
+GRACE_SECONDS = 2.0  # an agent ends itself at its deadline; one that does not is ended here
+
+
+class Thinker(Protocol):
+    """Whoever answers one question (`agent.loop.Agent`)."""
+
+    def run(self, ask: Ask) -> Events: ...
+
+
+MakeAgent = Callable[[Incoming, Readers, tuple[CollectionInfo, ...]], Thinker]
+"""The agent for one question: its model and strategy, with tools bound to what these readers may read."""
+
+ListCollections = Callable[[Incoming, Readers], Awaitable[tuple[CollectionInfo, ...]]]
+"""The collections to answer one question from: those chosen for it, as far as these readers may read them."""
+
+_FAILED = Said(
+    en="Sorry, something went wrong on my side and I could not answer. Please try again. If it happens again, tell "
+    "whoever runs me this number: {turn}",
+    ja="申し訳ありません。こちらの問題でお答えできませんでした。もう一度お試しください。"
+    "繰り返し起きる場合は、管理者に次の番号をお知らせください: {turn}",
+)
+_REASON = Said(
+    en="Sorry, I could not answer. {reason} (number: {turn})",
+    ja="申し訳ありません。お答えできませんでした。{reason}（番号: {turn}）",
+)
+_LATE = Said(
+    en="Sorry, I did not finish in time ({seconds} seconds). Please try again, or ask a narrower question. (number: {turn})",
+    ja="申し訳ありません。制限時間（{seconds}秒）内にお答えできませんでした。"
+    "もう一度お試しいただくか、質問を絞ってください。（番号: {turn}）",
+)
+_INTERRUPTED = Said(
+    en="Sorry, I was interrupted {tries} times while working on this and have stopped trying. Please ask again. "
+    "(number: {turn})",
+    ja="申し訳ありません。処理が{tries}回中断されたため、お答えできませんでした。もう一度ご質問ください。（番号: {turn}）",
+)
+_BUSY = Said(
+    en="I am still working on earlier questions in this thread, and several more are waiting. Please ask again when they "
+    "have been answered.",
+    ja="このスレッドではまだ前の質問に回答しており、ほかにも順番待ちの質問があります。それらの回答のあとで、もう一度ご質問ください。",
+)
+
+_WITHDRAWN = Said(
+    en="Stopped before it was answered.",
+    ja="回答の前に中止されました。",
+)
+
+_LETTER = re.compile(r"[^\W\d_]")
+
+
+class LateError(Exception):
+    """The agent did not end at its deadline."""
+
+
+class Turns:
+    """What an adapter calls with a question or a vote."""
+
+    def __init__(
+        self,
+        inbox: Inbox,
+        conversations: Conversations,
+        votes: Votes,
+        *,
+        make_agent: MakeAgent,
+        list_collections: ListCollections,
+        chat_log: ChatLog,
+        confident: float,
+        language: Language = "en",
+        deadline: float = DEADLINE_SECONDS,
+    ) -> None:
+        """`confident`: relevance 0..1 under which an answer is a miss; `language`: of a thread that shows none;
+        `deadline` in seconds, from the moment the turn's place has come."""
+        self._inbox = inbox
+        self._conversations = conversations
+        self._votes = votes
+        self._make_agent = make_agent
+        self._list_collections = list_collections
+        self._chat_log = chat_log
+        self._confident = confident
+        self._language = language
+        self._deadline = deadline
+
+    async def reply(self, message: Incoming) -> Events:
+        """Claim a question and answer it: steps, then exactly one `Answered`; nothing for one that is taken already.
+
+        Exhaust it: the turn counts as shown when the next event after the `Answered` is asked for.
+        """
+        try:
+            claimed = await self.claim(message)
+        except StoreError as error:
+            log.error("a question could not be stored", exc_info=True)
+            yield Answered(error.text(self._language_of(message, ())), outcome="failed")
+            return
+        if claimed is not None:
+            async with aclosing(self.run(claimed)) as events:
+                async for event in events:
+                    yield event
+
+    async def claim(self, message: Incoming) -> Claimed | None:
+        """For platforms that must acknowledge: claim first, acknowledge, then `run`. None: nothing is to be done.
+
+        Raises StoreError; then the message must not be acknowledged.
+        """
+        return await self._inbox.claim(message)
+
+    async def run(self, claimed: Claimed) -> Events:
+        """Answer a claimed question. A consumer that ends early gives the turn back to `unfinished`."""
+        settled = False
+        try:
+            answer: Answered | None = None
+            async with aclosing(self._answer(claimed)) as events:
+                async for event in events:
+                    if isinstance(event, Answered):
+                        answer = event
+                        break
+                    yield event
+            if answer is not None:
+                yield answer
+                settled = True
+                await finished(self._inbox.shown(claimed))
+        except Lost:
+            log.warning("another process has taken over a turn", extra={"turn": claimed.id})
+        finally:
+            if not settled:
+                await finished(self._inbox.release(claimed))
+
+    async def withdraw(self, message: Incoming) -> None:
+        """Nobody waits for this question's answer any longer: close it as failed, so that it is never answered.
+
+        Nothing happens to one that is answered or held by somebody living. Raises StoreError.
+        """
+        claimed = await self.claim(message)
+        if claimed is None:
+            return
+        try:
+            note = Answered(_WITHDRAWN.to(self._language_of(message, ())), outcome="failed", turn=claimed.id)
+            with suppress(Lost):  # it has its answer, which was only not shown
+                await finished(self._inbox.finish(claimed, note, [], ()))
+                self._chat_log.record(claimed.id, note)
+            await finished(self._inbox.shown(claimed))
+        except BaseException:
+            await finished(self._inbox.release(claimed))
+            raise
+
+    async def unfinished(self, platform: str) -> list[Incoming]:
+        """Questions left open by a process or reply that ended: give them to `reply`, at start and every few seconds."""
+        return await self._inbox.unfinished(platform)
+
+    async def history(self, message: Incoming) -> tuple[Exchange, ...]:
+        """The thread's earlier questions and answers, oldest first, bounded."""
+        return await self._conversations.history(message.place, message.thread)
+
+    async def vote(self, feedback: Feedback) -> bool:
+        """Keep, change or take back a vote; a thumbs-down is a miss while it stands. False: no such turn.
+
+        Raises StoreError.
+        """
+        turn = await self._conversations.get(feedback.turn)
+        if turn is None:
+            return False
+        return await self._votes.put(feedback, default_scope(turn.asked.place, turn.asked.audience))
+
+    # -- from claim to stored answer --------------------------------------------------------------------------------
+
+    async def _answer(self, claimed: Claimed) -> Events:
+        """Steps and one `Answered`, stored before it is given. Nothing more when the turn is Lost."""
+        began = time.monotonic()
+        steps: list[dict[str, Any]] = []
+        attempt = 0
+        language = self._language_of(claimed.message, ())
+        answer: Answered | None = None
+        try:
+            busy = self._inbox.busy(claimed)
+            if not busy:
+                started = await self._inbox.start(claimed)
+                attempt = started.attempt
+                if started.answer is not None:
+                    if attempt <= 2 * TRIES:
+                        yield started.answer
+                    else:
+                        await self._inbox.shown(claimed)  # it cannot be posted where it belongs
+                    return
+            history = await self._conversations.history(
+                claimed.message.place, claimed.message.thread, before=claimed.sequence
+            )
+            language = self._language_of(claimed.message, history)
+            self._chat_log.asked(claimed.id, claimed.message)
+            if busy:
+                answer = Answered(_BUSY.to(language), outcome="declined")
+            elif attempt > TRIES:
+                answer = Answered(_INTERRUPTED.to(language, tries=TRIES, turn=claimed.id[:8]), outcome="failed")
+            else:
+                async with aclosing(self._think(claimed.message, history, language)) as events:
+                    async for event in events:
+                        if isinstance(event, Answered):
+                            answer = event
+                            break
+                        steps.append(as_json(event))
+                        self._chat_log.record(claimed.id, event)
+                        yield event
+            if answer is None:
+                raise RuntimeError("the agent ended without an answer")
+        except Lost:
+            raise
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            answer = self._apologise(claimed, error, language)  # something inside was cancelled, not the turn
+        except Exception as error:
+            answer = self._apologise(claimed, error, language)
+        seconds = round(time.monotonic() - began, 3)
+        answer = replace(answer, turn=claimed.id, seconds=answer.seconds or seconds)
+        try:
+            await finished(self._inbox.finish(claimed, answer, steps, self._misses(claimed, answer)))
+        except StoreError as error:
+            answer = self._apologise(claimed, error, language)
+            self._inbox.finish_later(claimed, answer, steps, ())
+        self._chat_log.record(claimed.id, answer)
+        log.info(
+            "turn ended",
+            extra={
+                "turn": claimed.id,
+                "in_thread": _anonymous(claimed.message),
+                "steps": len(steps),
+                "seconds": seconds,
+                "outcome": answer.outcome,
+                "attempt": attempt,
+            },
+        )
+        yield answer
+
+    async def _think(self, message: Incoming, history: tuple[Exchange, ...], language: Language) -> Events:
+        """The agent's own events. Raises LateError when it does not keep its deadline."""
+        deadline = asyncio.get_running_loop().time() + self._deadline
+        end = deadline + GRACE_SECONDS
+        allowed = readers(message.place, message.audience)
+        collections = await _before(end, self._list_collections(message, allowed))
+        agent = self._make_agent(message, allowed, collections)
+        ask = Ask(
+            question=message.text,
+            language=language,
+            history=history,
+            collections=collections,
+            deadline=deadline,
+        )
+        async with aclosing(agent.run(ask)) as events:
+            while True:
+                try:
+                    event = await _before(end, anext(events))
+                except StopAsyncIteration:
+                    return
+                yield event
+
+    # -- small decisions --------------------------------------------------------------------------------------------
+
+    def _apologise(self, claimed: Claimed, error: BaseException, language: Language) -> Answered:
+        log.error("turn failed", extra={"turn": claimed.id}, exc_info=error)
+        return self._apology(claimed, error, language)
+
+    def _apology(self, claimed: Claimed, error: BaseException, language: Language) -> Answered:
+        turn = claimed.id[:8]
+        match error:
+            case RAGToolError() | StoreError() | SettingsError():
+                text = _REASON.to(language, reason=error.text(language), turn=turn)
+            case LateError():
+                text = _LATE.to(language, seconds=round(self._deadline), turn=turn)
+            case _:
+                text = _FAILED.to(language, turn=turn)
+        return Answered(text, outcome="failed", turn=claimed.id)
+
+    def _misses(self, claimed: Claimed, answer: Answered) -> tuple[Miss, ...]:
+        unsure = answer.marked or (answer.confidence is not None and answer.confidence < self._confident)
+        if answer.outcome != "unknown" and not (answer.outcome == "answered" and unsure):
+            return ()
+        message = claimed.message
+        miss = Miss(
+            turn=claimed.id,
+            question=message.text,
+            reason="unknown" if answer.outcome == "unknown" else "low_confidence",
+            searched=answer.searched,
+            confidence=answer.confidence,
+            scope=default_scope(message.place, message.audience),
+            link=message.link,
+            asked_at=datetime.now(UTC),
+        )
+        return (miss,)
+
+    def _language_of(self, message: Incoming, history: tuple[Exchange, ...]) -> Language:
+        if message.language is not None:
+            return message.language
+        earlier = (exchange.question for exchange in reversed(history))
+        return next((language_of(text) for text in (message.text, *earlier) if _LETTER.search(text)), self._language)
+
+
+async def _before(end: float, work: Awaitable[T]) -> T:
+    """Await `work` until `end` on the loop's clock. A TimeoutError of the work's own stays what it is."""
+    try:
+        async with asyncio.timeout_at(end) as limit:
+            return await work
+    except TimeoutError as error:
+        if limit.expired():
+            raise LateError from error
+        raise
+
+
+def _anonymous(message: Incoming) -> str:
+    """A thread's name for the log: the same for the same thread, and nobody's channel."""
+    place = message.place
+    name = "\x1f".join((place.workspace, place.channel, message.thread))
+    return f"{place.platform}:{hashlib.sha256(name.encode()).hexdigest()[:8]}"

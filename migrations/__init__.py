@@ -1,0 +1,168 @@
+"""The SQL schema's history. `upgrade` brings a database to this version, whole or not at all, with a copy before."""
+
+import asyncio
+import os
+import sqlite3
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, event, inspect, text
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+
+_LOCK = 5_214_020_117  # PostgreSQL advisory lock: one process upgrades at a time
+_PATIENCE_SECONDS = 60  # for another process that is upgrading
+
+
+@dataclass(frozen=True, slots=True)
+class Upgraded:
+    """What an upgrade did. `before` is None for a new database; `before == after`: there was nothing to do."""
+
+    before: str | None
+    after: str
+    backup: Path | None  # the copy that was made first (SQLite)
+
+
+class MigrationError(Exception):
+    """The database was left as it was; `en` and `ja` say why, for people."""
+
+    def __init__(self, en: str, ja: str) -> None:
+        super().__init__(en)
+        self.en = en
+        self.ja = ja
+
+    def text(self, language: Literal["ja", "en"]) -> str:
+        return self.ja if language == "ja" else self.en
+
+
+class NewerDatabaseError(MigrationError):
+    """The database was made by a later version of the program."""
+
+
+def upgrade(url: str, *, to: str = "head") -> Upgraded:
+    """Bring the database at `url` (`sqlite+aiosqlite:///…` or `postgresql+asyncpg://…`) to this version.
+
+    An SQLite file is made when there is none, and copied beside itself before a change. Blocks; may be called with or
+    without a running event loop. Raises MigrationError.
+    """
+    address = make_url(url)
+    file = Path(address.database) if address.get_backend_name() == "sqlite" and address.database else None
+    try:
+        if file is not None:
+            _private(file)
+        with ThreadPoolExecutor(1) as thread:
+            done = thread.submit(asyncio.run, _upgrade(address, file, to)).result()
+        if file is not None:
+            _write_ahead(file)
+        return done
+    except ModuleNotFoundError as error:
+        raise MigrationError(
+            "The driver of this database is not installed. For PostgreSQL: pip install 'kotae[postgres]'",
+            "このデータベースのドライバーが入っていません。PostgreSQL の場合: pip install 'kotae[postgres]'",
+        ) from error
+    except (SQLAlchemyError, sqlite3.Error, OSError) as error:
+        raise MigrationError(
+            f"The database could not be upgraded and was left as it was: {_short(error)}",
+            f"データベースを更新できませんでした。元のまま残っています: {_short(error)}",
+        ) from error
+
+
+async def _upgrade(address: URL, file: Path | None, to: str) -> Upgraded:
+    engine = _engine(address, file)
+    try:
+        # One transaction from reading the revision to the last change, so a second process waits and finds it done.
+        async with engine.begin() as db:
+            return await db.run_sync(_change, file, to)
+    finally:
+        await engine.dispose()
+
+
+def _engine(address: URL, file: Path | None) -> AsyncEngine:
+    if file is None:
+        return create_async_engine(address, hide_parameters=True)
+    engine = create_async_engine(
+        address, hide_parameters=True, connect_args={"isolation_level": None, "timeout": _PATIENCE_SECONDS}
+    )
+    # The driver's own transactions would leave tables of a failed upgrade behind; an explicit BEGIN covers them.
+    event.listen(engine.sync_engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+    return engine
+
+
+def _change(db: Connection, file: Path | None, to: str) -> Upgraded:
+    if file is None:
+        db.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent).replace("%", "%%"))
+    config.attributes["connection"] = db
+    scripts = ScriptDirectory.from_config(config)
+    wanted = scripts.get_revision(to).revision
+    known = {script.revision for script in scripts.walk_revisions()}
+    before = MigrationContext.configure(db).get_current_revision()
+    if before is not None and before not in known:
+        raise NewerDatabaseError(
+            f"The database is of a newer version (revision {before}) than this program. Please update Kotae, or "
+            "restore the copy that was made when the database was upgraded.",
+            f"データベースはこのプログラムより新しいバージョン（リビジョン {before}）のものです。"
+            "Kotae を更新するか、更新時に作られたコピーに戻してください。",
+        )
+    if before is None and (strangers := set(inspect(db).get_table_names()) - {"alembic_version"}):
+        raise MigrationError(
+            f"The database holds tables that are not Kotae's ({', '.join(sorted(strangers)[:3])}). "
+            "Please give Kotae a database of its own.",
+            f"データベースに Kotae のものではないテーブル（{', '.join(sorted(strangers)[:3])}）があります。"
+            "Kotae 専用のデータベースを指定してください。",
+        )
+    if before == wanted:
+        return Upgraded(before, before, None)
+    backup = _copy(file, before) if file is not None and before is not None else None
+    command.upgrade(config, to)
+    after = MigrationContext.configure(db).get_current_revision()
+    return Upgraded(before, str(after), backup)
+
+
+def _write_ahead(file: Path) -> None:
+    """Switch to WAL, here and for good: SQLite does not wait for the lock this needs, so two starting at once collide."""
+    patience = time.monotonic() + _PATIENCE_SECONDS
+    with closing(sqlite3.connect(file, timeout=_PATIENCE_SECONDS)) as db:
+        while True:
+            try:
+                db.execute("PRAGMA journal_mode = WAL").fetchone()
+                return
+            except sqlite3.OperationalError:
+                if time.monotonic() > patience:
+                    raise
+                time.sleep(0.02)
+
+
+def _copy(file: Path, revision: str) -> Path:
+    """A whole copy by SQLite's backup API; it gets its name only when it is complete."""
+    moment = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+    backup = file.with_name(f"{file.stem}-{revision}-{moment}.backup.db")
+    partial = backup.with_suffix(".part")
+    partial.unlink(missing_ok=True)
+    _private(partial)
+    with closing(sqlite3.connect(file)) as source, closing(sqlite3.connect(partial)) as target:
+        source.backup(target)
+    partial.replace(backup)
+    return backup
+
+
+def _private(file: Path) -> None:
+    """Questions of private places live in it: readable by its owner only."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
+
+
+def _short(error: Exception) -> str:
+    cause: Any = getattr(error, "orig", None) or error
+    return str(cause).strip().splitlines()[0] if str(cause).strip() else type(cause).__name__

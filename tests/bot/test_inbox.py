@@ -1,0 +1,432 @@
+"""Claimed once, one at a time in a thread, found again after a crash: with several inboxes on one database."""
+
+import asyncio
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlalchemy import event, select, text
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from agent.events import Answered
+from bot.inbox import LEASE, POLL_SECONDS, QUEUE, Inbox
+from bot.messages import Audience, Incoming, Place
+from bot.store.engine import StoreError, connect, read
+from bot.store.inbox import Claimed, Lost, TurnRows
+from bot.store.schema import answers, turns
+from migrations import upgrade
+
+ROOT = Path(__file__).parents[2]
+DONE = Answered("はい。")
+
+
+class Clock:
+    """The wall clock of a test: it moves when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def pass_(self, time: timedelta) -> None:
+        self.now += time
+
+
+def asked(message: str = "1", thread: str = "t", channel: str = "C", platform: str = "slack") -> Incoming:
+    return Incoming(
+        place=Place(platform, "T", channel),
+        thread=thread,
+        message=message,
+        author="U",
+        text=f"質問 {message}",
+        audience=Audience("private"),
+        language="ja",
+        link="https://l",
+        model="extractive",
+        strategy="react",
+        collections=("handbook", "faq"),
+    )
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+async def process(engine: AsyncEngine, clock: Clock) -> AsyncIterator[Callable[[str], Inbox]]:
+    """Another process, as far as the database can tell."""
+    async with AsyncExitStack() as stack:
+
+        def make(owner: str) -> Inbox:
+            inbox = Inbox(TurnRows(engine), owner=owner, clock=clock)
+            stack.push_async_callback(inbox.close)
+            return inbox
+
+        yield make
+
+
+Process = Callable[[str], Inbox]
+
+
+async def claimed(inbox: Inbox, message: Incoming) -> Claimed:
+    found = await inbox.claim(message)
+    assert found is not None
+    return found
+
+
+async def answer(inbox: Inbox, turn: Claimed) -> None:
+    await inbox.start(turn)
+    await inbox.finish(turn, DONE, [], ())
+    await inbox.shown(turn)
+
+
+async def states(engine: AsyncEngine) -> list[str]:
+    async with read(engine) as db:
+        return list(await db.scalars(select(turns.c.state).order_by(turns.c.sequence)))
+
+
+# -- once -----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_question_is_claimed_once(process: Process, engine: AsyncEngine) -> None:
+    one, two = process("one"), process("two")
+    first = await claimed(one, asked())
+    assert first.message == asked()
+    assert await one.claim(asked()) is None
+    assert await two.claim(replace(asked(), text="edited", thread="elsewhere")) is None
+    await answer(one, first)
+    assert await one.claim(asked()) is None
+    assert await two.claim(asked()) is None
+    assert await states(engine) == ["done"]
+
+
+async def test_what_makes_two_questions_different(process: Process) -> None:
+    inbox = process("one")
+    for message in (
+        asked(),
+        asked(message="2"),
+        asked(channel="C2"),
+        asked(platform="discord"),
+        replace(asked(), place=Place("slack", "T2", "C")),
+    ):
+        await claimed(inbox, message)
+
+
+async def test_50_deliveries_to_five_processes_are_one_turn(process: Process, engine: AsyncEngine) -> None:
+    inboxes = [process(str(number)) for number in range(5)]
+    found = await asyncio.gather(*(inbox.claim(asked()) for inbox in inboxes for _ in range(10)))
+    assert sum(turn is not None for turn in found) == 1
+    assert await states(engine) == ["waiting"]
+
+
+async def test_a_burst_of_1000_shares_its_commits(process: Process, engine: AsyncEngine) -> None:
+    """R1: a commit a question would keep the last of a burst waiting for seconds."""
+    commits: list[object] = []
+    event.listen(engine.sync_engine, "commit", commits.append)
+    inbox = process("one")
+    found = await asyncio.gather(*(inbox.claim(asked(str(number % 900), thread=str(number))) for number in range(1000)))
+    assert [turn is not None for turn in found] == [True] * 900 + [False] * 100
+    assert all(turn.message == asked(str(number), thread=str(number)) for number, turn in enumerate(found) if turn)
+    assert len(commits) <= 10
+
+
+async def test_a_question_that_cannot_be_stored_does_not_take_others_with_it(
+    process: Process, engine: AsyncEngine
+) -> None:
+    if engine.dialect.name == "sqlite":
+        pytest.skip("SQLite takes text of any length")
+    inbox = process("one")
+    good, bad, also_good = await asyncio.gather(
+        inbox.claim(asked("1")), inbox.claim(asked("2" * 100)), inbox.claim(asked("3")), return_exceptions=True
+    )
+    assert isinstance(good, Claimed) and isinstance(also_good, Claimed)
+    assert isinstance(bad, StoreError)
+
+
+async def test_a_claim_whose_asker_is_cancelled_is_not_kept(process: Process) -> None:
+    inbox = process("one")
+    asking = asyncio.create_task(inbox.claim(asked()))
+    await asyncio.sleep(0)
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    await claimed(inbox, asked("later", thread="other"))  # stored after it
+    assert await process("two").unfinished("slack") == [asked()]
+
+
+async def test_text_that_databases_do_not_take_is_taken(process: Process) -> None:
+    turn = await claimed(process("one"), replace(asked(), text="a\0b\udcffc"))
+    assert turn.message.text == "ab?c"
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    events=st.lists(st.tuples(st.integers(0, 4), st.booleans()), max_size=25),
+    restart_after=st.integers(0, 25),
+)
+def test_any_interleaving_of_duplicates_and_a_restart_answers_each_once(
+    events: list[tuple[int, bool]], restart_after: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """R2, R3. `True`: the process answers at once; `False`: it is still working when the next event comes."""
+    url = f"sqlite+aiosqlite:///{tmp_path_factory.mktemp('inbox') / 'x.db'}"
+    upgrade(url)
+
+    async def play() -> None:
+        engine, clock, answered = connect(url), Clock(), Counter[str]()
+        rows = TurnRows(engine)
+        inboxes = [Inbox(rows, owner="one", clock=clock), Inbox(rows, owner="two", clock=clock)]
+
+        async def take(message: Incoming, at_once: bool, inbox: Inbox) -> None:
+            turn = await inbox.claim(message)
+            if turn is not None and at_once:
+                await answer(inbox, turn)
+                answered[message.message] += 1
+
+        for number, (message, at_once) in enumerate(events):
+            if number == restart_after:
+                clock.pass_(LEASE)
+                inboxes = [Inbox(rows, owner="three", clock=clock), *inboxes[1:]]
+            await take(asked(message=str(message), thread=str(message)), at_once, inboxes[number % 2])
+        clock.pass_(LEASE)
+        last = Inbox(rows, owner="last", clock=clock)
+        for left in await last.unfinished("slack"):
+            await take(left, True, last)
+        assert await last.unfinished("slack") == []
+        assert answered == Counter({str(message): 1 for message, _ in events})
+        await asyncio.gather(*(inbox.close() for inbox in (*inboxes, last)))
+        await engine.dispose()
+
+    asyncio.run(play())
+
+
+# -- one at a time --------------------------------------------------------------------------------------------------
+
+
+async def test_a_thread_is_answered_in_its_order_and_others_beside_it(process: Process) -> None:
+    inbox = process("one")
+    first, second = await claimed(inbox, asked("1")), await claimed(inbox, asked("2"))
+    other = await claimed(inbox, asked("3", thread="other"))
+    await inbox.start(first)
+    waiting = asyncio.create_task(inbox.start(second))
+    await answer(inbox, other)
+    assert not waiting.done()
+    await inbox.finish(first, DONE, [], ())
+    await inbox.shown(first)
+    assert (await waiting).attempt == 1
+
+
+async def test_the_order_holds_across_processes(process: Process) -> None:
+    one, two = process("one"), process("two")
+    first, second = await claimed(one, asked("1")), await claimed(two, asked("2"))
+    waiting = asyncio.create_task(two.start(second))
+    await inbox_idle(waiting)
+    await answer(one, first)
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    await waiting
+    assert loop.time() - began < POLL_SECONDS + 1
+
+
+async def inbox_idle(task: asyncio.Task[object]) -> None:
+    """Until the task waits for something that is not coming soon."""
+    done, _ = await asyncio.wait({task}, timeout=0.2)
+    assert not done
+
+
+async def test_200_questions_in_50_threads_to_three_processes(process: Process, engine: AsyncEngine) -> None:
+    """R9: never two of a thread at once, each thread in the order of its claims."""
+    inboxes = [process(str(number)) for number in range(3)]
+    chance = random.Random(9)
+    running: Counter[str] = Counter()
+    order: dict[str, list[int]] = {}
+
+    async def work(inbox: Inbox, turn: Claimed) -> None:
+        thread = turn.message.thread
+        await inbox.start(turn)
+        running[thread] += 1
+        assert running[thread] == 1
+        order.setdefault(thread, []).append(turn.sequence)
+        await inbox.finish(turn, DONE, [], ())
+        running[thread] -= 1
+        await inbox.shown(turn)
+
+    held = []
+    count = 200 if engine.dialect.name == "sqlite" else 40
+    for number in range(count):
+        inbox = inboxes[(number // 4) % 3] if number % 20 else chance.choice(inboxes)
+        held.append((inbox, await claimed(inbox, asked(str(number), thread=str(number // 4)))))
+    chance.shuffle(held)
+    async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+        for inbox, turn in held:
+            group.create_task(work(inbox, turn))
+    assert len(order) == count // 4 and all(found == sorted(found) and len(found) == 4 for found in order.values())
+    assert set(await states(engine)) == {"done"}
+
+
+async def test_the_queue_of_a_thread_is_bounded(process: Process) -> None:
+    one, two = process("one"), process("two")
+    running = await claimed(one, asked("running"))
+    await one.start(running)
+    waiting = [await claimed(one if number % 2 else two, asked(str(number))) for number in range(QUEUE)]
+    assert not any(one.busy(turn) for turn in waiting)
+    assert one.busy(await claimed(one, asked("one too many")))
+    assert not one.busy(await claimed(one, asked("elsewhere", thread="other")))
+
+
+async def test_a_cancelled_wait_leaves_the_others_in_order(process: Process) -> None:
+    inbox = process("one")
+    first, second, third = [await claimed(inbox, asked(str(number))) for number in range(3)]
+    await inbox.start(first)
+    gone, stays = asyncio.create_task(inbox.start(second)), asyncio.create_task(inbox.start(third))
+    await inbox_idle(gone)
+    gone.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await gone
+    await inbox.release(second)
+    await inbox.finish(first, DONE, [], ())
+    await inbox.shown(first)
+    assert (await stays).attempt == 1
+    assert await inbox.unfinished("slack") == [second.message]
+
+
+# -- after a crash --------------------------------------------------------------------------------------------------
+
+
+async def test_the_turns_of_a_dead_process_are_found_when_its_lease_has_passed(process: Process, clock: Clock) -> None:
+    dead, alive = process("dead"), process("alive")
+    waiting, running = await claimed(dead, asked("1")), await claimed(dead, asked("2", thread="other"))
+    await dead.start(running)
+    other = await claimed(dead, asked("3", platform="discord"))
+    assert await alive.unfinished("slack") == []
+    clock.pass_(LEASE)
+    assert await alive.unfinished("slack") == [waiting.message, running.message]
+    assert await alive.unfinished("discord") == [other.message]
+    taken = await claimed(alive, running.message)
+    assert (taken.id, taken.sequence) == (running.id, running.sequence)
+    assert (await alive.start(taken)).attempt == 2
+    with pytest.raises(Lost):
+        await dead.finish(running, DONE, [], ())
+    await alive.finish(taken, DONE, [], ())
+    await dead.shown(running)  # no longer its to say
+    assert await alive.claim(running.message) is None
+    await alive.shown(taken)
+    clock.pass_(LEASE)
+    assert await alive.unfinished("slack") == [waiting.message]
+
+
+async def test_a_dead_turn_does_not_hold_up_its_thread(process: Process, clock: Clock) -> None:
+    dead, alive = process("dead"), process("alive")
+    await dead.start(await claimed(dead, asked("1")))
+    second = await claimed(alive, asked("2"))
+    waiting = asyncio.create_task(alive.start(second))
+    await inbox_idle(waiting)
+    clock.pass_(LEASE)
+    await waiting
+
+
+async def test_only_one_process_takes_over(process: Process, clock: Clock) -> None:
+    await claimed(process("dead"), asked())
+    clock.pass_(LEASE)
+    found = await asyncio.gather(*(process(str(number)).claim(asked()) for number in range(8)))
+    assert sum(turn is not None for turn in found) == 1
+
+
+async def test_an_answer_that_was_stored_but_not_shown_is_kept_for_showing(process: Process, clock: Clock) -> None:
+    dead, alive = process("dead"), process("alive")
+    turn = await claimed(dead, asked())
+    await dead.start(turn)
+    given_answer = replace(DONE, model="m", seconds=1.5, searched=("handbook",), confidence=0.7, marked=True)
+    await dead.finish(turn, given_answer, [], ())
+    clock.pass_(LEASE)
+    taken = await claimed(alive, (await alive.unfinished("slack"))[0])
+    started = await alive.start(taken)
+    assert started.answer == DONE and started.answer is not None
+    assert (started.answer.model, started.answer.confidence, started.answer.turn) == ("m", 0.7, turn.id)
+    await alive.shown(taken)
+    clock.pass_(LEASE)
+    assert await alive.unfinished("slack") == []
+
+
+async def test_a_released_turn_is_found_at_once(process: Process) -> None:
+    inbox = process("one")
+    turn = await claimed(inbox, asked())
+    await inbox.release(turn)
+    assert await process("two").unfinished("slack") == [turn.message]
+
+
+async def test_the_heartbeat_keeps_a_lease(engine: AsyncEngine, clock: Clock) -> None:
+    lease = timedelta(seconds=0.3)  # a beat each 0.1 s of real time
+    inbox, other = (Inbox(TurnRows(engine), owner=owner, lease=lease, clock=clock) for owner in ("one", "two"))
+    turn = await claimed(inbox, asked())
+
+    async def renewed() -> None:
+        while True:
+            async with read(engine) as db:
+                if await db.scalar(select(turns.c.lease_until)) == clock.now + lease:
+                    return
+
+    for _ in range(5):
+        clock.pass_(lease * 0.9)
+        async with asyncio.timeout(20):
+            await renewed()
+        assert await other.claim(turn.message) is None
+    await answer(inbox, turn)
+    await inbox.close()
+    await other.close()
+
+
+async def test_killed_processes_lose_nothing_and_answer_nothing_twice(sqlite_url: str) -> None:
+    """R5, with real processes: killed in the middle of claiming and answering."""
+    acknowledged: list[str] = []
+    for name, enough in (("a", 4), ("b", 11), ("c", 18)):
+        worker = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "tests.bot.inbox_worker", sqlite_url, name, cwd=ROOT, stdout=subprocess.PIPE
+        )
+        assert worker.stdout is not None
+        acknowledged += [(await worker.stdout.readline()).decode().strip() for _ in range(enough)]
+        os.kill(worker.pid, signal.SIGKILL)
+        acknowledged += (await worker.stdout.read()).decode().split()
+        await worker.wait()
+    engine = connect(sqlite_url)
+    inbox = Inbox(TurnRows(engine), clock=lambda: datetime.now(UTC) + LEASE)
+    for message in await inbox.unfinished("slack"):
+        await answer(inbox, await claimed(inbox, message))
+    await inbox.close()
+    async with read(engine) as db:
+        assert await db.scalar(text("PRAGMA integrity_check")) == "ok"
+        kept = list((await db.execute(select(turns.c.message, turns.c.state))).all())
+        assert len(list(await db.scalars(select(answers.c.turn)))) == len(kept)
+    assert {state for _, state in kept} == {"done"}
+    assert all(acknowledged)
+    assert set(acknowledged) <= {message for message, _ in kept}
+    await engine.dispose()
+
+
+# -- a database that cannot store -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+async def locked(sqlite_url: str, tmp_path: Path) -> AsyncIterator[AsyncEngine]:
+    engine = connect(f"sqlite+aiosqlite:///file:{tmp_path / 'kotae.db'}?mode=ro&uri=true")
+    yield engine
+    await engine.dispose()
+
+
+async def test_nothing_is_claimed_that_is_not_stored(locked: AsyncEngine) -> None:
+    inbox = Inbox(TurnRows(locked))
+    with pytest.raises(StoreError):
+        await inbox.claim(asked())
+    await inbox.close()

@@ -1,0 +1,305 @@
+"""A database is upgraded whole or not at all, from every released version, with a copy before.
+
+The golden file of a version is made once, when its revision is released: `python -m tests.bot.test_migrations`.
+"""
+
+import asyncio
+import shutil
+import sqlite3
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from sqlalchemy import Connection, create_engine
+from sqlalchemy.ext.asyncio import create_async_engine
+
+import migrations
+from agent.events import Answered, Citation
+from bot.messages import Audience, Feedback, Incoming, Place
+from bot.store.documents import DocumentRow, Documents
+from bot.store.engine import connect
+from bot.store.feedback import Votes
+from bot.store.inbox import TurnRows
+from bot.store.indexes import Indexes
+from bot.store.questions import Miss
+from bot.store.schema import metadata
+from bot.store.searches import Searches
+from migrations import MigrationError, NewerDatabaseError, Upgraded, upgrade
+from retrieval.types import SearchMetrics
+
+FILES = Path(__file__).parents[1] / "files"
+GOLDEN = sorted(FILES.glob("database-*.sql"))
+HEAD = "0001"
+
+
+def url_of(file: Path) -> str:
+    return f"sqlite+aiosqlite:///{file}"
+
+
+def tables(file: Path) -> set[str]:
+    with closing(sqlite3.connect(file)) as db:
+        return {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+
+
+def differences(db: Connection) -> list[object]:
+    context = MigrationContext.configure(db, opts={"compare_type": True, "compare_server_default": True})
+    return list(compare_metadata(context, metadata))
+
+
+def check(file: Path) -> None:
+    engine = create_engine(f"sqlite:///{file}")
+    with engine.connect() as db:
+        assert differences(db) == []
+        assert db.exec_driver_sql("PRAGMA integrity_check").scalar() == "ok"
+        assert db.exec_driver_sql("PRAGMA foreign_key_check").all() == []
+    engine.dispose()
+
+
+def test_a_new_database_is_what_the_schema_says(tmp_path: Path) -> None:
+    file = tmp_path / "new" / "home" / "kotae.db"
+    assert upgrade(url_of(file)) == Upgraded(None, HEAD, None)
+    check(file)
+    assert upgrade(url_of(file)) == Upgraded(HEAD, HEAD, None)
+    assert [other.name for other in file.parent.iterdir() if "backup" in other.name] == []
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+async def test_it_may_be_called_where_a_loop_runs(tmp_path: Path) -> None:
+    assert upgrade(url_of(tmp_path / "x.db")).after == HEAD
+
+
+def test_postgresql_gets_the_same_tables(postgresql_template: str, postgresql: str) -> None:
+    url = postgresql.format(name=postgresql_template)
+    assert upgrade(url) == Upgraded(HEAD, HEAD, None)
+
+    async def compared() -> list[object]:
+        engine = create_async_engine(url)
+        async with engine.connect() as db:
+            found = await db.run_sync(differences)
+        await engine.dispose()
+        return found
+
+    assert asyncio.run(compared()) == []
+
+
+def test_two_processes_upgrade_once(tmp_path: Path) -> None:
+    url = url_of(tmp_path / "kotae.db")
+    with ThreadPoolExecutor(4) as threads:
+        done = list(threads.map(upgrade, [url] * 4))
+    assert sorted(result.before or "" for result in done) == ["", HEAD, HEAD, HEAD]
+    with closing(sqlite3.connect(tmp_path / "kotae.db")) as db:
+        assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+# -- released versions ----------------------------------------------------------------------------------------------
+
+
+def test_every_released_version_has_a_golden_file() -> None:
+    assert HEAD in {file.stem.removeprefix("database-") for file in GOLDEN}
+
+
+@pytest.fixture(params=GOLDEN, ids=lambda file: file.stem)
+def released(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    file = tmp_path / "kotae.db"
+    with closing(sqlite3.connect(file)) as db:
+        db.executescript(request.param.read_text(encoding="utf-8"))
+    return file
+
+
+def contents(file: Path) -> dict[str, int]:
+    with closing(sqlite3.connect(file)) as db:
+        return {table: db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in tables(file)}
+
+
+def test_a_released_database_is_upgraded_with_its_rows(released: Path) -> None:
+    before = contents(released)
+    assert all(before.values())
+    assert upgrade(url_of(released)).after == HEAD
+    check(released)
+    after = contents(released)
+    assert all(after[table] == count for table, count in before.items())
+
+
+# -- a later revision, made for these tests -------------------------------------------------------------------------
+
+NEXT = """
+import sqlalchemy as sa
+from alembic import op
+
+revision = "9999"
+down_revision = "{head}"
+
+
+def upgrade() -> None:
+    op.create_table("first", sa.Column("x", sa.Integer()))
+    op.add_column("collections", sa.Column("colour", sa.Text()))
+    op.execute("UPDATE collections SET colour = 'blue'")
+    {trouble}
+    op.create_table("last", sa.Column("x", sa.Integer()))
+"""
+
+
+@pytest.fixture
+def later(tmp_path: Path) -> Iterator[Path]:
+    """A copy of the package, so that a revision can be added to it."""
+    folder = Path(tempfile.mkdtemp(dir=tmp_path))
+    shutil.copytree(
+        Path(migrations.__file__).parent, folder / "migrations", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    yield folder
+
+
+def upgrade_later(folder: Path, file: Path, trouble: str) -> subprocess.CompletedProcess[str]:
+    text = NEXT.format(head=HEAD, trouble=trouble)
+    (folder / "migrations" / "versions" / "9999_for_a_test.py").write_text(text)
+    program = (
+        f"import sys; sys.path[:0] = [{str(folder)!r}, {str(Path(migrations.__file__).parents[1])!r}]\n"
+        f"from migrations import upgrade, MigrationError\n"
+        f"try: done = upgrade({url_of(file)!r}); print(done.before, done.after, done.backup)\n"
+        f"except MigrationError as error: print(error.text('ja')); sys.exit(3)\n"
+    )
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=folder, timeout=60)
+
+
+def backups(file: Path) -> list[Path]:
+    return sorted(file.parent.glob("*.backup.db"))
+
+
+def colours(file: Path) -> bool:
+    with closing(sqlite3.connect(file)) as db:
+        return any(column[1] == "colour" for column in db.execute("PRAGMA table_info(collections)"))
+
+
+def test_a_copy_is_made_before_a_change(released: Path, later: Path) -> None:
+    before = contents(released)
+    done = upgrade_later(later, released, "")
+    assert done.returncode == 0, done.stderr
+    (backup,) = backups(released)
+    assert done.stdout.split() == [HEAD, "9999", str(backup)]
+    assert colours(released) and not colours(backup)
+    assert contents(backup) == before
+    assert stat.S_IMODE(backup.stat().st_mode) == 0o600
+    check(backup)
+
+
+def test_an_upgrade_that_fails_leaves_the_database_as_it_was(released: Path, later: Path) -> None:
+    done = upgrade_later(later, released, 'op.execute("SELECT * FROM nowhere")')
+    assert done.returncode == 3 and "元のまま" in done.stdout and "nowhere" in done.stdout
+    assert not colours(released) and not tables(released) & {"first", "last"}
+    check(released)
+
+
+@pytest.mark.parametrize("mode", ["wal", "delete"])
+def test_a_killed_upgrade_leaves_the_old_or_the_new(released: Path, later: Path, mode: str) -> None:
+    with closing(sqlite3.connect(released)) as db:
+        db.execute(f"PRAGMA journal_mode = {mode}")
+    killed = upgrade_later(later, released, "import os; os.kill(os.getpid(), 9)")
+    assert killed.returncode == -9
+    assert not colours(released) and not tables(released) & {"first", "last"}
+    check(released)
+    assert upgrade_later(later, released, "").returncode == 0
+    assert colours(released) and tables(released) >= {"first", "last"}
+
+
+def test_a_first_upgrade_killed_anywhere_leaves_nothing_or_all(tmp_path: Path) -> None:
+    """Killed before the n-th statement."""
+    program = (
+        "import os, sys\n"
+        "from sqlalchemy import event\n"
+        "from sqlalchemy.engine import Engine\n"
+        "from migrations import upgrade\n"
+        "left = [int(sys.argv[1])]\n"
+        "@event.listens_for(Engine, 'before_cursor_execute')\n"
+        "def count(*args):\n"
+        "    left[0] -= 1\n"
+        "    if left[0] == 0: os.kill(os.getpid(), 9)\n"
+        "upgrade(sys.argv[2])\n"
+    )
+    root = Path(migrations.__file__).parents[1]
+    statuses = []
+    for number in (2, 9, 16, 1000):
+        file = tmp_path / f"{number}.db"
+        status = subprocess.run(
+            [sys.executable, "-c", program, str(number), url_of(file)], cwd=root, timeout=60
+        ).returncode
+        statuses.append(status)
+        found = tables(file)
+        assert found == set() or found == {*metadata.tables, "alembic_version"}
+        assert upgrade(url_of(file)).after == HEAD
+        check(file)
+    assert statuses == [-9, -9, -9, 0]
+
+
+def test_a_newer_database_is_refused(released: Path, later: Path) -> None:
+    upgrade_later(later, released, "")
+    with pytest.raises(NewerDatabaseError) as refused:
+        upgrade(url_of(released))
+    assert "9999" in refused.value.text("en") and "newer version" in refused.value.text("en")
+    assert "新しいバージョン" in refused.value.text("ja")
+
+
+def test_somebody_elses_database_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "other.db"
+    with closing(sqlite3.connect(file)) as db:
+        db.execute("CREATE TABLE customers (id)")
+    with pytest.raises(MigrationError, match="customers"):
+        upgrade(url_of(file))
+    assert tables(file) == {"customers"}
+
+
+def test_a_file_that_is_no_database_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "notes.db"
+    file.write_text("This is a text, and a rather long one. " * 200)
+    with pytest.raises(MigrationError, match="not a database"):
+        upgrade(url_of(file))
+
+
+# -- making a golden file -------------------------------------------------------------------------------------------
+
+
+async def fill(url: str) -> None:
+    """At least a row in every table."""
+    moment = datetime(2026, 11, 21, 12, tzinfo=UTC)
+    engine = connect(url)
+    rows = TurnRows(engine)
+    message = Incoming(
+        Place("slack", "T1", "C1"), "1.0", "1.0", "U1", "経費の締切は？", Audience("private"), link="https://x.y/z"
+    )
+    until = moment + timedelta(seconds=15)
+    held = (await rows.claim({"t" * 32: message}, owner="me", now=moment, until=until))["t" * 32]
+    await rows.start(held, owner="me", now=moment)
+    answer = Answered("25日です。[1]", (Citation(1, "経費.md", "handbook", 0, "毎月25日"),), confidence=0.3)
+    miss = Miss(held.id, message.text, "low_confidence", ("handbook",), 0.3, "team", None, moment)
+    steps = [{"type": "thought", "text": "探します。"}]
+    await rows.finish(held, answer, owner="me", steps=steps, misses=(miss,), now=moment)
+    await rows.shown(held.id, owner="me")
+    await Votes(engine).put(Feedback(held.id, "U2", "down", "outdated", "古いです", moment), "place:slack:T1:C1")
+    await Indexes(engine).open("e5", 384, "t1")
+    page = DocumentRow(
+        "d" * 32, "handbook", "team", "経費.md", "経費", None, "h", "m", 3, "ja", "U1", 1, moment, moment
+    )  # fmt: skip
+    await Documents(engine, "e5").commit(page, generation=1)
+    await Searches(engine).add(SearchMetrics("経費", "handbook", 5.0, 9, 3, 0.8, (0.8,), None, moment), "team")
+    await engine.dispose()
+
+
+def make_golden() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "kotae.db"
+        upgrade(url_of(file))
+        asyncio.run(fill(url_of(file)))
+        with closing(sqlite3.connect(file)) as db:
+            (FILES / f"database-{HEAD}.sql").write_text("\n".join(db.iterdump()) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    make_golden()

@@ -1,0 +1,262 @@
+"""Transactions are whole or were not, under cancellation, several processes' worth of writers and a full disk."""
+
+import asyncio
+import random
+import sqlite3
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import event, func, select, text
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from bot.store.engine import StoreError, connect, finished, insert, read, write
+from bot.store.schema import collections, feedback, indexes
+
+NOW = datetime.now(UTC)
+
+
+@pytest.fixture
+async def store(sqlite_url: str) -> AsyncIterator[AsyncEngine]:
+    engine = connect(sqlite_url)
+    yield engine
+    await engine.dispose()
+
+
+def row(name: str, generation: int = 0) -> dict[str, Any]:
+    return {"embedder": name, "dimensions": 1, "tokenizer": "t", "generation": generation}
+
+
+async def names(engine: AsyncEngine) -> set[str]:
+    async with read(engine) as db:
+        return set(await db.scalars(select(indexes.c.embedder)))
+
+
+async def test_every_connection_is_set_up_for_safety(store: AsyncEngine) -> None:
+    for opened in (read, write):
+        async with opened(store) as db:
+            found = [
+                await db.scalar(text(f"PRAGMA {name}"))
+                for name in ("journal_mode", "synchronous", "busy_timeout", "foreign_keys")
+            ]
+        assert found == ["wal", 2, 5000, 1]
+
+
+async def test_a_block_that_fails_changes_nothing(engine: AsyncEngine) -> None:
+    with pytest.raises(ZeroDivisionError):
+        async with write(engine) as db:
+            await db.execute(indexes.insert().values(**row("half")))
+            raise ZeroDivisionError
+    assert await names(engine) == set()
+
+
+async def test_a_broken_constraint_is_told_as_it_is(engine: AsyncEngine) -> None:
+    with pytest.raises(IntegrityError):
+        async with write(engine) as db:
+            await db.execute(feedback.insert().values(turn="nobody", author="a", vote="up", text="", at=NOW))
+    async with write(engine) as db:
+        await db.execute(indexes.insert().values(**row("after")))
+    assert await names(engine) == {"after"}
+
+
+async def test_a_reader_sees_one_moment(store: AsyncEngine) -> None:
+    async with read(store) as db:
+        before = await db.scalar(select(func.count()).select_from(indexes))
+        async with write(store) as other:
+            await other.execute(indexes.insert().values(**row("later")))
+        assert await db.scalar(select(func.count()).select_from(indexes)) == before
+    assert await names(store) == {"later"}
+
+
+async def test_a_write_that_is_cancelled_while_it_commits_has_committed(store: AsyncEngine) -> None:
+    async def writes() -> None:
+        async with write(store) as db:
+            await db.execute(indexes.insert().values(**row("kept")))
+            asyncio.current_task().cancel()  # type: ignore[union-attr]  # arrives at the next await: the commit
+
+    task = asyncio.create_task(writes())
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await names(store) == {"kept"}
+
+
+async def test_finished_ends_the_work_and_then_the_caller() -> None:
+    release, done = asyncio.Event(), []
+
+    async def work() -> None:
+        await release.wait()
+        done.append(True)
+
+    task = asyncio.create_task(finished(work()))
+    await asyncio.sleep(0)
+    for _ in range(3):
+        task.cancel()
+        await asyncio.sleep(0)
+    assert not task.done()
+    release.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert done == [True]
+
+
+async def test_500_writers_and_readers_cancelled_at_random(store: AsyncEngine, sqlite_url: str) -> None:
+    """R45. Two engines on one file stand for two processes; each row of a pair is there with the other or not at all."""
+    chance = random.Random(45)
+    engines = [store, connect(sqlite_url)]
+    sure: set[int] = set()
+
+    async def work(number: int, engine: AsyncEngine) -> None:
+        if number % 5 == 0:
+            await names(engine)
+            return
+        async with write(engine) as db:
+            await db.execute(indexes.insert().values(**row(f"{number}a")))
+            await db.execute(indexes.insert().values(**row(f"{number}b")))
+        sure.add(number)
+
+    tasks = [asyncio.create_task(work(number, engines[number % 2])) for number in range(500)]
+    while pending := [task for task in tasks if not task.done()]:
+        await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+        for _ in range(chance.randrange(30)):
+            await asyncio.sleep(0)  # a cancellation meets any moment of a transaction
+        if chance.random() < 0.6:
+            task = chance.choice(pending[:8])  # these are at work, the others wait for them
+            task.cancel()
+            if chance.random() < 0.3:
+                await asyncio.sleep(0)
+                task.cancel()
+    results = await asyncio.gather(*tasks, return_exceptions=True)
+    assert {type(result) for result in results if result is not None} == {asyncio.CancelledError}
+    assert len(sure) > 20
+    assert sum(result is not None for result in results) > 20
+
+    found = await names(engines[0])
+    assert {int(name[:-1]) for name in found if name.endswith("a")} == {
+        int(name[:-1]) for name in found if name.endswith("b")
+    }
+    assert {f"{number}a" for number in sure} <= found
+    async with read(engines[0]) as db:
+        assert await db.scalar(text("PRAGMA integrity_check")) == "ok"
+        assert (await db.execute(text("PRAGMA foreign_key_check"))).all() == []
+    async with write(engines[1]) as db:  # nothing holds the writer's place
+        await db.execute(indexes.insert().values(**row("last")))
+    await engines[1].dispose()
+
+
+@pytest.mark.parametrize(("held", "gets_in"), [(0.4, True), (9.0, False)])
+async def test_a_writer_that_is_kept_out_tries_again_before_it_gives_up(
+    store: AsyncEngine, tmp_path: Path, held: float, gets_in: bool
+) -> None:
+    """`held`: the seconds that another process writes for; a busy timeout is 0.3 s here."""
+
+    @event.listens_for(store.sync_engine, "connect")
+    def impatient(connection: Any, record: Any) -> None:
+        connection.cursor().execute("PRAGMA busy_timeout = 300")
+
+    other = await asyncio.to_thread(
+        sqlite3.connect, tmp_path / "kotae.db", isolation_level=None, check_same_thread=False
+    )
+    other.execute("BEGIN IMMEDIATE")
+
+    async def writes() -> None:
+        async with write(store) as db:
+            await db.execute(indexes.insert().values(**row("patient")))
+
+    task = asyncio.create_task(writes())
+    await asyncio.wait({task}, timeout=held)
+    other.execute("ROLLBACK")
+    other.close()
+    if gets_in:
+        await task
+        assert await names(store) == {"patient"}
+    else:
+        with pytest.raises(StoreError, match="busy with another program"):
+            await task
+    async with write(store) as db:
+        await db.execute(indexes.insert().values(**row("next")))
+
+
+async def test_a_full_disk_is_said_and_passes(store: AsyncEngine) -> None:
+    """R47."""
+    limit = {"pages": 60}
+
+    @event.listens_for(store.sync_engine, "begin")
+    def small_disk(connection: Any) -> None:
+        connection.exec_driver_sql(f"PRAGMA max_page_count = {limit['pages']}")
+
+    stored = 0
+    with pytest.raises(StoreError) as full:
+        for number in range(100):
+            async with write(store) as db:
+                await db.execute(
+                    collections.insert().values(name=str(number), description="x" * 20_000, created_at=NOW)
+                )
+            stored += 1
+    assert "space" in full.value.text("en") and "空き容量" in full.value.text("ja")
+    assert "x" * 100 not in str(full.value.__cause__)
+    async with read(store) as db:
+        assert await db.scalar(select(func.count()).select_from(collections)) == stored > 0
+    limit["pages"] = 1_000_000
+    async with write(store) as db:
+        await db.execute(collections.insert().values(name="again", description="x" * 20_000, created_at=NOW))
+
+
+async def test_a_read_only_database_is_said(sqlite_url: str, tmp_path: Path) -> None:
+    engine = connect(f"sqlite+aiosqlite:///file:{tmp_path / 'kotae.db'}?mode=ro&uri=true")
+    with pytest.raises(StoreError) as refused:
+        async with write(engine) as db:
+            await db.execute(indexes.insert().values(**row("no")))
+    assert "read-only" in refused.value.text("en") and "読み取り専用" in refused.value.text("ja")
+    await engine.dispose()
+
+
+async def test_a_database_that_is_not_there_is_said(tmp_path: Path) -> None:
+    for url in (
+        f"sqlite+aiosqlite:///{tmp_path}/no/such/folder/x.db",
+        "postgresql+asyncpg://u:secret@127.0.0.1:1/none",
+    ):
+        if "asyncpg" in url:
+            pytest.importorskip("asyncpg")
+        engine = connect(url)
+        with pytest.raises(StoreError) as away:
+            async with read(engine) as db:
+                await db.execute(select(1))
+        assert "cannot be reached or opened" in away.value.text("en")
+        assert "secret" not in str(away.value.__cause__)
+        await engine.dispose()
+
+
+@pytest.mark.parametrize(
+    "url", ["mysql://x/y", "nonsense", "sqlite+aiosqlite://", "sqlite+aiosqlite:///:memory:", "sqlite:///x.db"]
+)
+def test_an_address_of_another_kind_is_refused(url: str) -> None:
+    with pytest.raises(StoreError, match="DATABASE_URL"):
+        connect(url)
+
+
+def test_a_missing_driver_is_named() -> None:
+    program = (
+        "import sys; sys.modules['asyncpg'] = None\n"
+        "from bot.store.engine import connect, StoreError\n"
+        "try: connect('postgresql+asyncpg://h/n')\n"
+        "except StoreError as error: print(error.text('en'))"
+    )
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert "driver is not installed" in said and "kotae[postgres]" in said
+
+
+async def test_insert_knows_conflicts_in_both_dialects(engine: AsyncEngine) -> None:
+    for generation in (1, 2):
+        async with write(engine) as db:
+            await db.execute(
+                insert(db, indexes)
+                .values(**row("one", generation))
+                .on_conflict_do_update(index_elements=["embedder"], set_={"generation": generation})
+            )
+    async with read(engine) as db:
+        assert (await db.scalars(select(indexes.c.generation))).all() == [2]
