@@ -78,6 +78,14 @@ class Evidence:
                     break
         return near
 
+    def likeness(self, claim: Claim) -> int:
+        """How many pairs of characters the claim shares with the passage: cheap, and enough to tell where to look."""
+        return len(_pairs(claim.sentence.plain) & self._pairs)
+
+    @cached_property
+    def _pairs(self) -> frozenset[str]:
+        return _pairs(self.text)
+
     @cached_property
     def addresses(self) -> set[str]:
         own = {each.url for each in self.passages if each.url}
@@ -90,8 +98,11 @@ def _shared(claim: Claim, text: str) -> float:
 
 def _alike(one: str, other: str) -> int:
     """How many pairs of characters two texts have in common."""
-    pairs = [{a + b for a, b in pairwise(squeeze(text))} for text in (one, other)]
-    return len(pairs[0] & pairs[1])
+    return len(_pairs(squeeze(one)) & _pairs(squeeze(other)))
+
+
+def _pairs(text: str) -> frozenset[str]:
+    return frozenset(a + b for a, b in pairwise(text.lower()))
 
 
 def citation(n: int, evidence: Evidence, claims: Sequence[Claim]) -> Citation:

@@ -23,6 +23,7 @@ _GAP = "\ue000"  # where an address was taken out: a sentence that only led to i
 _ATTACH = 0.6  # share of an uncited claim's content words that a passage must have to be cited for it
 _REPLACE = 0.6  # and of a claim whose own citation does not hold
 _STRANGE = 0.15  # under this a cited passage is hardly about what the sentence is about
+_LOOKED_AT = 4  # other passages that a claim may have its words from
 _SAME = 0.75  # from here on two sentences are about the same thing, and a yes contradicts a no
 
 Ruling = Literal["yes", "unsure", "no"]
@@ -188,9 +189,10 @@ class _Checker:
         """A retrieved passage that says what the cited one does not. Never two of them together: one's number with the
         other's subject would pass."""
         best: tuple[float, tuple[int, ...]] = (0.0, ())
-        for n, each in self._evidence.items():
-            if n in own:
-                continue
+        others = [n for n in self._evidence if n not in own]
+        others.sort(key=lambda n: (-self._evidence[n].likeness(claim), n))
+        for n in others[:_LOOKED_AT]:
+            each = self._evidence[n]
             ruling, share = self.rule(claim, (n,))
             if each.language == claim.language:
                 enough = bool(claim.words) and share >= (_REPLACE if own else _ATTACH)

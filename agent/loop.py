@@ -331,13 +331,9 @@ class _Turn:
         if self._agent.still_readable is not None and hits:
             there = await self._agent.still_readable(tuple(hits.values()))
             hits = {n: hit for n, hit in hits.items() if hit.passage.document_id in there}
-        return check(
-            draft,
-            hits,
-            self._ask.language,
-            question=self._ask.question,
-            context={n: around for n, around in context.items() if n in hits},
-            judged=judged,
+        around = {n: passages for n, passages in context.items() if n in hits}
+        return await asyncio.to_thread(
+            check, draft, hits, self._ask.language, question=self._ask.question, context=around, judged=judged
         )
 
     def _grounded(self, result: Checked) -> Answered:

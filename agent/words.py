@@ -4,6 +4,7 @@ Only texts in one language can be compared like this; across languages the refle
 """
 
 import re
+import threading
 import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
@@ -37,6 +38,9 @@ _POLAR_EN = _set(
 )
 
 
+_DIGIT = re.compile(r"\d")
+
+
 @lru_cache(maxsize=1)
 def _encoder() -> SparseEncoder:
     return SparseEncoder()
@@ -49,10 +53,7 @@ def content(text: str) -> frozenset[str]:
     return frozenset(
         t
         for t in terms
-        if not any(c.isdigit() for c in t)
-        and t not in _POLAR_JA
-        and t not in _POLAR_EN
-        and (len(t) > 1 or not _kana(t))
+        if not _DIGIT.search(t) and t not in _POLAR_JA and t not in _POLAR_EN and (len(t) > 1 or not _kana(t))
     )
 
 
@@ -97,9 +98,20 @@ _GENERIC_JA = _set(
 _KATAKANA = re.compile(r"[ァ-ヶー]{3,}")
 
 
-@lru_cache(maxsize=1)
+_local = threading.local()
+
+
 def _tokenizer() -> Tokenizer:
-    return Dictionary(dict=DICTIONARY).tokenizer(mode=SplitMode.C, fields={"pos"})
+    """This thread's: one may not be used from two."""
+    tokenizer: Tokenizer | None = getattr(_local, "tokenizer", None)
+    if tokenizer is None:
+        tokenizer = _local.tokenizer = _dictionary().tokenizer(mode=SplitMode.C, fields={"pos"})
+    return tokenizer
+
+
+@lru_cache(maxsize=1)
+def _dictionary() -> Dictionary:
+    return Dictionary(dict=DICTIONARY)
 
 
 def names(sentence: str) -> list[Name]:
