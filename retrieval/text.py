@@ -51,7 +51,9 @@ _BOUNDARY = re.compile(
     """,
     re.VERBOSE,
 )
-_ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|Mr|Mrs|Ms|Dr|St|No|Inc|Ltd|Co|Jr|Sr|Fig|approx|U\.S)|\b[A-Z])\.$")
+_ABBREVIATION = re.compile(
+    r"(?:\b(?:e\.g|i\.e|etc|vs|cf|Mr|Mrs|Ms|Dr|St|No|Inc|Ltd|Co|Jr|Sr|Fig|approx|U\.S)|\b[A-Z])\.$"
+)
 
 
 def sentences(text: str) -> list[str]:
