@@ -6,59 +6,54 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from agent.asking import Asked, asked, has_number, offers
-from agent.queries import keywords, stripped
-from agent.quoting import LONGEST, Unit, units
-from agent.vocabulary import synonyms, translations
+from agent.asking import Asked, asked, denied, offers
+from agent.quoting import LONGEST, Unit
+from agent.support import Quote, addresses, aliases_of, holds, term_weights, units_of
+from agent.vocabulary import translations
 from retrieval.text import language_of, normalise
 from retrieval.types import Hit
 
 Tokenise = Callable[[str], Sequence[str]]
 
 PASSAGES = 3  # the best passages are read
-_SAMPLE = 5  # and this many serve to estimate how rare a word is
 MANY = 8  # items of a list that is quoted whole
 
 # How much a word of the question counts when it stands not in the sentence but …
 _IN_HEADING, _IN_LEAD, _IN_PASSAGE = 0.7, 0.5, 0.15
-_SYNONYM = 0.8  # … or only in another word for it
-_PRIOR = 20  # units without any word, added so that a handful of hits does not make common words look rare
 _BIGRAMS = 0.5  # the weight of common character pairs: they carry over inflection and compounds
 _FORM = 0.25  # of having the form of an answer (a date for "when")
+_FORM_DECISIVE = 0.6  # … where little else can be one: an address, a number, a code, a name, a command
+_DECISIVE = frozenset(["email", "phone", "code", "name", "command"])
 _LENGTH, _USUAL = 0.3, 25  # how hard long sentences are held down; terms of a usual one
 _BESIDE, _COMPLETES, _REFERS = 0.03, 0.1, 0.05  # a second quotation next to the first; giving the form it lacks
-# Share of the question, by rarity, that the passages and that the quotations with their headings must mention. Low:
-# relevance has judged before, and people and documents name things differently.
-_ENOUGH, _ENOUGH_QUOTED = 0.2, 0.1
-_TRUSTED = 0.5  # relevance from which a passage in the other script is believed though no word can be compared
-_WORTH = 0.4  # of the best quotation's score: what is weaker is left out
+# Of the best quotation's score: what is weaker is left out. From the same passage, from another, from another that
+# has not the form of an answer where the first one has.
+_WORTH, _WORTH_ELSEWHERE, _WORTH_UNLIKE = 0.4, 0.6, 0.8
+_SAME_SCRIPT, _OTHER_SCRIPT = 0.4, 0.7  # with so relevant passages in the asker's script the other one counts less
+_UNMEASURED = 0.7  # of a sentence in the other script without the number that was asked for
+_FRAGMENT = 0.7  # of a line that is no sentence
 
 _ANAPHOR = re.compile(
     r"^[「『（(]?(?:同[年月日地氏国社]|これ|それ|この|その|ここ|そこ|彼|こうした|そうした|当該|当時|翌[年月日]|また|しかし|さらに|ただし|なお|上記|前述"
     r"|(?:he|she|it|they|this|these|those|that|his|her|their|its|however|most|such|otherwise|in this case)\b)",
     re.IGNORECASE,
 )
+_POINTS_BACK = re.compile(r"^(?:これ|この|それ|その|同[年月日]|(?:it|this|these|they|that)\b)", re.IGNORECASE)
 _INTRODUCES = re.compile(
     r"(?:[:：]|(?:以下|次)の(?:とおり|通り|手順|もの|方法)[^。]*(?:です|ます)?[。．]?|following[^.]*[.:])$"
 )
+_ANNOUNCES = re.compile(
+    r"[:：]$|(?<![0-9０-９一-龯])(?:以下|下記|次)の(?:とおり|通り|手順|もの|方法|コマンド|リンク|表|リスト|ページ)[^。]*[。．]?$"
+    r"|\b(?:steps?|process|instructions?|links?|table|list|form|sections?|guide|procedure|details|options|commands?|examples?) below\b|\bbelow[.:]$"
+    r"|\bas follows\b[.:]?$|\bthe following [^.]{0,60}[.:]$|^this page (?:outlines|describes|explains|covers|contains|is about)",
+    re.IGNORECASE,
+)
+_LABEL = re.compile(r"^[^:：。.!?]{1,40}(?:：|: )\s*(\S.*)$")
+_WANTS_LINKS = re.compile(
+    r"リンク|url|ページ|サイト|フォーム|ドキュメント|資料|トラッカー|\b(?:where|links?|urls?|pages?|sites?|websites?|forms?|docs?|documentation|guides?|trackers?)\b"
+)
 _DIGITS = re.compile(r"\d[\d,.]*")
 _CAPITALISED = re.compile(r"\b[A-Z][\w'’-]+")
-_IDENTIFIER = re.compile(
-    r"(?<![a-z0-9])(?:[a-z]{1,6}[-_]?\d{2,}(?:[-.]\d+)*|[a-z]+_[a-z_]+|\d+(?:\.\d+){2,})"
-    r"|(?:(?:error|code|port|room|エラー|コード|ポート|会議室)[ :#]?)(\d{3,})(?!\d)"
-)
-_YEAR = re.compile(r"(?<!\d)(?:(19\d\d|20\d\d)(?=年|[^\d,.円]|$)|(令和|平成)(\d{1,2}|元)年)")
-
-
-@dataclass(frozen=True, slots=True)
-class Quote:
-    """What is quoted of `hits[hit]`, as it stands there. `context` is the heading it needs to be understood."""
-
-    text: str
-    hit: int
-    score: float
-    kind: str  # sentence · item · row · list · code · pair
-    context: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +69,23 @@ class _Candidate:
 
 def quotable(hits: Sequence[Hit]) -> list[str]:
     """The texts among which `compose` chooses, for a caller that scores them by meaning."""
-    return [unit.text for hit in hits[:PASSAGES] for unit in _units(hit)]
+    return [unit.text for group in _read(hits) for unit in group]
 
 
 def crosses(question: str, hits: Sequence[Hit]) -> bool:
     """Whether words cannot decide because one of the passages to read is in the other script."""
-    return any(language_of(hit.passage.text) != language_of(question) for hit in hits[:PASSAGES])
+    read = zip(hits, _read(hits), strict=True)
+    return any(group and language_of(hit.passage.text) != language_of(question) for hit, group in read)
+
+
+def _read(hits: Sequence[Hit]) -> list[tuple[Unit, ...]]:
+    """The units of the hits that are read: the best that are more than links. Empty for the others."""
+    read: list[tuple[Unit, ...]] = []
+    for hit in hits:
+        full = sum(map(bool, read)) >= PASSAGES
+        found = () if full else units_of(hit)
+        read.append(found if any(not unit.leads_away for unit in found) else ())
+    return read if any(read) else [units_of(hit) for hit in hits[:PASSAGES]] + [() for _ in hits[PASSAGES:]]
 
 
 def compose(
@@ -98,7 +104,8 @@ def compose(
     """
     tokenise = cache(tokenise)
     ranked = choose(question, hits, tokenise=tokenise, idf=idf, similarities=similarities, limit=limit)
-    return ranked if ranked and addresses(question, hits, ranked, tokenise=tokenise, idf=idf) else []
+    answers = ranked and addresses(question, hits, ranked, tokenise=tokenise, idf=idf, similarities=similarities)
+    return ranked if answers else []
 
 
 def choose(
@@ -112,129 +119,26 @@ def choose(
 ) -> list[Quote]:
     """The best quotations, whether or not they answer."""
     wanted = asked(question)
-    read = [_units(hit) for hit in hits[:PASSAGES]]
-    weights = _weights(question, hits, tokenise, idf)
+    read = _read(hits)
+    weights = term_weights(question, hits, tokenise, idf)
     candidates = _scored(question, wanted, hits, read, weights, tokenise, similarities or {})
     chosen = _best(candidates, limit)
     quotes: list[Quote] = []
     for candidate in chosen:
         quote = _quote(candidate, read[candidate.hit], hits[candidate.hit], wanted, question, weights)
+        if quote.kind == "list" and any(other.kind == "list" and other.hit != quote.hit for other in quotes):
+            continue  # one procedure is enough
         if all(quote.hit != other.hit or quote.text not in other.text for other in quotes):
             quotes = [other for other in quotes if other.hit != quote.hit or other.text not in quote.text]
             quotes.append(quote)
+    if len(chosen) == len(quotes) == 2 and _POINTS_BACK.match(quotes[0].text):
+        first, second = chosen
+        if (first.hit, first.place) == (second.hit, second.place + 1):
+            quotes.reverse()  # what a sentence points at comes before it
     return quotes
 
 
-def addresses(
-    question: str,
-    hits: Sequence[Hit],
-    quotes: Sequence[Quote],
-    *,
-    tokenise: Tokenise,
-    idf: Mapping[str, float] | None = None,
-) -> bool:
-    """Whether the quoted passages speak of what was asked: its rare words, its identifiers, a number for "how many".
-
-    Across scripts only names and general workplace words can be compared; where they do not tell, relevance does.
-    """
-    quoted = [hits[quote.hit].passage for quote in quotes]
-    read = [" ".join((p.title, *p.headings, p.question or "", p.text)) for p in quoted]
-    if _names_another(question, " ".join(read + [p.document for p in quoted])):
-        return False
-    wanted = asked(question)
-    if wanted.kinds[0] == "amount" and not any(has_number(text) for text in read):
-        return False
-    aliases = _aliases(question, tokenise)
-    if all(language_of(p.text) != language_of(question) for p in quoted):
-        return (
-            _speaks_of(question, " ".join(read), aliases, tokenise)
-            or max(hits[quote.hit].relevance for quote in quotes) >= _TRUSTED
-        )
-    weights = _weights(question, hits, tokenise, idf)
-    total = sum(weights.values())
-    if not total:
-        return True
-    passage = frozenset(term for text in read for term in tokenise(text))
-    near = frozenset(
-        term
-        for quote, p in zip(quotes, quoted, strict=True)
-        for term in tokenise(" ".join((quote.text, p.title, *p.headings, p.question or "")))
-    )
-    things = {term for word in keywords(stripped(question)).split() for term in tokenise(word)}
-    if language_of(question) == "ja" and things and not any(_holds(passage, thing, aliases) for thing in things):
-        return False
-    mentioned = sum(weight * _holds(passage, term, aliases) for term, weight in weights.items()) / total
-    said = sum(weight * _holds(near, term, aliases) for term, weight in weights.items()) / total
-    return mentioned >= _ENOUGH and said >= _ENOUGH_QUOTED
-
-
-def _speaks_of(question: str, passages: str, aliases: Mapping[str, list[frozenset[str]]], tokenise: Tokenise) -> bool:
-    """Whether passages in the other script share at least half of what can be compared: general words and names."""
-    terms = frozenset(tokenise(passages))
-    comparable = set(aliases) | {
-        term for term in tokenise(question) if term.isascii() and language_of(question) == "ja"
-    }
-    return sum(bool(_holds(terms, term, aliases)) for term in comparable) * 2 >= len(comparable) > 0
-
-
-def _names_another(question: str, passages: str) -> bool:
-    """Whether the question names a code the passages lack, or a year while the passages speak of other years only."""
-    asked_, told = normalise(question), normalise(passages)
-    if any((found.group(1) or found.group()) not in told for found in _IDENTIFIER.finditer(asked_)):
-        return True
-    years = _years(asked_)
-    return bool(years and _years(told) and not years & _years(told))
-
-
-def _years(text: str) -> frozenset[int]:
-    found = set()
-    for western, era, number in _YEAR.findall(text):
-        found.add(
-            int(western) if western else {"令和": 2018, "平成": 1988}[era] + (1 if number == "元" else int(number))
-        )
-    return frozenset(found)
-
-
 # -- scoring --------------------------------------------------------------------------------------------------------
-
-
-def _units(hit: Hit) -> tuple[Unit, ...]:
-    return units(hit.passage.text, hit.passage.headings, hit.passage.question)
-
-
-def _weights(
-    question: str, hits: Sequence[Hit], tokenise: Tokenise, idf: Mapping[str, float] | None
-) -> dict[str, float]:
-    """The question's terms and how rare each is, among all units of the hits unless `idf` knows better."""
-    terms = dict.fromkeys(tokenise(stripped(question))) or dict.fromkeys(tokenise(question))
-    if idf is not None:
-        rarest = max(idf.values(), default=1.0)
-        return {term: idf.get(term, rarest) for term in terms}
-    texts = [
-        frozenset(tokenise(" ".join((unit.text, *unit.headings)))) for hit in hits[:_SAMPLE] for unit in _units(hit)
-    ]
-    count = len(texts)
-    return {
-        term: math.log(1 + (count + _PRIOR - seen) / (seen + 1))
-        for term in terms
-        for seen in (sum(term in text for text in texts),)
-    }
-
-
-def _aliases(question: str, tokenise: Tokenise) -> dict[str, list[frozenset[str]]]:
-    """For the question's terms the terms of other general words for the same thing, in either language."""
-    found: dict[str, list[frozenset[str]]] = {}
-    for word, forms in synonyms(question):
-        others = [frozenset(terms) for form in forms if (terms := tokenise(form))]
-        for term in tokenise(word):
-            found.setdefault(term, []).extend(others)
-    return found
-
-
-def _holds(terms: frozenset[str], term: str, aliases: Mapping[str, list[frozenset[str]]]) -> float:
-    if term in terms:
-        return 1.0
-    return _SYNONYM if any(other <= terms for other in aliases.get(term, ())) else 0.0
 
 
 def _scored(
@@ -249,8 +153,13 @@ def _scored(
     total = sum(weights.values()) or 1.0
     best = max((hit.relevance for hit in hits), default=0.0) or 1.0
     language = language_of(question)
+    form_weight = _FORM_DECISIVE if wanted.kinds[0] in _DECISIVE else _FORM
+    own_script = any(
+        language_of(hit.passage.text) == language and hit.relevance >= _SAME_SCRIPT * best for hit in hits[:PASSAGES]
+    )
+    links = bool(_WANTS_LINKS.search(normalise(question)))
     pairs = _pairs(question)
-    aliases = _aliases(question, tokenise)
+    aliases = aliases_of(question, tokenise)
     foreign = frozenset(term for word in translations(question) for term in tokenise(word))
     spread = _spread(similarities.get(unit.text) for group in read for unit in group)
     found: list[_Candidate] = []
@@ -258,9 +167,13 @@ def _scored(
         hit = hits[number]
         rank = hit.relevance / best
         across = language_of(hit.passage.text) != language
+        if across and own_script:
+            rank *= _OTHER_SCRIPT
         unit_terms = [tuple(tokenise(unit.text)) for unit in group]
         everywhere = frozenset(term for terms in unit_terms for term in terms)
         for place, (unit, terms) in enumerate(zip(group, unit_terms, strict=True)):
+            if not _says_something(unit, place, group, wanted, links=links):
+                continue
             own = frozenset(terms)
             heading = frozenset(tokenise(" ".join((hit.passage.title, *unit.headings))))
             lead = frozenset(tokenise(unit.lead)) if unit.lead else frozenset()
@@ -269,9 +182,9 @@ def _scored(
             covered = 0.0
             for term, weight in weights.items():
                 covered += weight * max(
-                    _holds(own, term, aliases),
-                    lead_weight * _holds(lead, term, aliases),
-                    _IN_HEADING * _holds(heading, term, aliases),
+                    holds(own, term, aliases),
+                    lead_weight * holds(lead, term, aliases),
+                    _IN_HEADING * holds(heading, term, aliases),
                     _IN_PASSAGE * (term in everywhere),
                 )
             covered /= total
@@ -280,23 +193,88 @@ def _scored(
                 known = len(foreign & (own | heading)) / len(foreign) if foreign else 0.0
                 score = 0.6 * spread(similarities.get(unit.text)) + 0.4 * known + covered
             form = offers(_without(unit.text, question), wanted)
-            told = score > 0 and bool(own - set(weights) or unit.kind in ("code", "row"))
+            told = score > 0 and _tells(unit, own, weights, wanted, question)
             score /= 1 + _LENGTH * math.log(1 + len(terms) / _USUAL)
-            score = rank * (score + (_FORM * form if told else 0.0)) * (1.0 if told else 0.5)
+            weight = _FORM_DECISIVE if across and wanted.counter else form_weight
+            score = rank * (score + (weight * form if told else 0.0)) * (1.0 if told else 0.5)
+            score *= _UNMEASURED if across and wanted.counter and not form else 1.0
+            score *= _FRAGMENT if unit.kind == "sentence" and not _whole(unit.text) else 1.0
             found.append(_Candidate(unit, number, place, score, form, own, covered))
     return sorted(found, key=lambda candidate: (-candidate.score, candidate.hit, candidate.place))
+
+
+def _says_something(unit: Unit, place: int, group: Sequence[Unit], wanted: Asked, *, links: bool) -> bool:
+    """Whether a unit can be an answer: not a list of links, not an introduction whose list or command is elsewhere."""
+    if unit.leads_away and not links:
+        return False
+    if unit.kind == "code":
+        return len(unit.text) <= LONGEST or "command" in wanted
+    return not _ANNOUNCES.search(unit.text) or bool(_follows(unit, place, group))
+
+
+def _follows(unit: Unit, place: int, group: Sequence[Unit]) -> list[Unit]:
+    """What an introduction introduces: the code, the list or the table after it. Empty when it is long or not there."""
+    after = group[place + 1 :]
+    if (
+        not after
+        or after[0].kind not in ("code", "item", "row")
+        or (unit.kind != "sentence" and after[0].kind == "row")
+    ):
+        return []
+    if after[0].kind == "code":
+        return [after[0]] if len(after[0].text) <= 2 * LONGEST else []
+    first = after[0]
+    if unit.kind == "item" and first.lead != unit.text:
+        return []
+    members = [other for other in after if other.group == first.group and not other.leads_away]
+    if unit.kind == "item":
+        end = next((at for at, other in enumerate(members) if other.lead == unit.lead), len(members))
+        members = members[:end]
+    return members if _short(members) else []
+
+
+def _short(members: Sequence[Unit]) -> bool:
+    return len(members) <= MANY and sum(len(other.text) for other in members) <= 2 * LONGEST
+
+
+def _tells(unit: Unit, own: frozenset[str], weights: Mapping[str, float], wanted: Asked, question: str) -> bool:
+    """Whether a unit says more than the question does: neither its words again nor a label whose value it names."""
+    if unit.kind in ("code", "row"):
+        return True
+    labelled = _LABEL.match(unit.text)
+    if labelled and normalise(labelled.group(1)).strip(" 。.") in normalise(question):
+        return False
+    # "Passwords do not expire." says no in the very words of "do passwords expire?".
+    return bool(own - set(weights)) or (bool({"whether", "exists"} & set(wanted.kinds)) and bool(denied(unit.text)))
+
+
+def _whole(text: str) -> bool:
+    """Whether a sentence is one: it ends like one, or is long enough or a label with its value."""
+    return bool(re.search(r"[。．.!?！？:：）)」』”\"]$", text)) or bool(_LABEL.match(text)) or len(text) >= 60
 
 
 def _best(candidates: Sequence[_Candidate], limit: int) -> list[_Candidate]:
     chosen: list[_Candidate] = []
     while len(chosen) < limit:
-        open_ = [candidate for candidate in candidates if candidate not in chosen and candidate.score > 0]
+        said = [each.unit.text for each in chosen]  # the same sentence may stand in another passage, too
+        open_ = [each for each in candidates if each.score > 0 and each.unit.text not in said]
         if chosen:
-            open_ = [candidate for candidate in open_ if candidate.score >= _WORTH * chosen[0].score]
+            language = language_of(chosen[0].unit.text)
+            open_ = [each for each in open_ if each.hit == chosen[0].hit or language_of(each.unit.text) == language]
+            open_ = [
+                candidate for candidate in open_ if candidate.score >= _worth(candidate, chosen[0]) * chosen[0].score
+            ]
         if not open_:
             break
         chosen.append(max(open_, key=lambda candidate: candidate.score + _beside(candidate, chosen)))
     return chosen
+
+
+def _worth(candidate: _Candidate, first: _Candidate) -> float:
+    """The share of the first quotation's score that another needs: more from elsewhere."""
+    if candidate.hit == first.hit:
+        return _WORTH
+    return _WORTH_UNLIKE if first.form == 1 and candidate.form < 1 else _WORTH_ELSEWHERE
 
 
 def _beside(candidate: _Candidate, chosen: Sequence[_Candidate]) -> float:
@@ -308,8 +286,6 @@ def _beside(candidate: _Candidate, chosen: Sequence[_Candidate]) -> float:
             gained += _BESIDE
             gained += _COMPLETES * (first.form == 0 and candidate.form == 1)
             gained += _REFERS * (step == -1 and bool(_ANAPHOR.match(first.unit.text)))
-        if first.terms and candidate.terms == first.terms:
-            gained -= 1.0  # the same sentence out of another passage
     return gained
 
 
@@ -348,10 +324,12 @@ def _quote(
     text, kind = unit.text, str(unit.kind)
     items = _list_of(candidate, group, wanted)
     if items:
-        intro = [unit.text] if unit.kind == "sentence" else []
-        text, kind = "\n".join(intro + [f"{item.number or '・'} {item.text}" for item in items]), "list"
-    elif unit.kind == "sentence" and _INTRODUCES.search(unit.text) and _kind_at(group, candidate.place + 1) == "code":
-        text, kind = f"{unit.text}\n```\n{group[candidate.place + 1].text}\n```", "code"
+        intro = [unit.text] if items[0] is not unit and unit not in items else []
+        text, kind = "\n".join(intro + [_line(item) for item in items]), "list"
+        if all(item.kind == "code" for item in items):
+            kind = "code"
+        elif [item.kind for item in items] == ["item", "code"] and not items[0].number:
+            text, kind = f"{items[0].text}\n{_line(items[1])}", "code"
     elif unit.kind == "code":
         text = f"```\n{unit.text}\n```"
     context = ""
@@ -368,20 +346,31 @@ def _quote(
     return Quote(text, candidate.hit, candidate.score, kind, context)
 
 
-def _kind_at(group: Sequence[Unit], place: int) -> str:
-    return group[place].kind if place < len(group) else ""
+def _line(unit: Unit) -> str:
+    return f"```\n{unit.text}\n```" if unit.kind == "code" else f"{unit.number or '・'} {unit.text}"
 
 
 def _list_of(candidate: _Candidate, group: Sequence[Unit], wanted: Asked) -> list[Unit]:
-    """The whole list when it is the answer: it was introduced by the chosen sentence, or steps were asked for."""
+    """What has to be quoted together: an introduction's list or command; all steps where steps were asked for."""
     unit, place = candidate.unit, candidate.place
-    if unit.kind == "sentence" and _INTRODUCES.search(unit.text) and _kind_at(group, place + 1) == "item":
-        members = [other for other in group if other.kind == "item" and other.group == group[place + 1].group]
-    elif unit.kind == "item" and ("how" in wanted or _INTRODUCES.search(unit.lead)):
-        members = [other for other in group if other.kind == "item" and other.group == unit.group]
-        if "how" in wanted and not any(other.number for other in members) and not _INTRODUCES.search(unit.lead):
-            return []
-    else:
+    if unit.kind == "sentence" or (unit.kind == "item" and _INTRODUCES.search(unit.text)):
+        following = (
+            _follows(unit, place, group) if _INTRODUCES.search(unit.text) or _ANNOUNCES.search(unit.text) else []
+        )
+        return [unit, *following] if following and unit.kind == "item" else following
+    if unit.kind not in ("item", "code") or not (
+        "how" in wanted or "command" in wanted or _INTRODUCES.search(unit.lead)
+    ):
         return []
-    whole = 2 <= len(members) <= MANY and sum(len(other.text) for other in members) <= 2 * LONGEST
-    return members if whole else []
+    members = [other for other in group if other.group == unit.group and other.kind in ("item", "code")]
+    steps = any(other.number for other in members) or bool(_INTRODUCES.search(unit.lead))
+    if "command" in wanted:
+        steps = steps and any(other.kind == "code" for other in members)
+    if len(members) >= 2 and _short(members) and steps and not any(other.leads_away for other in members):
+        return members
+    # A step with its command, where all steps together are too many.
+    if unit.kind == "item" and place + 1 < len(group) and group[place + 1].kind == "code":
+        return [unit, group[place + 1]]
+    if unit.kind == "code" and place and group[place - 1].kind == "item":
+        return [group[place - 1], unit]
+    return []

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from agent.followups import ASPECT_EN, ASPECT_JA, Context, Part, resolved, topic_of
 from agent.queries import INTERROGATIVE_EN, INTERROGATIVE_JA, LEADING_EN, LIGHT, keywords
 from agent.routing import opened, route
-from agent.vocabulary import rephrased, translated
+from agent.vocabulary import rephrased, synonyms, translated, unknown
 from retrieval.text import Language, language_of, normalise
 from retrieval.types import CollectionInfo
 
@@ -25,6 +25,7 @@ class Wording:
     query: str
     collection: str | None
     why: str  # first · alone · synonyms · keywords · language · collection
+    faith: float = 1.0  # the share of the question that it still asks: relevance to it is worth so much
 
 
 _NOT_SPLIT = re.compile(
@@ -115,7 +116,10 @@ def _clauses_en(sentence: str) -> list[str]:
     ):
         first, second = sentence[: joint.start()], sentence[joint.end() :]
         stripped = LEADING_EN.sub("", first)
-        if INTERROGATIVE_EN.match(second) and (INTERROGATIVE_EN.match(stripped) or stripped != first):
+        asks = INTERROGATIVE_EN.match(
+            re.sub(r"^(?:for|by|in|from|since|until|to|at|on|with) (?=how|what|which|when|whom?\b)", "", second)
+        )
+        if asks and (INTERROGATIVE_EN.match(stripped) or stripped != first):
             return [first, second]
         aspects = rf"\b{ASPECT_EN}s? (?:for|of|to|on)\b"
         if re.search(aspects, first, re.IGNORECASE) and re.search(aspects, second, re.IGNORECASE):
@@ -139,7 +143,11 @@ def wordings(part: Part, collections: Sequence[CollectionInfo], found_in: Sequen
     tried: list[Wording] = [Wording(part.query, named, "first")]
     if named:
         tried.append(Wording(part.query, None, "collection"))
-    foreign = Wording(translated(part.query), None, "language")
+    known, lost = (
+        len(synonyms(part.query)),
+        len([w for w in unknown(part.query) if not w.isascii() or language == "en"]),
+    )
+    foreign = Wording(translated(part.query), None, "language", known / (known + lost) if known else 1.0)
     short = Wording(keywords(part.query), None, "keywords")
     other = Wording(rephrased(keywords(part.query) or part.query), None, "synonyms")
     alone = Wording(_withouttopic_of(part), None, "alone")

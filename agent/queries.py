@@ -70,6 +70,17 @@ def keywords(query: str) -> str:
     return " ".join(dict.fromkeys(words))
 
 
+# What stands around a question and is in no way what it is about.
+FILLER = """
+soon tell think know there anyone anybody someone somebody everyone please just really actually need want like get got use using
+used supposed able allowed going go do does did can could should would will may might must have has had been being was were is
+are be am when where what which who whom whose why how if whether that this these those it its they them their we us our you your
+i me my mine one ones thing things way ways kind type sort called named many much long often about happen happens hey hi ok until
+before after between during while without first ever still yet exactly make made take give let say said ask see look find keep currently usually people case
+使う 使え 使い いい よい 良い する ある いる できる 出来る もらえる もらう くれる なる 教える 何 どこ いつ 誰 どう どの どれ いくら
+とき 時 場合 方 こと もの ため 必要 方法 やり方 ください 知る 分かる 言う そもそも 気 際 以内 自分 私 皆 人
+"""
+
 LIGHT = frozenset(
     [
         "about",

@@ -2,6 +2,7 @@
 
 import html
 import re
+import textwrap
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -25,17 +26,35 @@ _REFERENCE = re.compile(r"\[\^?(?:\d{1,3}|注\s?\d{0,3}|note \d{1,3}|citation ne
 _TEMPLATE = re.compile(r"\{%.*?%\}|\{\{.*?\}\}|<!--.*?-->", re.DOTALL)
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,300}>")
 _STRONG = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
-_EMPHASIS = re.compile(r"(?<![\w*])([*_])(?=[^\s*_])([^*_\n]+?)(?<=[^\s*_])\1(?![\w*])")
+_EMPHASIS = re.compile(r"(?:(?<![\w*])|(?<=\\\*))([*_])(?=[^\s*_])([^*_\n]+?)(?<=[^\s*_])\1(?![\w*])")
 _ESCAPE = re.compile(r"\\([\\`*_{}\[\]()#+\-.!|<>~])")
 _CODE_SPAN = re.compile(r"(`+)(.+?)\1")
 _DEFINITION = re.compile(r"^\s*\[[^\]]+\]:\s*\S+.*$")
+_DRAWING = re.compile(
+    r"\s*(?:graph\s+(?:LR|RL|TB|TD|BT)\b|flowchart\b|sequenceDiagram|classDiagram|stateDiagram|erDiagram|gantt\b|pie\b|mindmap|timeline\b"
+    r"|gitGraph|journey\b|(?:strict\s+)?(?:di)?graph\b[^\n]*\{|@start\w+|%%\{)"
+)
+_DRAWN_IN = re.compile(r"mermaid|plantuml|puml|dot|graphviz|svg|d2|ditaa|chart", re.IGNORECASE)
+_LINKS_ONLY = re.compile(
+    r"(?:\s|[-–—|/·•,、>»→*_()（）]|\[(?:[^\[\]]|\[[^\]]*\])*\](?:\((?:[^()]|\([^()]*\))*\)|\[[^\]]*\])|https?://\S+)+"
+)
+_POINTS_ELSEWHERE = re.compile(
+    r"^(?:see also|external links?|related (?:pages?|links?|articles?|documents?)|further reading|references|bibliography|footnotes|notes and references"
+    r"|(?:table of )?contents|on this page|in this (?:page|section|article)|navigation|links? & policies|quick links|useful links|categories"
+    r"|関連(?:リンク|項目|ページ|資料|記事)|外部リンク|参考(?:文献|リンク|資料)?|脚注|出典|目次|もくじ|リンク集?|カテゴリー?)$",
+    re.IGNORECASE,
+)
+_COMMAND_LINE = re.compile(r"\s*`[^`\n]*[ $./-][^`\n]*`\s*")
+_WIDE = re.compile(r"[\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]")
+_LABELLED = re.compile(r"^[^:：。.]{1,24}(?:：|: )\s*\S")
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
     """One thing that can be quoted. `text` is clean of Markdown; `group` numbers the list, table or paragraph it is in.
 
-    `lead` is what it continues: the line before a list, the sentence before a sentence, a pair's question.
+    `lead` is what it continues: the line before a list, the item a nested one is in, the sentence before a sentence, a
+    pair's question.
     """
 
     text: str
@@ -44,6 +63,7 @@ class Unit:
     headings: tuple[str, ...] = ()
     lead: str = ""
     number: str = ""  # of a numbered item, as written
+    leads_away: bool = False  # only links, or a list of where else to look: nothing is said here
 
 
 def clean(text: str) -> str:
@@ -80,7 +100,8 @@ class _Reader:
         self._own: dict[int, str] = {}
         self._first_lead = lead
         self._last = lead  # the last line of prose, which a list, a table or code continues
-        self._group = 0
+        self._group = 1
+        self._steps = 0  # the group of the list that was read last, while nothing but its code came after it
 
     def read(self, markdown: str) -> Iterator[Unit]:
         paragraph: list[str] = []
@@ -98,7 +119,11 @@ class _Reader:
                 end = at + 1
                 while end < len(lines) and not lines[end].strip().startswith(fence.group(1)):
                     end += 1
-                yield self._unit("\n".join(lines[at + 1 : end]).strip("\n"), "code")
+                code = textwrap.dedent("\n".join(lines[at + 1 : end])).strip("\n")
+                if not _DRAWN_IN.fullmatch(fence.group(2)) and not _DRAWING.match(code):
+                    # Indented, it belongs to the step before it.
+                    inside = self._steps and line[:1] in (" ", "\t")
+                    yield self._unit(code, "code", group=self._steps if inside else 0)
                 at = end + 1
             elif heading:
                 yield from self._prose(paragraph)
@@ -122,21 +147,34 @@ class _Reader:
         own = tuple(self._own[level] for level in sorted(self._own))
         return self._passage_headings + tuple(text for text in own if text not in self._passage_headings)
 
-    def _unit(self, text: str, kind: UnitKind, number: str = "") -> Unit:
-        return Unit(text, kind, self._group, self._headings(), self._last, number)
+    def _unit(self, text: str, kind: UnitKind, number: str = "", *, group: int = 0, links: bool = False) -> Unit:
+        headings = self._headings()
+        away = links or bool(headings and _POINTS_ELSEWHERE.match(headings[-1].strip()))
+        return Unit(text, kind, group or self._group, headings, self._last, number, away)
 
     def _prose(self, lines: list[str]) -> Iterator[Unit]:
-        for text in _unwrapped(lines):
-            for sentence in sentences(clean(text.lstrip("> "))):
-                yield self._unit(sentence, "sentence")
+        for text in _unwrapped([re.sub(r"^(?:\s*>)+ ?", "", line) for line in lines]):
+            links = "](" in text and bool(_LINKS_ONLY.fullmatch(text))
+            if _COMMAND_LINE.fullmatch(text):
+                yield self._unit(text.strip().strip("`"), "code", group=self._steps)
+                lines.clear()
+                return
+            for sentence in sentences(clean(text)):
+                yield self._unit(sentence, "sentence", links=links)
                 self._last = sentence
         if lines:
             self._group += 1
+            self._steps = 0
         lines.clear()
 
     def _list(self, lines: list[str], at: int) -> Generator[Unit, None, int]:
         self._group += 1
         lead = self._last
+        above: list[tuple[int, str]] = []  # indentation and text of the items that a nested one is in
+        first = _ITEM.match(lines[at])
+        goes_on = self._steps and first and (first.group(1) or not re.match(r"[(（]?1\D|①", first.group(2) or "1."))
+        group = self._steps if goes_on else self._group
+        self._steps = group
         while at < len(lines):
             item = _ITEM.match(lines[at])
             if not item:
@@ -149,13 +187,18 @@ class _Reader:
             while at < len(lines) and lines[at].strip() and not _ends_item(lines[at]):
                 text.append(lines[at])
                 at += 1
-            whole = clean(" ".join(_unwrapped(text, always=True)))
-            self._last = lead
+            raw = " ".join(_unwrapped(text, always=True))
+            links = "](" in raw and bool(_LINKS_ONLY.fullmatch(raw))
+            whole = clean(raw)
+            indent = len(item.group(1).expandtabs(4))
+            above = [(depth, text_above) for depth, text_above in above if depth < indent]
+            self._last = above[-1][1] if above else lead
+            above.append((indent, whole))
             if len(whole) <= LONGEST:
-                yield self._unit(whole, "item", item.group(2) or "")
+                yield self._unit(whole, "item", item.group(2) or "", group=group, links=links)
             else:
                 for sentence in sentences(whole):
-                    yield self._unit(sentence, "item", item.group(2) or "")
+                    yield self._unit(sentence, "item", item.group(2) or "", group=group)
                     self._last = sentence
         self._last = lead
         self._group += 1
@@ -192,15 +235,33 @@ def _row(header: list[str], cells: list[str]) -> str:
 def _unwrapped(lines: list[str], *, always: bool = False) -> list[str]:
     """Lines that were wrapped at a margin joined again; lines that stand for themselves (「定休日：日曜」) left alone."""
     joined: list[str] = []
-    margin = max((len(line) for line in lines), default=0)
+    margin = max((len(line.rstrip()) for line in lines), default=0)
     for number, line in enumerate(lines):
         before = lines[number - 1].rstrip() if number else ""
-        broken = line.startswith("<br") or before.endswith(("\\", "<br>", "<br/>", "  "))
-        wide = margin >= (30 if language_of(before) == "ja" else 60)
-        wrapped = always or (wide and len(before) >= 0.6 * margin)
-        if joined and wrapped and not broken:
-            space = "" if language_of(before[-1:] + line.strip()[:1]) == "ja" else " "
-            joined[-1] = joined[-1].rstrip() + space + line.strip()
+        after = line.strip()
+        broken = (
+            after.startswith("<br") or lines[number - 1].endswith(("\\", "<br>", "<br/>", "  ")) if number else False
+        )
+        if joined and not broken and (always or _open(joined[-1]) or _runs_on(before, after, margin)):
+            apart = not (_WIDE.match(before[-1:]) and _WIDE.match(after))
+            joined[-1] = joined[-1].rstrip() + (" " if apart else "") + after
         else:
-            joined.append(line.strip())
+            joined.append(after)
     return joined
+
+
+def _open(text: str) -> bool:
+    """Whether a link or a bracket of `text` closes on a later line."""
+    return text.count("[") > text.count("]") or bool(re.search(r"\]\([^()]*$", text))
+
+
+def _runs_on(before: str, after: str, margin: int) -> bool:
+    """Whether a sentence goes from one line to the next: lines are as long as a margin allows, or the next cannot begin one."""
+    if re.match(r"[a-z\[]", after) and not before.endswith((".", "!", "?", ":", "：", "。")):
+        return True
+    if _LABELLED.match(before) and _LABELLED.match(after):
+        return False
+    if margin >= 15 and re.search(r"[、てにをはがのでともや]$", before):
+        return True
+    wide = 30 if language_of(before) == "ja" else 60
+    return margin >= wide and (wide == 60 or len(before) >= 0.6 * margin)

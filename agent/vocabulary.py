@@ -2,12 +2,17 @@
 
 import re
 
+from agent.queries import FILLER, LIGHT, QUESTION_EN
 from retrieval.text import language_of, normalise
 
 # Synonyms within a cell are divided by "、" or ","; the first is the one a query is rewritten with.
 _PAIRS: tuple[tuple[str, str], ...] = (
     ("有給休暇、有給、有休、年次有給休暇、年休", "paid leave, annual leave, vacation, PTO, paid time off"),
-    ("休暇、休み", "leave, time off, holiday"),
+    ("休暇、休み", "leave, time off, holiday, vacation"),
+    ("夏季休暇、夏期休暇、夏休み", "summer vacation, summer holiday, summer leave"),
+    ("年末年始", "year-end holidays, new year holidays"),
+    ("産休、産前産後休業", "maternity leave"),
+    ("父親", "father, paternity"),
     ("育児休業、育休、育児休暇", "parental leave, childcare leave, maternity leave, paternity leave"),
     ("病気休暇、病欠", "sick leave, sick day"),
     ("介護休業、介護休暇", "family care leave, caregiver leave"),
@@ -23,7 +28,8 @@ _PAIRS: tuple[tuple[str, str], ...] = (
     ("給与、給料、賃金", "salary, pay, wages, payroll"),
     ("給与明細", "payslip, pay stub"),
     ("賞与、ボーナス", "bonus"),
-    ("手当", "allowance, stipend"),
+    ("手当", "allowance, stipend, benefit"),
+    ("補助、補助金、助成", "subsidy, allowance, stipend, reimbursement, benefit"),
     ("昇給", "raise, pay increase"),
     ("年末調整", "year-end tax adjustment"),
     ("税金", "tax"),
@@ -31,9 +37,12 @@ _PAIRS: tuple[tuple[str, str], ...] = (
     ("健康保険", "health insurance"),
     ("健康診断、健診", "health check, medical checkup"),
     ("福利厚生", "benefits, perks"),
-    ("退職", "resignation, leaving, offboarding"),
+    (
+        "退職、離職、オフボーディング、最終出社日",
+        "resignation, leaving, offboarding, i leave, you leave, we leave, they leave, last day, quit",
+    ),
     ("退職金", "severance, retirement allowance"),
-    ("入社", "joining, onboarding"),
+    ("入社、オンボーディング", "joining, onboarding"),
     ("採用", "hiring, recruiting, recruitment"),
     ("面接", "interview"),
     ("応募者、候補者", "applicant, candidate"),
@@ -73,7 +82,11 @@ _PAIRS: tuple[tuple[str, str], ...] = (
     ("料金、価格", "price, fee, rate"),
     ("割引", "discount"),
     ("返金、払い戻し", "refund"),
-    ("交通費", "transportation expense, travel cost, commuting cost"),
+    ("交通費", "transportation expense, travel cost, commuting cost, transit"),
+    (
+        "通勤手当、通勤費、交通費補助、通勤補助",
+        "transit subsidy, transit benefit, commuter benefit, commuting allowance",
+    ),
     ("通勤", "commute, commuting"),
     ("定期券", "commuter pass, transit pass"),
     ("出張", "business trip, travel"),
@@ -86,7 +99,7 @@ _PAIRS: tuple[tuple[str, str], ...] = (
     ("申請", "request, application, apply"),
     ("承認", "approval, approve"),
     ("却下", "rejection, reject"),
-    ("申込、申し込み", "sign-up, registration"),
+    ("申込、申し込み、申し込む、申し込め、申込み、加入", "enroll, sign up, registration, apply, enrollment"),
     ("登録", "registration, register"),
     ("提出", "submission, submit"),
     ("期限、締め切り、締切", "deadline, due date"),
@@ -107,7 +120,7 @@ _PAIRS: tuple[tuple[str, str], ...] = (
     ("秘密保持契約", "non-disclosure agreement, NDA"),
     ("署名、サイン", "signature, sign"),
     ("捺印、押印、印鑑、ハンコ", "seal, stamp"),
-    ("連絡先", "contact"),
+    ("連絡先、連絡", "contact"),
     ("問い合わせ、問合せ", "inquiry, contact, support"),
     ("ヘルプデスク、窓口", "help desk, helpdesk, contact point"),
     ("担当者、担当", "person in charge, owner, responsible"),
@@ -129,7 +142,10 @@ _PAIRS: tuple[tuple[str, str], ...] = (
     ("備品", "supplies, equipment"),
     ("文房具", "stationery, office supplies"),
     ("機器、機材、設備", "equipment, device"),
-    ("ノートパソコン、ノートPC、ラップトップ、パソコン、PC", "laptop, computer, notebook computer"),
+    (
+        "ノートパソコン、ノートPC、ラップトップ、パソコン、PC、端末、コンピューター、コンピュータ",
+        "laptop, computer, notebook computer",
+    ),
     ("画面、モニター、ディスプレイ", "monitor, display, screen"),
     ("キーボード", "keyboard"),
     ("携帯電話、スマートフォン、スマホ", "mobile phone, smartphone, cell phone"),
@@ -159,7 +175,7 @@ _PAIRS: tuple[tuple[str, str], ...] = (
     ("インシデント、事故", "incident"),
     ("障害", "outage, failure, incident"),
     ("エラー、不具合、バグ", "error, bug, defect"),
-    ("報告", "report, reporting"),
+    ("報告、通報、知らせ、届け出、届出", "report, notify, tell, inform, reporting"),
     ("緊急", "emergency, urgent"),
     ("避難", "evacuation"),
     ("災害", "disaster"),
@@ -171,7 +187,7 @@ _PAIRS: tuple[tuple[str, str], ...] = (
     ("ライセンス", "license, licence"),
     ("設定", "settings, configuration, setup"),
     ("接続", "connection, connect"),
-    ("無線LAN、Wi-Fi、ワイファイ", "Wi-Fi, wireless network"),
+    ("無線LAN、Wi-Fi、ワイファイ", "Wi-Fi, wifi, wireless network"),
     ("ネットワーク", "network"),
     ("サーバー、サーバ", "server"),
     ("データベース", "database"),
@@ -193,11 +209,63 @@ _PAIRS: tuple[tuple[str, str], ...] = (
     ("保証", "warranty, guarantee"),
     ("在庫", "stock, inventory"),
     ("配送、発送", "shipping, delivery"),
-    ("社内", "internal"),
-    ("社外", "external"),
+    ("社内、内部", "internal"),
+    ("社外、外部", "external"),
     ("オフィス、事務所", "office"),
     ("本社", "headquarters, head office"),
     ("質問", "question"),
+    ("不要、いらない、要らない", "not required, unnecessary, not needed"),
+    ("名刺", "business card"),
+    ("組織", "organization, org"),
+    ("買う、買い", "buy, purchase"),
+    ("カード", "card"),
+    ("月額", "monthly fee"),
+    ("コード", "code"),
+    ("コマンド", "command"),
+    ("ファイアウォール", "firewall"),
+    ("有効", "enable, turn on"),
+    ("無効", "disable, turn off"),
+    ("食堂、社員食堂、社食", "cafeteria, canteen, lunchroom"),
+    ("献立、メニュー", "menu"),
+    ("昼食、ランチ", "lunch"),
+    ("バグバウンティ、脆弱性報奨金", "bug bounty"),
+    ("脆弱性", "vulnerability"),
+    ("持株会", "employee stock ownership, stock plan"),
+    ("奨励金", "incentive"),
+    ("忘年会", "year-end party"),
+    ("会場", "venue"),
+    ("メールアドレス、電子メール", "email address, email"),
+    ("内線", "extension"),
+    ("パスワード管理ツール、パスワードマネージャー、パスワードマネージャ、パスワード管理ソフト", "password manager"),
+    ("パスコード", "passcode"),
+    ("USBメモリ、USBメモリー、USBドライブ、USBスティック", "USB drive, USB stick, thumb drive, flash drive"),
+    ("クリアランス", "clearance"),
+    ("最高機密", "top secret"),
+    ("四半期", "quarter, quarterly"),
+    ("決算", "earnings, financial results"),
+    ("株主", "shareholder, stockholder"),
+    ("投資家", "investor"),
+    ("副業、兼業", "side job, outside employment, second job"),
+    ("社用車", "company car"),
+    ("買い取り、買取", "buyback, buy out, purchase"),
+    ("寄付", "donation, donate"),
+    ("電源を切、シャットダウン", "turn off, shut down, power off"),
+    ("ブラウザ、ブラウザー", "browser"),
+    ("違い、差異", "difference"),
+    ("チーム", "team"),
+    ("資格", "qualification, qualified, certification"),
+    ("服装", "dress code, clothing"),
+    ("懇親会", "social gathering, team dinner"),
+    ("リリース候補", "release candidate"),
+    ("切り戻し、ロールバック", "rollback, roll back, take back"),
+    ("承認者", "approver"),
+    ("賠償", "compensation"),
+    ("育児", "childcare, parenting"),
+    ("子ども、子供、お子さん", "child, children"),
+    ("家族", "family"),
+    ("配偶者", "spouse"),
+    ("結婚", "marriage, wedding"),
+    ("引っ越し、転居", "moving, relocation"),
     ("休業", "closure, leave of absence"),
 )
 
@@ -206,6 +274,11 @@ def _cell(text: str) -> tuple[str, ...]:
     return tuple(word.strip() for word in re.split(r"[、,]", text))
 
 
+_LIGHT_JA = re.compile(
+    r"場合|方法|必要|可能|以[内上下外前後]|今回|自分|弊社|当社|社内|何[一-龯]*|教|時|際|誰|使|買|作|行|見|出|取|気|私|我々|大丈夫|具体|詳[細し]|[年月日時分]+"
+)
+_FILLER = frozenset(FILLER.split())
+_KATAKANA = re.compile(r"[ァ-ヴー]+")
 _ENTRIES = tuple((_cell(ja), _cell(en)) for ja, en in _PAIRS)
 _FORMS = sorted(
     (
@@ -226,7 +299,12 @@ def _known(text: str) -> list[tuple[int, int, int, int]]:
         if form not in plain:
             continue
         latin = form.isascii()
-        pattern = rf"(?<![a-z0-9]){re.escape(form)}(?:s|es|ed|ing)?(?![a-z0-9])" if latin else re.escape(form)
+        if latin:
+            pattern = rf"(?<![a-z0-9]){re.escape(form)}(?:s|es|ed|ing)?(?![a-z0-9])"
+        elif len(form) <= 3 and _KATAKANA.fullmatch(form):  # バグ is not in バグバウンティ
+            pattern = rf"(?<![ァ-ヴー]){re.escape(form)}(?![ァ-ヴー])"
+        else:
+            pattern = re.escape(form)
         for match in re.finditer(pattern, plain):
             if all(match.end() <= start or match.start() >= end for start, end, _, _ in taken):
                 taken.append((match.start(), match.end(), entry, side))
@@ -237,6 +315,19 @@ def synonyms(text: str) -> list[tuple[str, tuple[str, ...]]]:
     """Each known word of `text` as it stands there, with all its forms in both languages, in order."""
     plain = normalise(text)
     return [(plain[start:end], _ENTRIES[entry][0] + _ENTRIES[entry][1]) for start, end, entry, _ in _known(text)]
+
+
+def unknown(text: str) -> list[str]:
+    """The content words of `text` that the vocabulary does not know, as written."""
+    rest = list(normalise(text))
+    for start, end, _, _ in _known(text):
+        rest[start:end] = "\x00" * (end - start)
+    plain = "".join(rest)
+    if language_of(text) == "ja":
+        found = re.findall(r"[一-龯々]{2,}|[ァ-ヴー]{2,}|[a-z0-9][a-z0-9._-]+", plain)
+        return [word for word in found if not _LIGHT_JA.fullmatch(word)]
+    asking = QUESTION_EN.sub(" ", plain)
+    return [word for word in re.findall(r"[a-z0-9][\w'’-]{2,}", asking) if word not in LIGHT | _FILLER]
 
 
 def translations(text: str) -> list[str]:

@@ -6,12 +6,12 @@ It runs in the same loop as any other model: thought, calls, results, draft, rev
 import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
 from agent.arithmetic import answer, compute
-from agent.extraction import Quote, addresses, compose, crosses, quotable
+from agent.extraction import compose, crosses, quotable
 from agent.followups import Part as Question
 from agent.models.base import (
     Message,
@@ -50,6 +50,7 @@ from agent.queries import stripped
 from agent.quoting import clean
 from agent.routing import Route, opened, route
 from agent.sentinels import DECLINED, NO_ANSWER
+from agent.support import Quote, addresses
 from retrieval.text import Language, language_of, normalise
 from retrieval.types import CollectionInfo, Hit
 
@@ -140,8 +141,12 @@ class ExtractiveModel:
 
     async def _progress(self, part: Question, turn: _Turn) -> _Progress:
         every = wordings(part, turn.collections)
-        queries = {normalise(wording.query) for wording in every}
-        mine = [(call, result) for call, result in turn.done if normalise(_query(call)) in queries]
+        queries = {normalise(wording.query): wording.faith for wording in reversed(every)}
+        mine = [
+            (call, _believed(result, queries[normalise(_query(call))]))
+            for call, result in turn.done
+            if normalise(_query(call)) in queries
+        ]
         hits, numbers = _merged(mine)
         found_in = list(dict.fromkeys(hit.passage.collection for hit in hits))
         made = {(normalise(_query(call)), call.arguments.get("collection_name")) for call, _ in turn.done}
@@ -244,6 +249,11 @@ def _as_json(message: Message) -> dict[str, Any]:
 
 def _query(call: ToolCall) -> str:
     return str(call.arguments.get("query", ""))
+
+
+def _believed(result: ToolResult, faith: float) -> ToolResult:
+    """The result with its hits as relevant to the question as their query was faithful to it."""
+    return replace(result, hits=tuple(replace(hit, relevance=hit.relevance * faith) for hit in result.hits))
 
 
 def _merged(done: Sequence[tuple[ToolCall, ToolResult]]) -> tuple[tuple[Hit, ...], tuple[int, ...]]:
@@ -359,12 +369,23 @@ def _written(quote: Quote, number: int) -> str:
         if first.startswith("```"):
             return f"- {quote.context or ('コマンド' if ja else 'Command')}{'：' if ja else ':'}{mark}\n{quote.text}"
         if quote.kind == "list" and rest and not re.match(r"^(?:・|\d|[①-⑳（(])", first):
-            return "\n".join([f"- {_in_marks(first, ja)}{mark}", *(f"  {line}{mark}" for line in rest)])
+            return "\n".join([f"- {_in_marks(first, ja)}{mark}", *_cited_lines(rest, mark)])
         if quote.kind == "list":
             head = [f"- {quote.context}{'：' if ja else ':'}"] if quote.context else []
-            return "\n".join(head + [f"  {line}{mark}" for line in (first, *rest)])
+            return "\n".join(head + _cited_lines([first, *rest], mark))
         return "\n".join([f"- {_in_marks(first, ja)}{mark}", *rest])
     return f"- {_in_marks(quote.text, ja)}{context}{mark}"
+
+
+def _cited_lines(lines: Sequence[str], mark: str) -> list[str]:
+    """A list's lines, each with its citation; code in between stays as it is."""
+    written: list[str] = []
+    inside = False
+    for line in lines:
+        fence = line.startswith("```")
+        written.append(f"  {line}" if fence or inside else f"  {line}{mark}")
+        inside = inside != fence
+    return written
 
 
 def _in_marks(text: str, ja: bool) -> str:

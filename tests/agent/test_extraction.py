@@ -5,8 +5,9 @@ from time import perf_counter
 import pytest
 
 from agent.asking import asked, has_number, offers
-from agent.extraction import Quote, compose, crosses, quotable
+from agent.extraction import compose, crosses, quotable
 from agent.quoting import clean, units
+from agent.support import Quote
 from retrieval.sparse import SparseEncoder
 from retrieval.types import Hit, Passage
 
@@ -221,7 +222,25 @@ def test_hostile_markdown_is_read_in_reasonable_time() -> None:
         ("どうやって申請しますか", "how"),
         ("なぜ必要ですか", "why"),
         ("Which command restarts it? what is the command", "command"),
-        ("What is Okta?", "other"),
+        ("What is Okta?", "what"),
+        ("Oktaってそもそも何ですか", "what"),
+        ("how soon do I have to report it", "when"),
+        ("which day of the week is it shipped", "when"),
+        ("四半期の面談は何分ですか", "amount"),
+        ("夏季休暇は何日もらえますか", "amount"),
+        ("which password manager are we supposed to use?", "name"),
+        ("ブラウザはどれを使えばいいですか", "name"),
+        ("ウツボは体のどの部分を使って威嚇をするの?", "other"),
+        ("what org code do I use", "code"),
+        ("ヘルプデスクのメールアドレスは？", "email"),
+        ("who do I email about my badge", "email"),
+        ("what's the number for the hotline", "phone"),
+        ("経理の内線番号は？", "phone"),
+        ("can I work from abroad?", "whether"),
+        ("副業してもいいですか", "whether"),
+        ("アクセス申請のSLAってありますか？", "exists"),
+        ("is there a company car program?", "exists"),
+        ("Tell me about the canteen", "other"),
     ],
 )
 def test_kinds(question: str, kind: str) -> None:
