@@ -3,6 +3,7 @@
 It runs in the same loop as any other model: thought, calls, results, draft, review. It reads no prose of the prompts.
 """
 
+import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -107,7 +108,8 @@ class ExtractiveModel:
         if schema is not None:
             if "verdict" not in schema.get("properties", {}):
                 raise ModelUnavailable("the extractive model can review a draft and nothing else in JSON", "model")
-            text = json.dumps(self._review(_read(messages, reviewing=True)), ensure_ascii=False)
+            review = await asyncio.to_thread(self._review, _read(messages, reviewing=True))
+            text = json.dumps(review, ensure_ascii=False)
             yield TextPart(text)
             yield ModelMessage(text)
             return
@@ -167,7 +169,9 @@ class ExtractiveModel:
         if self._similarity and crosses(question, hits):
             texts = quotable(hits)
             similarities = dict(zip(texts, await self._similarity(question, texts), strict=True))
-        return compose(question, hits, tokenise=self._tokenise, similarities=similarities, limit=QUOTES)
+        return await asyncio.to_thread(
+            compose, question, hits, tokenise=self._tokenise, similarities=similarities, limit=QUOTES
+        )
 
     # -- the review -------------------------------------------------------------------------------------------------
 
