@@ -1,0 +1,265 @@
+"""How likely a passage answers a question, 0..1: calibrated on questions whose answers are known, not guessed.
+
+Fused scores rank, they say nothing absolute. So what speaks for a passage is read from raw facts — the cosine and its
+lead over the other passages, and how much of the question, weighted by rarity, stands close together in the text —
+and a logistic with a handful of weights turns it into a probability. `benchmarks/fit_relevance.py` makes the weights.
+"""
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
+from typing import Any, Literal
+
+from retrieval.sparse import SparseEncoder, term_id
+from retrieval.text import Language, language_of, sentences
+from retrieval.types import Passage, Scored, Vector
+
+MIN_RELEVANCE = 0.28
+"""The default of KOTAE_MIN_RELEVANCE: what is less relevant is as good as not found."""
+
+CONFIDENT = 0.5
+"""The default of KOTAE_CONFIDENT: an answer whose best passage is under it counts as one of low confidence."""
+
+Fit = Literal["both", "words", "meaning"]
+"""What was at hand: words and meaning; no cosine; no words in common to hope for (another script, or only a cosine)."""
+
+SIGNALS: Mapping[Fit, tuple[str, ...]] = {
+    "both": ("window", "line", "heads", "cosine", "margin", "place", "gap"),
+    "words": ("window", "line", "heads", "place", "gap"),
+    "meaning": ("cosine", "margin"),
+}
+
+_LEAD = 0.06  # a lead beyond it says more about how strange the other passages are than about this one
+_FOREIGN = 0.75  # log odds that a passage in the other language has to be ahead
+_BEGINNING = 300  # characters of a passage that tell its language
+_RIVALS = 10  # the passages whose mean cosine a passage has to lead
+_REMEMBERED = 512  # passages whose words are kept: the same ones answer again and again
+
+# What askers say around their question. It says nothing about the subject, so a passage need not contain it.
+_GENERIC = """
+know anyone anybody everyone someone somebody tell ask question questions hey hi hello thanks thank help quick wonder
+wondering sorry folks guys explain describe let want need would like get got give show remember idea actually btw much
+many long often kind type sort name named called exactly able supposed happen happens might could possible us one
+find understand point curious good morning afternoon evening cheers deal around whether details
+教える 教えて 知る 知りたい 知ってる 下さい ください 頂く いただけますか 貰う もらえますか くれる 何処 どこ いつ 誰 何 幾つ いくつ
+幾ら いくら どの どれ どちら どう どうやって どうすれば 如何 何故 なぜ 方法 やり方 仕方 時 際 場合 良い いい 言う いう 呼ぶ 済む すみません
+質問 因みに ちなみに 御座る ございます お願い 願う 分かる わかる わかりますか 出来る できる 欲しい ほしい 思う 誰か どなたか 何方 皆さん
+聞く 伺う 尋ねる 存じる いらっしゃる 忙しい 所 恐れる 一応 ちょっと ついて 関して 説明 詳細 書く 手数 後 有り難う おはよう こんにちは
+詳しい 簡単 具体 内容 情報 行う 必要 困る 何か でしょうか そもそも とか って お疲れ様 お世話 はじめまして
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What speaks for one passage. Shares are of the question's words, weighted by rarity.
+
+    `window`: the best two neighbouring lines together with title and headings. `line`: the best line alone. `heads`:
+    title and headings alone. `cosine`: of question and passage. `margin`: how far that is above the mean of the next
+    passages. `place`: the fused score, as a share of the best one's. `gap`: how far the best one is ahead in that.
+    """
+
+    window: float = 0.0
+    line: float = 0.0
+    heads: float = 0.0
+    cosine: float = 0.0
+    margin: float = 0.0
+    place: float = 1.0
+    gap: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """One logistic regression: relevance = σ(bias + Σ weight · signal)."""
+
+    bias: float
+    signals: Mapping[str, float]
+
+    def relevance(self, evidence: Evidence) -> float:
+        total = self.bias + sum(weight * float(getattr(evidence, name)) for name, weight in self.signals.items())
+        return 1 / (1 + math.exp(-max(-30.0, min(30.0, total))))
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """What is known of an embedder's vector space.
+
+    `shift` leads from a Japanese text to an English one of the same meaning: multilingual models keep a language's
+    texts together, which hides the better page in the other language. `centre` and `spread` are the mean and the
+    standard deviation of the cosines of one search's candidates.
+    """
+
+    weights: Mapping[Fit, Weights]
+    centre: float
+    spread: float
+    shift: tuple[float, ...] = ()
+    native: bool = True  # False: fitted on another embedder; this one's cosines are rescaled to look like those
+
+    def across(self, question: Vector, language: Language) -> Vector | None:
+        """The question moved to the other language's side of the space; None where the way is not known."""
+        if not self.native or len(self.shift) != len(question):
+            return None
+        sign = 1.0 if language == "ja" else -1.0
+        return [at + sign * step for at, step in zip(question, self.shift, strict=True)]
+
+    def rescaled(self, ranked: Sequence[Scored]) -> dict[str, float]:
+        """Id → cosine, on the scale that the weights were fitted on."""
+        cosines = [scored.score for scored in ranked]
+        if self.native or len(cosines) < 2:
+            return {scored.id: scored.score for scored in ranked}
+        mean = sum(cosines) / len(cosines)
+        deviation = math.sqrt(sum((cosine - mean) ** 2 for cosine in cosines) / len(cosines)) or 1.0
+        return {scored.id: self.centre + (scored.score - mean) / deviation * self.spread for scored in ranked}
+
+
+@lru_cache(maxsize=8)
+def space(embedder: str) -> Space:
+    """The shipped weights for an embedder's vectors, by the name of `EmbeddingClient`."""
+    shipped: Mapping[str, Any] = json.loads(resources.files("retrieval").joinpath("relevance.json").read_text("utf-8"))
+    fitted: Mapping[str, Any] = shipped["embedders"]
+    known = fitted.get(embedder) or next(iter(fitted.values()))
+    return Space(
+        {name: Weights(fit["bias"], fit["signals"]) for name, fit in known["weights"].items()},
+        known["centre"],
+        known["spread"],
+        tuple(known["shift"]),
+        native=embedder in fitted,
+    )
+
+
+class Reader:
+    """Counts how much of a question stands where in a passage. Safe in any number of threads."""
+
+    def __init__(self, encoder: SparseEncoder) -> None:
+        self._encoder = encoder
+        self._read: Callable[[Passage], tuple[frozenset[int], tuple[frozenset[int], ...]]] = lru_cache(_REMEMBERED)(
+            self._words
+        )
+        self._generic: Callable[[], frozenset[int]] = lru_cache(1)(
+            lambda: self._ids(_GENERIC) | frozenset(map(term_id, _GENERIC.split()))
+        )
+
+    def subject(self, words: Sequence[int]) -> list[int]:
+        """The question's words that say what it is about."""
+        generic = self._generic()
+        return [word for word in words if word not in generic]
+
+    def shares(self, weights: Mapping[int, float], passage: Passage) -> tuple[float, float, float]:
+        """`window`, `line` and `heads` of `Evidence`; `weights` are those of the question's words."""
+        total = sum(weights.values())
+        if not total:
+            return 0.0, 0.0, 0.0
+
+        def share(*places: frozenset[int]) -> float:
+            return sum(weight for word, weight in weights.items() if any(word in place for place in places)) / total
+
+        heads, lines = self._read(passage)
+        pairs = zip(lines, (*lines[1:], frozenset[int]()), strict=True)
+        return (
+            max((share(heads, line, following) for line, following in pairs), default=share(heads)),
+            max(map(share, lines), default=0.0),
+            share(heads),
+        )
+
+    def _words(self, passage: Passage) -> tuple[frozenset[int], tuple[frozenset[int], ...]]:
+        heads = self._ids(" \n".join((passage.title, *passage.headings)))
+        asked = [passage.question] if passage.question else []
+        return heads, tuple(self._ids(line) for line in asked + sentences(passage.text))
+
+    def _ids(self, text: str) -> frozenset[int]:
+        return frozenset(map(term_id, self._encoder.terms(text)))
+
+
+class Judge:
+    """Gathers the evidence for the candidates of one search.
+
+    `weights` are those of the words the question is about, `dense` is that branch's list (None where it did not
+    answer), `across` what lies nearest in the other language, `fused` the DBSF score by id.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        space: Space,
+        language: Language,
+        weights: Mapping[int, float],
+        *,
+        dense: Sequence[Scored] | None,
+        across: Sequence[Scored] = (),
+        fused: Mapping[str, float],
+    ) -> None:
+        self._reader = reader
+        self._space = space
+        self._language = language
+        self._weights = weights
+        self._meaning = dense is not None
+        self._cosines = space.rescaled(dense or ())
+        self._margins = _margins(dense or (), self._cosines)
+        # A passage that a full list does not hold is no nearer than the last one it holds.
+        self._furthest = min(self._cosines.values(), default=space.centre)
+        self._across = {scored.id: scored.score for scored in across}
+        self._across_margins = _margins(across, self._across)
+        self._fused = fused
+        ahead = sorted(fused.values(), reverse=True)[:2]
+        self._best = (ahead[0] if ahead else 0.0) or 1.0
+        self._second = ahead[1] if len(ahead) > 1 else self._best / 2
+
+    def evidence(self, id: str, passage: Passage) -> dict[Fit, Evidence]:
+        """What there is to judge this passage by: words, meaning or both.
+
+        Words speak when the question has any; in another script they can speak for a passage, but not against it, so
+        meaning is asked too. A passage that is in no branch's list was found across languages: there is its meaning.
+        """
+        found: dict[Fit, Evidence] = {}
+        foreign = spoken(passage) != self._language
+        if id in self._fused and (self._weights or not self._meaning):
+            window, line, heads = self._reader.shares(self._weights, passage)
+            cosine = self._cosines.get(id, self._furthest)
+            found["both" if self._meaning else "words"] = Evidence(
+                window,
+                line,
+                heads,
+                cosine,
+                self._margins.get(id, 0.0),
+                place=self._fused[id] / self._best,
+                gap=max(0.0, self._fused[id] - self._second) / self._best,
+            )
+        if self._meaning and (foreign or not self._weights):
+            if id in self._across:
+                found["meaning"] = Evidence(cosine=self._across[id], margin=self._across_margins[id])
+            elif id in self._cosines and not (foreign and self._across):
+                found["meaning"] = Evidence(cosine=self._cosines[id], margin=self._margins[id])
+        return found
+
+    def relevance(self, id: str, passage: Passage) -> float:
+        """How likely the passage answers the question, 0..1."""
+        evidence = self.evidence(id, passage)
+        return max((self._space.weights[fit].relevance(facts) for fit, facts in evidence.items()), default=0.0)
+
+
+def preference(relevance: float, *, foreign: bool) -> float:
+    """What to order by: relevance, but of two about equal passages the one in the asker's language first."""
+    bounded = min(max(relevance, 1e-9), 1 - 1e-9)
+    return math.log(bounded / (1 - bounded)) - (_FOREIGN if foreign else 0.0)
+
+
+def spoken(passage: Passage) -> Language:
+    """The language a passage is written in, as far as its beginning shows."""
+    return language_of(f"{passage.question or ''} {passage.text[:_BEGINNING]}")
+
+
+def _margins(ranked: Sequence[Scored], cosines: Mapping[str, float]) -> dict[str, float]:
+    """Id → how far a cosine is above the mean of the ten best others in its language, at most `_LEAD`.
+
+    0 where there are no others.
+    """
+    found: dict[str, float] = {}
+    languages = {one.id: spoken(one.passage) for one in ranked}
+    for language in ("ja", "en"):
+        group = sorted((cosines[id], id) for id, written in languages.items() if written == language)[::-1]
+        for at, (cosine, id) in enumerate(group):
+            rivals = [other for place, (other, _) in enumerate(group[: _RIVALS + 1]) if place != at][:_RIVALS]
+            found[id] = min(_LEAD, cosine - sum(rivals) / len(rivals)) if rivals else 0.0
+    return found
