@@ -28,6 +28,7 @@ from retrieval.types import TEAM, Passage
 
 Steps = Literal["live", "verbose", "off"]
 PLACE = Place("terminal", "local", "terminal")
+PASSING = Place("terminal", "local", "pipe")  # `kotae ask`, and lines from a pipe: whoever asked is gone afterwards
 AUDIENCE = Audience("public")  # what is shared with the whole team, as product.md §3 has it for the terminal
 AUTHOR = "terminal"
 PROMPT = "kotae› "
@@ -169,8 +170,9 @@ async def ask_once(
 ) -> Outcome:
     """`kotae ask`: one question in a thread of its own. `failed` when there was no answer at all."""
     question = repaired(question)
+    await _leftovers(desk)
     message = Incoming(
-        place=PLACE,
+        place=PASSING,
         thread=uuid.uuid4().hex,
         message=uuid.uuid4().hex,
         author=AUTHOR,
@@ -183,8 +185,26 @@ async def ask_once(
     shown = screen()
     view = JsonView() if as_json else ConsoleView(shown, language_of(question), preferences.steps)
     with _busy(shown, preferences.language, quiet=as_json):
-        await relay(desk.reply(message), view)
+        await _relay(desk, message, view)
     return view.answered.outcome if view.answered else "failed"
+
+
+async def _relay(desk: Desk, message: Incoming, view: ThreadView) -> None:
+    """Show a turn. One that is stopped, or that nobody can read any longer, is over: it does not come back."""
+    try:
+        await relay(desk.reply(message), view)
+    except (asyncio.CancelledError, OSError, SystemExit):  # the last: Rich, when nobody reads its output
+        await desk.withdraw(message)
+        raise
+
+
+async def _leftovers(desk: Desk) -> list[Incoming]:
+    """The channel's questions that a process left open when it died; those of dead pipes are closed."""
+    left = await desk.unfinished(PLACE.platform)
+    for message in left:
+        if message.place != PLACE:
+            await desk.withdraw(message)
+    return [message for message in left if message.place == PLACE]
 
 
 @contextmanager
@@ -222,9 +242,12 @@ class Channel:
 
     async def run(self, desk: Desk) -> int:
         """Until the input ends or /quit. Returns the exit status."""
+        left = await _leftovers(desk)
         if self._lines.interactive and not self._json:
             self._say(say.WELCOME)
         with self._interrupts():
+            if self._lines.interactive:
+                await self._resume(desk, left)
             while (line := await self._lines.next(PROMPT)) is not None:
                 if not line.strip():
                     continue
@@ -241,13 +264,31 @@ class Channel:
             show(self._screen, "")
         return 0
 
+    async def _resume(self, desk: Desk, left: list[Incoming]) -> None:
+        """Answer what a crash interrupted, each question in its thread; the conversation goes on in the last of them."""
+        for message in left:
+            if not self._json:
+                self._say(say.INTERRUPTED, question=_clean(one_line(message.text)))
+            at = next((n for n, thread in enumerate(self._threads) if thread.id == message.thread), None)
+            if at is None:
+                if not self._threads[-1].questions:
+                    self._threads.pop()
+                self._threads.append(_Thread(message.thread))
+                at = len(self._threads) - 1
+            self._at = at
+            await self._put(desk, message)
+
     async def _ask(self, desk: Desk, question: str) -> None:
+        place = PLACE if self._lines.interactive else PASSING
         thread = self._threads[self._at]
-        message = Incoming(PLACE, thread.id, uuid.uuid4().hex, AUTHOR, question, AUDIENCE)
+        await self._put(desk, Incoming(place, thread.id, uuid.uuid4().hex, AUTHOR, question, AUDIENCE))
+
+    async def _put(self, desk: Desk, message: Incoming) -> None:
+        thread, question = self._threads[self._at], message.text
         view: JsonView | ConsoleView
         view = JsonView() if self._json else ConsoleView(self._screen, language_of(question), self._preferences.steps)
         thread.questions.append(question)
-        self._running = asyncio.create_task(relay(desk.reply(message), view))
+        self._running = asyncio.create_task(_relay(desk, message, view))
         try:
             with _busy(self._screen, self._preferences.language, quiet=self._json):
                 await self._running

@@ -31,6 +31,10 @@ Ctrl-C stops the running answer, Ctrl-D ends.""",
 /help, /quit
 Ctrl-C で回答を中断、Ctrl-D で終了します。""",
 )
+INTERRUPTED = Said(
+    en="This question was interrupted last time: “{question}” It is answered now.",
+    ja="前回、次の質問への回答が中断されました:「{question}」いまお答えします。",
+)
 WORKING = Said(en="Thinking…", ja="考えています…")
 CANCELLED = Said(en="Stopped.", ja="中断しました。")
 HOW_TO_LEAVE = Said(en="\nCtrl-D or /quit ends.", ja="\n終了するには Ctrl-D か /quit を入力してください。")

@@ -25,6 +25,14 @@ class Desk(Protocol):
         """Answer a question: steps, then exactly one `Answered`; nothing for a message that was taken already."""
         ...
 
+    async def unfinished(self, platform: str) -> list[Incoming]:
+        """Questions that a process or a reply left open when it ended: to be put to `reply` again, or withdrawn."""
+        ...
+
+    async def withdraw(self, message: Incoming) -> None:
+        """Nobody waits for this question's answer any longer: it is closed and never answered."""
+        ...
+
     async def ingest(self, upload: Upload) -> Verdict:
         """Add a document. A refusal is a verdict with its reason in the interface language, not an error."""
         ...

@@ -17,6 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from retrieval.text import Language, Said
 
 T = TypeVar("T")
+Engine = AsyncEngine  # for who hands one on
 
 BUSY_TIMEOUT_MS = 5_000
 BEGIN_TRIES = 4

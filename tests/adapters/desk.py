@@ -95,6 +95,12 @@ class FixedDesk:
                 event = replace(event, text=f"Question {same} of this thread.")
             yield event
 
+    async def unfinished(self, platform: str) -> list[Incoming]:
+        return []
+
+    async def withdraw(self, message: Incoming) -> None:
+        print(f"withdrawn {message.text!r}", file=sys.stderr)
+
     async def ingest(self, upload: Upload) -> Verdict:
         if upload.name.endswith(".msg"):
             return Verdict(upload.name, "refused", upload.collection, reason="It is a mail file.")

@@ -9,7 +9,7 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -141,10 +141,10 @@ def test_nothing_in_an_answer_steers_the_terminal() -> None:
 class Terminal:
     """A program on a pseudo terminal; `expect` waits for what it prints."""
 
-    def __init__(self, *arguments: str, **environment: str) -> None:
+    def __init__(self, *arguments: str, program: Sequence[str] = PROGRAM, **environment: str) -> None:
         self._ours, theirs = pty.openpty()
         self._program = subprocess.Popen(
-            [*PROGRAM, *arguments],
+            [*program, *arguments],
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
@@ -174,6 +174,10 @@ class Terminal:
         while read := self._read():
             self.seen += read
         return self._program.wait(timeout=30)
+
+    def kill(self) -> None:
+        self._program.kill()
+        self._program.wait()
 
     def close(self) -> None:
         if self._program.poll() is None:

@@ -206,7 +206,7 @@ def test_run_says_what_to_set(tmp_path: Path) -> None:
 
 
 def test_all_wrong_settings_are_named_at_once(tmp_path: Path) -> None:
-    wrong = {"KOTAE_SEARCH_LIMIT": "many", "KOTAE_FUSION": "x", "SLACK_BOT_TOKEN": "xoxb-1-2-canary"}
+    wrong: dict[str, Any] = {"KOTAE_SEARCH_LIMIT": "many", "KOTAE_FUSION": "x", "SLACK_BOT_TOKEN": "xoxb-1-2-canary"}
     said = kotae("documents", home=tmp_path / "home", **wrong).complaint(2)
     assert all(name in said for name in ("KOTAE_SEARCH_LIMIT", "KOTAE_FUSION", "SLACK_APP_TOKEN"))
     assert "canary" not in said and not (tmp_path / "home").exists()
@@ -255,7 +255,7 @@ def test_help_is_in_the_language_of_the_locale(tmp_path: Path) -> None:
 
 
 def test_plain_terminals_get_question_marks_and_escapes(sample_home: Path) -> None:
-    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": "ascii"}
+    plain: dict[str, Any] = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": "ascii"}
     done = kotae("ask", "出張の日当はいくらですか？", home=sample_home, **plain)
     assert done.returncode == 0 and "2,500" in done.stdout and "Traceback" not in done.stderr
     assert kotae("search", "日当", "--json", home=sample_home, **plain).document["results"]

@@ -1,0 +1,333 @@
+"""Settings → one running application: the only place where things are built."""
+
+import logging
+import os
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from agent.events import Events
+from agent.loop import Agent
+from agent.models.base import ChatModel
+from agent.models.extractive import ExtractiveModel
+from bot.access import readers
+from bot.database import Database, database
+from bot.inbox import Inbox
+from bot.knowledge import Knowledge, Progress
+from bot.logs import ChatLog, Redactor
+from bot.messages import Audience, Feedback, Incoming, Place, Upload, Verdict
+from bot.settings import Settings, SettingsError
+from bot.store.documents import Documents
+from bot.store.inbox import TurnRows
+from bot.store.indexes import Indexes, IndexRow
+from bot.store.questions import OpenQuestions
+from bot.turns import Turns
+from retrieval.embeddings.base import EmbeddingClient
+from retrieval.embeddings.local import LocalEmbedder
+from retrieval.folder import own
+from retrieval.index import EdgeIndex
+from retrieval.ingest import Ingest
+from retrieval.loaders import Loader
+from retrieval.relevance import CONFIDENT, MIN_RELEVANCE
+from retrieval.search import Search
+from retrieval.sparse import TOKENIZER, SparseEncoder
+from retrieval.text import Said
+from retrieval.types import TEAM, CollectionInfo, Found, Hit, Passage, Readers
+
+log = logging.getLogger(__name__)
+
+SAMPLE = "sample"
+_CACHE = Path(".cache") / "kotae"  # in the user's home: weights are shared by all homes of the bot
+
+_NO_MODEL = Said(
+    en="KOTAE_MODEL={name} is not in this version. Use extractive or gemini:<model>.",
+    ja="KOTAE_MODEL={name} はこのバージョンでは使えません。extractive か gemini:<モデル名> にしてください。",
+)
+_NO_EMBEDDER = Said(
+    en="KOTAE_EMBEDDER={name} is not in this version. Use local or fastembed:<model>.",
+    ja="KOTAE_EMBEDDER={name} はこのバージョンでは使えません。local か fastembed:<モデル名> にしてください。",
+)
+_NO_KEY = Said(
+    en="The model {name} needs GEMINI_API_KEY, which is not set.",
+    ja="モデル {name} には GEMINI_API_KEY が必要ですが、設定されていません。",
+)
+_NO_STRATEGY = Said(
+    en="The strategy “{name}” is not in this version. Use react.",
+    ja="戦略「{name}」はこのバージョンでは使えません。react にしてください。",
+)
+_NO_SERVER = Said(
+    en="QDRANT_URL is set, but this version cannot use a Qdrant server yet. Unset it for the embedded store.",
+    ja="QDRANT_URL が設定されていますが、このバージョンではまだ Qdrant サーバーを使えません。組み込みの保存先を使うには設定を外してください。",
+)
+_OTHER_EMBEDDER = Said(
+    en="The documents of this home were indexed with the embedder {was}; {wanted} cannot search them."
+    " Set KOTAE_EMBEDDER back, or set KOTAE_HOME to another folder and add the documents there.",
+    ja="このホームの文書は埋め込みモデル {was} で索引されているため、{wanted} では検索できません。"
+    "KOTAE_EMBEDDER を元に戻すか、KOTAE_HOME に別のフォルダーを指定して文書を登録し直してください。",
+)
+_SAMPLE = Said(
+    en="Sample handbook of an imaginary company: working hours, leave, expenses, equipment, security, releases.",
+    ja="架空の会社のサンプル資料です。勤務時間、休暇、経費、機材、セキュリティ、リリースについて書かれています。",
+)
+
+
+def _said(message: Said, **values: object) -> Said:
+    return Said(en=message.to("en", **values), ja=message.to("ja", **values))
+
+
+# -- the whole application ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """Everything one process needs to answer; the only owner of its home's vector store."""
+
+    settings: Settings
+    data: Database
+    knowledge: Knowledge
+    turns: Turns
+    models: "Models"
+
+    @property
+    def readers(self) -> Readers:
+        return self.data.readers
+
+    @property
+    def desk(self) -> "FrontDesk":
+        return FrontDesk(self)
+
+    async def check(self, model: str | None, strategy: str | None, collections: tuple[str, ...] | None) -> None:
+        """Refuse what was chosen for a question before it is asked. Raises SettingsError, CollectionNotFoundError."""
+        if model is not None:
+            self.models(model)
+        if (strategy or self.settings.strategy) != "react":
+            raise SettingsError(_said(_NO_STRATEGY, name=strategy or self.settings.strategy))
+        await self.knowledge.check(collections, self.readers, self.settings.language)
+
+    async def wants_sample(self) -> bool:
+        """Whether this is a home that nobody has used yet, or one whose sample is not whole."""
+        if self.settings.platforms or (await self.data.conversations.totals()).turns:
+            return False
+        documents = await self.data.documents.listed()
+        untouched = self.knowledge.generation == len(documents) and all(row.collection == SAMPLE for row in documents)
+        return untouched and len(documents) < len(_sample_pages())
+
+    async def add_sample(self, progress: Progress | None = None) -> None:
+        """Put the sample handbook in; again: nothing happens. `progress(done, total)` counts pages."""
+        await self.knowledge.describe(SAMPLE, _SAMPLE.to(self.settings.language))
+        pages = _sample_pages()
+        for number, page in enumerate(pages):
+            if progress:
+                progress(number, len(pages))
+            await self.knowledge.add(
+                Upload(f"{page.parent.name}/{page.name}", page.read_bytes(), SAMPLE, TEAM, author="kotae"),
+                self.settings.language,
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class FrontDesk:
+    """The `Desk` that platforms are given."""
+
+    app: Application
+
+    def reply(self, message: Incoming) -> Events:
+        return self.app.turns.reply(message)
+
+    async def ingest(self, upload: Upload) -> Verdict:
+        return await self.app.knowledge.add(upload, self.app.settings.language)
+
+    async def vote(self, feedback: Feedback) -> bool:
+        return await self.app.turns.vote(feedback)
+
+    async def unfinished(self, platform: str) -> list[Incoming]:
+        return await self.app.turns.unfinished(platform)
+
+    async def withdraw(self, message: Incoming) -> None:
+        await self.app.turns.withdraw(message)
+
+    async def unanswered(self, place: Place, audience: Audience) -> OpenQuestions:
+        return await self.app.data.questions.open(readers(place, audience).scopes)
+
+
+class Models:
+    """The chat models by their id; each is made once, when it is first chosen."""
+
+    def __init__(self, settings: Settings, extractive: ChatModel, stack: AsyncExitStack) -> None:
+        self._settings = settings
+        self._made: dict[str, ChatModel] = {"extractive": extractive}
+        self._stack = stack
+
+    def __call__(self, name: str) -> ChatModel:
+        """Raises SettingsError for a model that this version or these settings do not offer."""
+        if name not in self._made:
+            self._made[name] = self._make(name)
+        return self._made[name]
+
+    def _make(self, name: str) -> ChatModel:
+        match name.split(":", 1):
+            case "gemini", model:
+                from agent.models.gemini import GeminiModel
+
+                if self._settings.gemini_key is None:
+                    raise SettingsError(_said(_NO_KEY, name=name))
+                made = GeminiModel(
+                    model,
+                    key=self._settings.gemini_key.get_secret_value(),
+                    base_url=self._settings.gemini_base_url,
+                    api_version=self._settings.gemini_api_version,
+                )
+                self._stack.push_async_callback(made.close)
+                return made
+            case _:
+                raise SettingsError(_said(_NO_MODEL, name=name))
+
+
+@asynccontextmanager
+async def running(settings: Settings, redactor: Redactor) -> AsyncIterator[Application]:
+    """The application, from an open database to a searchable index; everything is closed in the reverse order.
+
+    Raises SettingsError, StoreError, QdrantConnectionError (another process owns this home), EmbeddingError.
+    """
+    if settings.qdrant_url:
+        raise SettingsError(_NO_SERVER)
+    async with AsyncExitStack() as stack:
+        settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        stack.callback(os.close, own(settings.home))
+        data = await stack.enter_async_context(database(settings))
+        embedder = make_embedder(settings)
+        sparse = SparseEncoder()
+        row = await _open_index_row(data, embedder)
+        index = await EdgeIndex.open(
+            settings.home / "vectors" / _folder_name(embedder.name),
+            dimensions=embedder.dimensions,
+            embedder=embedder.name,
+            tokenizer=TOKENIZER,
+        )
+        stack.push_async_callback(index.close)
+        loader = await stack.enter_async_context(Loader())
+        knowledge = Knowledge(
+            documents=Documents(data.engine, embedder.name),
+            collections=data.collections,
+            searches=data.searches,
+            index=index,
+            ingest=Ingest(embedder, sparse, index, max_chars=settings.chunk_size),
+            search=Search(
+                index,
+                embedder,
+                sparse,
+                fusion=settings.fusion,
+                limit=settings.search_limit,
+                min_relevance=min_relevance(settings),
+            ),
+            loader=loader,
+            folder=settings.home / "documents",
+            generation=row.generation,
+        )
+        await knowledge.recover()
+        extractive = ExtractiveModel(_similarity(embedder), tokenise=sparse.terms)
+        models = Models(settings, extractive, stack)
+        models(settings.model_id)  # a wrong KOTAE_MODEL is said now, not to the first asker
+        inbox = Inbox(TurnRows(data.engine))
+        stack.push_async_callback(inbox.close)
+        if settings.database is None:  # the database is in this home, which nobody else has open
+            await inbox.inherit()
+        confident = CONFIDENT if settings.confident is None else settings.confident
+
+        def make_agent(message: Incoming, allowed: Readers, infos: tuple[CollectionInfo, ...]) -> Agent:
+            model = models(message.model or settings.model_id)
+
+            async def search(query: str, chosen: tuple[str, ...] | None) -> Found:
+                names = chosen or tuple(info.name for info in infos)
+                return await knowledge.search(query, allowed, names, language=settings.language)
+
+            async def context(hit: Hit) -> list[Passage]:
+                return await knowledge.context(hit, allowed)
+
+            async def still_readable(hits: Sequence[Hit]) -> frozenset[str]:
+                return await knowledge.readable(hits, allowed)
+
+            return Agent(
+                model,
+                search,
+                fallback=None if model is extractive else extractive,
+                max_turns=settings.max_turns,
+                general=settings.fallback == "general",
+                confident=confident,
+                context=context,
+                still_readable=still_readable,
+            )
+
+        async def list_collections(message: Incoming, allowed: Readers) -> tuple[CollectionInfo, ...]:
+            infos = await knowledge.collections(allowed)
+            chosen = message.collections or settings.collections
+            return infos if chosen is None else tuple(info for info in infos if info.name in chosen)
+
+        turns = Turns(
+            inbox,
+            data.conversations,
+            data.votes,
+            make_agent=make_agent,
+            list_collections=list_collections,
+            chat_log=ChatLog(settings.chat_log, redactor),
+            confident=confident,
+            language=settings.language,
+        )
+        yield Application(settings, data, knowledge, turns, models)
+
+
+async def _open_index_row(data: Database, embedder: EmbeddingClient) -> IndexRow:
+    """The vector store's record. Raises SettingsError when the home's documents are in another embedder's store."""
+    indexes = Indexes(data.engine)
+    others = [row.embedder for row in await indexes.listed() if row.embedder != embedder.name]
+    if others and await data.documents.listed():
+        raise SettingsError(_said(_OTHER_EMBEDDER, was=", ".join(others), wanted=embedder.name))
+    for name in others:
+        await indexes.remove(name)
+    return await indexes.open(embedder.name, embedder.dimensions, TOKENIZER)
+
+
+# -- parts ----------------------------------------------------------------------------------------------------------
+
+
+def min_relevance(settings: Settings) -> float:
+    """Relevance 0..1 under which a hit is not shown: KOTAE_MIN_RELEVANCE, or what was fitted."""
+    return MIN_RELEVANCE if settings.min_relevance is None else settings.min_relevance
+
+
+def make_embedder(settings: Settings) -> EmbeddingClient:
+    """Loads nothing yet. Raises SettingsError."""
+    try:
+        cache = Path.home() / _CACHE
+    except RuntimeError:  # a user without a home
+        cache = settings.home / "cache"
+    match settings.embedder.split(":", 1):
+        case ["local"]:
+            return LocalEmbedder(cache)
+        case ["fastembed", name]:
+            return LocalEmbedder(cache, model=name)
+        case _:
+            raise SettingsError(_said(_NO_EMBEDDER, name=settings.embedder))
+
+
+def _folder_name(embedder: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]+", "--", embedder)
+
+
+def _similarity(embedder: EmbeddingClient) -> Callable[[str, Sequence[str]], Awaitable[list[float]]]:
+    """The cosine of a question and each of some sentences, for where they share no script."""
+
+    async def similarity(question: str, sentences: Sequence[str]) -> list[float]:
+        asked = await embedder.embed_query(question)
+        vectors = await embedder.embed_documents(sentences)
+        return [sum(a * b for a, b in zip(asked, vector, strict=True)) for vector in vectors]
+
+    return similarity
+
+
+def _sample_pages() -> list[Path]:
+    folder = Path(str(files("bot"))) / "sample"
+    return sorted(folder.glob("*/*.md"))

@@ -1,0 +1,73 @@
+"""What can be looked at without the vector store, which has one owner; loads in a fraction of the application's time."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from bot.access import readers
+from bot.listing import Summary
+from bot.messages import Audience, Place
+from bot.settings import Settings
+from bot.store.collections import Collections
+from bot.store.conversations import Conversations
+from bot.store.documents import Documents
+from bot.store.engine import Engine, connect
+from bot.store.feedback import Votes
+from bot.store.questions import Questions
+from bot.store.searches import Searches
+from migrations import upgrade
+from retrieval.types import Readers
+
+TERMINAL = Place("terminal", "local", "terminal")
+_BEGINNING = datetime.min.replace(tzinfo=UTC)
+_RECENT = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """The stores. `documents` moves no generation here: it is for looking."""
+
+    settings: Settings
+    engine: Engine
+    documents: Documents
+    collections: Collections
+    questions: Questions
+    conversations: Conversations
+    searches: Searches
+    votes: Votes
+
+    @property
+    def readers(self) -> Readers:
+        """Whoever sits at this terminal."""
+        return readers(TERMINAL, Audience("public"))
+
+    async def summary(self) -> Summary:
+        return Summary(
+            searches=await self.searches.totals(),
+            turns=await self.conversations.totals(),
+            votes=await self.votes.counts(_BEGINNING),
+            recent=tuple(await self.searches.listed(self.readers.scopes, limit=_RECENT)),
+        )
+
+
+@asynccontextmanager
+async def database(settings: Settings) -> AsyncIterator[Database]:
+    """The migrated database. Raises StoreError, MigrationError, OSError when the home cannot be made."""
+    settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    await asyncio.to_thread(upgrade, settings.database_url)
+    engine = connect(settings.database_url)
+    try:
+        yield Database(
+            settings=settings,
+            engine=engine,
+            documents=Documents(engine, embedder=""),
+            collections=Collections(engine),
+            questions=Questions(engine),
+            conversations=Conversations(engine),
+            searches=Searches(engine),
+            votes=Votes(engine),
+        )
+    finally:
+        await engine.dispose()

@@ -1,0 +1,349 @@
+"""Lists and verdicts as the terminal shows them, and as JSON for programs."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bot.messages import Verdict
+from bot.settings import Settings
+from retrieval.text import Language, Said
+from retrieval.types import CollectionInfo, Found, Hit, SearchMetrics
+
+if TYPE_CHECKING:  # `kotae --help` needs no database
+    from bot.store.conversations import TurnTotals
+    from bot.store.documents import DocumentRow
+    from bot.store.questions import OpenQuestions, Question
+    from bot.store.searches import SearchTotals
+
+_EXCERPT = 160
+SHORT_ID = 8  # characters of an id that the list of documents shows, and that forget takes
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """How it goes: searches, answers and votes since the measurements were cleared."""
+
+    searches: "SearchTotals"
+    turns: "TurnTotals"
+    votes: Mapping[str, int]
+    recent: tuple[SearchMetrics, ...]
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
+def warn(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def banner(settings: Settings, collections: Sequence[CollectionInfo], language: Language) -> None:
+    """What is running here and on what, in a few lines."""
+    ja = language == "ja"
+    model = settings.model_id
+    if model == "extractive":
+        model += (
+            "（キー不要。GEMINI_API_KEY を設定すると言語モデルが答えます）"
+            if ja
+            else " (no key needed; set GEMINI_API_KEY for a language model)"
+        )
+    held = ", ".join(f"{info.name} ({info.documents})" for info in collections) or "–"
+    say(f"{'ホーム' if ja else 'Home'}: {settings.home}")
+    say(f"{'モデル' if ja else 'Model'}: {model}")
+    say(f"{'文書' if ja else 'Documents'}: {held}")
+
+
+def print_json(value: object) -> None:
+    """One line; escaped where standard output is not UTF-8."""
+    escaped = (sys.stdout.encoding or "ascii").lower().replace("-", "") != "utf8"
+    print(json.dumps(value, ensure_ascii=escaped), flush=True)
+
+
+@contextmanager
+def progress(*, quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
+    """`show(what, done, total)`: a bar on a terminal's standard error; what is printed meanwhile stays above it."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    console = Console(stderr=True)
+    with Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        console=console,
+        disable=quiet or not console.is_terminal,
+        transient=True,
+        redirect_stdout=sys.stdout.isatty(),
+    ) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total)
+
+
+def table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, wide: int = 0) -> None:
+    """A table on standard output; plain lines with tabs where that is not a terminal."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console()
+    if not console.is_terminal:
+        for row in rows:
+            print("\t".join(cell.replace("\t", " ").replace("\n", " ") for cell in row))
+        return
+    drawn = Table(box=None, pad_edge=False, header_style="bold")
+    for number, heading in enumerate(headings):
+        drawn.add_column(heading, overflow="fold", ratio=1 if number == wide else None)
+    for row in rows:
+        drawn.add_row(*(Text(cell) for cell in row))  # document text is no markup
+    console.print(drawn)
+
+
+# -- documents ------------------------------------------------------------------------------------------------------
+
+_STATUS = {
+    "added": Said(en="added", ja="追加"),
+    "replaced": Said(en="replaced", ja="更新"),
+    "unchanged": Said(en="unchanged", ja="変更なし"),
+    "refused": Said(en="refused", ja="対象外"),
+}
+_CHUNKS = Said(en="{n} chunks", ja="{n} チャンク")
+
+
+def verdict(one: Verdict, language: Language) -> None:
+    detail = one.reason if one.status == "refused" else _CHUNKS.to(language, n=one.chunks)
+    say(f"{_STATUS[one.status].to(language)}  {one.name}  —  {detail}")
+
+
+def documents_json(rows: "Sequence[DocumentRow]") -> dict[str, Any]:
+    return {
+        "documents": [
+            {
+                "id": row.id,
+                "name": row.name,
+                "title": row.title,
+                "collection": row.collection,
+                "scope": row.scope,
+                "chunks": row.chunks,
+                "language": row.language,
+                "url": row.url,
+                "hash": row.hash,
+                "added_at": row.added_at.isoformat(),
+                "updated_at": row.updated_at.isoformat(),
+            }
+            for row in rows
+        ]
+    }
+
+
+def documents(rows: "Sequence[DocumentRow]", language: Language) -> None:
+    if not rows:
+        say(
+            Said(
+                en="No documents yet. Add some with: kotae ingest PATH",
+                ja="まだ文書がありません。追加するには: kotae ingest パス",
+            ).to(language)
+        )
+        return
+    headings = Said(en="collection,name,chunks,scope,updated,id", ja="コレクション,名前,チャンク,範囲,更新日,ID").to(
+        language
+    )
+    table(
+        headings.split(","),
+        [
+            (row.collection, row.name, str(row.chunks), row.scope, row.updated_at.date().isoformat(), row.id[:SHORT_ID])
+            for row in rows
+        ],
+        wide=1,
+    )
+
+
+def collections_json(infos: Sequence[CollectionInfo]) -> dict[str, Any]:
+    return {
+        "collections": [
+            {
+                "name": info.name,
+                "description": info.description,
+                "languages": list(info.languages),
+                "documents": info.documents,
+                "chunks": info.chunks,
+            }
+            for info in infos
+        ]
+    }
+
+
+def collections(infos: Sequence[CollectionInfo], language: Language) -> None:
+    headings = Said(en="name,documents,chunks,languages,description", ja="名前,文書,チャンク,言語,説明").to(language)
+    table(
+        headings.split(","),
+        [
+            (info.name, str(info.documents), str(info.chunks), " ".join(info.languages), info.description)
+            for info in infos
+        ],
+        wide=4,
+    )
+
+
+# -- search ---------------------------------------------------------------------------------------------------------
+
+
+def hit_json(hit: Hit) -> dict[str, Any]:
+    passage = hit.passage
+    return {
+        "collection": passage.collection,
+        "document": passage.document,
+        "document_id": passage.document_id,
+        "chunk": passage.chunk,
+        "title": passage.title,
+        "headings": list(passage.headings),
+        "text": passage.text,
+        "question": passage.question,
+        "url": passage.url,
+        "relevance": round(hit.relevance, 4),
+        "scores": {name: round(score, 4) for name, score in hit.scores.items()},
+    }
+
+
+def search_json(found: Found) -> dict[str, Any]:
+    return {
+        "results": [hit_json(hit) for hit in found.hits],
+        "rejected": [hit_json(hit) for hit in found.rejected],
+        "failed": list(found.failed),
+        "latency_ms": round(found.metrics.latency_ms, 2),
+    }
+
+
+def search(found: Found, language: Language) -> None:
+    if not found.hits:
+        say(Said(en="Nothing relevant was found.", ja="関連する情報は見つかりませんでした。").to(language))
+    for number, hit in enumerate(found.hits, 1):
+        passage = hit.passage
+        where = " › ".join(filter(None, (passage.document, *passage.headings)))
+        say(f"{number}. {hit.relevance:.2f}  {where}  ({passage.collection})")
+        text = " ".join(passage.text.split())
+        say(f"   {text[:_EXCERPT]}{'…' if len(text) > _EXCERPT else ''}")
+    if found.rejected:
+        rejected = Said(
+            en="({n} more were not relevant enough; best {best:.2f})", ja="（ほか {n} 件は関連度不足、最高 {best:.2f}）"
+        )
+        say(rejected.to(language, n=len(found.rejected), best=max(hit.relevance for hit in found.rejected)))
+
+
+# -- misses ---------------------------------------------------------------------------------------------------------
+
+_REASON = {
+    "unknown": Said(en="not found", ja="見つからず"),
+    "low_confidence": Said(en="unsure", ja="確信なし"),
+    "reported": Said(en="reported", ja="報告あり"),
+}
+
+
+def question_json(question: "Question") -> dict[str, Any]:
+    return {
+        "id": question.id,
+        "turn": question.turn,
+        "question": question.question,
+        "reason": question.reason,
+        "detail": question.detail,
+        "searched": list(question.searched),
+        "confidence": question.confidence,
+        "link": question.link,
+        "asked_at": question.asked_at.isoformat(),
+    }
+
+
+def unanswered_json(misses: "OpenQuestions") -> dict[str, Any]:
+    return {
+        "questions": [question_json(one) for one in misses.questions],
+        "total": misses.total,
+        "hidden": misses.hidden,
+    }
+
+
+def unanswered(misses: "OpenQuestions", language: Language) -> None:
+    if not misses.total:
+        say(Said(en="No open questions.", ja="未回答の質問はありません。").to(language))
+        return
+    headings = Said(en="asked,reason,question,searched", ja="日時,理由,質問,検索先").to(language)
+    rows = []
+    for one in misses.questions:
+        reason = _REASON[one.reason].to(language) + (f" ({one.detail})" if one.detail else "")
+        rows.append(
+            (one.asked_at.astimezone().strftime("%Y-%m-%d %H:%M"), reason, one.question, ", ".join(one.searched))
+        )
+    table(headings.split(","), rows, wide=2)
+    if misses.hidden:
+        hidden = Said(en="and {n} from private places", ja="ほかに非公開の場所で {n} 件")
+        say(hidden.to(language, n=misses.hidden))
+
+
+# -- measurements ---------------------------------------------------------------------------------------------------
+
+
+def search_metrics_json(row: SearchMetrics) -> dict[str, Any]:
+    return {
+        "query": row.query,
+        "collection_name": row.collection_name,
+        "latency_ms": row.latency_ms,
+        "total_results": row.total_results,
+        "filtered_results": row.filtered_results,
+        "top_score": row.top_score,
+        "scores": list(row.scores),
+        "error": row.error,
+        "timestamp": row.timestamp.isoformat(),
+    }
+
+
+def metrics_json(summary: Summary) -> dict[str, Any]:
+    cost = summary.turns.cost
+    return {
+        "turns": {
+            "total": summary.turns.turns,
+            "outcomes": summary.turns.outcomes,
+            "p50_seconds": summary.turns.p50_seconds,
+            "p95_seconds": summary.turns.p95_seconds,
+        },
+        "feedback": dict(summary.votes),
+        "cost": {
+            "calls": cost.calls,
+            "input_tokens": cost.input_tokens,
+            "output_tokens": cost.output_tokens,
+            "thought_tokens": cost.thought_tokens,
+        },
+        "searches": {
+            "total": summary.searches.searches,
+            "failed": summary.searches.failed,
+            "empty": summary.searches.empty,
+            "p50_ms": summary.searches.p50_ms,
+            "p95_ms": summary.searches.p95_ms,
+            "recent": [search_metrics_json(row) for row in summary.recent],
+        },
+    }
+
+
+def metrics(summary: Summary, language: Language) -> None:
+    turns, searches, votes, cost = summary.turns, summary.searches, summary.votes, summary.turns.cost
+    ja = language == "ja"
+    outcomes = ", ".join(f"{name} {count}" for name, count in sorted(turns.outcomes.items()))
+    rows = [
+        ("回答" if ja else "answers", f"{turns.turns}" + (f" ({outcomes})" if outcomes else "")),
+        ("回答時間 p50 / p95" if ja else "answer time p50 / p95", _pair(turns.p50_seconds, turns.p95_seconds, "s")),
+        ("評価 👍 / 👎" if ja else "votes 👍 / 👎", f"{votes.get('up', 0)} / {votes.get('down', 0)}"),
+        (
+            "モデル呼び出し / 入力 / 出力トークン" if ja else "model calls / tokens in / out",
+            f"{cost.calls} / {cost.input_tokens} / {cost.output_tokens + cost.thought_tokens}",
+        ),
+        (
+            "検索（該当なし / 失敗）" if ja else "searches (empty / failed)",
+            f"{searches.searches} ({searches.empty} / {searches.failed})",
+        ),
+        ("検索時間 p50 / p95" if ja else "search time p50 / p95", _pair(searches.p50_ms, searches.p95_ms, "ms")),
+    ]
+    table(("", ""), rows, wide=1)
+
+
+def _pair(first: float | None, second: float | None, unit: str) -> str:
+    return "–" if first is None or second is None else f"{first:.1f} / {second:.1f} {unit}"

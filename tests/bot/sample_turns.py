@@ -1,0 +1,70 @@
+"""Whole conversations over the sample handbook with the extractive model, as files to be read and reviewed:
+`python -m tests.bot.sample_turns` writes them anew."""
+
+import asyncio
+import json
+import re
+import sys
+import tempfile
+import uuid
+from pathlib import Path
+from typing import Any
+
+from adapters.console import AUDIENCE, PASSING
+from bot.app import Application, running
+from bot.logs import Redactor
+from bot.messages import Incoming
+from bot.settings import Settings
+from bot.wire import as_json
+
+FOLDER = Path(__file__).parents[1] / "golden" / "sample"
+CONVERSATIONS: dict[str, list[str]] = {
+    "japanese.ja": ["出張の日当はいくらですか？"],
+    "follow-up.ja": ["経費はいつまでに登録すればいいですか？", "それはいつ振り込まれますか？"],
+    "until-when.ja": ["夏季休暇は何日ですか？", "それはいつまで？"],
+    "japanese-page.en": ["How much is the daily allowance for an overnight business trip?"],
+    "english-page.ja": ["ノートパソコンは何年ごとに交換されますか？"],
+    "two-parts.en": ["How many reviews does a change need, and what is the command for a rollback?"],
+    "two-parts.ja": ["リモートワークは週何日までですか？あと、試用期間は何か月ですか？"],
+    "unknown.en": ["What did the zoo in Reykjavik charge for a ticket in 1987?"],
+    "unknown.ja": ["社員食堂のカレーの辛さは選べますか？"],
+}
+
+
+def settings(home: Path, **more: Any) -> Settings:
+    """Of nothing but these values and the environment's."""
+    given: dict[str, Any] = {"KOTAE_HOME": home, "KOTAE_MODEL": "extractive", "_env_file": None, **more}
+    return Settings(**given)
+
+
+async def conversation(app: Application, questions: list[str]) -> list[dict[str, Any]]:
+    """The questions in one thread: each with all its events, without durations and scores."""
+    thread, turns = uuid.uuid4().hex, []
+    for question in questions:
+        message = Incoming(PASSING, thread, uuid.uuid4().hex, "golden", question, AUDIENCE)
+        events = [as_json(event) async for event in app.turns.reply(message)]
+        turns.append({"question": question, "events": [_steady(event) for event in events]})
+    return turns
+
+
+def _steady(event: dict[str, Any]) -> dict[str, Any]:
+    event.pop("seconds", None)
+    if event["type"] in ("thought", "draft"):  # before the answer numbers depend on which of two searches ends first
+        event["text"] = re.sub(r"(?:\[\d+\])+", "[n]", event["text"])
+    if "hits" in event:
+        event["hits"] = [f"{hit['document']}#{hit['chunk']}" for hit in event["hits"]]
+    return event
+
+
+async def main() -> None:
+    with tempfile.TemporaryDirectory() as home:
+        async with running(settings(Path(home)), Redactor()) as app:
+            await app.add_sample()
+            for name, questions in CONVERSATIONS.items():
+                written = json.dumps(await conversation(app, questions), ensure_ascii=False, indent=1) + "\n"
+                await asyncio.to_thread((FOLDER / f"{name}.json").write_text, written, encoding="utf-8")
+                print(written, file=sys.stderr)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,176 @@
+"""What the application decides itself: when the sample goes in, what may be searched, what it tells a newcomer."""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.console import AUDIENCE, PASSING, PLACE
+from agent.events import Answered
+from bot.app import SAMPLE, Application, running
+from bot.knowledge import Knowledge
+from bot.listing import banner
+from bot.logs import Redactor
+from bot.messages import Incoming, Upload
+from bot.settings import SettingsError
+from retrieval.types import TEAM, CollectionNotFoundError, QdrantConnectionError
+from tests.bot.sample_turns import settings
+
+
+@asynccontextmanager
+async def application(home: Path, **more: Any) -> AsyncIterator[Application]:
+    async with running(settings(home, **more), Redactor()) as app:
+        yield app
+
+
+def asked(question: str, thread: str = "", **more: Any) -> Incoming:
+    return Incoming(PASSING, thread or uuid.uuid4().hex, uuid.uuid4().hex, "U1", question, AUDIENCE, **more)
+
+
+async def answer(app: Application, message: Incoming) -> Answered:
+    events = [event async for event in app.desk.reply(message)]
+    assert isinstance(events[-1], Answered)
+    return events[-1]
+
+
+# -- the sample -----------------------------------------------------------------------------------------------------
+
+
+async def test_the_sample_is_for_an_empty_home(tmp_path: Path) -> None:
+    async with application(tmp_path) as app:
+        assert await app.wants_sample()
+        await app.knowledge.add(Upload("own.md", b"# Own\n\nOurs.\n", "docs", TEAM, "U1"), "en")
+        assert not await app.wants_sample()
+
+
+async def test_the_sample_is_never_for_a_home_with_a_platform(tmp_path: Path) -> None:
+    tokens = {"SLACK_BOT_TOKEN": "xoxb-1-2-abcdefgh", "SLACK_APP_TOKEN": "xapp-1-A1-2-abcdefgh"}
+    async with application(tmp_path, **tokens) as app:
+        assert app.settings.platforms == ("Slack",) and not await app.wants_sample()
+
+
+async def test_the_sample_is_not_for_a_home_where_something_was_asked(tmp_path: Path) -> None:
+    async with application(tmp_path) as app:
+        assert (await answer(app, asked("Where is the harbour?"))).outcome == "unknown"
+        assert not await app.wants_sample()
+
+
+async def test_a_sample_cut_short_is_completed_and_one_taken_out_stays_out(tmp_path: Path) -> None:
+    async with application(tmp_path / "one", KOTAE_LANGUAGE="ja") as app:
+
+        def stop(done: int, total: int) -> None:
+            if done == 2:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            await app.add_sample(stop)
+        assert len(await app.data.documents.listed()) == 2
+        assert await app.wants_sample()
+        (info,) = await app.knowledge.collections(app.readers)
+        assert info.name == SAMPLE and info.description.startswith("架空の会社")
+        row, other = await app.data.documents.listed()
+        await app.knowledge.forget(row.id)
+        assert not await app.wants_sample()
+        await app.knowledge.forget(other.id)
+        assert not await app.wants_sample()
+
+
+async def test_the_banner_is_short_and_names_the_key(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    async with application(tmp_path) as app:
+        for language in ("en", "ja"):
+            banner(app.settings, await app.knowledge.collections(app.readers), language)
+            shown = capsys.readouterr().out
+            assert len(shown.splitlines()) <= 5 and "GEMINI_API_KEY" in shown and str(tmp_path) in shown
+
+
+# -- what may be searched -------------------------------------------------------------------------------------------
+
+
+async def test_collections_that_do_not_exist_leave_nothing_to_search(tmp_path: Path) -> None:
+    question = "When do ships moor at pier seven?"
+    async with application(tmp_path) as app:
+        page = b"# Harbour\n\nShips moor at pier seven until midnight.\n"
+        await app.knowledge.add(Upload("harbour.md", page, "docs", TEAM, "U1"), "en")
+        assert (await answer(app, asked(question))).outcome == "answered"
+    async with application(tmp_path, KOTAE_COLLECTIONS="elsewhere") as app:
+        found = await answer(app, asked(question))
+        assert found.outcome != "answered" and not found.citations
+        with pytest.raises(CollectionNotFoundError):
+            await app.check(None, None, ("elsewhere",))
+
+
+async def test_what_this_version_cannot_do_is_refused_before_it_starts(tmp_path: Path) -> None:
+    for wrong in (
+        {"KOTAE_MODEL": "openai:x", "OPENAI_API_KEY": "sk-0123456789abcdef"},
+        {"QDRANT_URL": "http://127.0.0.1:1"},
+        {"KOTAE_EMBEDDER": "gemini:gemini-embedding-001", "GEMINI_API_KEY": "AIzaX-0123456789012345678901"},
+    ):
+        with pytest.raises(SettingsError) as caught:
+            async with application(tmp_path, **wrong):
+                pass
+        assert next(iter(wrong)) in caught.value.text("en") and next(iter(wrong)) in caught.value.text("ja")
+
+
+async def test_a_home_has_one_owner_whatever_the_embedder(tmp_path: Path) -> None:
+    async with application(tmp_path):
+        for more in ({}, {"KOTAE_EMBEDDER": "fastembed:BAAI/bge-small-en-v1.5"}):
+            with pytest.raises(QdrantConnectionError, match=str(tmp_path)):
+                async with application(tmp_path, **more):
+                    pass
+    async with application(tmp_path) as again:
+        assert isinstance(again.knowledge, Knowledge)
+
+
+# -- questions nobody waits for -------------------------------------------------------------------------------------
+
+
+async def test_a_question_taken_back_is_closed_and_is_no_miss(tmp_path: Path) -> None:
+    async with application(tmp_path) as app:
+        message = asked("Where is the harbour?", "thread")
+        events = app.desk.reply(message)
+        await anext(events)
+        await events.aclose()
+        assert await app.desk.unfinished(PLACE.platform) == [message]
+        await app.desk.withdraw(message)
+        assert await app.desk.unfinished(PLACE.platform) == []
+        assert [event async for event in app.desk.reply(message)] == []
+        assert (await app.data.questions.open(app.readers.scopes)).total == 0
+        assert await app.turns.history(message) == ()
+        totals = await app.data.conversations.totals()
+        assert totals.outcomes == {"failed": 1}
+
+
+async def test_an_answered_or_running_question_cannot_be_taken_back(tmp_path: Path) -> None:
+    async with application(tmp_path) as app:
+        done = asked("Where is the harbour?")
+        first = await answer(app, done)
+        await app.desk.withdraw(done)
+        kept = await app.data.conversations.get(first.turn)
+        assert kept is not None and kept.answered.text == first.text
+        running_one = asked("Where is the pier?")
+        events = app.desk.reply(running_one)
+        await anext(events)
+        await app.desk.withdraw(running_one)
+        rest = [event async for event in events]
+        assert isinstance(rest[-1], Answered) and rest[-1].outcome == "unknown"
+
+
+async def test_a_start_inherits_at_once_what_a_dead_process_held(tmp_path: Path) -> None:
+    async with application(tmp_path) as app:
+        message = Incoming(PLACE, "t", "m", "U1", "Where is the harbour?", AUDIENCE)
+        assert await app.turns.claim(message) is not None
+        assert await app.desk.unfinished(PLACE.platform) == []  # held
+    async with application(tmp_path) as app:
+        assert await app.desk.unfinished(PLACE.platform) == [message]
+        assert (await answer(app, message)).outcome == "unknown"
+        assert await app.desk.unfinished(PLACE.platform) == []
+
+
+async def test_many_questions_at_once_are_each_answered_once(tmp_path: Path) -> None:
+    async with application(tmp_path) as app:
+        answers = await asyncio.gather(*(answer(app, asked(f"Where is pier {n}?", f"t{n % 4}")) for n in range(12)))
+        assert {one.outcome for one in answers} == {"unknown"} and len({one.turn for one in answers}) == 12

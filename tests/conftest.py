@@ -1,0 +1,16 @@
+"""The product itself for tests that need all of it: one home with the sample handbook, made once."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.bot.program import kotae
+
+
+@pytest.fixture(scope="session")
+def sample_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home as `kotae chat` makes it at its first start. Shared: ask it, and change nothing in its documents."""
+    home = tmp_path_factory.mktemp("sample") / "home"
+    done = kotae("chat", home=home)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    return home
