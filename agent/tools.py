@@ -6,7 +6,8 @@ Who may read what is bound into the search function by the application; no argum
 import asyncio
 import json
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,6 +65,17 @@ class Notes:
     searches: int = 0  # that came back
     failures: list[RAGToolError] = field(default_factory=list)
     best: float = 0.0  # relevance, of rejected hits too
+    last: asyncio.Event | None = None  # set when the search asked for last has its numbers
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[Callable[[], Awaitable[object]]]:
+        """A search's place among those that run at once: await what it gives, and the ones before it have numbers."""
+        before, mine = self.last, asyncio.Event()
+        self.last = mine
+        try:
+            yield before.wait if before else _at_once
+        finally:
+            mine.set()
 
     def number(self, hit: Hit) -> int:
         for n, known in self.hits.items():
@@ -74,6 +86,9 @@ class Notes:
         n = len(self.hits) + 1
         self.hits[n] = hit
         return n
+
+
+async def _at_once() -> None: ...
 
 
 def place(passage: Passage) -> tuple[str, str, int]:
@@ -101,19 +116,13 @@ def search_rag_knowledge_base(
         if collection_name is not None and readable and collection_name not in readable:
             raise BadCallError(_UNKNOWN_COLLECTION, name=_short(collection_name), names=", ".join(readable[:50]))
         wanted = (collection_name,) if collection_name is not None else readable or None
-        try:
-            async with asyncio.timeout(SEARCH_SECONDS):
-                found = await search(query, wanted)
-        except RAGToolError as error:
-            notes.failures.append(error)
-            raise
-        except TimeoutError as error:
-            notes.failures.append(RAGToolError(_TOO_SLOW))
-            raise notes.failures[-1] from error
-        notes.searches += 1
-        notes.searched |= dict.fromkeys(wanted or (hit.passage.collection for hit in found.hits))
-        notes.best = max([notes.best, *(hit.relevance for hit in (*found.hits, *found.rejected))])
-        numbers = tuple(notes.number(hit) for hit in found.hits)
+        async with notes.turn() as earlier:
+            found = await look(query, wanted)
+            await earlier()
+            notes.searches += 1
+            notes.searched |= dict.fromkeys(wanted or (hit.passage.collection for hit in found.hits))
+            notes.best = max([notes.best, *(hit.relevance for hit in (*found.hits, *found.rejected))])
+            numbers = tuple(notes.number(hit) for hit in found.hits)
         if context is not None:
             for n, hit in list(zip(numbers, found.hits, strict=True))[:CONTEXT_HITS]:
                 notes.context[n] = _neighbours(hit, await _around(context, hit))
@@ -121,6 +130,17 @@ def search_rag_knowledge_base(
         return ToolResult(
             content=content, summary=_summary(found, query, language), hits=found.hits[:shown], numbers=numbers[:shown]
         )
+
+    async def look(query: str, wanted: tuple[str, ...] | None) -> Found:
+        try:
+            async with asyncio.timeout(SEARCH_SECONDS):
+                return await search(query, wanted)
+        except RAGToolError as error:
+            notes.failures.append(error)
+            raise
+        except TimeoutError as error:
+            notes.failures.append(RAGToolError(_TOO_SLOW))
+            raise notes.failures[-1] from error
 
     return Tool(
         SEARCH,

@@ -43,7 +43,7 @@ from retrieval.loaders import Loader
 from retrieval.relevance import CONFIDENT
 from retrieval.search import Search
 from retrieval.sparse import SparseEncoder
-from retrieval.types import CollectionInfo, Found, Hit, Passage, Readers, Vector, Vectors
+from retrieval.types import CollectionInfo, Found, Hit, Passage, Readers, SearchMetrics, Vector, Vectors
 
 T = TypeVar("T")
 P50, P95 = 30, 100  # ms: the limits for three calls at 20,000 chunks
@@ -119,8 +119,8 @@ class WatchedSearches(Searches):
 
     spent: Spent
 
-    async def add(self, metrics: object, scope: str) -> None:
-        await timed(self.spent, "of which kept", super().add)(metrics, scope)
+    async def add(self, *measured: tuple[SearchMetrics, str]) -> None:
+        await timed(self.spent, "of which kept", super().add)(*measured)
 
 
 def script(asked: Sequence[Asked]) -> ScriptedModel:

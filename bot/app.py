@@ -227,6 +227,7 @@ async def running(settings: Settings, redactor: Redactor) -> AsyncIterator[Appli
             folder=settings.home / "documents",
             generation=row.generation,
         )
+        stack.push_async_callback(knowledge.close)
         await knowledge.recover()
         extractive = ExtractiveModel(_similarity(embedder), tokenise=sparse.terms)
         models = Models(settings, extractive, stack)
@@ -242,7 +243,7 @@ async def running(settings: Settings, redactor: Redactor) -> AsyncIterator[Appli
 
             async def search(query: str, chosen: tuple[str, ...] | None) -> Found:
                 names = chosen or tuple(info.name for info in infos)
-                return await knowledge.search(query, allowed, names, language=settings.language)
+                return await knowledge.search(query, allowed, names)
 
             async def context(hit: Hit) -> list[Passage]:
                 return await knowledge.context(hit, allowed)

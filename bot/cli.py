@@ -225,9 +225,8 @@ def search(
     async def work(app: "Application") -> int:
         chosen: Mode = mode  # type: ignore[assignment]  # one of the three: checked above
         where = tuple(map(readable, collections)) if collections else None
-        found = await app.knowledge.search(
-            readable(query), app.readers, where, mode=chosen, limit=limit, language=LANGUAGE
-        )
+        await app.knowledge.check(where, app.readers, LANGUAGE)
+        found = await app.knowledge.search(readable(query), app.readers, where, mode=chosen, limit=limit)
         if as_json:
             listing.print_json(listing.search_json(found))
         else:
@@ -398,7 +397,10 @@ def evaluate(
         ),
     ],
     limit: Annotated[
-        int | None, typer.Option(min=1, help=_("Only so many queries, spread over the file.", "ファイル全体から選ぶ質問の数です。"))
+        int | None,
+        typer.Option(
+            min=1, help=_("Only so many queries, spread over the file.", "ファイル全体から選ぶ質問の数です。")
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -22,7 +22,7 @@ from bot.messages import Upload, Verdict
 from bot.store.collections import Collections
 from bot.store.documents import DocumentRow, Documents
 from bot.store.engine import StoreError, finished
-from bot.store.searches import Searches
+from bot.store.searches import Searches, failure
 from retrieval.formats.cleaning import clean_line
 from retrieval.index import Index
 from retrieval.ingest import Ingest
@@ -41,6 +41,7 @@ from retrieval.types import (
     Passage,
     RAGToolError,
     Readers,
+    SearchMetrics,
     View,
 )
 
@@ -96,6 +97,8 @@ class Knowledge:
         self._generation = generation
         self._pinned: Counter[int] = Counter()  # generations that running searches look at
         self._commit = asyncio.Lock()
+        self._measured: list[tuple[SearchMetrics, str]] = []  # and not written yet
+        self._measuring: asyncio.Task[None] | None = None
         self._adding: WeakValueDictionary[tuple[str, str, str], asyncio.Lock] = WeakValueDictionary()
         self._merges = 0
         self._owed: list[Callable[[], Awaitable[None]]] = []  # what the index must still do before the next change
@@ -330,29 +333,40 @@ class Knowledge:
         *,
         mode: Mode = "hybrid",
         limit: int | None = None,
-        language: Language = "en",
     ) -> Found:
         """Search what these readers may read (`collections` None: in all, empty: in none), and keep the measurement.
 
-        Raises CollectionNotFoundError for a collection they cannot read, RAGToolError when nothing could be searched.
+        A collection they cannot read has nothing for them: `check` names that people chose first. Raises RAGToolError
+        when nothing could be searched.
         """
-        await self.check(collections, readers, language)
-        scope = _query_scope(readers)
         with self._view(readers, collections) as view:
             try:
                 found = await self._search(query, view, mode=mode, limit=limit)
-            except RAGToolError as failure:
-                await self._measured(self._searches.failed(query, collections, type(failure).__name__, scope))
+            except RAGToolError as error:
+                self._measure(failure(query, collections, type(error).__name__), readers)
                 raise
-        await self._measured(self._searches.add(found.metrics, scope))
+        self._measure(found.metrics, readers)
         return found
 
-    async def _measured(self, keeping: Awaitable[None]) -> None:
-        """A measurement that cannot be kept costs a log line, not the answer."""
-        try:
-            await keeping
-        except StoreError:
-            log.warning("a search could not be measured", exc_info=True)
+    def _measure(self, metrics: SearchMetrics, readers: Readers) -> None:
+        """No search waits for it: a commit that is safe from power cuts takes longer than the search."""
+        self._measured.append((metrics, _query_scope(readers)))
+        if self._measuring is None or self._measuring.done():
+            self._measuring = asyncio.create_task(self._keep_measurements())
+
+    async def _keep_measurements(self) -> None:
+        """All that has gathered meanwhile at once; what cannot be kept costs a log line, not the answer."""
+        while self._measured:
+            some, self._measured = self._measured, []
+            try:
+                await self._searches.add(*some)
+            except StoreError:
+                log.warning("%d searches could not be measured", len(some), exc_info=True)
+
+    async def close(self) -> None:
+        """Wait for the measurements that are still being written."""
+        if self._measuring is not None:
+            await self._measuring
 
     async def context(self, hit: Hit, readers: Readers, around: int = 2) -> list[Passage]:
         """The chunks around a hit, as far as these readers may read them (the seed's full_text)."""

@@ -28,36 +28,36 @@ class SearchTotals:
         return self.failed / self.searches if self.searches else 0.0
 
 
+def failure(query: str, collections: Sequence[str] | None, error: str, *, latency_ms: float = 0.0) -> SearchMetrics:
+    """The measurement of a search that gave nothing because of `error` (a kind of failure, no internals)."""
+    return SearchMetrics(query, ", ".join(collections or ()), latency_ms, 0, 0, 0.0, (), error, datetime.now(UTC))
+
+
 class Searches:
     """SearchMetrics and who may see their queries. Source: seeds/3_agent_tools.md §4."""
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
 
-    async def add(self, metrics: SearchMetrics, scope: str) -> None:
-        """Keep one measurement; `scope` may see the query's words."""
+    async def add(self, *measured: tuple[SearchMetrics, str]) -> None:
+        """Keep measurements, in one transaction; the scope beside each may see the query's words."""
+        rows = [
+            {
+                "query": storable(metrics.query),
+                "collection": metrics.collection_name[:400],
+                "latency_ms": metrics.latency_ms,
+                "total_results": metrics.total_results,
+                "filtered_results": metrics.filtered_results,
+                "top_score": metrics.top_score,
+                "scores": list(metrics.scores),
+                "error": metrics.error,
+                "scope": scope,
+                "at": metrics.timestamp,
+            }
+            for metrics, scope in measured
+        ]
         async with write(self._engine) as db:
-            await db.execute(
-                searches.insert().values(
-                    query=storable(metrics.query),
-                    collection=metrics.collection_name[:400],
-                    latency_ms=metrics.latency_ms,
-                    total_results=metrics.total_results,
-                    filtered_results=metrics.filtered_results,
-                    top_score=metrics.top_score,
-                    scores=list(metrics.scores),
-                    error=metrics.error,
-                    scope=scope,
-                    at=metrics.timestamp,
-                )
-            )
-
-    async def failed(
-        self, query: str, collections: Sequence[str] | None, error: str, scope: str, *, latency_ms: float = 0.0
-    ) -> None:
-        """Keep a search that gave nothing because of `error` (a kind of failure, no internals)."""
-        name = ",".join(collections or ())
-        await self.add(SearchMetrics(query, name, latency_ms, 0, 0, 0.0, (), error, datetime.now(UTC)), scope)
+            await db.execute(searches.insert(), rows)
 
     async def listed(
         self, scopes: Collection[str], *, since: datetime | None = None, limit: int | None = None

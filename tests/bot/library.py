@@ -53,7 +53,8 @@ class Library:
         mode: Mode = "sparse",
         collections: Sequence[str] | None = None,
     ) -> list[str]:
-        """The texts a search brings, relevant or not."""
+        """The texts a search brings, relevant or not, in collections that somebody named."""
+        await self.knowledge.check(collections, readers, "en")
         found = await self.knowledge.search(query, readers, collections, mode=mode, limit=50)
         return sorted(hit.passage.text for hit in (*found.hits, *found.rejected))
 
@@ -105,6 +106,7 @@ async def opened(
         )
         await knowledge.recover()
         yield Library(knowledge, rows, collections, index, engine, folder / "documents")
+        await knowledge.close()
     finally:
         if loader is None:
             await own_loader.close()

@@ -3,7 +3,6 @@
 
 import asyncio
 import json
-import re
 import sys
 import tempfile
 import uuid
@@ -49,8 +48,6 @@ async def conversation(app: Application, questions: list[str]) -> list[dict[str,
 
 def _steady(event: dict[str, Any]) -> dict[str, Any]:
     event.pop("seconds", None)
-    if event["type"] in ("thought", "draft"):  # before the answer numbers depend on which of two searches ends first
-        event["text"] = re.sub(r"(?:\[\d+\])+", "[n]", event["text"])
     if "hits" in event:
         event["hits"] = [f"{hit['document']}#{hit['chunk']}" for hit in event["hits"]]
     return event

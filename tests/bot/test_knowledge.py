@@ -276,7 +276,7 @@ async def test_a_cancellation_in_the_visible_step_comes_after_it(tmp_path: Path,
 
 async def test_a_measurement_that_cannot_be_kept_costs_no_answer(tmp_path: Path, loader: Loader) -> None:
     class Full(Searches):
-        async def add(self, metrics: SearchMetrics, scope: str) -> None:
+        async def add(self, *measured: tuple[SearchMetrics, str]) -> None:
             raise StoreError(NO_DISK)
 
     async with opened(tmp_path, searches=Full, loader=loader) as library:
@@ -382,6 +382,8 @@ async def test_a_private_document_is_neither_found_listed_counted_nor_named_else
         with pytest.raises(CollectionNotFoundError) as caught:
             await forbidden
         assert caught.value.text("en").endswith("There are: docs.")
+    unchecked = await library.knowledge.search("harbour", READERS, ["hidden"], mode="sparse")
+    assert unchecked.hits == unchecked.rejected == ()
     assert await library.found("harbour", readers=Readers(frozenset())) == []
     assert await library.found("harbour", collections=[]) == []
 

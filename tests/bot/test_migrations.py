@@ -288,7 +288,7 @@ async def fill(url: str) -> None:
         "d" * 32, "handbook", "team", "経費.md", "経費", None, "h", "m", 3, "ja", "U1", 1, moment, moment
     )  # fmt: skip
     await Documents(engine, "e5").commit(page, generation=1)
-    await Searches(engine).add(SearchMetrics("経費", "handbook", 5.0, 9, 3, 0.8, (0.8,), None, moment), "team")
+    await Searches(engine).add((SearchMetrics("経費", "handbook", 5.0, 9, 3, 0.8, (0.8,), None, moment), "team"))
     await engine.dispose()
 
 
