@@ -201,7 +201,7 @@ async def test_searches_are_summed_up(engine: AsyncEngine) -> None:
     listed = await searches.listed(TEAM.scopes)
     assert {(row.query, row.error, row.collection_name) for row in listed} == {
         ("nothing", None, "handbook"),
-        ("broken", "EmbeddingError", "handbook,faq"),
+        ("broken", "EmbeddingError", "handbook, faq"),
     }
     assert await searches.clear() == 102
     assert await searches.listed(MEMBERS.scopes) == []
