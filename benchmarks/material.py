@@ -1,6 +1,6 @@
 """What the search is measured on: question sets in BEIR's layout, two handbooks, and questions that colleagues would ask.
 
-The texts are not part of this repository; DEVELOPERS keep them in a folder that the benchmarks are given by `--data`.
+The texts are not part of this repository: the benchmarks are given their folder by `--data`.
 `questions.tsv` (gold page or `off`/`near`, question) asks about the handbooks, `translated.tsv` (query id, question)
 asks some of the sets' questions in the other language; both were written for this project.
 """
