@@ -28,7 +28,7 @@ demo: setup
 	kotae 0 ingest bot/sample --collection sample && \
 	kotae 0 ask "国内出張の申請は、出発の何日前までに出せばいいですか？" && \
 	kotae 0 ask "How much is the daily allowance for a business trip abroad?" && \
-	kotae 0 ask "How do I report a lost laptop, and when are releases deployed?" && \
+	kotae 0 ask "How many reviews does a change need before it is merged, and who speaks to the press about an incident?" && \
 	kotae 3 ask "What is the wifi password of the Osaka office?" && \
 	kotae 0 unanswered
 
