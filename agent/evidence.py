@@ -48,7 +48,7 @@ class Evidence:
 
     @cached_property
     def sentences(self) -> list[str]:
-        return [s for passage in self.passages for s in sentences(passage.text)]
+        return [s for passage in self.passages for s in sentences(_unwrapped(passage.text))]
 
     @cached_property
     def _verbatim(self) -> tuple[str, str]:
@@ -124,25 +124,34 @@ def _quote(evidence: Evidence, claims: Sequence[Claim]) -> tuple[Passage, str]:
 
     best: tuple[float, Passage, int] = (0.0, evidence.hit.passage, 0)
     for passage in evidence.passages:
-        for at, sentence in enumerate(sentences(passage.text)):
+        for at, sentence in enumerate(sentences(_unwrapped(passage.text))):
             score = support(sentence, claims[0]) if claims else 0.0
             if score > best[0] + (0.5 if passage is not evidence.hit.passage else 0.0):
                 best = (score, passage, at)
     _, passage, at = best
-    spans = _spans(passage.text)
+    text = _unwrapped(passage.text)
+    spans = _spans(text)
     if not spans:
-        return passage, passage.text[:QUOTE]
+        return passage, text[:QUOTE]
     first = last = at
     wanted = {at}
     for claim in claims:
-        scores = [support(passage.text[start:end], claim) for start, end in spans]
+        scores = [support(text[start:end], claim) for start, end in spans]
         if max(scores) > 0.5:
             wanted.add(scores.index(max(scores)))
     while last + 1 in wanted and spans[last + 1][1] - spans[first][0] <= QUOTE:
         last += 1
     while first - 1 in wanted and spans[last][1] - spans[first - 1][0] <= QUOTE:
         first -= 1
-    return passage, passage.text[spans[first][0] : spans[last][1]][:QUOTE].strip()
+    return passage, text[spans[first][0] : spans[last][1]][:QUOTE].strip()
+
+
+# A line that was wrapped at a margin: long, not ended, and the next one opens no list, heading, table or fence.
+_WRAP = re.compile(r"(?<=[^\n]{40})(?<![。.!?！？:：|`\n])\n[ \t]*(?=[^\s#>|*+`\-\d])")
+
+
+def _unwrapped(text: str) -> str:
+    return _WRAP.sub(" ", text)
 
 
 def _spans(text: str) -> list[tuple[int, int]]:

@@ -268,3 +268,14 @@ def test_only_addresses_of_cited_passages_stay() -> None:
 def test_an_address_of_a_passage_that_is_not_cited_goes() -> None:
     text = "Refunds take 30 days, see https://wiki.corp.example/vpn. [1]"
     assert "wiki" not in checked(text, REFUNDS, VPN).text
+
+
+def test_a_sentence_wrapped_at_a_margin_is_quoted_whole() -> None:
+    wrapped = hit(
+        "The database of the password manager is stored locally on your computer, though we\n"
+        "recommend that you sync it to the shared drive.\n"
+        "- Passwords are kept for 90 days."
+    )
+    claim = "We recommend that you sync the password manager's database to the shared drive."
+    (citation,) = checked(f"{claim} [1]", wrapped).citations
+    assert citation.quote.endswith("though we recommend that you sync it to the shared drive.")
