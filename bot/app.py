@@ -19,7 +19,7 @@ from bot.inbox import Inbox
 from bot.knowledge import Knowledge, Progress
 from bot.logs import ChatLog, Redactor
 from bot.messages import Audience, Feedback, Incoming, Place, Upload, Verdict
-from bot.settings import Settings, SettingsError
+from bot.settings import Settings, SettingsError, filled
 from bot.store.documents import Documents
 from bot.store.inbox import TurnRows
 from bot.store.indexes import Indexes, IndexRow
@@ -74,10 +74,6 @@ _SAMPLE = Said(
 )
 
 
-def _said(message: Said, **values: object) -> Said:
-    return Said(en=message.to("en", **values), ja=message.to("ja", **values))
-
-
 # -- the whole application ------------------------------------------------------------------------------------------
 
 
@@ -104,7 +100,7 @@ class Application:
         if model is not None:
             self.models(model)
         if (strategy or self.settings.strategy) != "react":
-            raise SettingsError(_said(_NO_STRATEGY, name=strategy or self.settings.strategy))
+            raise SettingsError(filled(_NO_STRATEGY, name=strategy or self.settings.strategy))
         await self.knowledge.check(collections, self.readers, self.settings.language)
 
     async def wants_sample(self) -> bool:
@@ -173,7 +169,7 @@ class Models:
                 from agent.models.gemini import GeminiModel
 
                 if self._settings.gemini_key is None:
-                    raise SettingsError(_said(_NO_KEY, name=name))
+                    raise SettingsError(filled(_NO_KEY, name=name))
                 made = GeminiModel(
                     model,
                     key=self._settings.gemini_key.get_secret_value(),
@@ -183,7 +179,7 @@ class Models:
                 self._stack.push_async_callback(made.close)
                 return made
             case _:
-                raise SettingsError(_said(_NO_MODEL, name=name))
+                raise SettingsError(filled(_NO_MODEL, name=name))
 
 
 @asynccontextmanager
@@ -285,7 +281,7 @@ async def _open_index_row(data: Database, embedder: EmbeddingClient) -> IndexRow
     indexes = Indexes(data.engine)
     others = [row.embedder for row in await indexes.listed() if row.embedder != embedder.name]
     if others and await data.documents.listed():
-        raise SettingsError(_said(_OTHER_EMBEDDER, was=", ".join(others), wanted=embedder.name))
+        raise SettingsError(filled(_OTHER_EMBEDDER, was=", ".join(others), wanted=embedder.name))
     for name in others:
         await indexes.remove(name)
     return await indexes.open(embedder.name, embedder.dimensions, TOKENIZER)
@@ -311,7 +307,7 @@ def make_embedder(settings: Settings) -> EmbeddingClient:
         case ["fastembed", name]:
             return LocalEmbedder(cache, model=name)
         case _:
-            raise SettingsError(_said(_NO_EMBEDDER, name=settings.embedder))
+            raise SettingsError(filled(_NO_EMBEDDER, name=settings.embedder))
 
 
 def _folder_name(embedder: str) -> str:

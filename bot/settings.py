@@ -280,7 +280,9 @@ def _spoken(wishes: Any) -> Language:
     return "ja" if wish.strip().lower().startswith("ja") else "en"
 
 
-def _say(message: Said, **values: Said | str) -> Said:
+def filled(message: Said, **values: Said | str) -> Said:
+    """The message with its values put in, in both languages."""
+
     def shown(language: Language) -> str:
         words = {name: value.to(language) if isinstance(value, Said) else value for name, value in values.items()}
         return message.to(language, **words)
@@ -292,8 +294,8 @@ def _problem(name: str, value: object) -> Said:
     field = next(field for field in Settings.model_fields.values() if field.alias == name)
     wants = _wants(field.annotation, field.metadata)
     if wants.secret or value is None:
-        return _say(_WRONG_SECRET, name=name, what=wants.what)
-    return _say(_WRONG, name=name, what=wants.what, value=Redactor()(str(value))[:60])
+        return filled(_WRONG_SECRET, name=name, what=wants.what)
+    return filled(_WRONG, name=name, what=wants.what, value=Redactor()(str(value))[:60])
 
 
 def _wants(annotation: Any, metadata: list[Any]) -> Wants:
@@ -315,22 +317,22 @@ def _between(values: Mapping[str, Any]) -> list[Said]:
         if problem
     ]
     if bot and not app:
-        problems.append(_say(_ALSO, name="SLACK_APP_TOKEN", because="SLACK_BOT_TOKEN", where=SLACK_APP_AT))
+        problems.append(filled(_ALSO, name="SLACK_APP_TOKEN", because="SLACK_BOT_TOKEN", where=SLACK_APP_AT))
     if app and not bot:
-        problems.append(_say(_ALSO, name="SLACK_BOT_TOKEN", because="SLACK_APP_TOKEN", where=SLACK_BOT_AT))
+        problems.append(filled(_ALSO, name="SLACK_BOT_TOKEN", because="SLACK_APP_TOKEN", where=SLACK_BOT_AT))
     for because in ("KOTAE_MODEL", "KOTAE_EMBEDDER"):
         chosen = _text(values, because)
         for provider, enough in (("gemini:", ("GEMINI_API_KEY",)), ("openai:", ("OPENAI_API_KEY", "OPENAI_BASE_URL"))):
             if chosen.startswith(provider) and not any(values.get(name) for name in enough):
-                problems.append(_say(_NEEDS, because=f"{because}={chosen}", name=enough[0]))
+                problems.append(filled(_NEEDS, because=f"{because}={chosen}", name=enough[0]))
     if values.get("QDRANT_API_KEY") and not values.get("QDRANT_URL") and not values.get("QDRANT_HOST"):
-        problems.append(_say(_NEEDS, because="QDRANT_API_KEY", name="QDRANT_URL"))
+        problems.append(filled(_NEEDS, because="QDRANT_API_KEY", name="QDRANT_URL"))
     for name in ("DISCORD_API_URL", "DISCORD_GATEWAY_URL", "DISCORD_CDN_URL", "KOTAE_DISCORD_GUILDS"):
         if values.get(name) and not discord:
-            problems.append(_say(_NEEDS, because=name, name="DISCORD_TOKEN"))
+            problems.append(filled(_NEEDS, because=name, name="DISCORD_TOKEN"))
     if values.get("SLACK_API_URL") and not bot and not app:
         problems += [
-            _say(_NEEDS, because="SLACK_API_URL", name=name) for name in ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN")
+            filled(_NEEDS, because="SLACK_API_URL", name=name) for name in ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN")
         ]
     return problems
 
