@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from benchmarks.material import VIEW, Remembering, Scenario, among, excerpt, handbooks, searchable, sets, translated
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.embeddings.local import LocalEmbedder
-from retrieval.relevance import CONFIDENT, MIN_RELEVANCE, SIGNALS, Evidence, Fit, Space, Weights, spoken
+from retrieval.relevance import CONFIDENT, MIN_RELEVANCE, SIGNALS, Evidence, Fit, Space, Weights
 from retrieval.relevance import space as shipped
 from retrieval.search import CANDIDATES
 from retrieval.sparse import SparseEncoder
@@ -92,7 +92,7 @@ async def gather(scenario: Scenario, embedder: EmbeddingClient, sparse: SparseEn
                 if label and document in seen:
                     label = None
                 seen.add(document)
-                foreign = spoken(one.passage) != language_of(query.text)
+                foreign = one.reading.language != language_of(query.text)
                 rows.append(Row(scenario.name, query.id, query.kind, foreign, evidence, label))
     return rows
 

@@ -27,7 +27,7 @@ from retrieval.embeddings.local import E5_SMALL
 from retrieval.index import EdgeIndex
 from retrieval.sparse import TOKENIZER
 from retrieval.text import Language, language_of, sentences
-from retrieval.types import Passage, Point, SparseVector, Vector
+from retrieval.types import Passage, Point, Reading, SparseVector, Vector
 
 SAMPLE = Path(__file__).parents[1] / "bot" / "sample"
 PIECES = 3  # of a passage
@@ -80,9 +80,14 @@ class Texts:
                     scope=_scope(document),
                     title=texts[0][0],
                 ),
+                Reading(
+                    language_of(texts[0][2]),
+                    self._pieces.reading(chosen[0]).heads,
+                    tuple(line for piece in chosen for line in self._pieces.reading(piece).lines),
+                ),
                 dense.tolist(),
-                _joined([self._pieces.sparse[piece][0] for piece in chosen]),
-                _joined([self._pieces.sparse[piece][1] for piece in chosen]),
+                _joined([self._pieces.sparse[piece].words for piece in chosen]),
+                _joined([self._pieces.sparse[piece].ngrams for piece in chosen]),
                 1,
             )
 

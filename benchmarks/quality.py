@@ -76,7 +76,9 @@ async def branches(
             vector = await embedder.embed_query(query.text)
             found = await index.query(VIEW, dense=vector, words=words, ngrams=ngrams, limit=CANDIDATES)
             for branch, rankings in alone.items():
-                ranked = [scored.passage.document_id for scored in found.branches.get(branch, ())]
+                ids = [scored.id for scored in found.branches.get(branch, ())]
+                texts = await index.fetch(ids, VIEW)
+                ranked = [texts[id].passage.document_id for id in ids]
                 rankings[query.id] = list(dict.fromkeys(ranked))[:DEPTH]
     return {f"branch {branch} alone": rankings for branch, rankings in alone.items()}
 

@@ -27,7 +27,8 @@ import psutil  # type: ignore[import-untyped]
 from retrieval.embeddings.local import LocalEmbedder
 from retrieval.index import USING, EdgeIndex
 from retrieval.sparse import SparseEncoder
-from retrieval.types import Passage, Point, Readers, SparseVector, View
+from retrieval.text import language_of, sentences
+from retrieval.types import Passage, Point, Readers, Reading, SparseVector, View
 
 CACHE = Path.home() / ".cache" / "kotae"
 SEEN = View(Readers(frozenset({"team", "everyone"})), 1)
@@ -44,14 +45,15 @@ class Corpus:
         random.Random(1).shuffle(self.texts)
         self.texts = self.texts[:limit]
         sparse = SparseEncoder()
-        self.sparse = [sparse.document(text) for text in self.texts]
+        parts = [text.partition("\n") for text in self.texts]
+        self.sparse = [sparse.document(title, *sentences(text)) for title, _, text in parts]
         self.dense = asyncio.run(_embedded(self.texts))
 
     def points(self, count: int) -> Iterator[Point]:
         for number in range(count):
             chance = random.Random(number)
             source = number % len(self.texts)
-            words, ngrams = self.sparse[source]
+            words, ngrams = self.sparse[source].words, self.sparse[source].ngrams
             vector = self.dense[source]
             if number >= len(self.texts):
                 words, ngrams = _thinned(words, chance), _thinned(ngrams, chance)
@@ -65,7 +67,11 @@ class Corpus:
                 scope="team" if number % 3 else "place:slack:T1:C1",
             )
             key = f"00000000-0000-4000-8000-{number:012x}"
-            yield Point(key, passage, vector.tolist(), words, ngrams, 1)
+            yield Point(key, passage, self.reading(source), vector.tolist(), words, ngrams, 1)
+
+    def reading(self, source: int) -> Reading:
+        heads, *lines = self.sparse[source].parts
+        return Reading(language_of(self.texts[source]), heads, tuple(lines))
 
     def questions(self) -> list[dict[str, Any]]:
         """About eight words of a passage with all their n-grams, and a vector near the passage's."""
@@ -73,7 +79,7 @@ class Corpus:
         for number in range(QUERIES):
             chance = random.Random(-1 - number)
             source = chance.randrange(len(self.texts))
-            words, ngrams = self.sparse[source]
+            words, ngrams = self.sparse[source].words, self.sparse[source].ngrams
             made.append(
                 {
                     "dense": (self.dense[source] + np.random.default_rng(number).normal(0, 0.03, DIMENSIONS)).tolist(),
@@ -147,7 +153,7 @@ async def measure(folder: Path, questions: Sequence[dict[str, Any]]) -> dict[str
         assert len(found.branches) == 3 and not found.failed
 
     async def weights(question: dict[str, Any]) -> None:
-        await index.idf(question["words"], SEEN)
+        await index.query(SEEN, weigh=question["words"])
 
     for question in questions[:10]:
         await hybrid(question)
@@ -194,9 +200,18 @@ async def _stall(
 
     passages, _ = await index.scroll(SEEN, limit=1000)
     chance = np.random.default_rng(5)
+    reading = Reading("en", frozenset(), ())
     terms = SparseVector(tuple(range(1000, 1300)), (1.0,) * 300)
     points = [
-        Point(f"10000000-0000-4000-8000-{n:012x}", passage, chance.normal(0, 1, DIMENSIONS).tolist(), terms, terms, 2)
+        Point(
+            f"10000000-0000-4000-8000-{n:012x}",
+            passage,
+            reading,
+            chance.normal(0, 1, DIMENSIONS).tolist(),
+            terms,
+            terms,
+            2,
+        )
         for n, passage in enumerate(passages)
     ]
     watcher = asyncio.ensure_future(watching())

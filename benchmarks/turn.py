@@ -43,7 +43,7 @@ from retrieval.loaders import Loader
 from retrieval.relevance import CONFIDENT
 from retrieval.search import Search
 from retrieval.sparse import SparseEncoder
-from retrieval.types import CollectionInfo, Found, Hit, Passage, Readers, SearchMetrics, Vector, Vectors
+from retrieval.types import CollectionInfo, Found, Hit, Passage, Readers, Vector, Vectors
 
 T = TypeVar("T")
 P50, P95 = 30, 100  # ms: the limits for three calls at 20,000 chunks
@@ -55,7 +55,6 @@ PARTS = (
     "three searches",
     "of which search",
     "of which neighbours",
-    "of which kept",
     "checked",
     "stored",
     "processor, all threads",
@@ -114,15 +113,6 @@ def timed(spent: Spent, part: str, work: Callable[..., Awaitable[T]]) -> Callabl
     return run
 
 
-class WatchedSearches(Searches):
-    """Each measurement is kept for real; how long that takes is noted."""
-
-    spent: Spent
-
-    async def add(self, *measured: tuple[SearchMetrics, str]) -> None:
-        await timed(self.spent, "of which kept", super().add)(*measured)
-
-
 def script(asked: Sequence[Asked]) -> ScriptedModel:
     searching = [
         Reply(thought=f"Look it up: {one.text}", calls=(ToolCall(str(n), SEARCH, {"query": one.text}),))
@@ -142,12 +132,10 @@ async def opened(home: Path, asked: Mapping[str, Sequence[Asked]], spent: Spent)
         stack.push_async_callback(index.close)
         embedder = LookedUp(LocalEmbedder(CACHE), {one.text: one.vector for group in asked.values() for one in group})
         sparse = SparseEncoder()
-        searches = WatchedSearches(engine)
-        searches.spent = spent
         knowledge = Knowledge(
             documents=Documents(engine, embedder.name),
             collections=Collections(engine),
-            searches=searches,
+            searches=Searches(engine),
             index=index,
             ingest=Ingest(embedder, sparse, index),
             search=Search(index, embedder, sparse),
@@ -213,7 +201,6 @@ async def measure(home: Path, texts: Texts, chunks: int, count: int) -> tuple[li
             spent["stored"] += ended
             spent["whole turn"] = ended - began
             spent["processor, all threads"] = time.process_time() - worked
-            spent["of which search"] -= spent["of which kept"]
             if isinstance(last, Answered) and number >= WARM_UP:
                 answers.append(last)
                 turns.append(dict(spent))

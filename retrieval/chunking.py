@@ -35,10 +35,14 @@ def embedding_text(title: str, chunk: Chunk) -> str:
 
     A title or a path too long to be one is shortened, the path from its upper end.
     """
+    return "\n".join(part for part in (front(title, chunk), chunk.question, chunk.text) if part)
+
+
+def front(title: str, chunk: Chunk) -> str:
+    """The title and the heading path as they stand in front of a chunk's text."""
     headings = chunk.headings[1:] if chunk.headings[:1] == (title,) else chunk.headings
     path = " > ".join(headings)
-    front = (title[:_IN_FRONT], path[-_IN_FRONT:], chunk.question or "", chunk.text)
-    return "\n".join(part for part in front if part)
+    return "\n".join(part for part in (title[:_IN_FRONT], path[-_IN_FRONT:]) if part)
 
 
 def chunks(

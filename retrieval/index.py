@@ -13,16 +13,17 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Literal, Protocol, Self, TypeVar, get_args
 
 import qdrant_edge as edge
 
 from retrieval.folder import Made, build, check, damaged, give_back, own, sync
-from retrieval.payload import ALIVE, STAGED, passage_of, payload_of
-from retrieval.text import Said
+from retrieval.payload import ALIVE, STAGED, indexed_of, passage_of, payload_of, shows
+from retrieval.text import Language, Said
 from retrieval.types import (
     Branch,
     Candidates,
+    Indexed,
     Passage,
     Point,
     QdrantConnectionError,
@@ -34,7 +35,9 @@ from retrieval.types import (
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
+K = TypeVar("K")
 
+BRANCHES: tuple[Branch, ...] = get_args(Branch)
 USING: Mapping[Branch, str] = {"dense": "default", "words": "text-sparse", "ngrams": "text-ngram"}
 _WRITTEN_AT_ONCE = 16  # points: about 5 ms in which nothing else runs
 _CHANGED_AT_ONCE = 128  # points changed or deleted: about as long
@@ -76,16 +79,19 @@ class Index(Protocol):
         dense: Vector | None = None,
         words: SparseVector | None = None,
         ngrams: SparseVector | None = None,
+        across: tuple[Vector, Language] | None = None,
+        weigh: Sequence[int] = (),
         limit: int = 50,
     ) -> Candidates:
-        """The best `limit` points of each branch that is asked, in one batch: cosines for dense, BM25 for the sparse.
+        """All that one search asks, in one batch: the best `limit` points of each branch (cosines for dense, BM25 for the
+        sparse), the nearest ones to `across` that are in its language, and the idf of the word terms `weigh`.
 
         An empty sparse vector leaves its branch out. A branch that fails lands in `failed`; the others still answer.
-        Ties are broken by id.
+        Ties are broken by id. A term without a readable passage has the highest idf.
         """
 
-    async def idf(self, terms: Sequence[int], view: View) -> Mapping[int, float]:
-        """The weight that the engine gives each word term; a term without a readable passage gets the highest."""
+    async def fetch(self, ids: Sequence[str], view: View) -> Mapping[str, Indexed]:
+        """Id → passage, of those points that the view (still) shows."""
 
     async def passages(self, document_id: str, numbers: range, view: View) -> list[Passage]:
         """The document's chunks with these numbers, in order, as far as the view shows them."""
@@ -236,6 +242,8 @@ class EdgeIndex:
         dense: Vector | None = None,
         words: SparseVector | None = None,
         ngrams: SparseVector | None = None,
+        across: tuple[Vector, Language] | None = None,
+        weigh: Sequence[int] = (),
         limit: int = 50,
     ) -> Candidates:
         vectors: dict[Branch, list[float] | edge.SparseVector] = {}
@@ -245,56 +253,72 @@ class EdgeIndex:
             vectors["words"] = _sparse(words)
         if ngrams and ngrams.indices:
             vectors["ngrams"] = _sparse(ngrams)
-        if not vectors or _blind(view):
+        if _blind(view) or not (vectors or across or weigh):
             return Candidates(dict.fromkeys(vectors, ()))
         seen = _seen(view)
-        requests = {branch: _nearest(branch, vector, seen, limit) for branch, vector in vectors.items()}
-        return await self._run(lambda: self._candidates(requests))
+        asked: dict[Branch | Literal["across"] | int, edge.QueryRequest] = {}
+        if across is not None:
+            # Beside the dense branch and like it: then the engine goes over the vectors once for both.
+            asked["across"] = _nearest("dense", [*across[0]], seen, limit)
+        asked |= {branch: _nearest(branch, vector, seen, limit) for branch, vector in vectors.items()}
+        for term in weigh:
+            asked[term] = _nearest("words", edge.SparseVector([term], [1.0]), seen, 1, weights=True)
+        return await self._run(lambda: self._candidates(asked, across and across[1]))
 
-    def _candidates(self, requests: Mapping[Branch, edge.QueryRequest]) -> Candidates:
-        """Ids and scores first; then each passage once, however many branches found it."""
-        lists: dict[Branch, list[edge.ScoredPoint]] = {}
+    def _candidates(
+        self, asked: "Mapping[Branch | Literal['across'] | int, edge.QueryRequest]", language: Language | None
+    ) -> Candidates:
+        lists, failures = self._asked(asked)
         failed: dict[Branch, Exception] = {}
+        for branch in BRANCHES:
+            if branch in failures:
+                failed[branch] = QdrantConnectionError(_BROKEN)
+                failed[branch].__cause__ = failures[branch]
+        return Candidates(
+            {branch: _ranked(lists[branch]) for branch in BRANCHES if branch in lists},
+            failed,
+            tuple(one for one in _ranked(lists.get("across", ())) if one.language == language),
+            {term: self._idf(term, lists.get(term, ())) for term in asked if isinstance(term, int)},
+        )
+
+    def _asked(
+        self, requests: Mapping[K, edge.QueryRequest]
+    ) -> tuple[dict[K, list[edge.ScoredPoint]], dict[K, BaseException]]:
+        """Each request's list, or its failure: one that fails must not take the others with it."""
         try:
             batch = self._shard.query_batch(edge.QueryBatchRequest([*requests.values()]))
-            lists = dict(zip(requests, batch, strict=True))
+            return dict(zip(requests, batch, strict=True)), {}
         except BaseException:  # one of them is enough
-            for branch, request in requests.items():
+            lists: dict[K, list[edge.ScoredPoint]] = {}
+            failed: dict[K, BaseException] = {}
+            for name, request in requests.items():
                 try:
-                    lists[branch] = self._shard.query(request)
+                    lists[name] = self._shard.query(request)
                 except BaseException as error:
-                    log.warning("the %s branch failed: %s", branch, error)
-                    failed[branch] = QdrantConnectionError(_BROKEN)
-                    failed[branch].__cause__ = error
-        ids: list[Any] = [*{str(point.id): None for found in lists.values() for point in found}]
-        known = {
-            str(record.id): (passage_of(record.payload or {}), frozenset(_words(record).indices))
-            for record in self._shard.retrieve(ids, True, [USING["words"]])
-        }
-        return Candidates({branch: _ranked(found, known) for branch, found in lists.items()}, failed)
+                    log.warning("a part of a search failed (%s): %s", name, error)
+                    failed[name] = error
+            return lists, failed
 
-    async def idf(self, terms: Sequence[int], view: View) -> Mapping[int, float]:
-        """One batch of queries, a term each, for one passage inside the view.
+    def _idf(self, term: int, found: Sequence[edge.ScoredPoint]) -> float:
+        """What the engine multiplies the term's weight by, counted over all its points.
 
-        Its score is idf × its weight for the term, and its vector holds the weight, so the quotient is the idf that
-        the engine counts over all its points (8 terms at 20k points: about 1 ms).
+        A score is idf × the point's weight for the term, and the point's vector holds the weight.
         """
-        if not terms or _blind(view):
+        vectors = found[0].vector if found else None
+        words = vectors[USING["words"]] if isinstance(vectors, dict) else None
+        if not isinstance(words, edge.SparseVector):
+            return math.log(1 + (self._shard.info().points_count + 0.5) / 0.5)
+        return found[0].score / words.values[words.indices.index(term)]
+
+    async def fetch(self, ids: Sequence[str], view: View) -> Mapping[str, Indexed]:
+        if not ids or _blind(view):
             return {}
-        seen = _seen(view)
-        wanted = [*dict.fromkeys(terms)]
-        requests = [_nearest("words", edge.SparseVector([term], [1.0]), seen, 1, weights=True) for term in wanted]
 
-        def ask() -> dict[int, float]:
-            points = self._shard.info().points_count
-            weights = dict.fromkeys(wanted, math.log(1 + (points + 0.5) / 0.5))
-            for term, found in zip(wanted, self._shard.query_batch(edge.QueryBatchRequest(requests)), strict=True):
-                if found:
-                    words = _words(found[0])
-                    weights[term] = found[0].score / words.values[words.indices.index(term)]
-            return weights
+        def read() -> dict[str, Indexed]:
+            found = {str(record.id): record.payload or {} for record in self._shard.retrieve([*ids], True, False)}
+            return {id: indexed_of(payload) for id, payload in found.items() if shows(view, payload)}
 
-        return await self._run(ask)
+        return await self._run(read)
 
     async def passages(self, document_id: str, numbers: range, view: View) -> list[Passage]:
         if not numbers or _blind(view):
@@ -394,7 +418,14 @@ def _create(path: Path, dimensions: int) -> None:
     shard = edge.EdgeShard.create(
         str(path),
         edge.EdgeConfig(
-            vectors={USING["dense"]: edge.EdgeVectorParams(size=dimensions, distance=edge.Distance.Cosine)},
+            vectors={
+                USING["dense"]: edge.EdgeVectorParams(
+                    size=dimensions,
+                    distance=edge.Distance.Cosine,
+                    # Half the memory to go over in a search; cosines change by less than a thousandth.
+                    datatype=edge.VectorStorageDatatype.Float16,
+                )
+            },
             sparse_vectors={
                 USING[branch]: edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf) for branch in ("words", "ngrams")
             },
@@ -424,20 +455,18 @@ def _nearest(
     branch: Branch, vector: list[float] | edge.SparseVector, seen: edge.Filter, limit: int, *, weights: bool = False
 ) -> edge.QueryRequest:
     query = edge.Query.Nearest(vector, using=USING[branch])
-    return edge.QueryRequest(limit=limit, query=query, filter=seen, with_vector=[USING["words"]] if weights else False)
+    return edge.QueryRequest(
+        limit=limit,
+        query=query,
+        filter=seen,
+        with_vector=[USING["words"]] if weights else False,
+        with_payload=["language"] if branch == "dense" else False,
+    )
 
 
-def _ranked(
-    found: Sequence[edge.ScoredPoint], known: Mapping[str, tuple[Passage, frozenset[int]]]
-) -> tuple[Scored, ...]:
-    scored = [Scored(str(point.id), point.score, *known[str(point.id)]) for point in found]
+def _ranked(found: Sequence[edge.ScoredPoint]) -> tuple[Scored, ...]:
+    scored = [Scored(str(point.id), point.score, (point.payload or {}).get("language")) for point in found]
     return tuple(sorted(scored, key=lambda hit: (-hit.score, hit.id)))
-
-
-def _words(point: edge.ScoredPoint | edge.Record) -> edge.SparseVector:
-    vectors = point.vector
-    words = vectors.get(USING["words"]) if isinstance(vectors, dict) else None
-    return words if isinstance(words, edge.SparseVector) else edge.SparseVector([], [])
 
 
 def _sparse(vector: SparseVector) -> edge.SparseVector:

@@ -7,13 +7,14 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
-from retrieval.chunking import TARGET, chunks, embedding_text
+from retrieval.chunking import TARGET, chunks, embedding_text, front
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.index import Index
 from retrieval.payload import STAGED
-from retrieval.sparse import SparseEncoder
-from retrieval.text import Said
-from retrieval.types import Chunk, Document, Passage, Point, SparseVector, UnreadableError
+from retrieval.relevance import spoken
+from retrieval.sparse import Encoded, SparseEncoder
+from retrieval.text import Said, sentences
+from retrieval.types import Chunk, Document, Passage, Point, Reading, UnreadableError, Vector
 
 log = logging.getLogger(__name__)
 
@@ -134,16 +135,21 @@ class Ingest:
     async def _points(self, some: Sequence[tuple[Entry, Chunk]], born: int) -> list[Point]:
         """Embedded and encoded side by side: the model runs without the interpreter lock, the tokeniser with it."""
         texts = [embedding_text(entry.document.title, chunk) for entry, chunk in some]
-        dense, sparse = await asyncio.gather(
-            self._embedder.embed_documents(texts), asyncio.to_thread(self._encode, texts)
+        dense, encoded = await asyncio.gather(
+            self._embedder.embed_documents(texts), asyncio.to_thread(self._encode, some)
         )
         return [
-            Point(_id(entry, chunk, born), _passage(entry, chunk), vector, words, ngrams, born)
-            for (entry, chunk), vector, (words, ngrams) in zip(some, dense, sparse, strict=True)
+            _point(entry, chunk, vector, sparse, born)
+            for (entry, chunk), vector, sparse in zip(some, dense, encoded, strict=True)
         ]
 
-    def _encode(self, texts: Sequence[str]) -> list[tuple[SparseVector, SparseVector]]:
-        return [self._sparse.document(text) for text in texts]
+    def _encode(self, some: Sequence[tuple[Entry, Chunk]]) -> list[Encoded]:
+        return [
+            self._sparse.document(
+                front(entry.document.title, chunk), *filter(None, [chunk.question]), *sentences(chunk.text)
+            )
+            for entry, chunk in some
+        ]
 
     @asynccontextmanager
     async def _writing(self) -> AsyncGenerator[Put, None]:
@@ -187,10 +193,15 @@ class Ingest:
             log.exception("points that nobody sees stay until the next start")
 
 
+def _point(entry: Entry, chunk: Chunk, dense: Vector, sparse: Encoded, born: int) -> Point:
+    passage = replace(
+        entry.about, chunk=chunk.number, text=chunk.text, headings=chunk.headings, question=chunk.question
+    )
+    heads, *lines = sparse.parts
+    reading = Reading(spoken(passage), heads, tuple(lines))
+    return Point(_id(entry, chunk, born), passage, reading, dense, sparse.words, sparse.ngrams, born)
+
+
 def _id(entry: Entry, chunk: Chunk, born: int) -> str:
     """The same for the same content written again for the same generation; never that of a point already seen."""
     return str(uuid.uuid5(_NAMESPACE, f"{entry.about.document_id}/{entry.version}/{born}/{chunk.number}"))
-
-
-def _passage(entry: Entry, chunk: Chunk) -> Passage:
-    return replace(entry.about, chunk=chunk.number, text=chunk.text, headings=chunk.headings, question=chunk.question)

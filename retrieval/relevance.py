@@ -7,15 +7,15 @@ and a logistic with a handful of weights turns it into a probability. `benchmark
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
 from typing import Any, Literal
 
 from retrieval.sparse import SparseEncoder, term_id
-from retrieval.text import Language, language_of, sentences
-from retrieval.types import Passage, Scored, Vector
+from retrieval.text import Language, language_of
+from retrieval.types import Passage, Reading, Scored, Vector
 
 MIN_RELEVANCE = 0.28
 """The default of KOTAE_MIN_RELEVANCE: what is less relevant is as good as not found."""
@@ -36,7 +36,6 @@ _LEAD = 0.06  # a lead beyond it says more about how strange the other passages 
 _FOREIGN = 0.75  # log odds that a passage in the other language has to be ahead
 _BEGINNING = 300  # characters of a passage that tell its language
 _RIVALS = 10  # the passages whose mean cosine a passage has to lead
-_REMEMBERED = 512  # passages whose words are kept: the same ones answer again and again
 
 # What askers say around their question. It says nothing about the subject, so a passage need not contain it.
 _GENERIC = """
@@ -129,47 +128,37 @@ def space(embedder: str) -> Space:
     )
 
 
-class Reader:
-    """Counts how much of a question stands where in a passage. Safe in any number of threads."""
+class Subject:
+    """Tells what a question is about from what askers say around it. Safe in any number of threads."""
 
     def __init__(self, encoder: SparseEncoder) -> None:
-        self._encoder = encoder
-        self._read: Callable[[Passage], tuple[frozenset[int], tuple[frozenset[int], ...]]] = lru_cache(_REMEMBERED)(
-            self._words
-        )
         self._generic: Callable[[], frozenset[int]] = lru_cache(1)(
-            lambda: self._ids(_GENERIC) | frozenset(map(term_id, _GENERIC.split()))
+            lambda: frozenset(map(term_id, (*encoder.terms(_GENERIC), *_GENERIC.split())))
         )
 
-    def subject(self, words: Sequence[int]) -> list[int]:
+    def __call__(self, words: Sequence[int]) -> list[int]:
         """The question's words that say what it is about."""
         generic = self._generic()
         return [word for word in words if word not in generic]
 
-    def shares(self, weights: Mapping[int, float], passage: Passage) -> tuple[float, float, float]:
-        """`window`, `line` and `heads` of `Evidence`; `weights` are those of the question's words."""
-        total = sum(weights.values())
-        if not total:
-            return 0.0, 0.0, 0.0
 
-        def share(*places: frozenset[int]) -> float:
-            return sum(weight for word, weight in weights.items() if any(word in place for place in places)) / total
+def shares(weights: Mapping[int, float], reading: Reading) -> tuple[float, float, float]:
+    """`window`, `line` and `heads` of `Evidence`; `weights` are those of the question's words."""
+    total = sum(weights.values())
+    if not total:
+        return 0.0, 0.0, 0.0
 
-        heads, lines = self._read(passage)
-        pairs = zip(lines, (*lines[1:], frozenset[int]()), strict=True)
-        return (
-            max((share(heads, line, following) for line, following in pairs), default=share(heads)),
-            max(map(share, lines), default=0.0),
-            share(heads),
-        )
+    def share(words: Set[int]) -> float:
+        return sum(map(weights.__getitem__, words)) / total
 
-    def _words(self, passage: Passage) -> tuple[frozenset[int], tuple[frozenset[int], ...]]:
-        heads = self._ids(" \n".join((passage.title, *passage.headings)))
-        asked = [passage.question] if passage.question else []
-        return heads, tuple(self._ids(line) for line in asked + sentences(passage.text))
-
-    def _ids(self, text: str) -> frozenset[int]:
-        return frozenset(map(term_id, self._encoder.terms(text)))
+    heads = weights.keys() & reading.heads
+    lines = [weights.keys() & line for line in reading.lines]
+    pairs = zip(lines, (*lines[1:], set[int]()), strict=True)
+    return (
+        max((share(heads | line | following) for line, following in pairs), default=share(heads)),
+        max(map(share, lines), default=0.0),
+        share(heads),
+    )
 
 
 class Judge:
@@ -181,7 +170,6 @@ class Judge:
 
     def __init__(
         self,
-        reader: Reader,
         space: Space,
         language: Language,
         weights: Mapping[int, float],
@@ -190,7 +178,6 @@ class Judge:
         across: Sequence[Scored] = (),
         fused: Mapping[str, float],
     ) -> None:
-        self._reader = reader
         self._space = space
         self._language = language
         self._weights = weights
@@ -206,16 +193,16 @@ class Judge:
         self._best = (ahead[0] if ahead else 0.0) or 1.0
         self._second = ahead[1] if len(ahead) > 1 else self._best / 2
 
-    def evidence(self, id: str, passage: Passage) -> dict[Fit, Evidence]:
+    def evidence(self, id: str, reading: Reading) -> dict[Fit, Evidence]:
         """What there is to judge this passage by: words, meaning or both.
 
         Words speak when the question has any; in another script they can speak for a passage, but not against it, so
         meaning is asked too. A passage that is in no branch's list was found across languages: there is its meaning.
         """
         found: dict[Fit, Evidence] = {}
-        foreign = spoken(passage) != self._language
+        foreign = reading.language != self._language
         if id in self._fused and (self._weights or not self._meaning):
-            window, line, heads = self._reader.shares(self._weights, passage)
+            window, line, heads = shares(self._weights, reading)
             cosine = self._cosines.get(id, self._furthest)
             found["both" if self._meaning else "words"] = Evidence(
                 window,
@@ -233,9 +220,9 @@ class Judge:
                 found["meaning"] = Evidence(cosine=self._cosines[id], margin=self._margins[id])
         return found
 
-    def relevance(self, id: str, passage: Passage) -> float:
+    def relevance(self, id: str, reading: Reading) -> float:
         """How likely the passage answers the question, 0..1."""
-        evidence = self.evidence(id, passage)
+        evidence = self.evidence(id, reading)
         return max((self._space.weights[fit].relevance(facts) for fit, facts in evidence.items()), default=0.0)
 
 
@@ -256,9 +243,8 @@ def _margins(ranked: Sequence[Scored], cosines: Mapping[str, float]) -> dict[str
     0 where there are no others.
     """
     found: dict[str, float] = {}
-    languages = {one.id: spoken(one.passage) for one in ranked}
     for language in ("ja", "en"):
-        group = sorted((cosines[id], id) for id, written in languages.items() if written == language)[::-1]
+        group = sorted((cosines[one.id], one.id) for one in ranked if one.language == language)[::-1]
         for at, (cosine, id) in enumerate(group):
             rivals = [other for place, (other, _) in enumerate(group[: _RIVALS + 1]) if place != at][:_RIVALS]
             found[id] = min(_LEAD, cosine - sum(rivals) / len(rivals)) if rivals else 0.0

@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.index import Index
-from retrieval.relevance import MIN_RELEVANCE, Evidence, Fit, Judge, Reader, preference, space, spoken
+from retrieval.relevance import MIN_RELEVANCE, Evidence, Fit, Judge, Subject, preference, space
 from retrieval.sparse import SparseEncoder
-from retrieval.text import Said, language_of, normalise
+from retrieval.text import Language, Said, language_of, normalise
 from retrieval.types import (
     Branch,
     Candidates,
@@ -20,12 +20,14 @@ from retrieval.types import (
     Found,
     Fusion,
     Hit,
+    Indexed,
     Mode,
     Passage,
     QdrantConnectionError,
     RAGToolError,
     Scored,
     SearchMetrics,
+    SparseVector,
     Vector,
     View,
 )
@@ -39,6 +41,8 @@ ACROSS = 4  # passages in the other language that are judged, at least
 WINDOW = 2  # chunks before and after a hit that its context holds: five in all
 RRF_K = 2
 
+_OTHER: Mapping[Language, Language] = {"ja": "en", "en": "ja"}
+
 _SHINGLE = 16  # characters
 _REPEATS = 0.8  # share of a passage's text that stands in another one: then it is a repetition
 
@@ -50,7 +54,6 @@ class Fused:
     """A candidate with its score in each branch that found it, and the fused one."""
 
     id: str
-    passage: Passage
     score: float
     scores: Mapping[Branch, float]
 
@@ -63,15 +66,13 @@ def fuse(branches: Mapping[Branch, Sequence[Scored]], method: Fusion) -> list[Fu
     """
     totals: dict[str, float] = {}
     scores: dict[str, dict[Branch, float]] = {}
-    passages: dict[str, Passage] = {}
     for branch, ranked in branches.items():
         points = _dbsf(ranked) if method == "dbsf" else [1 / (RRF_K + place) for place in range(len(ranked))]
         for scored, score in zip(ranked, points, strict=True):
             totals[scored.id] = totals.get(scored.id, 0.0) + score
             scores.setdefault(scored.id, {})[branch] = scored.score
-            passages[scored.id] = scored.passage
     order = sorted(totals, key=lambda id: (-totals[id], id))
-    return [Fused(id, passages[id], totals[id], scores[id]) for id in order]
+    return [Fused(id, totals[id], scores[id]) for id in order]
 
 
 def _dbsf(ranked: Sequence[Scored]) -> list[float]:
@@ -107,7 +108,7 @@ class Search:
         self._fusion: Fusion = fusion
         self._limit = limit
         self._min_relevance = min_relevance
-        self._reader = Reader(sparse)
+        self._subject = Subject(sparse)
         self._space = space(embedder.name)
 
     async def __call__(
@@ -129,7 +130,7 @@ class Search:
         limit = self._limit if limit is None else limit
         threshold = self._min_relevance if min_relevance is None else min_relevance
         asked = await self._ask(query, view, mode)
-        judged = await asyncio.to_thread(self._judged, asked, mode, limit)
+        judged = await self._judged(asked, mode, limit)
         good = [hit for hit in judged if hit.relevance >= threshold][:limit]
         poor = [hit for hit in judged if hit.relevance < threshold][:limit]
         scores = tuple(hit.relevance for hit in good)
@@ -153,12 +154,11 @@ class Search:
     async def ranking(self, query: str, view: View, *, mode: Mode = "hybrid", limit: int = CANDIDATES) -> list[Passage]:
         """The order alone, deeper than anybody reads: the judged passages, then the rest as fused. For evaluation."""
         asked = await self._ask(query, view, mode)
-        fused = fuse(asked.found.branches, self._fusion)
-        if mode != "hybrid":
-            return [one.passage for one in fused[:limit]]
-        judged = await asyncio.to_thread(self._judged, asked, mode, 0)
-        seen = {one.id for one in self._candidates(asked, mode, 0)}
-        return ([hit.passage for hit in judged] + [one.passage for one in fused if one.id not in seen])[:limit]
+        first = await self._judged(asked, mode, 0) if mode == "hybrid" else []
+        judged = {one.id for one in self._candidates(asked, mode, 0)} if mode == "hybrid" else set()
+        rest = [one.id for one in asked.fused if one.id not in judged][:limit]
+        texts = await self._index.fetch(rest, view)
+        return ([hit.passage for hit in first] + [texts[id].passage for id in rest if id in texts])[:limit]
 
     async def context(self, hit: Hit, view: View, *, around: int = WINDOW) -> list[Passage]:
         """The hit's chunk with up to `around` (at most 2) chunks before and after it, in order, as the view shows them."""
@@ -172,26 +172,29 @@ class Search:
 
     async def _ask(self, query: str, view: View, mode: Mode) -> "_Asked":
         if not query.strip():
-            return _Asked(query, {}, Candidates({}), ())
-        words, ngrams = await asyncio.to_thread(self._sparse.query, query)
-        subject = (await asyncio.to_thread(self._reader.subject, words.indices))[:WEIGHED]
-        vector, weights = await asyncio.gather(
-            self._embed(query) if mode != "sparse" else _nothing(), self._index.idf(subject, view)
-        )
+            return _Asked(query, view, Candidates({}), [])
+        words, ngrams, subject = await asyncio.to_thread(self._read, query)
+        vector = await self._embed(query) if mode != "sparse" else None
         dense = None if isinstance(vector, EmbeddingError) else vector
-        lexical = mode != "dense"
+        language = language_of(query)
+        moved = self._space.across(dense, language) if mode == "hybrid" and dense is not None else None
         found = await self._index.query(
             view,
             dense=dense,
-            words=words if lexical else None,
-            ngrams=ngrams if lexical else None,
+            words=words if mode != "dense" else None,
+            ngrams=ngrams if mode != "dense" else None,
+            across=(moved, _OTHER[language]) if moved is not None else None,
+            weigh=subject,
             limit=CANDIDATES,
         )
         if isinstance(vector, EmbeddingError):
-            found = Candidates(found.branches, {"dense": vector, **found.failed})
+            found = replace(found, failed={"dense": vector, **found.failed})
         _check(found)
-        other = await self._across(query, view, dense) if mode == "hybrid" and dense is not None else ()
-        return _Asked(query, {word: weights[word] for word in subject if word in weights}, found, other)
+        return _Asked(query, view, found, fuse(found.branches, self._fusion))
+
+    def _read(self, query: str) -> tuple[SparseVector, SparseVector, list[int]]:
+        words, ngrams = self._sparse.query(query)
+        return words, ngrams, self._subject(words.indices)[:WEIGHED]
 
     async def _embed(self, query: str) -> Vector | EmbeddingError:
         try:
@@ -200,74 +203,67 @@ class Search:
             log.warning("the search goes on without meaning: %s", error)
             return error
 
-    async def _across(self, query: str, view: View, dense: Vector) -> Sequence[Scored]:
-        """The nearest passages in the other language."""
-        language = language_of(query)
-        moved = self._space.across(dense, language)
-        if moved is None:
-            return ()
-        found = await self._index.query(view, dense=moved, limit=CANDIDATES)
-        return tuple(one for one in found.branches.get("dense", ()) if spoken(one.passage) != language)
-
     # -- judging ----------------------------------------------------------------------------------------------------
 
-    async def evidence(self, query: str, view: View, limit: int) -> list[tuple[Fused, Mapping[Fit, Evidence]]]:
+    async def evidence(self, query: str, view: View, limit: int) -> list[tuple[Indexed, Mapping[Fit, Evidence]]]:
         """What the relevance of a hybrid search's candidates rests on: what `benchmarks.fit_relevance` learns from."""
         asked = await self._ask(query, view, "hybrid")
-        candidates = self._candidates(asked, "hybrid", limit)
         judge = self._judge(asked)
-        return [(one, judge.evidence(one.id, one.passage)) for one in candidates]
+        candidates = await self._texts(asked, self._candidates(asked, "hybrid", limit))
+        return [(text, judge.evidence(one.id, text.reading)) for one, text in candidates]
 
-    def _judged(self, asked: "_Asked", mode: Mode, limit: int) -> list[Hit]:
+    async def _judged(self, asked: "_Asked", mode: Mode, limit: int) -> list[Hit]:
         judge = self._judge(asked)
-        hits = [
-            Hit(one.passage, {**_plain(one.scores), "fused": one.score}, judge.relevance(one.id, one.passage))
-            for one in self._candidates(asked, mode, limit)
+        language = language_of(asked.query)
+        judged = [
+            (
+                Hit(
+                    text.passage,
+                    {str(branch): score for branch, score in one.scores.items()} | {"fused": one.score},
+                    judge.relevance(one.id, text.reading),
+                ),
+                text.reading,
+            )
+            for one, text in await self._texts(asked, self._candidates(asked, mode, limit))
         ]
         if mode == "hybrid":
-            language = language_of(asked.query)
             # Stable: equal ones stay as fused, where ids break ties.
-            hits.sort(key=lambda hit: -preference(hit.relevance, foreign=spoken(hit.passage) != language))
-        return distinct(hits)
+            judged.sort(key=lambda one: -preference(one[0].relevance, foreign=one[1].language != language))
+        return distinct(hit for hit, _ in judged)
+
+    async def _texts(self, asked: "_Asked", candidates: Sequence[Fused]) -> list[tuple[Fused, Indexed]]:
+        """What has been hidden since the branches were asked is left out."""
+        texts = await self._index.fetch([one.id for one in candidates], asked.view)
+        return [(one, texts[one.id]) for one in candidates if one.id in texts]
 
     def _candidates(self, asked: "_Asked", mode: Mode, limit: int) -> list[Fused]:
         """Who is judged: the best of the fused list, then in hybrid mode the nearest in the other language (score 0)."""
-        chosen = fuse(asked.found.branches, self._fusion)[: max(limit, JUDGED)]
-        if mode != "hybrid":
-            return chosen
+        chosen = asked.fused[: max(limit, JUDGED)]
         known = {one.id for one in chosen}
-        others = [Fused(one.id, one.passage, 0.0, {"dense": one.score}) for one in asked.across if one.id not in known]
+        others = [Fused(one.id, 0.0, {"dense": one.score}) for one in asked.found.across if one.id not in known]
         return chosen + others[: max(limit, ACROSS)]
 
     def _judge(self, asked: "_Asked") -> Judge:
         """Relevance was fitted on places in the DBSF order, so it looks at those whatever the order is by."""
+        fused = asked.fused if self._fusion == "dbsf" else fuse(asked.found.branches, "dbsf")
         return Judge(
-            self._reader,
             self._space,
             language_of(asked.query),
-            asked.weights,
+            asked.found.weights,
             dense=asked.found.branches.get("dense"),
-            across=asked.across,
-            fused={one.id: one.score for one in fuse(asked.found.branches, "dbsf")},
+            across=asked.found.across,
+            fused={one.id: one.score for one in fused},
         )
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What one search asked and got back. `weights`: rarity of the words the question is about."""
+    """What one search asked and got back."""
 
     query: str
-    weights: Mapping[int, float]
+    view: View
     found: Candidates
-    across: Sequence[Scored]
-
-
-def _plain(scores: Mapping[Branch, float]) -> dict[str, float]:
-    return {str(branch): score for branch, score in scores.items()}
-
-
-async def _nothing() -> None:
-    return None
+    fused: list[Fused]
 
 
 def _check(found: Candidates) -> None:
@@ -309,4 +305,10 @@ def _repeats(text: str, other: str) -> bool:
     if text in other:
         return True
     starts = range(0, len(text) - _SHINGLE + 1, _SHINGLE // 2)
-    return bool(starts) and sum(text[at : at + _SHINGLE] in other for at in starts) >= _REPEATS * len(starts)
+    allowed = len(starts) * (1 - _REPEATS)
+    strange = 0
+    for at in starts:
+        strange += text[at : at + _SHINGLE] not in other
+        if strange > allowed:
+            return False
+    return bool(starts)

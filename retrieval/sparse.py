@@ -9,6 +9,7 @@ import threading
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib import metadata
 from itertools import pairwise
@@ -20,7 +21,7 @@ from retrieval.text import normalise
 from retrieval.types import SparseVector
 
 DICTIONARY = "small"
-TOKENIZER = f"kotae 1, sudachidict-{DICTIONARY} {metadata.version(f'sudachidict-{DICTIONARY}')}"
+TOKENIZER = f"kotae 2, sudachidict-{DICTIONARY} {metadata.version(f'sudachidict-{DICTIONARY}')}"
 """Names everything that decides which terms a text has. Vectors of two names never meet in one store."""
 
 K1 = 1.2
@@ -54,6 +55,15 @@ _STOP = frozenset(
 _STEMMER = SnowballStemmer("english")
 _STOP_JA = frozenset({"為る", "居る", "有る", "成る"})  # する いる ある なる, as Sudachi writes them
 _CONTENT = frozenset({"名詞", "動詞", "形容詞", "形状詞", "副詞", "接頭辞", "接尾辞"})
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A passage's words and n-grams, weighted as BM25 weighs term frequency, and the ids of the words in each part."""
+
+    words: SparseVector
+    ngrams: SparseVector
+    parts: tuple[frozenset[int], ...]
 
 
 class SparseEncoder:
@@ -99,11 +109,14 @@ class SparseEncoder:
             found += (a + b for a, b in pairwise(run) if a not in _HIRAGANA or b not in _HIRAGANA)
         return found
 
-    def document(self, text: str) -> tuple[SparseVector, SparseVector]:
-        """Words and n-grams of a passage, weighted as BM25 weighs term frequency."""
-        return (
-            _weighted(self.terms(text), self._average_words),
-            _weighted(self.ngrams(text), self._average_ngrams),
+    def document(self, *parts: str) -> Encoded:
+        """A passage, whole or in parts that are read in this order."""
+        terms = [self.terms(part) for part in parts]
+        ngrams = [ngram for part in parts for ngram in self.ngrams(part)]
+        return Encoded(
+            _weighted([term for part in terms for term in part], self._average_words),
+            _weighted(ngrams, self._average_ngrams),
+            tuple(frozenset(map(term_id, part)) for part in terms),
         )
 
     def query(self, text: str) -> tuple[SparseVector, SparseVector]:

@@ -129,11 +129,24 @@ class SparseVector:
 
 
 @dataclass(frozen=True, slots=True)
+class Reading:
+    """What relevance needs to know of a passage's text, found out once, when it is stored.
+
+    `heads`: term ids of title and headings together; `lines`: those of a pair's question and of each line of the text.
+    """
+
+    language: Language
+    heads: frozenset[int]
+    lines: tuple[frozenset[int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Point:
     """A passage with its vectors. It is seen by generations `born` ≤ G < `died`."""
 
     id: str
     passage: Passage
+    reading: Reading
     dense: Vector
     words: SparseVector
     ngrams: SparseVector
@@ -190,17 +203,29 @@ class CollectionInfo:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """What the store returned for one search: each branch's list (best first) or the failure of that branch."""
+    """What the store returned for one search: each branch's list (best first) or the failure of that branch.
+
+    `across` are the nearest passages in the other language, `weights` the idf of the terms that were to be weighed.
+    """
 
     branches: Mapping[Branch, Sequence["Scored"]]
     failed: Mapping[Branch, Exception] = field(default_factory=dict)
+    across: Sequence["Scored"] = ()
+    weights: Mapping[int, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A point in one branch's list. `terms` are the ids of the passage's words, for coverage."""
+    """A point with the raw score that one branch gave it; its language where the branch goes by meaning."""
 
     id: str
     score: float
+    language: Language | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """A passage as the store keeps it."""
+
     passage: Passage
-    terms: frozenset[int] = frozenset()
+    reading: Reading

@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrieval.search import fuse
-from retrieval.types import Branch, Fusion, Passage, Scored
+from retrieval.types import Branch, Fusion, Scored
 
 POINTS = 80
 BRANCHES: dict[Branch, str] = {"dense": "default", "words": "text-sparse", "ngrams": "text-ngram"}
 
 
 def scored(id: str, score: float) -> Scored:
-    return Scored(id, score, Passage("c", id, f"{id}.md", 0, id, "team"))
+    return Scored(id, score)
 
 
 @pytest.fixture(scope="module")

@@ -21,10 +21,12 @@ from retrieval.types import (
     Branch,
     Candidates,
     EmbeddingError,
+    Indexed,
     Passage,
     Point,
     QdrantConnectionError,
     Readers,
+    Reading,
     Scored,
     SparseVector,
     View,
@@ -34,6 +36,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 EVERYTHING = SparseVector((1,), (1.0,))  # a term that every point of these tests has
 NOTHING = SparseVector((), ())
+READING = Reading("en", frozenset({1}), (frozenset({2, 2**32 - 1}), frozenset()))
 
 
 async def opened(folder: Path, embedder: str = "test", tokenizer: str = "words 1", dimensions: int = 4) -> EdgeIndex:
@@ -69,14 +72,15 @@ def point(
 ) -> Point:
     passage = Passage(collection, document_id, f"{document_id}.md", number, text, scope, "Title", ("A", "B"))
     key = f"{document_id}/{born}/{number}/{text}"
-    return Point(str(uuid.uuid5(uuid.NAMESPACE_URL, key)), passage, dense or [1.0, 0.0, 0.0, 0.0], words, ngrams, born)
+    id = str(uuid.uuid5(uuid.NAMESPACE_URL, key))
+    return Point(id, passage, READING, dense or [1.0, 0.0, 0.0, 0.0], words, ngrams, born)
 
 
 def see(generation: int = 1, *scopes: str, collections: tuple[str, ...] | None = None) -> View:
     return View(Readers(frozenset(scopes or ("team",))), generation, collections)
 
 
-def ids(points: Iterable[Point]) -> list[str]:
+def ids(points: Iterable[Point | Scored]) -> list[str]:
     return [one.id for one in points]
 
 
@@ -85,8 +89,15 @@ def found(candidates: Candidates, branch: Branch = "dense") -> list[Scored]:
     return list(candidates.branches[branch])
 
 
+async def passages(index: EdgeIndex, view: View, hits: Iterable[Scored]) -> list[Passage]:
+    wanted = ids(hits)
+    texts = await index.fetch(wanted, view)
+    return [texts[id].passage for id in wanted]
+
+
 async def seen_texts(index: EdgeIndex, view: View) -> list[str]:
-    return sorted(hit.passage.text for hit in found(await index.query(view, dense=[1.0, 0, 0, 0], limit=1000)))
+    hits = found(await index.query(view, dense=[1.0, 0, 0, 0], limit=1000))
+    return sorted(passage.text for passage in await passages(index, view, hits))
 
 
 # -- searching ------------------------------------------------------------------------------------------------------
@@ -97,22 +108,24 @@ async def test_each_branch_answers_with_the_engines_scores_and_the_whole_passage
     near = point("near", dense=[3.0, 4.0, 0, 0], words=SparseVector((1, 7), (1.0, 2.0)))
     far = point("far", dense=[0.0, 0, 2.0, 0], ngrams=SparseVector((5,), (0.5,)))
     full = replace(near.passage, question="Q?", url="https://example.com/x", updated="2026-04-01")
-    near = replace(near, passage=full)
+    near = replace(near, passage=full, reading=replace(READING, language="ja"))
     await index.put([near, far])
     answer = await index.query(
         see(), dense=[1.0, 0, 0, 0], words=SparseVector((7,), (3.0,)), ngrams=SparseVector((5,), (1.0,))
     )
     first, second = found(answer)
     assert (first.id, second.id) == (near.id, far.id)
-    assert [first.score, second.score] == pytest.approx([0.6, 0.0])
-    assert first.passage == full
-    assert first.terms == {1, 7}
+    assert [first.score, second.score] == pytest.approx([0.6, 0.0], abs=1e-3)  # vectors are kept in 16 bits
+    assert (first.language, second.language) == ("ja", "en")
+    assert await index.fetch([near.id, far.id, "00000000-0000-4000-8000-000000000000"], see()) == {
+        one.id: Indexed(one.passage, one.reading) for one in (near, far)
+    }
     rare = math.log(1 + (2 - 1 + 0.5) / (1 + 0.5))
     (word,) = found(answer, "words")
-    assert (word.id, word.terms) == (near.id, frozenset({1, 7}))
+    assert word.id == near.id
     assert word.score == pytest.approx(3 * 2 * rare)
     (ngram,) = found(answer, "ngrams")
-    assert (ngram.id, ngram.terms) == (far.id, frozenset({1}))
+    assert ngram.id == far.id
     assert ngram.score == pytest.approx(0.5 * rare)
     await index.close()
 
@@ -132,7 +145,8 @@ async def test_a_branch_without_a_query_is_left_out(index: EdgeIndex) -> None:
         "dense",
         "ngrams",
     }
-    assert {hit.passage.document_id for hit in found(await index.query(see(), dense=[1.0, 0, 0, 0]))} == {"d", "bare"}
+    hits = found(await index.query(see(), dense=[1.0, 0, 0, 0]))
+    assert {passage.document_id for passage in await passages(index, see(), hits)} == {"d", "bare"}
 
 
 async def test_when_one_branch_fails_the_others_answer(index: EdgeIndex) -> None:
@@ -141,7 +155,22 @@ async def test_when_one_branch_fails_the_others_answer(index: EdgeIndex) -> None
     assert set(answer.failed) == {"dense"}
     assert isinstance(answer.failed["dense"], QdrantConnectionError)
     assert "expected dim: 4" in str(answer.failed["dense"].__cause__)
-    assert [hit.passage.document_id for hit in answer.branches["words"]] == ["d"]
+    assert len(answer.branches["words"]) == 1
+
+
+async def test_the_nearest_in_another_language_are_found_in_the_same_batch(index: EdgeIndex) -> None:
+    near, nearer = point("near", dense=[0.6, 0.8, 0, 0]), point("nearer", dense=[0.0, 1.0, 0, 0])
+    own = replace(point("own", dense=[0.0, 1.0, 0, 0]), reading=replace(READING, language="ja"))
+    hidden = point("hidden", dense=[0.0, 1.0, 0, 0], scope="place:x")
+    await index.put([near, nearer, own, hidden])
+    answer = await index.query(see(), dense=[1.0, 0, 0, 0], across=([0.0, 1.0, 0, 0], "en"))
+    assert ids(answer.across) == [nearer.id, near.id]
+    assert ids(found(answer))[0] == near.id
+    assert (await index.query(see(), dense=[1.0, 0, 0, 0])).across == ()
+    assert ids((await index.query(see(), across=([0.0, 1.0, 0, 0], "ja"))).across) == [own.id]
+    broken = await index.query(see(), dense=[1.0, 0, 0, 0], across=([1.0], "en"), weigh=[1])
+    assert broken.across == () and not broken.failed  # an extra: without it the branches still answer
+    assert len(found(broken)) == 3 and set(broken.weights) == {1}
 
 
 async def test_idf_is_what_the_engine_scores_with(tmp_path: Path) -> None:
@@ -157,12 +186,11 @@ async def test_idf_is_what_the_engine_scores_with(tmp_path: Path) -> None:
             for number in range(12)
         ]
     )
-    weights = await index.idf([5, 2, 3, 4, 99, 2], see())
+    weights = (await index.query(see(), weigh=[5, 2, 3, 4, 99, 2])).weights
     assert weights == {
         term: pytest.approx(math.log(1 + (12 - n + 0.5) / (n + 0.5)), rel=1e-5) for term, n in {**shares, 99: 0}.items()
     }
     assert max(weights, key=lambda term: weights[term]) == 99
-    assert await index.idf([], see()) == {}
     await index.close()
 
 
@@ -252,7 +280,8 @@ async def test_a_view_shows_exactly_what_it_may(population: Population, view: Vi
     assert set(answer.branches) == {"dense", "words", "ngrams"}
     for branch in answer.branches:
         assert {hit.id for hit in found(answer, branch)} == visible
-    assert all(hit.passage == by_id[hit.id].passage for hit in found(answer))
+    texts = await index.fetch([*by_id], view)
+    assert {id: text.passage for id, text in texts.items()} == {id: by_id[id].passage for id in visible}
     assert await index.count(view) == len(visible)
     passages, _ = await index.scroll(view, limit=500)
     assert {passage.text for passage in passages} == {by_id[one].passage.text for one in visible}
@@ -260,8 +289,8 @@ async def test_a_view_shows_exactly_what_it_may(population: Population, view: Vi
     assert len(await index.passages("d3", range(5), view)) == shown
     # Documents that cannot be read tell nothing by the weight of their words either.
     own = {100 + int(by_id[one].passage.document_id[1:]) for one in visible}
-    weights = await index.idf(range(100, 140), view)
-    unknown = (await index.idf([9999], view)).get(9999)
+    weights = (await index.query(view, weigh=range(100, 140))).weights
+    unknown = (await index.query(view, weigh=[9999])).weights.get(9999)
     assert {term for term, weight in weights.items() if weight != unknown} == own
 
 
@@ -513,7 +542,7 @@ import asyncio, sys, uuid
 from pathlib import Path
 from retrieval.index import EdgeIndex
 from retrieval.payload import STAGED
-from retrieval.types import Passage, Point, SparseVector
+from retrieval.types import Passage, Point, Reading, SparseVector
 
 TERM = SparseVector((1,), (1.0,))
 
@@ -524,7 +553,8 @@ def step(name):
 
 def passage(generation, number):
     made = Passage("docs", "d", "d.md", number, str(generation), "team")
-    return Point(str(uuid.uuid4()), made, [1.0, 0.0, 0.0, 0.0], TERM, TERM, STAGED)
+    reading = Reading("en", frozenset(), ())
+    return Point(str(uuid.uuid4()), made, reading, [1.0, 0.0, 0.0, 0.0], TERM, TERM, STAGED)
 
 async def main():
     folder, committed = Path(sys.argv[1]), Path(sys.argv[2])

@@ -122,10 +122,14 @@ async def test_a_document_is_found_by_meaning_words_and_ngrams_with_all_that_is_
     sought = embedding_text("Guide", expected[1])
     words, ngrams = SPARSE.query("章1")
     answer = await index.query(see(1), dense=await embedder.embed_query(sought), words=words, ngrams=ngrams)
-    assert answer.branches["dense"][0].passage.chunk == 1
-    assert answer.branches["dense"][0].score == pytest.approx(1.0, abs=1e-5)
-    assert answer.branches["words"][0].passage.chunk == 1  # by its heading, which is not in its text
-    assert answer.branches["words"][0].terms == frozenset(SPARSE.document(sought)[0].indices)
+    dense, by_words = answer.branches["dense"][0], answer.branches["words"][0]
+    assert dense.id == by_words.id  # by its heading, which is not in its text
+    assert dense.score == pytest.approx(1.0, abs=1e-3)
+    text = (await index.fetch([dense.id], see(1)))[dense.id]
+    assert (text.passage.chunk, text.reading.language, dense.language) == (1, "ja", "ja")
+    assert text.reading.heads == frozenset(SPARSE.query("Guide 章1")[0].indices)
+    assert text.reading.heads.union(*text.reading.lines) == frozenset(SPARSE.document(sought).words.indices)
+    assert len(text.reading.lines) == 6
 
 
 async def test_pairs_keep_their_question(index: EdgeIndex) -> None:
@@ -134,7 +138,10 @@ async def test_pairs_keep_their_question(index: EdgeIndex) -> None:
     first, _ = await index.passages("d1", range(2), see(1))
     assert (first.question, first.text) == ("VPN の MTU は？", "1400 です。")
     words, _ = SPARSE.query("MTU")
-    assert [hit.passage.chunk for hit in (await index.query(see(1), words=words)).branches["words"]] == [0]
+    (hit,) = (await index.query(see(1), words=words)).branches["words"]
+    found = (await index.fetch([hit.id], see(1)))[hit.id]
+    assert found.passage.chunk == 0
+    assert found.reading.lines[0] >= frozenset(words.indices)  # a pair's question is its first line
 
 
 async def test_batches_are_bounded_and_progress_reaches_the_end(index: EdgeIndex) -> None:
@@ -248,7 +255,8 @@ async def test_searches_go_on_during_an_ingest(index: EdgeIndex) -> None:
     searches = 0
     while not writing.done():
         answer = await index.query(see(1), dense=[1.0] * 16, limit=10)
-        assert {hit.passage.document_id for hit in answer.branches["dense"]} == {"d1"}
+        texts = await index.fetch([hit.id for hit in answer.branches["dense"]], see(1))
+        assert {text.passage.document_id for text in texts.values()} == {"d1"}
         searches += 1
     assert await writing == 200
     assert searches >= 10
@@ -268,6 +276,7 @@ async def test_with_the_real_embedder_a_japanese_page_is_found_by_an_english_que
     assert made == 3
     vector = await embedder.embed_query("How do I get my travel expenses back?")
     answer = await index.query(see(1), dense=vector)
-    assert answer.branches["dense"][0].passage.headings == ("経費精算",)
-    assert 0.7 < answer.branches["dense"][0].score < 1
+    best = answer.branches["dense"][0]
+    assert (await index.fetch([best.id], see(1)))[best.id].passage.headings == ("経費精算",)
+    assert 0.7 < best.score < 1
     await index.close()

@@ -4,29 +4,26 @@ from dataclasses import replace
 
 import pytest
 
-from retrieval.relevance import CONFIDENT, MIN_RELEVANCE, SIGNALS, Evidence, Judge, Reader, preference, space
+from retrieval.relevance import CONFIDENT, MIN_RELEVANCE, SIGNALS, Evidence, Judge, Subject, preference, shares, space
 from retrieval.sparse import SparseEncoder, term_id
-from retrieval.types import Passage, Scored
+from retrieval.text import language_of, sentences
+from retrieval.types import Reading, Scored
 
 LOCAL = "multilingual-e5-small"
 
 
-@pytest.fixture(scope="module")
-def encoder() -> SparseEncoder:
-    return SparseEncoder()
+ENCODER = SparseEncoder()
+SUBJECT = Subject(ENCODER)
 
 
-@pytest.fixture(scope="module")
-def reader(encoder: SparseEncoder) -> Reader:
-    return Reader(encoder)
+def reading(text: str, *, heads: str = "", question: str | None = None) -> Reading:
+    lines = [question, *sentences(text)] if question else sentences(text)
+    parts = ENCODER.document(heads, *lines).parts
+    return Reading(language_of(text), parts[0], parts[1:])
 
 
-def passage(text: str, *, title: str = "", headings: tuple[str, ...] = (), question: str | None = None) -> Passage:
-    return Passage("c", "d", "d.md", 0, text, "team", title, headings, question)
-
-
-def weights(encoder: SparseEncoder, reader: Reader, question: str) -> dict[int, float]:
-    return dict.fromkeys(reader.subject(encoder.query(question)[0].indices), 1.0)
+def weights(question: str) -> dict[int, float]:
+    return dict.fromkeys(SUBJECT(ENCODER.query(question)[0].indices), 1.0)
 
 
 # -- words ------------------------------------------------------------------------------------------------------------
@@ -41,34 +38,32 @@ def weights(encoder: SparseEncoder, reader: Reader, question: str) -> dict[int, 
         ("Sorry, quick question: could you tell me the refund deadline, please? Thanks!", "refund deadline"),
     ],
 )
-def test_politeness_and_filler_are_not_what_a_question_is_about(
-    encoder: SparseEncoder, reader: Reader, polite: str, bare: str
-) -> None:
-    assert set(weights(encoder, reader, polite)) == set(encoder.query(bare)[0].indices)
+def test_politeness_and_filler_are_not_what_a_question_is_about(polite: str, bare: str) -> None:
+    assert set(weights(polite)) == set(ENCODER.query(bare)[0].indices)
 
 
-def test_words_that_stand_together_count_more_than_scattered_ones(encoder: SparseEncoder, reader: Reader) -> None:
-    asked = weights(encoder, reader, "返金 期限 昼食")
-    near = reader.shares(asked, passage("返金の期限は30日です。昼食は正午です。天気の話。"))
-    far = reader.shares(asked, passage("返金します。天気の話。期限の話。天気の話。昼食の話。"))
+def test_words_that_stand_together_count_more_than_scattered_ones() -> None:
+    asked = weights("返金 期限 昼食")
+    near = shares(asked, reading("返金の期限は30日です。昼食は正午です。天気の話。"))
+    far = shares(asked, reading("返金します。天気の話。期限の話。天気の話。昼食の話。"))
 
     assert near[0] == 1.0 and near[1] == pytest.approx(2 / 3)
     assert far[0] == far[1] == pytest.approx(1 / 3)
     assert len(asked) == 3
 
 
-def test_rare_words_count_more(encoder: SparseEncoder, reader: Reader) -> None:
+def test_rare_words_count_more() -> None:
     asked = {term_id("refund"): 3.0, term_id("card"): 1.0}
 
-    assert reader.shares(asked, passage("Refunds are quick."))[1] == 0.75
-    assert reader.shares(asked, passage("The card is blue."))[1] == 0.25
+    assert shares(asked, reading("Refunds are quick."))[1] == 0.75
+    assert shares(asked, reading("The card is blue."))[1] == 0.25
 
 
-def test_title_headings_and_a_pairs_question_are_read_too(encoder: SparseEncoder, reader: Reader) -> None:
-    asked = weights(encoder, reader, "Okta パスワード 期限")
+def test_title_headings_and_a_pairs_question_are_read_too() -> None:
+    asked = weights("Okta パスワード 期限")
 
-    assert reader.shares(asked, passage("90日です。", title="Okta", headings=("パスワード", "期限"))) == (1.0, 0.0, 1.0)
-    assert reader.shares(asked, passage("90日です。", question="Okta のパスワードの期限は？"))[:2] == (1.0, 1.0)
+    assert shares(asked, reading("90日です。", heads="Okta パスワード > 期限")) == (1.0, 0.0, 1.0)
+    assert shares(asked, reading("90日です。", question="Okta のパスワードの期限は？"))[:2] == (1.0, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -81,90 +76,83 @@ def test_title_headings_and_a_pairs_question_are_read_too(encoder: SparseEncoder
         ("expenses", "Each expense is paid."),
     ],
 )
-def test_spellings_meet(encoder: SparseEncoder, reader: Reader, question: str, text: str) -> None:
-    assert reader.shares(weights(encoder, reader, question), passage(text))[1] == 1.0
+def test_spellings_meet(question: str, text: str) -> None:
+    assert shares(weights(question), reading(text))[1] == 1.0
 
 
 # -- evidence -----------------------------------------------------------------------------------------------------------
 
 
-def scored(id: str, score: float, text: str) -> Scored:
-    return Scored(id, score, passage(text))
+RIGHT, WRONG = reading("返金の期限は30日です。"), reading("天気の話です。")
+DENSE = [Scored("a", 0.90, "ja")] + [Scored(f"x{n}", 0.80, "ja") for n in range(12)]
 
 
-DENSE = [scored("a", 0.90, "返金の期限は30日です。")] + [scored(f"x{n}", 0.80, "天気の話です。") for n in range(12)]
-
-
-def test_a_passage_of_the_same_language_is_judged_by_words_and_meaning(encoder: SparseEncoder, reader: Reader) -> None:
+def test_a_passage_of_the_same_language_is_judged_by_words_and_meaning() -> None:
     judge = Judge(
-        reader,
         space(LOCAL),
         "ja",
-        weights(encoder, reader, "返金の期限"),
+        weights("返金の期限"),
         dense=DENSE,
         fused={"a": 2.0, "x0": 1.5, "words only": 0.5},
     )
 
-    best = judge.evidence("a", DENSE[0].passage)
+    best = judge.evidence("a", RIGHT)
     assert set(best) == {"both"}
     assert best["both"] == Evidence(1.0, 1.0, 0.0, 0.90, 0.06, 1.0, 0.25)  # a lead of 0.10 counts as 0.06
-    beyond = judge.evidence("words only", passage("返金します。"))["both"]
+    beyond = judge.evidence("words only", reading("返金します。"))["both"]
     assert beyond.cosine == 0.80 and (beyond.place, beyond.gap) == (0.25, 0.0)  # no nearer than the list's last one
-    assert judge.relevance("a", DENSE[0].passage) > CONFIDENT
-    assert judge.relevance("x0", DENSE[1].passage) < MIN_RELEVANCE
+    assert judge.relevance("a", RIGHT) > CONFIDENT
+    assert judge.relevance("x0", WRONG) < MIN_RELEVANCE
 
 
-def test_without_a_cosine_words_decide(encoder: SparseEncoder, reader: Reader) -> None:
+def test_without_a_cosine_words_decide() -> None:
+    judge = Judge(space(LOCAL), "ja", weights("返金の期限"), dense=None, fused={"a": 2.0, "b": 1.9})
+
+    assert set(judge.evidence("a", RIGHT)) == {"words"}
+    assert judge.relevance("a", RIGHT) > MIN_RELEVANCE
+    assert judge.relevance("b", reading("天気の話です。")) < MIN_RELEVANCE
+
+
+def test_words_cannot_speak_against_a_passage_in_another_script() -> None:
+    found = Scored("en", 0.875, "en")
+    others = [Scored(f"y{n}", 0.84375, "en") for n in range(5)]
     judge = Judge(
-        reader, space(LOCAL), "ja", weights(encoder, reader, "返金の期限"), dense=None, fused={"a": 2.0, "b": 1.9}
-    )
-
-    assert set(judge.evidence("a", DENSE[0].passage)) == {"words"}
-    assert judge.relevance("a", DENSE[0].passage) > MIN_RELEVANCE
-    assert judge.relevance("b", passage("天気の話です。")) < MIN_RELEVANCE
-
-
-def test_words_cannot_speak_against_a_passage_in_another_script(encoder: SparseEncoder, reader: Reader) -> None:
-    found = scored("en", 0.875, "Refunds take 30 days.")
-    others = [scored(f"y{n}", 0.84375, "Weather talk.") for n in range(5)]
-    judge = Judge(
-        reader,
         space(LOCAL),
         "ja",
-        weights(encoder, reader, "返金の期限"),
+        weights("返金の期限"),
         dense=DENSE,
         across=[found, *others],
         fused={"a": 2.0},
     )
 
-    evidence = judge.evidence("en", found.passage)
+    evidence = judge.evidence("en", reading("Refunds take 30 days."))
     assert evidence == {"meaning": Evidence(cosine=0.875, margin=0.03125)}
-    assert judge.relevance("en", found.passage) > MIN_RELEVANCE
-    assert judge.relevance("y0", others[0].passage) < MIN_RELEVANCE
+    assert judge.relevance("en", reading("Refunds take 30 days.")) > MIN_RELEVANCE
+    assert judge.relevance("y0", reading("Weather talk.")) < MIN_RELEVANCE
 
 
-def test_words_speak_for_a_passage_in_another_script_that_has_them(encoder: SparseEncoder, reader: Reader) -> None:
-    page = scored("ja", 0.86, "Okta の MFA をリセットするには")
+def test_words_speak_for_a_passage_in_another_script_that_has_them() -> None:
+    page = reading("Okta の MFA をリセットするには")
     judge = Judge(
-        reader, space(LOCAL), "en", weights(encoder, reader, "Okta MFA"), dense=[page, *DENSE[1:]], fused={"ja": 2.0}
+        space(LOCAL), "en", weights("Okta MFA"), dense=[Scored("ja", 0.86, "ja"), *DENSE[1:]], fused={"ja": 2.0}
     )
 
-    assert judge.evidence("ja", page.passage)["both"].window == 1.0
-    assert judge.relevance("ja", page.passage) > CONFIDENT
+    assert judge.evidence("ja", page)["both"].window == 1.0
+    assert judge.relevance("ja", page) > CONFIDENT
 
 
-@pytest.mark.parametrize("across", [(), (scored("en", 0.7, "Weather talk."),)])
-def test_a_question_of_nothing_but_filler_is_judged_by_meaning(reader: Reader, across: tuple[Scored, ...]) -> None:
-    judge = Judge(reader, space(LOCAL), "ja", {}, dense=DENSE, across=across, fused={"a": 1.0})
+@pytest.mark.parametrize("across", [(), (Scored("en", 0.7, "en"),)])
+def test_a_question_of_nothing_but_filler_is_judged_by_meaning(across: tuple[Scored, ...]) -> None:
+    judge = Judge(space(LOCAL), "ja", {}, dense=DENSE, across=across, fused={"a": 1.0})
 
-    assert set(judge.evidence("a", DENSE[0].passage)) == {"meaning"}
+    assert set(judge.evidence("a", RIGHT)) == {"meaning"}
 
 
-def test_a_lone_passage_has_no_rivals(encoder: SparseEncoder, reader: Reader) -> None:
-    judge = Judge(reader, space(LOCAL), "ja", weights(encoder, reader, "返金の期限"), dense=DENSE[:1], fused={"a": 0.5})
+def test_a_lone_passage_has_no_rivals() -> None:
+    judge = Judge(space(LOCAL), "ja", weights("返金の期限"), dense=DENSE[:1], fused={"a": 0.5})
 
-    assert judge.evidence("a", DENSE[0].passage)["both"].margin == 0.0
-    assert judge.relevance("a", DENSE[0].passage) > MIN_RELEVANCE
+    assert judge.evidence("a", RIGHT)["both"].margin == 0.0
+    assert judge.relevance("a", RIGHT) > MIN_RELEVANCE
 
 
 def test_of_two_about_equal_passages_the_one_in_the_askers_language_goes_first() -> None:
@@ -192,7 +180,7 @@ def test_every_fit_has_its_signals_and_points_the_right_way() -> None:
 
 def test_an_unknown_embedders_cosines_are_put_on_the_known_scale() -> None:
     known, unknown = space(LOCAL), space("somebody/else")
-    wide = [scored(str(n), 0.6 - 0.02 * n, "x") for n in range(20)]
+    wide = [Scored(str(n), 0.6 - 0.02 * n, "en") for n in range(20)]
 
     assert known.rescaled(wide) == {one.id: one.score for one in wide}
     rescaled = unknown.rescaled(wide)

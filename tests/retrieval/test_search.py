@@ -15,7 +15,7 @@ from retrieval.ingest import Entry, Ingest
 from retrieval.relevance import MIN_RELEVANCE
 from retrieval.search import CANDIDATES, Search, distinct
 from retrieval.sparse import TOKENIZER, SparseEncoder
-from retrieval.text import Said, language_of
+from retrieval.text import Language, Said, language_of
 from retrieval.types import (
     EVERYONE,
     TEAM,
@@ -24,6 +24,7 @@ from retrieval.types import (
     Document,
     EmbeddingError,
     Hit,
+    Indexed,
     Mode,
     Passage,
     QdrantConnectionError,
@@ -278,16 +279,21 @@ class Lame(EdgeIndex):
         dense: Vector | None = None,
         words: SparseVector | None = None,
         ngrams: SparseVector | None = None,
+        across: tuple[Vector, Language] | None = None,
+        weigh: Sequence[int] = (),
         limit: int = 50,
     ) -> Candidates:
-        found = await self._index.query(view, dense=dense, words=words, ngrams=ngrams, limit=limit)
-        return Candidates(
-            {branch: ranked for branch, ranked in found.branches.items() if branch not in self._broken},
-            {branch: ValueError("broken") for branch in found.branches if branch in self._broken},
+        found = await self._index.query(
+            view, dense=dense, words=words, ngrams=ngrams, across=across, weigh=weigh, limit=limit
+        )
+        return replace(
+            found,
+            branches={branch: ranked for branch, ranked in found.branches.items() if branch not in self._broken},
+            failed={branch: ValueError("broken") for branch in found.branches if branch in self._broken},
         )
 
-    async def idf(self, terms: Sequence[int], view: View) -> Mapping[int, float]:
-        return await self._index.idf(terms, view)
+    async def fetch(self, ids: Sequence[str], view: View) -> Mapping[str, Indexed]:
+        return await self._index.fetch(ids, view)
 
     async def passages(self, document_id: str, numbers: range, view: View) -> list[Passage]:
         return await self._index.passages(document_id, numbers, view)

@@ -140,7 +140,7 @@ def test_scores_are_those_of_bm25s() -> None:
     """A query's counts times idf times a document's weights is BM25 (Lucene's idf), up to its constant factor k1 + 1."""
     lists = [ENCODER.terms(text) for text in CORPUS]
     encoder = SparseEncoder(average_words=sum(map(len, lists)) / len(lists))
-    documents = [dict(zip(v.indices, v.values, strict=True)) for v in (encoder.document(text)[0] for text in CORPUS)]
+    documents = [dict(zip(v.indices, v.values, strict=True)) for v in (encoder.document(text).words for text in CORPUS)]
     peer = bm25s.BM25(method="lucene", k1=1.2, b=0.75)
     peer.index(lists, show_progress=False)
     for question in QUESTIONS:
@@ -158,8 +158,15 @@ def test_scores_are_those_of_bm25s() -> None:
 def test_a_repeated_word_counts_twice_in_a_question_and_less_in_a_document() -> None:
     asked, _ = ENCODER.query("更新 更新")
     assert asked.values == (2.0,)
-    once, twice = ENCODER.document("更新")[0].values[0], ENCODER.document("更新 更新")[0].values[0]
+    once, twice = (ENCODER.document(text).words.values[0] for text in ("更新", "更新 更新"))
     assert once < twice < 2 * once
+
+
+def test_a_passage_in_parts_is_the_passage_and_tells_the_words_of_each() -> None:
+    whole, parts = ENCODER.document("VPN の設定\n更新の手順"), ENCODER.document("VPN の設定", "", "更新の手順")
+    assert (parts.words, parts.ngrams) == (whole.words, whole.ngrams)
+    assert parts.parts == tuple(frozenset(ENCODER.query(text)[0].indices) for text in ("VPN の設定", "", "更新の手順"))
+    assert whole.parts == (parts.parts[0] | parts.parts[2],)
 
 
 def test_text_of_any_length_is_read_to_its_end() -> None:
@@ -181,7 +188,8 @@ def test_threads_share_an_encoder() -> None:
 @settings(max_examples=200, deadline=None)
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=200))
 def test_any_text_gives_ordered_finite_vectors(text: str) -> None:
-    for vector in (*ENCODER.document(text), *ENCODER.query(text)):
+    encoded = ENCODER.document(text)
+    for vector in (encoded.words, encoded.ngrams, *ENCODER.query(text)):
         assert list(vector.indices) == sorted(set(vector.indices))
         assert all(0 <= index < 2**32 for index in vector.indices)
         assert len(vector.indices) == len(vector.values)

@@ -1,0 +1,189 @@
+"""Embedding by Gemini through google-genai. The SDK takes a second to load, so this module is imported where the
+embedder is chosen."""
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from typing import Self
+
+import httpx2
+from google import genai
+from google.genai import errors, types
+from pydantic import SecretStr
+
+from retrieval.embeddings.prefixes import prefixes
+from retrieval.embeddings.remote import (
+    CALL_SECONDS,
+    FOR_A_QUERY,
+    FOR_DOCUMENTS,
+    CallError,
+    Patience,
+    Pause,
+    embed,
+    estimated_tokens,
+    failed_call,
+)
+from retrieval.openai_wire import CONNECT_SECONDS, secret, sendable, without_key
+from retrieval.refusals import Refusal
+from retrieval.types import Vector, Vectors
+
+BASE_URL = "https://generativelanguage.googleapis.com/"
+API_VERSION = "v1"
+BATCH = 100  # the API's own limit
+
+_NATIVE = {"gemini-embedding-001": 3072, "gemini-embedding-2": 3072}
+_READS = {"gemini-embedding-001": 2048, "gemini-embedding-2": 8192}  # tokens; more are cut off in silence
+_READS_AT_LEAST = 2048
+_TAKES_A_TASK = "gemini-embedding-001"  # later models are told by what stands before the text
+
+
+class GeminiEmbedder:
+    """An `EmbeddingClient`. `open` it where the size of its vectors may be unknown; `close` it when done.
+
+    `dimensions` is the size to make; other than the model's own, it is asked for, and the vectors are brought to
+    length 1 here. Nothing is sent before the first text.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        dimensions: int,
+        *,
+        key: SecretStr | str,
+        base_url: str | None = None,
+        api_version: str | None = None,
+        pause: Pause = asyncio.sleep,
+    ) -> None:
+        self._model = model.removeprefix("models/")
+        self.dimensions = dimensions
+        self.max_tokens = _READS.get(self._model, _READS_AT_LEAST)
+        self._before = prefixes(self._model)
+        self._pause = pause
+        given = secret(key)
+        if given is None:
+            raise ValueError("Gemini needs a key")
+        self._key = given
+        # As in the chat model: our own HTTP client with a limit on the connect and without redirects, and nothing
+        # that the SDK would look for in the environment.
+        tls = httpx2.create_ssl_context()
+        self._http = httpx2.AsyncClient(verify=tls, event_hooks={"request": [_connect_quickly]}, follow_redirects=False)
+        self._client = genai.Client(
+            vertexai=False,
+            api_key=given.get_secret_value(),
+            http_options=types.HttpOptions(
+                base_url=base_url or BASE_URL,
+                api_version=api_version or API_VERSION,
+                timeout=int(CALL_SECONDS * 1000),
+                httpx_async_client=self._http,
+                client_args={"verify": tls},
+                async_client_args={"ssl": tls},
+            ),
+        )
+
+    @classmethod
+    async def open(
+        cls,
+        model: str,
+        *,
+        key: SecretStr | str,
+        dimensions: int | None = None,
+        base_url: str | None = None,
+        api_version: str | None = None,
+        pause: Pause = asyncio.sleep,
+    ) -> Self:
+        """`dimensions` None: the model's own; the server is asked when we do not know it. Raises EmbeddingError."""
+        known = dimensions or _NATIVE.get(model.removeprefix("models/"), 0)
+        made = cls(model, known, key=key, base_url=base_url, api_version=api_version, pause=pause)
+        if not known:
+            try:
+                (vector,) = await made._embed(["size"], "RETRIEVAL_QUERY", FOR_DOCUMENTS)
+            except BaseException:
+                await made.close()
+                raise
+            made.dimensions = len(vector)
+        return made
+
+    @property
+    def name(self) -> str:
+        return f"gemini:{self._model}@{self.dimensions}"
+
+    async def close(self) -> None:
+        await self._http.aclose()
+        await self._client.aio.aclose()
+        self._client.close()
+
+    def count_tokens(self, text: str) -> int:
+        """An estimate that is seldom too low (`estimated_tokens`)."""
+        return estimated_tokens(self._before[0] + text)
+
+    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        return await self._embed([self._before[0] + text for text in texts], "RETRIEVAL_DOCUMENT", FOR_DOCUMENTS)
+
+    async def embed_query(self, text: str) -> Vector:
+        return (await self._embed([self._before[1] + text], "RETRIEVAL_QUERY", FOR_A_QUERY))[0]
+
+    async def _embed(self, texts: Sequence[str], task: str, patience: Patience) -> Vectors:
+        config = types.EmbedContentConfig(
+            task_type=task if self._model.startswith(_TAKES_A_TASK) else None,
+            output_dimensionality=None if self.dimensions in (0, _NATIVE.get(self._model)) else self.dimensions,
+        )
+
+        async def call(some: list[str]) -> Vectors:
+            return await self._call(some, config)
+
+        return await embed(
+            call,
+            texts,
+            name=f"gemini:{self._model}",
+            dimensions=self.dimensions or None,
+            batch=BATCH,
+            patience=patience,
+            pause=self._pause,
+        )
+
+    async def _call(self, texts: list[str], config: types.EmbedContentConfig) -> Vectors:
+        if not sendable(self._key):
+            raise CallError("key", "the key holds characters that no key has")
+        # Whole contents: the SDK puts strings together into one for models after 001.
+        contents: list[types.ContentUnion] = [types.Content(parts=[types.Part(text=text)]) for text in texts]
+        try:
+            reply = await self._client.aio.models.embed_content(model=self._model, contents=contents, config=config)
+        # Beside its own errors the SDK lets through what its HTTP client, `json` and pydantic raise.
+        except Exception as error:
+            raise self._failed(error) from None  # what it quotes may be the key or the texts
+        return [list(each.values or ()) for each in reply.embeddings or ()]
+
+    def _failed(self, error: Exception) -> CallError:
+        match error:
+            case errors.UnknownApiResponseError() | json.JSONDecodeError():
+                return CallError("down", "the reply is not JSON: a proxy's page, or cut off")
+            case errors.APIError():
+                refusal = _refusal(error)
+                return failed_call(refusal, without_key(_described(refusal), self._key))
+            case TimeoutError() | httpx2.TimeoutException():
+                return CallError("timeout", type(error).__name__)
+            case httpx2.HTTPError() | httpx2.InvalidURL() | OSError():
+                return CallError("down", without_key(f"{type(error).__name__}: {error}", self._key))
+        return CallError("reply", f"a reply of unknown shape: {type(error).__name__}")
+
+
+def _refusal(error: errors.APIError) -> Refusal:
+    body = error.details.get("error", error.details) if isinstance(error.details, Mapping) else {}
+    details = body.get("details") if isinstance(body, Mapping) else None
+    return Refusal(
+        error.code if isinstance(error.code, int) else 500,
+        error.status or "",
+        error.message or "",
+        [detail for detail in details or () if isinstance(detail, Mapping)],
+        dict(getattr(error.response, "headers", None) or {}),
+    )
+
+
+def _described(refusal: Refusal) -> str:
+    message = " ".join(refusal.message.split())[:300]
+    return f"{refusal.code} {refusal.status}: {'a page instead of JSON' if message.startswith('<') else message}"
+
+
+async def _connect_quickly(request: httpx2.Request) -> None:
+    limits = request.extensions["timeout"]
+    request.extensions["timeout"] = limits | {"connect": min(CONNECT_SECONDS, limits["connect"] or CONNECT_SECONDS)}

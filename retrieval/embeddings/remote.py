@@ -1,0 +1,180 @@
+"""What embedders behind a network share: batches, patience with a busy server, words for people, and vectors checked
+before anybody relies on them."""
+
+import asyncio
+import logging
+import math
+import random
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, cast
+
+import numpy as np
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, stop_before_delay
+
+from retrieval.refusals import Refusal
+from retrieval.text import Said
+from retrieval.types import EmbeddingError, Vectors
+
+log = logging.getLogger(__name__)
+
+Call = Callable[[list[str]], Awaitable[Vectors]]
+"""One request for the vectors of some texts. Raises `CallError`."""
+Pause = Callable[[float], Awaitable[None]]
+Why = Literal["busy", "down", "timeout", "key", "model", "refused", "reply"]
+
+CALL_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """At most so many tries of one batch, and so many seconds from the first try to the end of the last."""
+
+    tries: int
+    seconds: float
+
+
+FOR_DOCUMENTS = Patience(5, 150.0)
+FOR_A_QUERY = Patience(3, 8.0)  # a search has 10, and goes on by words alone when meaning is not to be had
+
+_WORDS: dict[Why, Said] = {
+    "busy": Said(
+        en="The search model {name} is overloaded or over its quota right now. Please try again later.",
+        ja="検索用モデル {name} が混み合っているか、利用枠に達しています。しばらくしてからもう一度お試しください。",
+    ),
+    "down": Said(
+        en="The search model {name} cannot be reached right now. Please try again later; if it stays so, check the address of its server.",
+        ja="検索用モデル {name} に接続できません。しばらくしてからもう一度お試しください。続く場合は、サーバーのアドレスを確認してください。",
+    ),
+    "timeout": Said(
+        en="The search model {name} took too long to reply. Please try again later.",
+        ja="検索用モデル {name} の応答に時間がかかりすぎました。しばらくしてからもう一度お試しください。",
+    ),
+    "key": Said(
+        en="The key for the search model {name} was not accepted. Check the API key in the settings.",
+        ja="検索用モデル {name} の API キーが受け付けられませんでした。設定の API キーを確認してください。",
+    ),
+    "model": Said(
+        en="The server does not offer the search model {name}. Check KOTAE_EMBEDDER and the address of the server.",
+        ja="検索用モデル {name} はこのサーバーにありません。KOTAE_EMBEDDER とサーバーのアドレスを確認してください。",
+    ),
+    "refused": Said(
+        en="The search model {name} refused the request; the log has the reason.",
+        ja="検索用モデル {name} がリクエストを受け付けませんでした。理由はログに記録されています。",
+    ),
+    "reply": Said(
+        en="The search model {name} sent something that is not the vectors it was asked for; the log has the reason.",
+        ja="検索用モデル {name} から正しいベクトルが返されませんでした。理由はログに記録されています。",
+    ),
+}
+_OTHER_SIZE = Said(
+    en="The search model {name} makes vectors of {got} numbers, not of {wanted}. Set KOTAE_EMBEDDING_DIM={got}, or a size that the model offers.",
+    ja="検索用モデル {name} のベクトルは {got} 次元で、{wanted} 次元ではありません。KOTAE_EMBEDDING_DIM を {got} か、このモデルで選べる次元数にしてください。",
+)
+_MENDS: frozenset[Why] = frozenset({"busy", "down", "timeout"})
+
+
+class CallError(Exception):
+    """One call that brought nothing. The text is for the log and holds no secret; `wait` is what the server asks for,
+    in seconds."""
+
+    def __init__(self, why: Why, text: str, wait: float | None = None) -> None:
+        super().__init__(text)
+        self.why: Why = why
+        self.wait = wait
+
+
+def failed_call(refusal: Refusal, text: str) -> CallError:
+    """What an error status means; `text` is for the log."""
+    if refusal.code == 429 or refusal.code == 503:
+        return CallError("busy" if refusal.code == 429 else "down", text, refusal.retry_after())
+    if refusal.about_the_key:
+        return CallError("key", text)
+    if refusal.code == 404:
+        return CallError("model", text)
+    if refusal.code in (408, 504):
+        return CallError("timeout", text)
+    return CallError("refused" if 400 <= refusal.code < 500 else "down", text)
+
+
+async def embed(
+    call: Call,
+    texts: Sequence[str],
+    *,
+    name: str,
+    dimensions: int | None,
+    batch: int,
+    patience: Patience,
+    pause: Pause = asyncio.sleep,
+) -> Vectors:
+    """The unit vectors of `texts` in their order, `batch` of them a call. `name` is the model for people's eyes,
+    `dimensions` the size that is wanted (None: whatever comes). Raises EmbeddingError."""
+    vectors: Vectors = []
+    for start in range(0, len(texts), batch):
+        some = [text if text.strip() else "." for text in texts[start : start + batch]]  # servers refuse an empty text
+        try:
+            found = await _patiently(call, some, patience, pause)
+            vectors += _unit(found, len(some), name, dimensions)
+        except CallError as error:
+            log.warning("embedding with %s failed (%s): %s", name, error.why, error)
+            raise EmbeddingError(_WORDS[error.why], name=name) from error
+    return vectors
+
+
+async def _patiently(call: Call, texts: list[str], patience: Patience, pause: Pause) -> Vectors:
+    """Busy, broken and silent servers are tried again, after the time they ask for or a growing random one."""
+    retrying = AsyncRetrying(
+        stop=stop_after_attempt(patience.tries) | stop_before_delay(patience.seconds),
+        wait=_wait,
+        retry=retry_if_exception(lambda error: isinstance(error, CallError) and error.why in _MENDS),
+        sleep=pause,
+        reraise=True,
+    )
+    try:
+        async with asyncio.timeout(patience.seconds):
+            return await retrying(call, texts)
+    except TimeoutError:
+        raise CallError("timeout", f"no vectors within {patience.seconds:g} s") from None
+
+
+def _wait(state: RetryCallState) -> float:
+    error = state.outcome.exception() if state.outcome else None
+    asked = error.wait if isinstance(error, CallError) else None
+    return max(asked or 0.0, random.uniform(0, 2.0 ** (state.attempt_number - 1)))
+
+
+def _unit(vectors: Vectors, count: int, name: str, dimensions: int | None) -> Vectors:
+    """The vectors with length 1, whatever the server left them at (gemini-embedding-001 at a reduced size)."""
+    if len(vectors) != count:
+        raise CallError("reply", f"{len(vectors)} vectors for {count} texts")
+    sizes = {len(vector) for vector in vectors}
+    if len(sizes) != 1 or sizes == {0}:
+        raise CallError("reply", f"vectors of the sizes {sorted(sizes)}")
+    (size,) = sizes
+    if dimensions is not None and size != dimensions:
+        raise EmbeddingError(_OTHER_SIZE, name=name, got=size, wanted=dimensions)
+    values = np.asarray(vectors, dtype=np.float64)
+    lengths = np.linalg.norm(values, axis=1, keepdims=True)
+    if not np.isfinite(lengths).all() or (lengths < 1e-12).any():
+        raise CallError("reply", "a vector without direction")
+    return cast(Vectors, (values / lengths).astype(np.float32).tolist())
+
+
+_RUN = re.compile(r"[A-Za-z]+|[^\x00-\x7f]|[^\sA-Za-z]")
+_WORD = 12  # letters; longer runs are seldom words
+
+
+def estimated_tokens(text: str) -> int:
+    """At least as many tokens as providers' tokenizers make of nearly all prose: they cannot be asked for each text.
+
+    A word of letters counts a token for every four (for every two where it is too long to be a word), a digit, a sign
+    or any other character one, a character outside the basic plane three.
+    """
+    tokens = 0
+    for run in _RUN.findall(text):
+        if run[0].isascii():
+            tokens += math.ceil(len(run) / (4 if len(run) <= _WORD else 2))
+        else:
+            tokens += 1 if run <= "\uffff" else 3
+    return tokens + 2  # special tokens at both ends
