@@ -1,6 +1,7 @@
 """An answer's Markdown as lines and sentences with the citations they carry, and back: nothing but form."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -160,8 +161,9 @@ def _continues(row: str) -> bool:
 
 def _split(body: str) -> Iterator[Sentence]:
     places = [(m.start(), m.end()) for m in marks(body)]
-    kept = [i for i in range(len(body)) if not any(start <= i < end for start, end in places)]
-    plain = "".join(" " if body[i] == "\n" else body[i] for i in kept)
+    gaps = [0, *(at for place in places for at in place), len(body)]  # between each two the text that is kept
+    kept = [i for start, end in zip(gaps[::2], gaps[1::2], strict=True) for i in range(start, end)]
+    plain = _cut(body, places).replace("\n", " ")
     starts: list[int] = []
     position = 0
     for piece in sentences(plain):
@@ -182,7 +184,8 @@ def _split(body: str) -> Iterator[Sentence]:
         after = len(body) - len(body[end:].lstrip())
         if _OPENS.match(body, end):
             continue
-        if _STOP.search(plain[: sum(i < end for i in kept)].rstrip()) and after < len(body) and after in kept:
+        said = plain[: bisect_left(kept, end)].rstrip()
+        if _STOP.search(said) and after < len(body) and not any(a <= after < b for a, b in places):
             starts = sorted({*starts, after})
     for start, end in zip(starts, [*starts[1:], len(body)], strict=True):
         yield _sentence(body[start:end])

@@ -185,11 +185,37 @@ _ORDINAL = re.compile(r"(?<![\w.])(?P<n>\d{1,3})(?:st|nd|rd|th)\b")
 
 _DIGIT = re.compile(r"\d")
 
+# A form is looked for only where one of its signs (in lower case) occurs: most texts have few of these forms, and to
+# search for a substring costs a hundredth of what a pattern costs.
+_NEEDS: dict[re.Pattern[str], tuple[str, ...]] = {
+    _FULL_DATE: ("年", "-", "/", "."),
+    _NAMED_DATE: _MONTHS,
+    _DAY_NAMED: _MONTHS,
+    _NAMED_MONTH: _MONTHS,
+    _IN_MONTH: _MONTHS,
+    _MONTH_DAY: ("月",),
+    _MONTH_JA: ("月",),
+    _YEAR_MONTH: ("年", "-", "/"),
+    _US_DATE: ("/",),
+    _NOON: ("noon", "midday", "正午", "midnight"),
+    _TIME_JA: ("時",),
+    _TIME_COLON: (":",),
+    _TIME_AP: ("am", "a.m", "pm", "p.m"),
+    _PHONE: ("-",),
+    _DOTTED: (".",),
+    _VERSION: (".",),
+    _COMPOUND: ("時間", "年", "h", "year"),
+    _HALF_HOUR: ("時間半", "年半"),
+    _ORDINAL: ("st", "nd", "rd", "th"),
+}
+
 _Reading = tuple[str, set[Atom], set[Atom]]  # as written, what confirms it in a claim, what it offers in a passage
 
 
 def _plain(text: str, *, claim: bool) -> str:
-    text = _ADDRESS.sub(" ", _CIRCLED.sub(" ", text))
+    text = _CIRCLED.sub(" ", text)
+    if "://" in text or "www." in text or "@" in text:
+        text = _ADDRESS.sub(" ", text)
     text = unicodedata.normalize("NFKC", text).replace("ー", "ー")
     text = arabic(text, claim=claim)
     return _ENUMERATOR.sub(" ", text) if claim else text
@@ -205,59 +231,68 @@ def _read(text: str, *, claim: bool) -> Iterator[_Reading]:
         buffer = buffer[:start] + "\0" * (end - start) + buffer[end:]
         return match.group().strip()
 
+    lowered = text.lower()
+
+    def found(pattern: re.Pattern[str]) -> list[re.Match[str]]:
+        """Read at once, since `take` changes the buffer."""
+        signs = _NEEDS.get(pattern, ())
+        if signs and not any(sign in lowered for sign in signs):
+            return []
+        return list(pattern.finditer(buffer))
+
     digits = bool(_DIGIT.search(buffer))
     dates = (_FULL_DATE, _NAMED_DATE, _DAY_NAMED, _MONTH_DAY, _YEAR_MONTH, _US_DATE, _MONTH_JA)
     for pattern in dates if digits else ():
-        for match in list(pattern.finditer(buffer)):
+        for match in found(pattern):
             reading = _date(match)
             if reading is not None:
                 shown = take(match)
                 yield from ((shown, wanted, present) for wanted, present in reading)
-    for match in list((_IN_MONTH if claim else _NAMED_MONTH).finditer(buffer)):
+    for match in found(_IN_MONTH if claim else _NAMED_MONTH):
         shown = take(match)
         yield from ((shown, wanted, present) for wanted, present in _date(match) or ())
     yield from _weekdays(buffer, claim=claim)
-    for match in list(_NOON.finditer(buffer)):
+    for match in found(_NOON):
         atom = "t:0" if match["zero"] else "t:720"
         yield take(match), {atom}, {atom}
     if not digits:
         return
 
-    late = any(int(m.group("h")) >= 13 for p in (_TIME_JA, _TIME_COLON) for m in p.finditer(buffer))
+    late = any(int(m.group("h")) >= 13 for p in (_TIME_JA, _TIME_COLON) for m in found(p))
     for pattern in (_TIME_COLON, _TIME_JA, _TIME_AP):
-        for match in list(pattern.finditer(buffer)):
+        for match in found(pattern):
             reading_of_time = _time(match, late)
             if reading_of_time is not None:
                 yield take(match), *reading_of_time
 
-    for match in list(_PHONE.finditer(buffer)):
+    for match in found(_PHONE):
         shown = take(match)
         yield shown, {"id:" + squeeze(shown)}, set()
-    for match in list(_DOTTED.finditer(buffer)):
+    for match in found(_DOTTED):
         shown = take(match)
         bare = shown.lower().lstrip("v")
         parts = bare.split(".")
         yield shown, {"ver:" + bare}, {"ver:" + ".".join(parts[:i]) for i in range(1, len(parts) + 1)}
-    for match in list(_VERSION.finditer(buffer)):
+    for match in found(_VERSION):
         shown = take(match)
         bare = match.group("v")
         value = _text(Decimal(bare))
         yield shown, {"ver:" + bare}, {"ver:" + bare, "ver:" + bare.split(".")[0], "num:" + value, "bare:" + value}
-    for match in list(_IDENTIFIER.finditer(buffer)):
+    for match in found(_IDENTIFIER):
         if not _COUNTED.fullmatch(match.group()):
             shown = take(match)
             yield shown, {"id:" + squeeze(shown)}, set()
 
-    for match in list(_COMPOUND.finditer(buffer)):
+    for match in found(_COMPOUND):
         sum_of = _sum(match)
         if claim:
             yield take(match), {sum_of}, set()
         else:
             yield match.group(), set(), {sum_of}
-    for match in list(_HALF_HOUR.finditer(buffer)):
+    for match in found(_HALF_HOUR):
         atom = f"secs:{int(match['h']) * 3600 + 1800}" if match["h"] else f"months:{int(match['y']) * 12 + 6}"
         yield take(match), {atom}, {atom}
-    for match in list(_ORDINAL.finditer(buffer)):
+    for match in found(_ORDINAL):
         shown, n = take(match), match.group("n")
         yield shown, {f"num:{n}", f"d:{n}"}, {f"num:{n}", f"bare:{n}", f"d:{n}"}
     yield from _numbers(buffer)
@@ -358,7 +393,13 @@ _SPAN_JA = re.compile(rf"(?<!\d)(?P<a>[{_DAY_JA}])曜?日?\s?(?:[〜~～–-]|�
 _SPAN_EN = re.compile(rf"\b(?P<a>{_WEEKDAY_EN})\s?(?:[–—-]|to|through)\s?(?P<b>{_WEEKDAY_EN})", re.I)
 
 
+_WEEKDAY_SIGNS = (*_DAY_EN, *_DAY_JA, "weekday", "weekend", "平日", "週末")
+
+
 def _weekdays(text: str, *, claim: bool) -> Iterator[_Reading]:
+    lowered = text.lower()
+    if not any(sign in lowered for sign in _WEEKDAY_SIGNS):
+        return
     for match in _WEEKDAY.finditer(text):
         if match["en"] and claim and match["en"].lower() in ("sun", "sat", "wed", "mon"):
             continue  # words of their own

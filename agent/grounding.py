@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from agent.citing import Line, lines, rewritten
-from agent.claims import Figures, facts, figures, squeeze
+from agent.claims import Fact, Figures, facts, figures, squeeze
 from agent.events import Citation
-from agent.evidence import Evidence, citation
+from agent.evidence import Evidence, citation, shared
 from agent.links import addresses, scrubbed
-from agent.statements import Claim, read
-from agent.words import denies, is_strong, mentions, turns
+from agent.statements import Claim, pairs, read
+from agent.words import Name, denies, is_strong, mentions, turns
 from retrieval.text import Language, Said
 from retrieval.types import Hit, Passage
 
@@ -23,6 +23,9 @@ _GAP = "\ue000"  # where an address was taken out: a sentence that only led to i
 _ATTACH = 0.6  # share of an uncited claim's content words that a passage must have to be cited for it
 _REPLACE = 0.6  # and of a claim whose own citation does not hold
 _STRANGE = 0.15  # under this a cited passage is hardly about what the sentence is about
+_HARDLY = 0.4  # under this a word that may be a name, and is not in the passage, makes the claim doubtful
+_KNOWN = 0.5  # and under this a name that only the question has; a larger share makes no difference
+_ANY = 0.001  # one word in common: the passage has to do with the claim
 _LOOKED_AT = 4  # other passages that a claim may have its words from
 _SAME = 0.75  # from here on two sentences are about the same thing, and a yes contradicts a no
 
@@ -130,7 +133,7 @@ class _Checker:
         own = tuple(n for n in claim.sentence.cited if n in self._evidence)
         doubt: tuple[int, ...] = ()
         for cites in [own] if own else inherited:
-            ruling, _ = self.rule(claim, cites)
+            ruling = self.rule(claim, cites)
             if ruling == "yes":
                 claim.kept, claim.cites = True, self._useful(claim, cites)
                 claim.shown = () if self._seen(claim, inherited.get(cites, False)) else claim.cites
@@ -148,64 +151,60 @@ class _Checker:
     def _seen(claim: Claim, covered: bool) -> bool:
         return covered and not claim.sentence.cited
 
-    def rule(self, claim: Claim, cites: Sequence[int]) -> tuple[Ruling, float]:
-        """Whether these passages together say it, and the share of its content words that they have."""
+    def rule(self, claim: Claim, cites: Sequence[int]) -> Ruling:
+        """Whether these passages together say it. What costs least is asked first."""
         sources = [self._evidence[n] for n in cites]
-        missing = [fact for fact in claim.facts if not any(each.figures.hold(fact) for each in sources)]
+        missing: list[Fact] = claim.facts
+        for each in sources:
+            missing = each.lacks(claim, missing)
         if any(not self._asked.hold(fact) for fact in missing):
-            return "no", 0.0
-        alike = [each for each in sources if each.language == claim.language]
-        words = frozenset[str]().union(*(each.words for each in sources))
-        share = len(claim.words & words) / len(claim.words) if claim.words else 1.0
+            return "no"
         if not missing and any(each.says(claim.sentence.plain) for each in sources):
-            return "yes", 1.0
-        ruling: Ruling = "unsure" if missing else "yes"
-        unnamed = [n for n in claim.names if not any(mentions(e.text, e.figures.squeezed, n) for e in sources)]
-        for name in unnamed:
-            asked = mentions(self._question, squeeze(self._question), name)
-            if alike and name.kind != "word":
-                if not asked:
-                    return "no", share
-                if share < 0.5:
-                    ruling = "unsure"
-            elif alike:
-                if share < 0.4 and not asked:
-                    ruling = "unsure"
-            elif not asked and (is_strong(name) or not self._judged):
-                ruling = "unsure"
-        if alike:
-            if any(self._contradicts(claim, each) for each in alike) and not any(
-                self._agrees(claim, each) for each in alike
-            ):
-                return "no", share
-            held = len(claim.facts) > len(missing) or len(claim.names) > len(unnamed)
-            if not share and not held and len(claim.words) >= 2:
-                return ("no" if len(claim.words) >= 4 else "unsure"), share
-            if share < _STRANGE and not held and len(claim.words) >= 6:
-                ruling = "unsure"
-        return ruling, share
+            return "yes"
+        alike = [each for each in sources if each.language == claim.language]
+        unnamed = [name for name in claim.names if not any(each.mentions(name) for each in sources)]
+        unasked = [name for name in unnamed if not self._asks_for(name)]
+        if alike and any(name.kind != "word" for name in unasked):
+            return "no"
+        if not alike:
+            doubtful = any(is_strong(name) or not self._judged for name in unasked)
+            return "unsure" if missing or doubtful else "yes"
+        if self._contradicted(claim, alike):
+            return "no"
+        share = shared(claim, sources, _KNOWN)
+        held = len(claim.facts) > len(missing) or len(claim.names) > len(unnamed)
+        if not share and not held and len(claim.words) >= 2:
+            return "no" if len(claim.words) >= 4 else "unsure"
+        strange = share < _STRANGE and not held and len(claim.words) >= 6
+        misnamed = share < _KNOWN and any(name.kind != "word" for name in unnamed)
+        unknown = share < _HARDLY and any(name.kind == "word" for name in unasked)
+        return "unsure" if missing or strange or misnamed or unknown else "yes"
+
+    def _asks_for(self, name: Name) -> bool:
+        return mentions(self._question, squeeze(self._question), name)
 
     def _elsewhere(self, claim: Claim, own: tuple[int, ...]) -> tuple[int, ...]:
         """A retrieved passage that says what the cited one does not. Never two of them together: one's number with the
         other's subject would pass."""
         best: tuple[float, tuple[int, ...]] = (0.0, ())
         others = [n for n in self._evidence if n not in own]
-        others.sort(key=lambda n: (-self._evidence[n].likeness(claim), n))
+        wanted = pairs(claim.sentence.plain.lower())
+        others.sort(key=lambda n: (-self._evidence[n].likeness(wanted), n))
         for n in others[:_LOOKED_AT]:
             each = self._evidence[n]
-            ruling, share = self.rule(claim, (n,))
+            bonus = each.hit.relevance / 100
             if each.language == claim.language:
-                enough = bool(claim.words) and share >= (_REPLACE if own else _ATTACH)
+                share = each.share(claim, max(_REPLACE if own else _ATTACH, best[0] - bonus))
             else:
-                enough, share = self._tells(claim, each), 0.4
-            if ruling == "yes" and enough:
-                best = max(best, (share + each.hit.relevance / 100, (n,)), key=lambda found: found[0])
+                share = 0.4 if self._tells(claim, each) else 0.0
+            if share and share + bonus > best[0] and self.rule(claim, (n,)) == "yes":
+                best = (share + bonus, (n,))
         return best[1]
 
     @staticmethod
     def _tells(claim: Claim, each: Evidence) -> bool:
         """Whether the numbers and names alone connect a claim with a passage in the other language."""
-        named = [name for name in claim.names if is_strong(name) and mentions(each.text, each.figures.squeezed, name)]
+        named = [name for name in claim.names if is_strong(name) and each.mentions(name)]
         coded = [fact for fact in claim.facts if any(atom.startswith("id:") for atom in fact.any_of)]
         return len({fact.any_of for fact in claim.facts}) + len(named) + len(coded) >= 2
 
@@ -217,24 +216,24 @@ class _Checker:
             n
             for n in cites
             if (each := self._evidence[n]).language != claim.language
-            or claim.words & each.words
-            or any(each.figures.hold(fact) for fact in claim.facts)
+            or (claim.words and shared(claim, [each], _ANY))
+            or len(each.lacks(claim, claim.facts)) < len(claim.facts)
         )
         return useful or cites
 
-    def _contradicts(self, claim: Claim, each: Evidence) -> bool:
-        """Whether a sentence on the same thing says yes where the claim says no, with no word that may turn it."""
-        no = denies(claim.sentence.plain, claim.language)
-        near = each.nearest(claim, _SAME)
-        return any(
-            denies(s, each.language) != no
-            and not (turns(s) and turns(claim.sentence.plain) and _differ(s, claim.sentence.plain))
-            for s in near
-        )
-
-    def _agrees(self, claim: Claim, each: Evidence) -> bool:
-        no = denies(claim.sentence.plain, claim.language)
-        return any(denies(s, each.language) == no for s in each.nearest(claim, _SAME))
+    @staticmethod
+    def _contradicted(claim: Claim, sources: Sequence[Evidence]) -> bool:
+        """Whether a sentence on the same thing says yes where the claim says no, with no word that may turn it, and none
+        agrees."""
+        plain = claim.sentence.plain
+        no = denies(plain, claim.language)
+        contradicted = False
+        for each in sources:
+            for sentence in each.nearest(claim, _SAME):
+                if denies(sentence, each.language) == no:
+                    return False
+                contradicted |= not (turns(sentence) and turns(plain) and _differ(sentence, plain))
+        return contradicted
 
     def heading_holds(self, heading: str) -> bool:
         return all(any(each.figures.hold(fact) for each in self._evidence.values()) for fact in facts(heading))

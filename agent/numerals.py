@@ -61,12 +61,14 @@ def arabic(text: str, *, claim: bool) -> str:
     """
     if claim:
         text = _LISTED_JA.sub("以下", text)
-    text = _IDIOM.sub(lambda m: "＿" * len(m.group()), text)
-    text = _KANJI_NUMBER.sub(lambda m: str(_kanji(m.group())), text)
-    if not claim:
-        text = _ANY_KANJI_NUMBER.sub(lambda m: str(_kanji(m.group())), text)
-        text = _LONG_KANJI_NUMBER.sub(lambda m: str(_kanji(m.group())), text)
-    text = re.sub(r"(?<![\d.])半年間?", "6か月", text)
+    if any(c in text for c in _KANJI):
+        text = _IDIOM.sub(lambda m: "＿" * len(m.group()), text)
+        text = _KANJI_NUMBER.sub(lambda m: str(_kanji(m.group())), text)
+        if not claim:
+            text = _ANY_KANJI_NUMBER.sub(lambda m: str(_kanji(m.group())), text)
+            text = _LONG_KANJI_NUMBER.sub(lambda m: str(_kanji(m.group())), text)
+    if "半年" in text:
+        text = re.sub(r"(?<![\d.])半年間?", "6か月", text)
     text = _ERA.sub(_year, text)
     text = _FISCAL.sub(lambda m: f"{m['n'] if len(m['n']) == 4 else '20' + m['n']}年", text)
     text = re.sub(r"\bhalf an hour\b", "30 minutes", text, flags=re.I)

@@ -17,6 +17,7 @@ LONGEST = 420  # characters; a longer list item or answer is quoted sentence by 
 _FENCE = re.compile(r"^\s*(```+|~~~+)\s*(\S*)")
 _HEADING = re.compile(r"^\s{0,3}(#{1,6})\s+(.*?)\s*#*$")
 _ITEM = re.compile(r"^(\s*)(?:[-*+•・●◦○]\s*(?<=[\s・●○•◦])|(\d{1,3}[.)．、]|[①-⑳]|[（(]\d{1,2}[)）])\s*)(?=\S)(.*)$")
+_QUOTE_MARK = re.compile(r"^(?:\s*>)+ ?")
 _TABLE_ROW = re.compile(r"^\s*\|.*\|\s*$")
 _TABLE_RULE = re.compile(r"^\s*\|?\s*:?-{2,}:?\s*(\|\s*:?-{2,}:?\s*)*\|?\s*$")
 
@@ -29,6 +30,7 @@ _STRONG = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
 _EMPHASIS = re.compile(r"(?:(?<![\w*])|(?<=\\\*))([*_])(?=[^\s*_])([^*_\n]+?)(?<=[^\s*_])\1(?![\w*])")
 _ESCAPE = re.compile(r"\\([\\`*_{}\[\]()#+\-.!|<>~])")
 _CODE_SPAN = re.compile(r"(`+)(.+?)\1")
+_SPACES = re.compile(r"[ \t\u3000]*\n[ \t]*|[ \t\u3000]{2,}")
 _DEFINITION = re.compile(r"^\s*\[[^\]]+\]:\s*\S+.*$")
 _DRAWING = re.compile(
     r"\s*(?:graph\s+(?:LR|RL|TB|TD|BT)\b|flowchart\b|sequenceDiagram|classDiagram|stateDiagram|erDiagram|gantt\b|pie\b|mindmap|timeline\b"
@@ -68,6 +70,8 @@ class Unit:
 
 def clean(text: str) -> str:
     """`text` as a reader sees it: link targets, images, emphasis, HTML tags and reference marks gone; code spans kept."""
+    if not marked(text):
+        return _SPACES.sub(" ", text).strip()
     kept: list[str] = []
 
     def keep(span: re.Match[str]) -> str:
@@ -80,7 +84,17 @@ def clean(text: str) -> str:
     text = _EMPHASIS.sub(r"\2", _STRONG.sub(r"\2", text))
     text = html.unescape(_ESCAPE.sub(r"\1", text))
     text = re.sub(r"\x00(\d+)\x00", lambda mark: kept[int(mark.group(1))], text)
-    return re.sub(r"[ \t\u3000]*\n[ \t]*|[ \t\u3000]{2,}", " ", text).strip()
+    return _SPACES.sub(" ", text).strip()
+
+
+def marked(text: str) -> bool:
+    """Whether a text has any of the signs that Markdown and HTML are written with."""
+    return any(sign in text for sign in "`[<*_&\\{")
+
+
+def link_spans(text: str) -> list[tuple[int, int]]:
+    """Where each link of a text begins and ends: the places where it may not be cut."""
+    return [match.span() for match in _LINK.finditer(text)] if "](" in text or "][" in text else []
 
 
 @lru_cache(maxsize=256)
@@ -153,7 +167,7 @@ class _Reader:
         return Unit(text, kind, group or self._group, headings, self._last, number, away)
 
     def _prose(self, lines: list[str]) -> Iterator[Unit]:
-        for text in _unwrapped([re.sub(r"^(?:\s*>)+ ?", "", line) for line in lines]):
+        for text in _joined([_QUOTE_MARK.sub("", line) for line in lines]):
             links = "](" in text and bool(_LINKS_ONLY.fullmatch(text))
             if _COMMAND_LINE.fullmatch(text):
                 yield self._unit(text.strip().strip("`"), "code", group=self._steps)
@@ -187,7 +201,7 @@ class _Reader:
             while at < len(lines) and lines[at].strip() and not _ends_item(lines[at]):
                 text.append(lines[at])
                 at += 1
-            raw = " ".join(_unwrapped(text, always=True))
+            raw = " ".join(_joined(text, always=True))
             links = "](" in raw and bool(_LINKS_ONLY.fullmatch(raw))
             whole = clean(raw)
             indent = len(item.group(1).expandtabs(4))
@@ -232,7 +246,38 @@ def _row(header: list[str], cells: list[str]) -> str:
     return " / ".join(cell for cell in cells if cell)
 
 
-def _unwrapped(lines: list[str], *, always: bool = False) -> list[str]:
+def unwrapped(markdown: str) -> str:
+    """`markdown` with the lines that were wrapped at a margin joined again: nothing between two Japanese characters, a
+    space elsewhere, links over two lines in one piece. Headings, list items, rows and code stay lines of their own.
+    """
+    if "\n" not in markdown:
+        return markdown
+    written: list[str] = []
+    paragraph: list[str] = []
+    fence = ""
+
+    def close() -> None:
+        written.extend(_joined(paragraph, always=bool(paragraph and _ITEM.match(paragraph[0]))))
+        paragraph.clear()
+
+    for line in markdown.splitlines():
+        mark = _FENCE.match(line)
+        if fence or mark or not line.strip() or any(form.match(line) for form in (_HEADING, _TABLE_ROW, _DEFINITION)):
+            close()
+            written.append(line)
+            if mark and not fence:
+                fence = mark[1]
+            elif line.strip().startswith(fence):
+                fence = ""
+            continue
+        if _ITEM.match(line):
+            close()
+        paragraph.append(_QUOTE_MARK.sub("", line))
+    close()
+    return "\n".join(written)
+
+
+def _joined(lines: list[str], *, always: bool = False) -> list[str]:
     """Lines that were wrapped at a margin joined again; lines that stand for themselves (「定休日：日曜」) left alone."""
     joined: list[str] = []
     margin = max((len(line.rstrip()) for line in lines), default=0)

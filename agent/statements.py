@@ -2,10 +2,11 @@
 
 import re
 from dataclasses import dataclass, field
+from operator import add
 from typing import Literal
 
 from agent.citing import Line, Sentence
-from agent.claims import Fact, facts
+from agent.claims import Fact, facts, squeeze
 from agent.words import Name, content, names
 from retrieval.text import Language, language_of
 
@@ -19,6 +20,8 @@ class Claim:
     facts: list[Fact] = field(default_factory=list)
     names: list[Name] = field(default_factory=list)
     words: frozenset[str] = frozenset()
+    squeezed: str = ""  # its letters and digits alone
+    pairs: frozenset[str] = frozenset()  # of neighbouring characters in `squeezed`
     language: Language = "en"
     kind: Literal["claim", "glue", "absence"] = "claim"
     kept: bool = False
@@ -47,11 +50,18 @@ _ABSENCE = re.compile(
 )
 
 
+def pairs(text: str) -> frozenset[str]:
+    """Every two characters that stand side by side: what two texts of one language share when they say the same."""
+    return frozenset(map(add, text, text[1:]))
+
+
 def read(line: Line, sentence: Sentence) -> Claim:
     plain = sentence.plain
     claim = Claim(line, sentence)
     claim.language = language_of(plain)
     claim.facts, claim.names, claim.words = facts(plain), names(plain), content(plain)
+    claim.squeezed = squeeze(plain)
+    claim.pairs = pairs(claim.squeezed)
     if sentence.cited and (claim.words or claim.facts or re.search(r"\w", plain)):
         return claim
     if not re.search(r"\w", plain):

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from sudachipy import Dictionary, SplitMode, Tokenizer  # type: ignore[import-untyped]
+from sudachipy import SplitMode, Tokenizer  # type: ignore[import-untyped]
 
 from agent.claims import squeeze
-from retrieval.sparse import DICTIONARY, SparseEncoder
+from retrieval.sparse import SparseEncoder, dictionary
 from retrieval.text import Language, language_of
 
 # -- content words ------------------------------------------------------------------------------------------------------
@@ -96,6 +96,7 @@ _GENERIC_JA = _set(
     """
 )
 _KATAKANA = re.compile(r"[ァ-ヶー]{3,}")
+_OF_JAPANESE_ONLY = re.compile(r"[\u3040-\u309f\u3400-\u4dbf\u4e00-\u9fff]+")  # katakana may be a Latin name: グーグル
 
 
 _local = threading.local()
@@ -105,13 +106,8 @@ def _tokenizer() -> Tokenizer:
     """This thread's: one may not be used from two."""
     tokenizer: Tokenizer | None = getattr(_local, "tokenizer", None)
     if tokenizer is None:
-        tokenizer = _local.tokenizer = _dictionary().tokenizer(mode=SplitMode.C, fields={"pos"})
+        tokenizer = _local.tokenizer = dictionary().tokenizer(mode=SplitMode.C, fields={"pos"})
     return tokenizer
-
-
-@lru_cache(maxsize=1)
-def _dictionary() -> Dictionary:
-    return Dictionary(dict=DICTIONARY)
 
 
 def names(sentence: str) -> list[Name]:
@@ -169,7 +165,11 @@ def mentions(evidence: str, squeezed: str, name: Name) -> bool:
         wanted.endswith(end) and len(wanted) > len(end) + 2 and wanted[: -len(end)] in squeezed for end in ("s", "es")
     ):
         return True
-    if name.text.isascii() and content(name.text) and content(name.text) <= content(evidence):
+    if (
+        name.text.isascii()
+        and content(name.text)
+        and content(name.text) <= content(_OF_JAPANESE_ONLY.sub(" ", evidence))
+    ):
         return True
     letters = [c.lower() for c in name.text if c.isalpha()]
     if name.text.isupper() and 2 <= len(letters) <= 6:

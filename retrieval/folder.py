@@ -1,6 +1,5 @@
 """The folder of an embedded store: who owns it, what its vectors were made with, and how its log reaches the disk."""
 
-import ctypes
 import fcntl
 import json
 import os
@@ -104,11 +103,3 @@ def sync(folder: Path) -> None:
             os.fsync(file)
         finally:
             os.close(file)
-
-
-def give_back() -> None:
-    """Return freed memory to the system. Opening a store leaves much of it behind (40 MB at 20k points), and glibc
-    keeps it unless asked; other C libraries do not have the call."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)

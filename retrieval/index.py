@@ -17,7 +17,8 @@ from typing import Any, Literal, Protocol, Self, TypeVar, get_args
 
 import qdrant_edge as edge
 
-from retrieval.folder import Made, build, check, damaged, give_back, own, sync
+from retrieval.folder import Made, build, check, damaged, own, sync
+from retrieval.memory import give_back
 from retrieval.payload import ALIVE, STAGED, indexed_of, passage_of, payload_of, shows
 from retrieval.text import Language, Said
 from retrieval.types import (

@@ -38,6 +38,7 @@ _VERSION = re.compile(r"v(\d+(?:\.\d+)+)")
 _JAPANESE_RUN = re.compile(
     r"[\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
+_NO_WORDS = re.compile(r"[\s!-/:-@\[-`{-~\u2010-\u2027]*")  # what is left of English text: Sudachi finds no term in it
 _HIRAGANA = frozenset(map(chr, range(0x3041, 0x30A0))) | {"ー"}
 _LONG_KATAKANA = re.compile(r"^([\u30a1-\u30ff]{3,})ー$")
 _SENTENCE_END = re.compile(r"[。！？!?\n]")
@@ -66,6 +67,21 @@ class Encoded:
     parts: tuple[frozenset[int], ...]
 
 
+_loading = threading.Lock()
+
+
+@lru_cache(maxsize=1)
+def _loaded() -> Dictionary:
+    return Dictionary(dict=DICTIONARY)
+
+
+def dictionary() -> Dictionary:
+    """Sudachi's dictionary, loaded at first use (0.1 s, 30 MB) and shared: any thread may make a tokenizer from it, but
+    a tokenizer belongs to one thread."""
+    with _loading:
+        return _loaded()
+
+
 class SparseEncoder:
     """Text → (words, n-grams), 1-2 ms a chunk. Safe in any number of threads; the dictionary loads at first use (0.1 s).
 
@@ -79,8 +95,6 @@ class SparseEncoder:
         self._average_words = average_words
         self._average_ngrams = average_ngrams
         self._local = threading.local()
-        self._loading = threading.Lock()
-        self._dictionary: tuple[Dictionary, PosMatcher] | None = None
 
     def terms(self, text: str) -> list[str]:
         """Content words in one spelling: Japanese by Sudachi, Latin runs stemmed, identifiers whole and by parts.
@@ -124,23 +138,20 @@ class SparseEncoder:
         return _counted(self.terms(text)), _counted(self.ngrams(text))
 
     def _japanese(self, text: str) -> list[str]:
-        if not text or text.isspace():
+        if _NO_WORDS.fullmatch(text):
             return []
         tokenizer, content = self._sudachi()
         return [term for word in tokenizer.tokenize(text) if content(word) for term in _japanese_terms(word.surface())]
 
     def _sudachi(self) -> tuple[Tokenizer, PosMatcher]:
         """This thread's tokenizer: one may not be used from two threads. The dictionary is shared."""
-        with self._loading:
-            if self._dictionary is None:
-                dictionary = Dictionary(dict=DICTIONARY)
-                self._dictionary = dictionary, dictionary.pos_matcher(lambda pos: pos[0] in _CONTENT)
-        dictionary, content = self._dictionary
         if not hasattr(self._local, "tokenizer"):
-            self._local.tokenizer = dictionary.tokenizer(
+            loaded = dictionary()
+            self._local.tokenizer = loaded.tokenizer(
                 mode=SplitMode.A, fields={"pos", "normalized_form"}, projection="normalized"
             )
-        return self._local.tokenizer, content
+            self._local.content = loaded.pos_matcher(lambda pos: pos[0] in _CONTENT)
+        return self._local.tokenizer, self._local.content
 
 
 def term_id(term: str) -> int:

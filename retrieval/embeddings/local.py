@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import numpy as np
 
 from retrieval.embeddings import bundled
+from retrieval.memory import give_back
 from retrieval.text import Said
 from retrieval.types import EmbeddingError, Vector, Vectors
 
@@ -88,6 +89,7 @@ class LocalEmbedder:
         self._before = next(((d, q) for part, d, q in _PREFIXES if part in model.lower()), ("", ""))
         self._loading = threading.Lock()
         self._loaded: tuple[TextEmbedding, Tokenizer] | None = None
+        self._settled = False
         self._worker = _Worker()
         self._remembered: OrderedDict[str, Vector] = OrderedDict()
 
@@ -163,6 +165,9 @@ class LocalEmbedder:
             vectors = np.asarray(compute(), dtype=np.float32)
         except Exception as problem:
             raise EmbeddingError(_FAILED, name=self.name, folder=str(self._cache)) from problem
+        if not self._settled:  # the weights are in place now
+            self._settled = True
+            give_back()
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         return cast(Vectors, (vectors / np.maximum(lengths, 1e-12)).tolist())
 

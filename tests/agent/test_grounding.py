@@ -5,7 +5,7 @@ import pytest
 from agent.events import Citation
 from agent.grounding import Checked, check
 from retrieval.text import Language, language_of
-from retrieval.types import Hit
+from retrieval.types import Hit, Passage
 from tests.agent.claim_cases import FALSE, TRUE
 from tests.agent.passages import (
     EXPENSES,
@@ -279,3 +279,83 @@ def test_a_sentence_wrapped_at_a_margin_is_quoted_whole() -> None:
     claim = "We recommend that you sync the password manager's database to the shared drive."
     (citation,) = checked(f"{claim} [1]", wrapped).citations
     assert citation.quote.endswith("though we recommend that you sync it to the shared drive.")
+
+
+@pytest.mark.parametrize(
+    ("wrapped", "claim", "quote"),
+    [
+        (
+            "申請は社内ポータルの申請画面から行います。承認されるまでに三営業日ほどかか\n"
+            "りますので、出張の日程が決まり次第、早めに申請してください。",
+            "承認までに三営業日ほどかかるので、早めに申請してください。[1]",
+            "承認されるまでに三営業日ほどかかりますので、出張の日程が決まり次第、早めに申請してください。",
+        ),
+        (
+            "You also apply for a [travel\ncard](/card/) at the desk. It takes two weeks.",
+            "You apply for a travel card at the desk. [1]",
+            "You also apply for a [travel\ncard](/card/) at the desk.".replace("\n", " "),
+        ),
+        (
+            "Read [Who pays? Travel costs](/pay/) before you book a hotel. Then book it.",
+            "Read about travel costs before booking a hotel. [1]",
+            "Read [Who pays? Travel costs](/pay/) before you book a hotel.",
+        ),
+        (
+            f"Hotels are booked {'early and ' * 27}then [paid by the card of the company](https://wiki.corp.example/pay).",
+            "Hotels are booked early and then paid by the card of the company. [1]",
+            f"Hotels are booked {'early and ' * 27}then",
+        ),
+    ],
+)
+def test_a_quotation_is_one_piece(wrapped: str, claim: str, quote: str) -> None:
+    (citation,) = checked(claim, hit(wrapped)).citations
+    assert citation.quote == quote
+
+
+# -- what is not read at first ------------------------------------------------------------------------------------------
+
+
+def test_hours_that_count_to_24_in_one_sentence_do_so_in_the_next() -> None:
+    clock = hit("受付は9時から18時です。朝の会議は3時からです。")
+    assert checked("朝の会議は15時からです。[1]", clock).text == ""
+    assert checked("朝の会議は3時からです。[1]", clock).text
+
+
+@pytest.mark.parametrize("said", ["こどもの入場は無料です。", "子供の入場は無料です。"])
+def test_a_contradiction_is_found_in_another_spelling(said: str) -> None:
+    assert checked("子供の入場は無料ではありません。[1]", hit(said)).text == ""
+    assert checked("子供の入場は無料です。[1]", hit(said)).text
+
+
+def test_a_name_is_found_in_the_other_script() -> None:
+    assert checked("アカウントはGoogleで管理します。[1]", hit("アカウントはグーグルで管理しています。")).text
+    assert not checked("アカウントはAmazonで管理します。[1]", hit("アカウントはグーグルで管理しています。")).text
+
+
+@pytest.mark.parametrize(
+    ("claim", "quote"),
+    [
+        (
+            "Lost cards are blocked by the desk on the fourth floor. [1]",
+            "The desk on the fourth floor blocks lost cards.",
+        ),
+        ("Visitors sign in at the gate. [1]", "Visitors sign in at the gate."),
+        ("The fee for a new card is 900 yen. [1]", "A new one costs 900 yen."),
+        ("カードの再発行は900円です。[1]", "A new one costs 900 yen."),
+    ],
+)
+def test_a_neighbour_is_quoted_for_what_it_says(claim: str, quote: str) -> None:
+    own = hit("Cards open the doors of the building. Every card carries a photo.", "cards.md", chunk=1)
+    around = [
+        Passage("handbook", "id-cards.md", "cards.md", chunk, text, "team")
+        for chunk, text in enumerate(
+            [
+                "Guests are welcome. Visitors sign in at the gate.",
+                "",
+                "The desk on the fourth floor blocks lost cards. A new one costs 900 yen.",
+            ]
+        )
+        if text
+    ]
+    result = check(claim, {1: own}, language_of(claim), context={1: around})
+    assert [(each.quote, each.chunk) for each in result.citations] == [(quote, 0 if "gate" in quote else 2)]
