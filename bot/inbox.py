@@ -19,13 +19,13 @@ from bot.messages import Incoming
 from bot.store.engine import StoreError, finished
 from bot.store.inbox import Blocked, Claimed, Lost, Started, TurnRows
 from bot.store.questions import Miss
+from bot.store.together import Together
 
 log = logging.getLogger(__name__)
 
 QUEUE = 5
 LEASE = timedelta(seconds=15)
 POLL_SECONDS = 0.5
-BATCH = 200
 
 Clock = Callable[[], datetime]
 
@@ -51,47 +51,27 @@ class Inbox:
         self._owed: dict[str, Callable[[], Awaitable[None]]] = {}  # what could not be stored and is tried again
         self._changed: dict[tuple[str, ...], asyncio.Event] = {}  # a thread's queue has moved
         self._heart: asyncio.Task[None] | None = None
-        self._arriving: list[tuple[Incoming, asyncio.Future[Claimed | None]]] = []
-        self._storing: asyncio.Task[None] | None = None
+        self._claims = Together(self._claim, name="inbox-claims", unwanted=self._give_back)
 
     async def claim(self, message: Incoming) -> Claimed | None:
         """Take a question durably, before anything is acknowledged. None: it is taken or answered already.
 
         Raises StoreError; then nothing was stored and nothing may be acknowledged.
         """
-        answer: asyncio.Future[Claimed | None] = asyncio.get_running_loop().create_future()
-        self._arriving.append((message, answer))
-        if self._storing is None or self._storing.done():
-            self._storing = asyncio.create_task(self._store_arriving(), name="inbox-claims")
-        return await answer
+        return await self._claims(message)
 
-    async def _store_arriving(self) -> None:
-        """Claims that come together share a commit: a burst of 1,000 is acknowledged in time (R1)."""
-        while self._arriving:
-            batch, self._arriving = self._arriving[:BATCH], self._arriving[BATCH:]
-            try:
-                await self._claim(batch)
-            except Exception:
-                for alone in batch:  # one of them may be the reason
-                    try:
-                        await self._claim([alone])
-                    except Exception as error:
-                        if not alone[1].done():
-                            alone[1].set_exception(error)
-
-    async def _claim(self, batch: list[tuple[Incoming, asyncio.Future[Claimed | None]]]) -> None:
-        arrived = {uuid.uuid4().hex: each for each in batch}
+    async def _claim(self, messages: Sequence[Incoming]) -> list[Claimed | None]:
+        arrived = {uuid.uuid4().hex: message for message in messages}
         now = self._clock()
-        messages = {turn: message for turn, (message, _) in arrived.items()}
-        found = await self._rows.claim(messages, owner=self._owner, now=now, until=now + self._lease)
-        for turn, (_, answer) in arrived.items():
-            claimed = found.get(turn)
-            if claimed is not None:
-                self._hold(claimed.id)
-            if not answer.done():
-                answer.set_result(claimed)
-            elif claimed is not None:
-                await self.release(claimed)  # whoever asked has been cancelled meanwhile
+        found = await self._rows.claim(arrived, owner=self._owner, now=now, until=now + self._lease)
+        for claimed in found.values():
+            self._hold(claimed.id)
+        return [found.get(turn) for turn in arrived]
+
+    async def _give_back(self, claimed: Claimed | None) -> None:
+        """Whoever asked was cancelled while the claim was stored."""
+        if claimed is not None:
+            await self.release(claimed)
 
     def busy(self, claimed: Claimed) -> bool:
         """Too many wait in its thread already: it is answered with that instead of queueing."""
@@ -170,8 +150,7 @@ class Inbox:
 
     async def close(self) -> None:
         """Stop the heartbeat. What is still held is found by others when its lease passes."""
-        if self._storing is not None:
-            await asyncio.wait({self._storing})
+        await self._claims.close()
         heart, self._heart = self._heart, None
         if heart is not None:
             heart.cancel()

@@ -3,6 +3,7 @@
 Source: reliability.md R58; seeds/2_hybrid_knowledge_agent.md (`logs/agent_chat.log`).
 """
 
+import asyncio
 import fcntl
 import json
 import logging
@@ -10,7 +11,9 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -172,7 +175,8 @@ class ChatLog:
     """Every question, thought, tool call, result, reflection and answer, a JSON object a line, for its owner only.
 
     The only place besides the database where message texts are written. Several processes may write; a full disk
-    costs a log line, not the answer.
+    costs a log line, not the answer. Lines are written in their order by a thread: `flush` waits for them, and so does
+    the end of the process.
     """
 
     def __init__(
@@ -187,6 +191,10 @@ class ChatLog:
         self._redactor = redactor
         self._max_bytes = max_bytes
         self._files = files
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="chat-log")
+        self._entries: deque[dict[str, Any]] = deque()
+        self._waiting = threading.Lock()  # for `_entries` and `_written` together
+        self._written: Future[None] | None = None  # done when nothing is left to write
 
     def asked(self, turn: str, message: Incoming) -> None:
         place = message.place
@@ -206,26 +214,56 @@ class ChatLog:
     def record(self, turn: str, event: Event) -> None:
         self._write(turn, as_json(event))
 
+    async def flush(self) -> None:
+        """What has been recorded until now is in the file."""
+        written = self._written
+        if written is not None and not written.done():
+            await asyncio.wait({asyncio.wrap_future(written)})
+
+    def close(self) -> None:
+        """Write what is left, and end the thread."""
+        self._thread.shutdown()
+
     def _write(self, turn: str, entry: dict[str, Any]) -> None:
         stamped = {"at": datetime.now(UTC).isoformat(timespec="milliseconds"), "turn": turn, **entry}
-        line = json.dumps(self._redactor.value(stamped), ensure_ascii=False, default=str) + "\n"
-        try:
-            self._append(line.encode("utf-8", "replace"))
-        except OSError:
-            log.warning("the chat log cannot be written", exc_info=True)
+        with self._waiting:
+            self._entries.append(stamped)
+            if self._written is None or self._written.done():
+                self._written = self._thread.submit(self._write_all)
 
-    def _append(self, line: bytes) -> None:
+    def _write_all(self) -> None:
+        while entries := self._taken():
+            lines = (json.dumps(self._redactor.value(entry), ensure_ascii=False, default=str) for entry in entries)
+            try:
+                self._append([(line + "\n").encode("utf-8", "replace") for line in lines])
+            except OSError:
+                log.warning("the chat log cannot be written", exc_info=True)
+
+    def _taken(self) -> list[dict[str, Any]]:
+        with self._waiting:
+            entries = list(self._entries)
+            self._entries.clear()
+            if not entries:
+                self._written = None
+            return entries
+
+    def _append(self, lines: Sequence[bytes]) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        while True:
+        left = deque(lines)
+        while left:
             log_file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             try:
                 fcntl.flock(log_file, fcntl.LOCK_EX)
                 size = os.fstat(log_file).st_size
-                if size and size + len(line) > self._max_bytes:
+                if size and size + len(left[0]) > self._max_bytes:
                     self._rotate(log_file)
                     continue
-                os.write(log_file, line)
-                return
+                fitting = [left.popleft()]
+                size += len(fitting[0])
+                while left and size + len(left[0]) <= self._max_bytes:
+                    fitting.append(left.popleft())
+                    size += len(fitting[-1])
+                os.write(log_file, b"".join(fitting))
             finally:
                 os.close(log_file)
 

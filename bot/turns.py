@@ -160,6 +160,7 @@ class Turns:
         finally:
             if not settled:
                 await finished(self._inbox.release(claimed))
+            await self._chat_log.flush()
 
     async def withdraw(self, message: Incoming) -> None:
         """Nobody waits for this question's answer any longer: close it as failed, so that it is never answered.

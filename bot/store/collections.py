@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Any
 
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import Row, bindparam, case, delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.store.documents import make_collection
-from bot.store.engine import insert, read, write
+from bot.store.engine import insert, rows, write
 from bot.store.schema import collections, documents
 from retrieval.text import Language, Said
 from retrieval.types import CollectionInfo, CollectionNotFoundError, Readers
@@ -27,33 +28,20 @@ class Collections:
 
     async def listed(self, readers: Readers) -> tuple[CollectionInfo, ...]:
         """Those with a document that these readers may read, and the empty ones, by name; others are not named."""
-        counted = (
-            select(
-                documents.c.collection,
-                documents.c.language,
-                func.count().label("documents"),
-                func.sum(documents.c.chunks).label("chunks"),
-            )
-            .where(documents.c.scope.in_(readers.scopes))
-            .group_by(documents.c.collection, documents.c.language)
-            .order_by(documents.c.language)
-        )
-        filled = select(documents.c.collection).distinct()
-        async with read(self._engine) as db:
-            known = (await db.execute(select(collections).order_by(collections.c.name))).all()
-            counts = (await db.execute(counted)).all()
-            occupied = set(await db.scalars(filled))
+        parts: dict[tuple[str, str], list[Row[Any]]] = {}
+        for row in await rows(self._engine, _LISTED, {"scopes": sorted(readers.scopes)}):
+            parts.setdefault((row.name, row.description), []).append(row)
         found = []
-        for row in known:
-            parts = [part for part in counts if part.collection == row.name]
-            if parts or row.name not in occupied:
+        for (name, description), languages in parts.items():
+            theirs = [row for row in languages if row.documents]
+            if theirs or languages[0].language is None:
                 found.append(
                     CollectionInfo(
-                        name=row.name,
-                        description=row.description,
-                        languages=tuple(part.language for part in parts),
-                        documents=sum(part.documents for part in parts),
-                        chunks=sum(part.chunks for part in parts),
+                        name=name,
+                        description=description,
+                        languages=tuple(row.language for row in theirs),
+                        documents=sum(row.documents for row in theirs),
+                        chunks=sum(row.chunks for row in theirs),
                     )
                 )
         return tuple(found)
@@ -95,3 +83,19 @@ class Collections:
         used = select(documents.c.id).where(documents.c.collection == name).exists()
         async with write(self._engine) as db:
             return bool((await db.execute(delete(collections).where(collections.c.name == name, ~used))).rowcount)
+
+
+# A row for each language of a collection, with what these scopes may read of it; one without a language if it is empty.
+_READABLE = documents.c.scope.in_(bindparam("scopes", expanding=True))
+_LISTED = (
+    select(
+        collections.c.name,
+        collections.c.description,
+        documents.c.language,
+        func.sum(case((_READABLE, 1), else_=0)).label("documents"),
+        func.sum(case((_READABLE, documents.c.chunks), else_=0)).label("chunks"),
+    )
+    .select_from(collections.outerjoin(documents, documents.c.collection == collections.c.name))
+    .group_by(collections.c.name, collections.c.description, documents.c.language)
+    .order_by(collections.c.name, documents.c.language)
+)

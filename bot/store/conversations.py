@@ -1,17 +1,18 @@
 """What was said: the answers, and the earlier turns of a thread that the next question builds on."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import RowMapping, func, select, true
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy import Connection, RowMapping, bindparam, func, select, true
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent.conversation import Exchange
 from agent.events import Answered, Citation, Cost
 from bot.messages import Audience, Incoming, Place
-from bot.store.engine import insert, read, storable
+from bot.store.engine import read, rows, storable
 from bot.store.schema import answers, turns
 from bot.store.searches import percentile
 from bot.wire import citation_json
@@ -54,25 +55,17 @@ class Conversations:
         Turns that failed or were declined say nothing about the subject and are left out. `before` is a turn's
         sequence.
         """
-        wanted = (
-            select(turns.c.text.label("question"), answers.c.text.label("answer"))
-            .join(answers, answers.c.turn == turns.c.id)
-            .where(
-                turns.c.platform == place.platform,
-                turns.c.workspace == place.workspace,
-                turns.c.channel == place.channel,
-                turns.c.thread == thread,
-                turns.c.sequence < before if before is not None else true(),
-                answers.c.outcome.in_(("answered", "unknown")),
-            )
-            .order_by(turns.c.sequence.desc())
-            .limit(MAX_EXCHANGES)
-        )
-        async with read(self._engine) as db:
-            rows = (await db.execute(wanted)).all()
+        values = {
+            "platform": place.platform,
+            "workspace": place.workspace,
+            "channel": place.channel,
+            "thread": thread,
+            "before": _LAST if before is None else before,
+        }
+        found = await rows(self._engine, _HISTORY, values)
         kept: list[Exchange] = []
         room = MAX_CHARACTERS
-        for row in rows:
+        for row in found:
             room -= len(row.question) + len(row.answer)
             if room < 0:
                 break
@@ -102,41 +95,41 @@ class Conversations:
             for column in (answers.c.calls, answers.c.input_tokens, answers.c.output_tokens, answers.c.thought_tokens)
         )
         async with read(self._engine) as db:
-            rows = (await db.execute(select(answers.c.outcome, answers.c.seconds).where(chosen))).all()
+            ended = (await db.execute(select(answers.c.outcome, answers.c.seconds).where(chosen))).all()
             cost = (await db.execute(select(*sums).where(chosen))).one()
-        seconds = sorted(row.seconds for row in rows)
+        seconds = sorted(row.seconds for row in ended)
         return TurnTotals(
-            turns=len(rows),
-            outcomes=dict(Counter(row.outcome for row in rows)),
+            turns=len(ended),
+            outcomes=dict(Counter(row.outcome for row in ended)),
             p50_seconds=percentile(seconds, 0.50),
             p95_seconds=percentile(seconds, 0.95),
             cost=Cost(*cost),
         )
 
 
-async def keep_answer(
-    db: AsyncConnection, turn: str, given: Answered, steps: list[dict[str, Any]], at: datetime
-) -> None:
-    """Inside the caller's transaction: a turn's answer and how it was found."""
-    await db.execute(
-        insert(db, answers).values(
-            turn=turn,
-            text=storable(given.text),
-            outcome=given.outcome,
-            citations=[citation_json(citation) for citation in given.citations],
-            steps=steps,
-            model=given.model,
-            seconds=given.seconds,
-            calls=given.cost.calls,
-            input_tokens=given.cost.input_tokens,
-            output_tokens=given.cost.output_tokens,
-            thought_tokens=given.cost.thought_tokens,
-            searched=list(given.searched),
-            confidence=given.confidence,
-            marked=given.marked,
-            answered_at=at,
-        )
-    )
+def keep_answers(db: Connection, given: Sequence[tuple[str, Answered, list[dict[str, Any]], datetime]]) -> None:
+    """Inside the caller's transaction: turns, their answers, the steps that led there and the moments they were given."""
+    db.execute(_KEEP, [_answer(*each) for each in given])
+
+
+def _answer(turn: str, given: Answered, steps: list[dict[str, Any]], at: datetime) -> dict[str, Any]:
+    return {
+        "turn": turn,
+        "text": storable(given.text),
+        "outcome": given.outcome,
+        "citations": [citation_json(citation) for citation in given.citations],
+        "steps": steps,
+        "model": given.model,
+        "seconds": given.seconds,
+        "calls": given.cost.calls,
+        "input_tokens": given.cost.input_tokens,
+        "output_tokens": given.cost.output_tokens,
+        "thought_tokens": given.cost.thought_tokens,
+        "searched": list(given.searched),
+        "confidence": given.confidence,
+        "marked": given.marked,
+        "answered_at": at,
+    }
 
 
 def answered(row: Any) -> Answered:
@@ -178,3 +171,23 @@ def incoming(row: Any) -> Incoming:
         strategy=values[turns.c.strategy],
         collections=tuple(chosen) if chosen is not None else None,
     )
+
+
+# What every turn runs is put together once.
+
+_LAST = 2**31 - 1  # the largest sequence that PostgreSQL's INTEGER holds
+_KEEP = answers.insert()
+_HISTORY = (
+    select(turns.c.text.label("question"), answers.c.text.label("answer"))
+    .join(answers, answers.c.turn == turns.c.id)
+    .where(
+        turns.c.platform == bindparam("platform"),
+        turns.c.workspace == bindparam("workspace"),
+        turns.c.channel == bindparam("channel"),
+        turns.c.thread == bindparam("thread"),
+        turns.c.sequence < bindparam("before"),
+        answers.c.outcome.in_(("answered", "unknown")),
+    )
+    .order_by(turns.c.sequence.desc())
+    .limit(MAX_EXCHANGES)
+)

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import delete, exists, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from bot.store.engine import insert, read, write
+from bot.store.engine import insert, read, rows, write
 from bot.store.indexes import advance
 from bot.store.schema import collections, documents
 from retrieval.text import Language
@@ -70,8 +70,7 @@ class Documents:
     async def readable(self, ids: Collection[str], readers: Readers) -> frozenset[str]:
         """Of `ids` the documents that are there now and readable."""
         wanted = select(documents.c.id).where(documents.c.id.in_(ids), documents.c.scope.in_(readers.scopes))
-        async with read(self._engine) as db:
-            return frozenset(await db.scalars(wanted))
+        return frozenset(row.id for row in await rows(self._engine, wanted))
 
     async def keeps(self, markdown: str) -> bool:
         """Whether some document still needs the kept Markdown at this address."""
@@ -111,9 +110,8 @@ class Documents:
             return bool((await db.execute(changed)).rowcount)
 
     async def _one(self, condition: Any) -> DocumentRow | None:
-        async with read(self._engine) as db:
-            row = (await db.execute(select(documents).where(condition))).first()
-            return DocumentRow(**row._mapping) if row else None
+        found = await rows(self._engine, select(documents).where(condition))
+        return DocumentRow(**found[0]._mapping) if found else None
 
 
 async def make_collection(db: AsyncConnection, name: str) -> None:

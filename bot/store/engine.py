@@ -4,21 +4,26 @@ Source: reliability.md R45 and R47.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
-from contextlib import asynccontextmanager, suppress
-from typing import Any, TypeVar
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext, suppress
+from typing import Any, Literal, TypeVar
 
-from sqlalchemy import Connection, Table, event
+from sqlalchemy import Connection, Executable, Row, Table, event
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.util import greenlet_spawn
 
+from bot.store.driver import connecting
 from retrieval.text import Language, Said
 
 T = TypeVar("T")
 Engine = AsyncEngine  # for who hands one on
 
+_Kind = Literal["statement", "read", "write", "light write"]
+
+CONNECTIONS = 5
 BUSY_TIMEOUT_MS = 5_000
 BEGIN_TRIES = 4
 
@@ -82,7 +87,12 @@ def connect(url: str) -> AsyncEngine:
             engine = create_async_engine(
                 address,
                 hide_parameters=True,
-                connect_args={"isolation_level": None},  # no implicit BEGIN: ours is explicit, and covers DDL
+                connect_args={
+                    "isolation_level": None,  # no implicit BEGIN: ours is explicit, and covers DDL
+                    "async_creator_fn": connecting,
+                },
+                pool_size=CONNECTIONS,
+                max_overflow=0,  # a connection beyond the size would be made and closed again for one statement
                 execution_options={"writer": asyncio.Lock()},
             )
             event.listen(engine.sync_engine, "connect", _prepare)
@@ -107,8 +117,17 @@ def _prepare(connection: Any, record: Any) -> None:
 
 
 def _begin(connection: Connection) -> None:
-    writes = connection.get_execution_options().get("writes", False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    match connection.get_execution_options().get("as"):
+        case "statement":
+            return  # it is a transaction by itself
+        case "write" | "light write" as kind:
+            wanted = "FULL" if kind == "write" else "NORMAL"
+            if connection.info.get("synchronous", "FULL") != wanted:
+                connection.exec_driver_sql(f"PRAGMA synchronous = {wanted}")
+                connection.info["synchronous"] = wanted
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+        case _:
+            connection.exec_driver_sql("BEGIN")
 
 
 class _Patient(AsyncConnection):
@@ -122,53 +141,96 @@ class _Patient(AsyncConnection):
         return await finished(super().execute(*args, **kwargs))
 
 
+async def rows(
+    engine: AsyncEngine, statement: Executable, values: Mapping[str, Any] | None = None
+) -> Sequence[Row[Any]]:
+    """What one SELECT finds; cheaper than `read`, since a statement by itself sees one moment. Raises StoreError."""
+    return await _at_once(engine, "statement", lambda db: db.execute(statement, values).all())
+
+
+async def change(engine: AsyncEngine, work: Callable[[Connection], T], *, durable: bool = True) -> T:
+    """`write`, for a change that asks nobody else: `work` runs to its commit, also when its caller is cancelled.
+
+    Half as dear: its statements follow each other without a turn of the event loop's tasks in between.
+    """
+    async with _writer(engine):
+        return await _at_once(engine, "write" if durable else "light write", work)
+
+
+async def _at_once(engine: AsyncEngine, kind: _Kind, work: Callable[[Connection], T]) -> T:
+    def run() -> T:
+        db = engine.sync_engine.connect()
+        try:
+            _ready(db, kind)
+            result = work(db)
+            if kind != "statement":
+                db.commit()
+            return result
+        finally:
+            with suppress(SQLAlchemyError):  # a connection that broke has nothing to roll back
+                db.close()
+
+    with _said():
+        return await finished(greenlet_spawn(run))
+
+
 @asynccontextmanager
 async def read(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
     """One look at the database as it is now; sees nothing half done. Raises StoreError."""
-    async with _transaction(engine, writes=False) as db:
+    async with _transaction(engine, "read") as db:
         yield db
 
 
 @asynccontextmanager
-async def write(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
+async def write(engine: AsyncEngine, *, durable: bool = True) -> AsyncIterator[AsyncConnection]:
     """One change, committed at the end of the block or not at all. Raises StoreError; IntegrityError as it is.
 
     Inside the block await nothing but `db`. Writers of one process take turns; a cancelled one rolls back, and one
-    cancelled while it commits has committed.
+    cancelled while it commits has committed. Not `durable`: it outlives this process, but perhaps not a power cut.
     """
-    writer: asyncio.Lock | None = engine.sync_engine.get_execution_options().get("writer")
-    if writer is None:
-        async with _transaction(engine, writes=True) as db:
-            yield db
-    else:
-        async with writer, _transaction(engine, writes=True) as db:
-            yield db
+    async with _writer(engine), _transaction(engine, "write" if durable else "light write") as db:
+        yield db
+
+
+def _writer(engine: AsyncEngine) -> AbstractAsyncContextManager[Any]:
+    """The writer's place in this process; a server has many."""
+    place: asyncio.Lock | None = engine.sync_engine.get_execution_options().get("writer")
+    return place or nullcontext()
 
 
 @asynccontextmanager
-async def _transaction(engine: AsyncEngine, *, writes: bool) -> AsyncIterator[AsyncConnection]:
+async def _transaction(engine: AsyncEngine, kind: _Kind) -> AsyncIterator[AsyncConnection]:
     db = _Patient(engine)
-    try:
+    with _said():
         try:
-            await finished(_open(db, writes))
+            await finished(_open(db, kind))
             yield db
-            if writes:
+            if kind != "read":
                 await finished(db.commit())
         finally:
             await finished(_close(db))  # rolls back what is not committed
+
+
+@contextmanager
+def _said() -> Iterator[None]:
+    try:
+        yield
     except IntegrityError:
         raise
     except (SQLAlchemyError, OSError) as error:
         raise StoreError(_why(error)) from error
 
 
-async def _open(db: AsyncConnection, writes: bool) -> None:
+async def _open(db: AsyncConnection, kind: _Kind) -> None:
     await db.start()
-    if writes:
-        await db.execution_options(writes=True)
+    await db.run_sync(_ready, kind)
+
+
+def _ready(db: Connection, kind: _Kind) -> None:
+    db.execution_options(**{"as": kind})
     for tries_left in reversed(range(BEGIN_TRIES)):
         try:
-            await db.begin()
+            db.begin()
             return
         except OperationalError as error:
             # SQLite does not queue: a process that writes without a pause can keep another out for a whole timeout.
@@ -197,7 +259,7 @@ async def finished(work: Coroutine[Any, Any, T]) -> T:
     return task.result()
 
 
-def insert(db: AsyncConnection, table: Table) -> Any:
+def insert(db: AsyncConnection | Connection, table: Table) -> Any:
     """An INSERT that knows ON CONFLICT in the dialect of `db`."""
     return postgresql.insert(table) if db.dialect.name == "postgresql" else sqlite.insert(table)
 

@@ -90,7 +90,7 @@ async def _report(db: AsyncConnection, turn: str, scope: str) -> None:
         asked_at=downs[0].at,
         detail=detail,
     )
-    await add_misses(db, (miss,))
+    await db.run_sync(add_misses, (miss,))
     await db.execute(update(questions).where(reported).values(detail=detail))
 
 

@@ -3,22 +3,24 @@
 An open turn belongs to the owner whose lease on it has not passed. Times are the caller's.
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Select, and_, select, tuple_, update
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy import ColumnElement, Connection, Executable, Select, and_, bindparam, select, tuple_, update
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent.events import Answered
 from bot.messages import Incoming
-from bot.store.conversations import answered, incoming, keep_answer
-from bot.store.engine import insert, read, storable, write
+from bot.store.conversations import answered, incoming, keep_answers
+from bot.store.engine import change, insert, read, storable, write
 from bot.store.questions import Miss, add_misses
 from bot.store.schema import answers, turns
+from bot.store.together import Together
 
 State = Literal["waiting", "running", "answered", "done"]
+Thread = tuple[str, str, str, str]  # platform, workspace, channel, thread
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,7 @@ class Claimed:
     message: Incoming
     sequence: int
     waiting: int
+    started: bool = False  # its first attempt has begun with the claim
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,16 @@ class Blocked:
     owners: frozenset[str]
 
 
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    turn: str
+    answer: Answered
+    owner: str
+    steps: list[dict[str, Any]]
+    misses: Sequence[Miss]
+    now: datetime
+
+
 class Lost(Exception):
     """The turn is no longer this owner's: its lease passed and another took it, or it is done."""
 
@@ -55,47 +68,56 @@ class TurnRows:
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
+        self._finishing = Together(self._finish, name="turns-finish")
+        self._showing = Together(self._shown, name="turns-shown")
 
     async def claim(
         self, messages: Mapping[str, Incoming], *, owner: str, now: datetime, until: datetime
     ) -> dict[str, Claimed]:
-        """Take questions, each by a fresh turn id, in one transaction.
+        """Take questions, each by a fresh turn id, in one transaction; the first of a thread that is free starts with it.
 
         A question is taken that is new, or open and abandoned (it keeps its id). Those in the result are now this
         owner's, under the ids they were given here; the rest are somebody's, or done.
         """
-        new = [_new(turn, message, owner, now, until) for turn, message in messages.items()]
-        async with write(self._engine) as db:
-            added = set(
-                await db.scalars(
-                    insert(db, turns).values(new).on_conflict_do_nothing(index_elements=["claim"]).returning(turns.c.id)
-                )
-            )
-            known = {values["claim"]: values["id"] for values in reversed(new) if values["id"] not in added}
-            taken = await db.scalars(
-                update(turns)
-                .where(turns.c.claim.in_(known), turns.c.state != "done", turns.c.lease_until <= now)
-                .values(owner=owner, lease_until=until)
-                .returning(turns.c.id)
-            )
-            held = select(turns).where(turns.c.id.in_([*added, *taken])).order_by(turns.c.sequence)
-            rows = (await db.execute(held)).all()
-            before = await _waiting(db, rows, now)
-        return {
-            row.id if row.id in added else known[row.claim]: Claimed(
-                id=row.id,
-                message=incoming(row),
-                sequence=row.sequence,
-                waiting=sum(other < row.sequence for other in before[_thread(row)]) if row.id in added else 0,
-            )
-            for row in rows
-        }
+
+        def take(db: Connection) -> tuple[dict[Thread, list[Any]], list[dict[str, Any]], dict[str, int], Sequence[Any]]:
+            ahead = _open_turns(db, messages.values(), now)
+            # On PostgreSQL the claims of others show only when they are committed: there `start` decides.
+            free = {thread for thread, others in ahead.items() if not others} if db.dialect.name == "sqlite" else set()
+            new = []
+            for turn, message in messages.items():
+                started = _thread(message) in free
+                free.discard(_thread(message))
+                new.append(_new(turn, message, owner, now, until, started))
+            added = {row.id: row.sequence for row in db.execute(_add(db), new)}
+            left = [values["claim"] for values in new if values["id"] not in added]
+            return ahead, new, added, _take(db, left, owner, now, until) if left else ()
+
+        ahead, new, added, taken = await change(self._engine, take)
+        known = {values["claim"]: values["id"] for values in reversed(new) if values["id"] not in added}
+        found = {known[row.claim]: Claimed(row.id, incoming(row), row.sequence, waiting=0) for row in taken}
+        queues = {thread: [row.sequence for row in held if row.state == "waiting"] for thread, held in ahead.items()}
+        for row in taken:
+            if row.state == "waiting" and (queue := queues.get(_thread(incoming(row)))) is not None:
+                queue.append(row.sequence)
+        for values in new:
+            if (sequence := added.get(values["id"])) is not None:
+                message = replace(messages[values["id"]], text=values["text"])
+                queue = queues[_thread(message)]
+                waiting = sum(other < sequence for other in queue)
+                started = values["state"] == "running"
+                found[values["id"]] = Claimed(values["id"], message, sequence, waiting, started)
+                if not started:
+                    queue.append(sequence)
+        return found
 
     async def start(self, claimed: Claimed, *, owner: str, now: datetime) -> Started | Blocked:
         """Start a turn if nothing of its thread runs and nothing that came before it is held by a living owner.
 
-        Raises Lost.
+        Raises Lost. One that has started with its claim is not looked up again.
         """
+        if claimed.started:
+            return Started(1, None)
         async with write(self._engine) as db:
             # The open turns of the thread are locked together, so that on PostgreSQL too only one starter decides.
             rows = (await db.execute(_open_in_thread(claimed.message))).all()
@@ -128,19 +150,37 @@ class TurnRows:
         misses: Sequence[Miss],
         now: datetime,
     ) -> None:
-        """Store a turn's answer, what it cost and what it missed, in one transaction. Raises Lost."""
-        async with write(self._engine) as db:
-            mine = _mine(claimed.id, owner) & turns.c.state.in_(("waiting", "running"))
-            if not (await db.execute(update(turns).where(mine).values(state="answered", finished_at=now))).rowcount:
-                raise Lost(claimed.id)
-            await keep_answer(db, claimed.id, answer, steps, now)
-            await add_misses(db, misses)
+        """Store a turn's answer, what it cost and what it missed, in one transaction, which turns that end together
+        share. Raises Lost."""
+        if not await self._finishing(_Ended(claimed.id, answer, owner, steps, misses, now)):
+            raise Lost(claimed.id)
+
+    async def _finish(self, ended: Sequence[_Ended]) -> list[bool]:
+        def finish(db: Connection) -> list[bool]:
+            kept: set[str] = set()
+            for owner in {each.owner for each in ended}:
+                theirs = [each for each in ended if each.owner == owner]
+                values = {"now": theirs[0].now, "mine": owner, "ids": [each.turn for each in theirs]}
+                kept.update(db.scalars(_FINISH, values))
+            stored = [each for each in ended if each.turn in kept]
+            if stored:
+                keep_answers(db, [(each.turn, each.answer, each.steps, each.now) for each in stored])
+            add_misses(db, [miss for each in stored for miss in each.misses])
+            return [each.turn in kept for each in ended]
+
+        return await change(self._engine, finish)
 
     async def shown(self, turn: str, *, owner: str) -> None:
         """The answer has reached its thread: the turn is done."""
-        done = update(turns).where(_mine(turn, owner), turns.c.state == "answered")
-        async with write(self._engine) as db:
-            await db.execute(done.values(state="done", owner=None, lease_until=None))
+        await self._showing((turn, owner))
+
+    async def _shown(self, shown: Sequence[tuple[str, str]]) -> list[None]:
+        def mark(db: Connection) -> None:
+            for owner in {owner for _, owner in shown}:
+                db.execute(_DONE, {"mine": owner, "ids": [turn for turn, theirs in shown if theirs == owner]})
+
+        await change(self._engine, mark)
+        return [None] * len(shown)
 
     async def release(self, turn: str, *, owner: str, now: datetime) -> None:
         """Give an open turn back, so that whoever looks for abandoned ones finds it at once."""
@@ -198,7 +238,7 @@ def _open_in_thread(message: Incoming) -> Select[Any]:
     )
 
 
-def _new(turn: str, message: Incoming, owner: str, now: datetime, until: datetime) -> dict[str, Any]:
+def _new(turn: str, message: Incoming, owner: str, now: datetime, until: datetime, started: bool) -> dict[str, Any]:
     place = message.place
     return {
         "id": turn,
@@ -216,27 +256,59 @@ def _new(turn: str, message: Incoming, owner: str, now: datetime, until: datetim
         "model": message.model,
         "strategy": message.strategy,
         "collections": list(message.collections) if message.collections is not None else None,
-        "state": "waiting",
-        "attempts": 0,
+        "state": "running" if started else "waiting",
+        "attempts": 1 if started else 0,
         "owner": owner,
         "lease_until": until,
         "claimed_at": now,
     }
 
 
-def _thread(row: Any) -> tuple[str, str, str, str]:
-    return (row.platform, row.workspace, row.channel, row.thread)
+def _thread(message: Incoming) -> Thread:
+    place = message.place
+    return (place.platform, place.workspace, place.channel, message.thread)
 
 
-async def _waiting(db: AsyncConnection, rows: Sequence[Any], now: datetime) -> dict[tuple[str, ...], list[int]]:
-    """The sequences that wait in the threads of `rows`."""
-    columns = (turns.c.platform, turns.c.workspace, turns.c.channel, turns.c.thread)
-    wanted = select(*columns, turns.c.sequence).where(
-        tuple_(*columns).in_(sorted({_thread(row) for row in rows})),
-        turns.c.state == "waiting",
-        turns.c.lease_until > now,
-    )
-    found: dict[tuple[str, ...], list[int]] = {_thread(row): [] for row in rows}
-    for row in await db.execute(wanted):
-        found[_thread(row)].append(row.sequence)
+def _open_turns(db: Connection, messages: Iterable[Incoming], now: datetime) -> dict[Thread, list[Any]]:
+    """What somebody living holds in the threads of `messages`: thread, sequence and state of each turn."""
+    found: dict[Thread, list[Any]] = {_thread(message): [] for message in messages}
+    for row in db.execute(_HELD, {"threads": list(found), "now": now}):
+        found[(row.platform, row.workspace, row.channel, row.thread)].append(row)
     return found
+
+
+def _add(db: Connection) -> Executable:
+    added: Executable = (
+        insert(db, turns).on_conflict_do_nothing(index_elements=["claim"]).returning(turns.c.id, turns.c.sequence)
+    )
+    return added
+
+
+def _take(db: Connection, claims: Collection[str], owner: str, now: datetime, until: datetime) -> Sequence[Any]:
+    """The open turns among `claims` that nobody living holds: they are this owner's now."""
+    abandoned = (
+        update(turns)
+        .where(turns.c.claim.in_(claims), turns.c.state != "done", turns.c.lease_until <= now)
+        .values(owner=owner, lease_until=until)
+        .returning(turns)
+    )
+    taken: Sequence[Any] = db.execute(abandoned).all()
+    return taken
+
+
+# What every turn runs is put together once: that takes SQLAlchemy longer than the statement takes the database.
+
+_THREAD = (turns.c.platform, turns.c.workspace, turns.c.channel, turns.c.thread)
+_HELD = select(*_THREAD, turns.c.sequence, turns.c.state).where(
+    tuple_(*_THREAD).in_(bindparam("threads", expanding=True)),
+    turns.c.state.in_(("waiting", "running", "answered")),  # few: found by the index of the states
+    turns.c.lease_until > bindparam("now"),
+)
+_THEIRS = and_(turns.c.id.in_(bindparam("ids", expanding=True)), turns.c.owner == bindparam("mine"))
+_FINISH = (
+    update(turns)
+    .where(_THEIRS, turns.c.state.in_(("waiting", "running")))
+    .values(state="answered", finished_at=bindparam("now"))
+    .returning(turns.c.id)
+)
+_DONE = update(turns).where(_THEIRS, turns.c.state == "answered").values(state="done", owner=None, lease_until=None)

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, case, func, select, true, update
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy import ColumnElement, Connection, case, func, select, true, update
+from sqlalchemy.ext.asyncio import AsyncEngine
 
-from bot.store.engine import insert, read, storable, write
+from bot.store.engine import change, insert, read, storable, write
 from bot.store.schema import questions
 
 Reason = Literal["unknown", "low_confidence", "reported"]
@@ -67,8 +67,7 @@ class Questions:
 
     async def add(self, miss: Miss) -> None:
         """Keep a miss; the same turn and reason once only."""
-        async with write(self._engine) as db:
-            await add_misses(db, (miss,))
+        await change(self._engine, lambda db: add_misses(db, (miss,)))
 
     async def open(
         self, scopes: Collection[str], *, since: datetime | None = None, limit: int | None = None
@@ -100,24 +99,25 @@ class Questions:
             return (await db.execute(closed)).rowcount
 
 
-async def add_misses(db: AsyncConnection, misses: Sequence[Miss]) -> None:
+def add_misses(db: Connection, misses: Sequence[Miss]) -> None:
     """Inside a transaction of the caller's: a turn and its misses are stored together."""
-    for miss in misses:
-        await db.execute(
-            insert(db, questions)
-            .values(
-                turn=miss.turn,
-                question=storable(miss.question),
-                reason=miss.reason,
-                detail=storable(miss.detail),
-                searched=list(miss.searched),
-                confidence=miss.confidence,
-                scope=miss.scope,
-                link=miss.link,
-                asked_at=miss.asked_at,
-            )
-            .on_conflict_do_nothing(index_elements=["turn", "reason"])
-        )
+    if misses:
+        added = insert(db, questions).on_conflict_do_nothing(index_elements=["turn", "reason"])
+        db.execute(added, [_values(miss) for miss in misses])
+
+
+def _values(miss: Miss) -> dict[str, Any]:
+    return {
+        "turn": miss.turn,
+        "question": storable(miss.question),
+        "reason": miss.reason,
+        "detail": storable(miss.detail),
+        "searched": list(miss.searched),
+        "confidence": miss.confidence,
+        "scope": miss.scope,
+        "link": miss.link,
+        "asked_at": miss.asked_at,
+    }
 
 
 def _count(condition: ColumnElement[bool]) -> ColumnElement[int]:

@@ -129,7 +129,7 @@ async def test_50_deliveries_to_five_processes_are_one_turn(process: Process, en
     inboxes = [process(str(number)) for number in range(5)]
     found = await asyncio.gather(*(inbox.claim(asked()) for inbox in inboxes for _ in range(10)))
     assert sum(turn is not None for turn in found) == 1
-    assert await states(engine) == ["waiting"]
+    assert len(await states(engine)) == 1
 
 
 async def test_a_burst_of_1000_shares_its_commits(process: Process, engine: AsyncEngine) -> None:
@@ -212,6 +212,20 @@ def test_any_interleaving_of_duplicates_and_a_restart_answers_each_once(
     asyncio.run(play())
 
 
+async def test_a_cancelled_claim_in_a_batch_does_not_take_others_with_it(process: Process) -> None:
+    """Two claims of one thread gather while a first is stored; whoever asked for the earlier one goes meanwhile."""
+    inbox = process("one")
+    asking = [
+        asyncio.create_task(inbox.claim(asked(str(number), thread=thread))) for number, thread in enumerate("axx")
+    ]
+    await asyncio.sleep(0)
+    asking[1].cancel()
+    first, gone, stays = await asyncio.gather(*asking, return_exceptions=True)
+    assert isinstance(first, Claimed) and isinstance(gone, asyncio.CancelledError) and isinstance(stays, Claimed)
+    await answer(inbox, stays)  # what was given back does not hold it up
+    assert await process("two").unfinished("slack") == [asked("1", thread="x")]
+
+
 # -- one at a time --------------------------------------------------------------------------------------------------
 
 
@@ -276,6 +290,77 @@ async def test_200_questions_in_50_threads_to_three_processes(process: Process, 
     assert set(await states(engine)) == {"done"}
 
 
+async def test_a_claim_in_a_free_thread_starts_with_it(process: Process, engine: AsyncEngine) -> None:
+    """A commit less between the question and the first thought."""
+    if engine.dialect.name != "sqlite":
+        pytest.skip("elsewhere the claims of others show only once they are committed")
+    commits: list[object] = []
+    event.listen(engine.sync_engine, "commit", commits.append)
+    inbox = process("one")
+    turn = await claimed(inbox, asked())
+    assert (await inbox.start(turn)).attempt == 1
+    assert len(commits) == 1
+    assert await attempts(engine) == [("running", 1)]
+
+
+async def attempts(engine: AsyncEngine) -> list[tuple[str, int]]:
+    async with read(engine) as db:
+        return [
+            tuple(row) for row in await db.execute(select(turns.c.state, turns.c.attempts).order_by(turns.c.sequence))
+        ]
+
+
+async def test_of_two_claims_of_a_thread_in_one_batch_the_first_runs(process: Process) -> None:
+    inbox = process("one")
+    gathered = await asyncio.gather(
+        inbox.claim(asked("0", thread="other")),  # the others arrive while this one is stored
+        *(inbox.claim(asked(str(number))) for number in (1, 2, 2, 3)),
+    )
+    _, first, second, again, third = gathered
+    assert first is not None and second is not None and again is None and third is not None
+    assert first.sequence < second.sequence < third.sequence
+    waiting = [asyncio.create_task(inbox.start(turn)) for turn in (third, second)]
+    await inbox_idle(waiting[1])
+    await answer(inbox, first)
+    assert (await waiting[1]).attempt == 1
+    assert not waiting[0].done()
+    await inbox.finish(second, DONE, [], ())
+    await inbox.shown(second)
+    assert (await waiting[0]).attempt == 1
+
+
+@pytest.mark.parametrize("state", ["waiting", "running", "answered"])
+async def test_another_process_holds_the_thread_at_the_claim(process: Process, clock: Clock, state: str) -> None:
+    other, inbox = process("other"), process("one")
+    theirs = await claimed(other, asked("1"))
+    if state != "waiting":
+        await other.start(theirs)
+    if state == "answered":
+        await other.finish(theirs, DONE, [], ())
+    second = await claimed(inbox, asked("2"))
+    starting = asyncio.create_task(inbox.start(second))
+    await inbox_idle(starting)
+    clock.pass_(LEASE)  # it is dead; its turn does not hold up the thread
+    assert (await starting).attempt == 1
+
+
+async def test_a_thread_that_was_left_behind_does_not_hold_up_a_claim(
+    process: Process, clock: Clock, engine: AsyncEngine
+) -> None:
+    dead, one, two = process("dead"), process("one"), process("two")
+    left = await claimed(dead, asked("1"))
+    clock.pass_(LEASE)
+    second = await claimed(one, asked("2"))
+    assert (await one.start(second)).attempt == 1
+    taken = await claimed(two, left.message)
+    taking_over = asyncio.create_task(two.start(taken))
+    await inbox_idle(taking_over)  # one at a time, also when the order is lost
+    await one.finish(second, DONE, [], ())
+    await one.shown(second)
+    began_with_its_claim = engine.dialect.name == "sqlite"
+    assert (await taking_over).attempt == (2 if began_with_its_claim else 1)
+
+
 async def test_the_queue_of_a_thread_is_bounded(process: Process) -> None:
     one, two = process("one"), process("two")
     running = await claimed(one, asked("running"))
@@ -325,6 +410,21 @@ async def test_the_turns_of_a_dead_process_are_found_when_its_lease_has_passed(p
     await alive.shown(taken)
     clock.pass_(LEASE)
     assert await alive.unfinished("slack") == [waiting.message]
+
+
+async def test_a_process_that_dies_right_after_its_claim_has_used_an_attempt(
+    process: Process, clock: Clock, engine: AsyncEngine
+) -> None:
+    dead, alive = process("dead"), process("alive")
+    await claimed(dead, asked())
+    clock.pass_(LEASE)
+    (message,) = await alive.unfinished("slack")
+    taken = await claimed(alive, message)
+    began_with_its_claim = engine.dialect.name == "sqlite"
+    assert (await alive.start(taken)).attempt == (2 if began_with_its_claim else 1)
+    await alive.finish(taken, DONE, [], ())
+    await alive.shown(taken)
+    assert await states(engine) == ["done"]
 
 
 async def test_a_dead_turn_does_not_hold_up_its_thread(process: Process, clock: Clock) -> None:
@@ -413,6 +513,70 @@ async def test_killed_processes_lose_nothing_and_answer_nothing_twice(sqlite_url
     assert all(acknowledged)
     assert set(acknowledged) <= {message for message, _ in kept}
     await engine.dispose()
+
+
+# -- ending together --
+
+
+async def test_turns_that_end_together_share_their_commits(process: Process, engine: AsyncEngine) -> None:
+    inbox = process("one")
+    held = [await claimed(inbox, asked(str(number), thread=str(number))) for number in range(20)]
+    for turn in held:
+        await inbox.start(turn)
+    commits: list[object] = []
+    event.listen(engine.sync_engine, "commit", commits.append)
+    answers_given = [replace(DONE, text=f"{turn.message.message} はい。") for turn in held]
+    await asyncio.gather(*(inbox.finish(*each, [], ()) for each in zip(held, answers_given, strict=True)))
+    await asyncio.gather(*(inbox.shown(turn) for turn in held))
+    assert len(commits) <= 4  # the first of each kind comes alone
+    async with read(engine) as db:
+        stored = {row.turn: row.text for row in await db.execute(select(answers.c.turn, answers.c.text))}
+    assert stored == {turn.id: given.text for turn, given in zip(held, answers_given, strict=True)}
+    assert set(await states(engine)) == {"done"}
+
+
+async def test_a_turn_that_was_lost_does_not_take_those_with_it_that_end_together(
+    process: Process, clock: Clock, engine: AsyncEngine
+) -> None:
+    inbox, other = process("one"), process("other")
+    held = [await claimed(inbox, asked(str(number), thread=str(number))) for number in range(4)]
+    for turn in held:
+        await inbox.start(turn)
+    clock.pass_(LEASE)
+    await claimed(other, held[2].message)
+    ended = await asyncio.gather(*(inbox.finish(turn, DONE, [], ()) for turn in held), return_exceptions=True)
+    assert [type(result) for result in ended] == [type(None), type(None), Lost, type(None)]
+    async with read(engine) as db:
+        assert set(await db.scalars(select(answers.c.turn))) == {held[number].id for number in (0, 1, 3)}
+
+
+async def test_an_answer_that_cannot_be_stored_does_not_take_those_with_it_that_end_together(
+    process: Process, engine: AsyncEngine
+) -> None:
+    inbox = process("one")
+    held = [await claimed(inbox, asked(str(number), thread=str(number))) for number in range(3)]
+    for turn in held:
+        await inbox.start(turn)
+    given_answers = [DONE, DONE, replace(DONE, confidence=object())]  # type: ignore[arg-type]
+    ended = await asyncio.gather(
+        *(inbox.finish(turn, given, [], ()) for turn, given in zip(held, given_answers, strict=True)),
+        return_exceptions=True,
+    )
+    assert ended[:2] == [None, None] and isinstance(ended[2], Exception)
+    assert await states(engine) == ["answered", "answered", "running"]
+
+
+async def test_cancelling_one_of_those_that_end_together_stores_them_all(process: Process, engine: AsyncEngine) -> None:
+    inbox = process("one")
+    held = [await claimed(inbox, asked(str(number), thread=str(number))) for number in range(3)]
+    for turn in held:
+        await inbox.start(turn)
+    ending = [asyncio.create_task(inbox.finish(turn, DONE, [], ())) for turn in held]
+    await asyncio.sleep(0)
+    ending[1].cancel()
+    results = await asyncio.gather(*ending, return_exceptions=True)
+    assert [type(result) for result in results] == [type(None), asyncio.CancelledError, type(None)]
+    assert await states(engine) == ["answered"] * 3
 
 
 # -- a database that cannot store -----------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """What is logged where: no secret anywhere, no message text outside the chat log."""
 
 import asyncio
+import fcntl
 import io
 import json
 import logging
@@ -79,6 +80,7 @@ def test_no_secret_gets_out_by_any_way(secret: str, stream: io.StringIO, tmp_pat
     chat = ChatLog(tmp_path / "logs" / "agent_chat.log", redactor)
     chat.record("t", ToolCalled("1", "search", {"query": secret, "deep": [{"x": secret}]}))
     chat.record("t", Answered(secret, (Citation(1, "d", "c", 0, secret, secret),)))
+    chat.close()
     written = (tmp_path / "logs" / "agent_chat.log").read_text(encoding="utf-8")
     assert "CANARY" not in stream.getvalue() + written
     assert stream.getvalue().count("[redacted]") >= 7
@@ -181,6 +183,7 @@ def test_the_chat_log_holds_the_whole_dialogue_for_its_owner_only(tmp_path: Path
         Answered("25日です。[1]", model="extractive"),
     ):
         chat.record("t1", event)
+    chat.close()
     entries = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     assert [entry["type"] for entry in entries] == [
         "question", "thought", "tool_call", "tool_result", "draft", "reflection", "answer",
@@ -195,6 +198,7 @@ def test_the_chat_log_is_rotated(tmp_path: Path) -> None:
     chat = ChatLog(path, Redactor(), max_bytes=1000, files=3)
     for number in range(100):
         chat.record(str(number), Thought("x" * 100))
+    chat.close()
     files = sorted(tmp_path.iterdir())
     assert [file.name for file in files] == ["agent_chat.log", "agent_chat.log.1", "agent_chat.log.2"]
     assert all(file.stat().st_size <= 1000 and stat.S_IMODE(file.stat().st_mode) == 0o600 for file in files)
@@ -224,5 +228,37 @@ def test_a_chat_log_that_cannot_be_written_costs_a_log_line_only(tmp_path: Path)
     stream = io.StringIO()
     set_up("INFO", stream=stream)
     (tmp_path / "logs").write_text("a file where the folder should be")
-    ChatLog(tmp_path / "logs" / "agent_chat.log", Redactor()).record("t", Thought("the text stays out"))
+    chat = ChatLog(tmp_path / "logs" / "agent_chat.log", Redactor())
+    chat.record("t", Thought("the text stays out"))
+    chat.close()
     assert "cannot be written" in stream.getvalue() and "the text stays out" not in stream.getvalue()
+
+
+async def test_the_chat_log_does_not_keep_the_event_loop_waiting(tmp_path: Path) -> None:
+    """Another process holds the file; recording goes on, and `flush` waits for the lines."""
+    path = tmp_path / "agent_chat.log"
+    chat = ChatLog(path, Redactor())
+    with path.open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        for number in range(100):
+            chat.record(str(number), Thought("x"))
+        flushing = asyncio.create_task(chat.flush())
+        done, _ = await asyncio.wait({flushing}, timeout=0.1)
+        assert not done and path.stat().st_size == 0
+    await flushing
+    assert [json.loads(line)["turn"] for line in path.read_text().splitlines()] == [str(n) for n in range(100)]
+    await chat.flush()  # nothing is left
+    chat.close()
+
+
+async def test_the_chat_log_goes_on_when_it_can_be_written_again(tmp_path: Path) -> None:
+    folder = tmp_path / "logs"
+    folder.write_text("a file where the folder should be")
+    chat = ChatLog(folder / "agent_chat.log", Redactor())
+    chat.record("lost", Thought("x"))
+    await chat.flush()
+    folder.unlink()
+    chat.record("kept", Thought("x"))
+    await chat.flush()
+    assert [json.loads(line)["turn"] for line in (folder / "agent_chat.log").read_text().splitlines()] == ["kept"]
+    chat.close()

@@ -5,17 +5,17 @@ import random
 import sqlite3
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import event, func, select, text
+from sqlalchemy import Connection, bindparam, event, func, select, text
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from bot.store.engine import StoreError, connect, finished, insert, read, write
+from bot.store.engine import CONNECTIONS, StoreError, change, connect, finished, insert, read, rows, write
 from bot.store.schema import collections, feedback, indexes
 
 NOW = datetime.now(UTC)
@@ -45,6 +45,122 @@ async def test_every_connection_is_set_up_for_safety(store: AsyncEngine) -> None
                 for name in ("journal_mode", "synchronous", "busy_timeout", "foreign_keys")
             ]
         assert found == ["wal", 2, 5000, 1]
+
+
+async def test_a_write_is_durable_unless_it_need_not_be(store: AsyncEngine) -> None:
+    """R45: FULL (2) for inbox and outbox, NORMAL (1) elsewhere; a connection serves now one, now the other."""
+    found = []
+    for number in range(2 * CONNECTIONS):
+        for durable in (True, False) if number % 2 else (False, True):
+            async with write(store, durable=durable) as db:
+                found.append((durable, await db.scalar(text("PRAGMA synchronous"))))
+                await db.execute(indexes.insert().values(**row(f"{number}{durable}")))
+        found.append((True, await change(store, lambda db: db.scalar(text("PRAGMA synchronous")))))
+    assert set(found) == {(True, 2), (False, 1)}
+    assert len(await names(store)) == 4 * CONNECTIONS
+
+
+def adds(name: str) -> Callable[[Connection], None]:
+    def work(db: Connection) -> None:
+        db.execute(indexes.insert().values(**row(name)))
+
+    return work
+
+
+async def test_a_change_is_whole_or_was_not(engine: AsyncEngine) -> None:
+    def half(db: Connection) -> None:
+        adds("half")(db)
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await change(engine, half)
+    await change(engine, adds("whole"))
+    with pytest.raises(IntegrityError):
+        await change(engine, adds("whole"))
+    assert await change(engine, lambda db: db.scalar(select(func.count()).select_from(indexes))) == 1
+    assert await names(engine) == {"whole"}
+
+
+async def test_a_change_that_is_cancelled_at_work_has_committed_and_one_that_waits_has_not(store: AsyncEngine) -> None:
+    at_work = asyncio.Event()
+
+    def work(db: Connection) -> None:
+        adds("at work")(db)
+        at_work.set()
+
+    changing = asyncio.create_task(change(store, work))
+    waiting = asyncio.create_task(change(store, adds("waiting")))
+    await at_work.wait()
+    changing.cancel()
+    waiting.cancel()
+    for task in (changing, waiting):
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert await names(store) == {"at work"}
+    await change(store, adds("next"), durable=False)
+
+
+async def test_changes_cancelled_at_random_strand_nobody(store: AsyncEngine, sqlite_url: str) -> None:
+    """R45. Two engines on one file stand for two processes."""
+    chance, engines = random.Random(46), [store, connect(sqlite_url)]
+    tasks = [asyncio.create_task(change(engines[number % 2], adds(str(number)))) for number in range(200)]
+    while pending := [task for task in tasks if not task.done()]:
+        await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+        if chance.random() < 0.6:
+            chance.choice(pending[:8]).cancel()
+    results = await asyncio.gather(*tasks, return_exceptions=True)
+    assert {type(result) for result in results if result is not None} == {asyncio.CancelledError}
+    assert {str(number) for number, result in enumerate(results) if result is None} <= await names(store)
+    for engine in engines:
+        await change(engine, adds(f"last {id(engine)}"))
+    await engines[1].dispose()
+
+
+async def test_a_statement_by_itself_is_all_that_is_sent(store: AsyncEngine) -> None:
+    sent: list[str] = []
+
+    @event.listens_for(store.sync_engine, "before_cursor_execute")
+    def keep(connection: Any, cursor: Any, statement: str, *rest: Any) -> None:
+        sent.append(statement)
+
+    async with write(store) as db:
+        await db.execute(indexes.insert().values(**row("one")))
+    sent.clear()
+    found = await rows(
+        store, select(indexes.c.embedder).where(indexes.c.embedder == bindparam("name")), {"name": "one"}
+    )
+    assert [each.embedder for each in found] == ["one"]
+    assert len(sent) == 1 and sent[0].startswith("SELECT")
+    async with write(store) as db:  # it has left no lock
+        await db.execute(indexes.insert().values(**row("two")))
+
+
+async def test_statements_by_themselves_cancelled_at_random(store: AsyncEngine) -> None:
+    chance = random.Random(7)
+    tasks = [asyncio.create_task(rows(store, select(indexes.c.embedder))) for _ in range(100)]
+    while pending := [task for task in tasks if not task.done()]:
+        chance.choice(pending[:8]).cancel()
+        for _ in range(chance.randrange(10)):
+            await asyncio.sleep(0)
+    results = await asyncio.gather(*tasks, return_exceptions=True)
+    assert {type(result) for result in results if not isinstance(result, list)} == {asyncio.CancelledError}
+    pool: Any = store.sync_engine.pool
+    assert pool.checkedout() == 0
+    assert await rows(store, select(indexes.c.embedder)) == []
+
+
+async def test_a_statement_by_itself_that_fails_is_said(tmp_path: Path) -> None:
+    engine = connect(f"sqlite+aiosqlite:///{tmp_path}/no/such/folder/x.db")
+    with pytest.raises(StoreError, match="cannot be reached"):
+        await rows(engine, select(1))
+    await engine.dispose()
+
+
+async def test_more_readers_than_connections_wait_for_each_other(store: AsyncEngine) -> None:
+    found = await asyncio.gather(*(names(store) for _ in range(20 * CONNECTIONS)))
+    assert found == [set()] * (20 * CONNECTIONS)
+    pool: Any = store.sync_engine.pool
+    assert pool.checkedin() <= CONNECTIONS and pool.overflow() <= 0
 
 
 async def test_a_block_that_fails_changes_nothing(engine: AsyncEngine) -> None:
