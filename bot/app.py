@@ -43,12 +43,12 @@ SAMPLE = "sample"
 _CACHE = Path(".cache") / "kotae"  # in the user's home: weights are shared by all homes of the bot
 
 _NO_MODEL = Said(
-    en="KOTAE_MODEL={name} is not in this version. Use extractive or gemini:<model>.",
-    ja="KOTAE_MODEL={name} はこのバージョンでは使えません。extractive か gemini:<モデル名> にしてください。",
+    en="KOTAE_MODEL={name} is not in this version. Use extractive, gemini:<model> or openai:<model>.",
+    ja="KOTAE_MODEL={name} はこのバージョンでは使えません。extractive、gemini:<モデル名>、openai:<モデル名> のいずれかにしてください。",
 )
 _NO_EMBEDDER = Said(
-    en="KOTAE_EMBEDDER={name} is not in this version. Use local or fastembed:<model>.",
-    ja="KOTAE_EMBEDDER={name} はこのバージョンでは使えません。local か fastembed:<モデル名> にしてください。",
+    en="KOTAE_EMBEDDER={name} is not in this version. Use local, fastembed:<model>, gemini:<model> or openai:<model>.",
+    ja="KOTAE_EMBEDDER={name} はこのバージョンでは使えません。local、fastembed:<モデル名>、gemini:<モデル名>、openai:<モデル名> のいずれかにしてください。",
 )
 _NO_KEY = Said(
     en="The model {name} needs GEMINI_API_KEY, which is not set.",
@@ -178,6 +178,12 @@ class Models:
                 )
                 self._stack.push_async_callback(made.close)
                 return made
+            case "openai", model:
+                from agent.models.openai import OpenAIModel
+
+                compatible = OpenAIModel(model, key=self._settings.openai_key, base_url=self._settings.openai_base_url)
+                self._stack.push_async_callback(compatible.close)
+                return compatible
             case _:
                 raise SettingsError(filled(_NO_MODEL, name=name))
 
@@ -194,7 +200,7 @@ async def running(settings: Settings, redactor: Redactor) -> AsyncIterator[Appli
         settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
         stack.callback(os.close, own(settings.home))
         data = await stack.enter_async_context(database(settings))
-        embedder = make_embedder(settings)
+        embedder = await make_embedder(settings, stack)
         sparse = SparseEncoder()
         row = await _open_index_row(data, embedder)
         index = await EdgeIndex.open(
@@ -228,6 +234,8 @@ async def running(settings: Settings, redactor: Redactor) -> AsyncIterator[Appli
         extractive = ExtractiveModel(_similarity(embedder), tokenise=sparse.terms)
         models = Models(settings, extractive, stack)
         models(settings.model_id)  # a wrong KOTAE_MODEL is said now, not to the first asker
+        chat_log = ChatLog(settings.chat_log, redactor)
+        stack.callback(chat_log.close)  # after the inbox, whose last turns it still notes
         inbox = Inbox(TurnRows(data.engine))
         stack.push_async_callback(inbox.close)
         if settings.database is None:  # the database is in this home, which nobody else has open
@@ -269,7 +277,7 @@ async def running(settings: Settings, redactor: Redactor) -> AsyncIterator[Appli
             data.votes,
             make_agent=make_agent,
             list_collections=list_collections,
-            chat_log=ChatLog(settings.chat_log, redactor),
+            chat_log=chat_log,
             confident=confident,
             language=settings.language,
         )
@@ -295,8 +303,10 @@ def min_relevance(settings: Settings) -> float:
     return MIN_RELEVANCE if settings.min_relevance is None else settings.min_relevance
 
 
-def make_embedder(settings: Settings) -> EmbeddingClient:
-    """Loads nothing yet. Raises SettingsError."""
+async def make_embedder(settings: Settings, stack: AsyncExitStack) -> EmbeddingClient:
+    """Loads nothing yet; a server is asked only for the size of a model that we do not know. What has to be closed is
+    put on `stack`. Raises SettingsError, EmbeddingError.
+    """
     try:
         cache = Path.home() / _CACHE
     except RuntimeError:  # a user without a home
@@ -306,6 +316,28 @@ def make_embedder(settings: Settings) -> EmbeddingClient:
             return LocalEmbedder(cache)
         case ["fastembed", name]:
             return LocalEmbedder(cache, model=name)
+        case ["gemini", name]:
+            from retrieval.embeddings.gemini import GeminiEmbedder
+
+            if settings.gemini_key is None:
+                raise SettingsError(filled(_NO_KEY, name=settings.embedder))
+            gemini = await GeminiEmbedder.open(
+                name,
+                key=settings.gemini_key,
+                dimensions=settings.embedding_dim,
+                base_url=settings.gemini_base_url,
+                api_version=settings.gemini_api_version,
+            )
+            stack.push_async_callback(gemini.close)
+            return gemini
+        case ["openai", name]:
+            from retrieval.embeddings.openai import OpenAIEmbedder
+
+            compatible = await OpenAIEmbedder.open(
+                name, key=settings.openai_key, base_url=settings.openai_base_url, dimensions=settings.embedding_dim
+            )
+            stack.push_async_callback(compatible.close)
+            return compatible
         case _:
             raise SettingsError(filled(_NO_EMBEDDER, name=settings.embedder))
 

@@ -4,6 +4,7 @@ import asyncio
 import errno
 import json
 import sys
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -413,10 +414,11 @@ def evaluate(
 
     async def main() -> int:
         set_up(settings.log_level or "WARNING", secrets=settings.secrets())
-        with listing.progress(quiet=as_json) as progress:
+        async with AsyncExitStack() as stack:
+            progress = stack.enter_context(listing.progress(quiet=as_json))
             report = await score(
                 folder,
-                make_embedder(settings),
+                await make_embedder(settings, stack),
                 limit=limit,
                 fusion=settings.fusion,
                 hits=settings.search_limit,

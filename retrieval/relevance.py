@@ -104,10 +104,12 @@ class Space:
         return [at + sign * step for at, step in zip(question, self.shift, strict=True)]
 
     def rescaled(self, ranked: Sequence[Scored]) -> dict[str, float]:
-        """Id → cosine, on the scale that the weights were fitted on."""
+        """Id → cosine, on the scale that the weights were fitted on; nothing where a lone one shows no scale."""
         cosines = [scored.score for scored in ranked]
-        if self.native or len(cosines) < 2:
+        if self.native:
             return {scored.id: scored.score for scored in ranked}
+        if len(cosines) < 2:
+            return {}
         mean = sum(cosines) / len(cosines)
         deviation = math.sqrt(sum((cosine - mean) ** 2 for cosine in cosines) / len(cosines)) or 1.0
         return {scored.id: self.centre + (scored.score - mean) / deviation * self.spread for scored in ranked}
@@ -181,9 +183,9 @@ class Judge:
         self._space = space
         self._language = language
         self._weights = weights
-        self._meaning = dense is not None
         self._cosines = space.rescaled(dense or ())
-        self._margins = _margins(dense or (), self._cosines)
+        self._meaning = bool(self._cosines)
+        self._margins = _margins(dense or (), self._cosines) if self._meaning else {}
         # A passage that a full list does not hold is no nearer than the last one it holds.
         self._furthest = min(self._cosines.values(), default=space.centre)
         self._across = {scored.id: scored.score for scored in across}

@@ -23,7 +23,7 @@ from retrieval.embeddings.remote import (
     estimated_tokens,
     failed_call,
 )
-from retrieval.openai_wire import CONNECT_SECONDS, secret, sendable, without_key
+from retrieval.openai_wire import CONNECT_SECONDS, secret, sendable, tls, without_key
 from retrieval.refusals import Refusal
 from retrieval.types import Vector, Vectors
 
@@ -65,8 +65,9 @@ class GeminiEmbedder:
         self._key = given
         # As in the chat model: our own HTTP client with a limit on the connect and without redirects, and nothing
         # that the SDK would look for in the environment.
-        tls = httpx2.create_ssl_context()
-        self._http = httpx2.AsyncClient(verify=tls, event_hooks={"request": [_connect_quickly]}, follow_redirects=False)
+        self._http = httpx2.AsyncClient(
+            verify=tls(), event_hooks={"request": [_connect_quickly]}, follow_redirects=False
+        )
         self._client = genai.Client(
             vertexai=False,
             api_key=given.get_secret_value(),
@@ -75,8 +76,8 @@ class GeminiEmbedder:
                 api_version=api_version or API_VERSION,
                 timeout=int(CALL_SECONDS * 1000),
                 httpx_async_client=self._http,
-                client_args={"verify": tls},
-                async_client_args={"ssl": tls},
+                client_args={"verify": tls()},
+                async_client_args={"ssl": tls()},
             ),
         )
 

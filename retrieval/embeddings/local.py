@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import numpy as np
 
 from retrieval.embeddings import bundled
+from retrieval.embeddings.prefixes import prefixes
 from retrieval.memory import give_back
 from retrieval.text import Said
 from retrieval.types import EmbeddingError, Vector, Vectors
@@ -42,22 +43,6 @@ _SLICE_TOKENS = 384  # padding included: this much a query may have to wait for
 _COUNTED_AT_ONCE = 64
 _REMEMBERED = 256  # queries
 _REGISTERING = threading.Lock()
-
-_BGE_QUERY = "Represent this sentence for searching relevant passages: "
-_PREFIXES = (  # part of the model's name, what its authors put before a document and before a query
-    ("e5-", "passage: ", "query: "),
-    ("nomic-embed-text", "search_document: ", "search_query: "),
-    ("embeddinggemma", "title: none | text: ", "task: search result | query: "),
-    (
-        "qwen3-embedding",
-        "",
-        "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:",
-    ),
-    ("bge-small-zh", "", "为这个句子生成表示以用于检索相关文章："),
-    ("bge-", "", _BGE_QUERY),
-    ("mxbai-embed", "", _BGE_QUERY),
-    ("snowflake-arctic-embed", "", _BGE_QUERY),
-)
 
 _UNKNOWN = Said(
     en="KOTAE_EMBEDDER names a model that fastembed does not know: {name}. This prints the names it knows: python -c \"from fastembed import TextEmbedding as T; print(*(m['model'] for m in T.list_supported_models()), sep='\\n')\"",
@@ -86,7 +71,7 @@ class LocalEmbedder:
         self.dimensions = _DIMENSIONS if model == E5_SMALL else int(_describe(model).dim or 0)
         self._cache = cache
         self._threads = threads
-        self._before = next(((d, q) for part, d, q in _PREFIXES if part in model.lower()), ("", ""))
+        self._before = prefixes(model)
         self._loading = threading.Lock()
         self._loaded: tuple[TextEmbedding, Tokenizer] | None = None
         self._settled = False

@@ -28,6 +28,7 @@ from retrieval.openai_wire import (
     Complaint,
     client,
     complaint_in,
+    encoded,
     endpoint,
     headers,
     refused,
@@ -147,7 +148,9 @@ class OpenAIEmbedder:
     async def _post(self, body: Mapping[str, Any]) -> Any:
         """The reply's JSON, or what the server complains of. Raises CallError."""
         try:
-            async with self._http.stream("POST", self._url, json=body, headers=headers(self._key)) as response:
+            async with self._http.stream(
+                "POST", self._url, content=encoded(body), headers=headers(self._key)
+            ) as response:
                 if not response.is_success:
                     return await refused(response)
                 found = json.loads(await response.aread())

@@ -112,7 +112,7 @@ async def embed(
     `dimensions` the size that is wanted (None: whatever comes). Raises EmbeddingError."""
     vectors: Vectors = []
     for start in range(0, len(texts), batch):
-        some = [text if text.strip() else "." for text in texts[start : start + batch]]  # servers refuse an empty text
+        some = [_sendable(text) for text in texts[start : start + batch]]
         try:
             found = await _patiently(call, some, patience, pause)
             vectors += _unit(found, len(some), name, dimensions)
@@ -120,6 +120,11 @@ async def embed(
             log.warning("embedding with %s failed (%s): %s", name, error.why, error)
             raise EmbeddingError(_WORDS[error.why], name=name) from error
     return vectors
+
+
+def _sendable(text: str) -> str:
+    """Servers refuse an empty text, and half a surrogate pair cannot be sent."""
+    return text.encode("utf-8", "replace").decode() if text.strip() else "."
 
 
 async def _patiently(call: Call, texts: list[str], patience: Patience, pause: Pause) -> Vectors:

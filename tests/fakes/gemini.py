@@ -8,7 +8,6 @@ import asyncio
 import base64
 import hashlib
 import json
-import math
 import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,10 +18,12 @@ from typing import Any, Literal, Self
 from aiohttp import web
 
 from tests.fakes.obedient import obey
+from tests.fakes.vectors import bag_of_trigrams
 
 Json = dict[str, Any]
 RETIRED = frozenset({"gemini-2.0-flash", "gemini-1.5-pro"})
 KEY = "AIzaFake-0123456789-loopback"
+_NATIVE_SIZE = 3072  # of both embedding models
 
 
 # -- what can be ordered --------------------------------------------------------------------------------------------
@@ -60,6 +61,13 @@ class Block:
     """No candidates; the prompt was refused."""
 
     reason: str = "SAFETY"
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """The answer to a request for embeddings, as it is; None: silence."""
+
+    body: Any = None
 
 
 Order = Reply | Refuse | Block
@@ -122,6 +130,7 @@ class FakeGemini:
         self.journal: list[Call] = []
         self.refused: list[str] = []
         self._orders = deque(orders)
+        self._embedding_orders: deque[Refuse | Vectors] = deque()
         self._obedient = obedient
         self._models, self._embedders = set(models), set(embedders)
         self._thinks, self._schema_beside_tools = thinks, schema_beside_tools
@@ -131,9 +140,13 @@ class FakeGemini:
     def order(self, *orders: Order) -> None:
         self._orders.extend(orders)
 
+    def order_embedding(self, *orders: Refuse | Vectors) -> None:
+        """For the next requests for embeddings, which are served as they come when nothing is ordered."""
+        self._embedding_orders.extend(orders)
+
     @property
     def finished(self) -> bool:
-        return not self._orders
+        return not self._orders and not self._embedding_orders
 
     async def __aenter__(self) -> Self:
         app = web.Application(client_max_size=20 * 2**20)
@@ -161,8 +174,8 @@ class FakeGemini:
         if refusal := self._refusal(called, key):
             self.refused.append(refusal.message)
             return _refused(refusal)
-        if called.action == "batchEmbedContents":
-            return web.json_response({"embeddings": [{"values": _embedding(each)} for each in body["requests"]]})
+        if called.action in _EMBEDDING:
+            return await self._embedded(called)
         if not self._orders and not self._obedient:
             return _refused(Refuse(500, "the test has ordered no reply for this request", "INTERNAL"))
         order = self._orders.popleft() if self._orders else Reply(tuple(self._obeyed(body)), piece=12)
@@ -174,6 +187,20 @@ class FakeGemini:
             case Reply():
                 self._issued += [part for part in order.parts if "thoughtSignature" in part or "functionCall" in part]
                 return await self._send(request, called, list(_chunks(order, body)), order.ending)
+
+    async def _embedded(self, called: Call) -> web.StreamResponse:
+        order = self._embedding_orders.popleft() if self._embedding_orders else None
+        match order:
+            case Refuse():
+                return _refused(order)
+            case Vectors(None):
+                await self._over.wait()
+            case Vectors(body):
+                return web.json_response(body)
+        if called.action == "embedContent":
+            return web.json_response({"embedding": {"values": _embedding(called.body, called.model)}})
+        found = [{"values": _embedding(each, called.model)} for each in called.body["requests"]]
+        return web.json_response({"embeddings": found})
 
     def _obeyed(self, body: Json) -> Iterator[Json]:
         for part in obey(body):
@@ -208,13 +235,14 @@ class FakeGemini:
         if key != self.key:
             info = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID"}
             return Refuse(400, "API key not valid. Please pass a valid API key.", details=(info,))
-        known = self._embedders if called.action == "batchEmbedContents" else self._models - RETIRED
+        known = self._embedders if called.action in _EMBEDDING else self._models - RETIRED
         if called.version not in ("v1", "v1beta") or called.model not in known:
             return Refuse(404, f"models/{called.model} is not found for API version {called.version}", "NOT_FOUND")
         checks: dict[str, Callable[[Json], Iterator[str]]] = {
             "generateContent": self._wrong,
             "streamGenerateContent": self._wrong,
-            "batchEmbedContents": _wrong_batch,
+            "batchEmbedContents": lambda body: _wrong_batch(body, called.model),
+            "embedContent": lambda body: _wrong_embedding(body, called.model),
         }
         if called.action not in checks:
             return Refuse(404, f"no method {called.action}", "NOT_FOUND")
@@ -299,13 +327,32 @@ def _bytes(encoded: str) -> bytes:
     return base64.b64decode(encoded.replace("-", "+").replace("_", "/"))
 
 
-def _wrong_batch(body: Json) -> Iterator[str]:
+_EMBEDDING = frozenset({"embedContent", "batchEmbedContents"})
+_TASKS = {
+    *("TASK_TYPE_UNSPECIFIED", "RETRIEVAL_QUERY", "RETRIEVAL_DOCUMENT", "SEMANTIC_SIMILARITY", "CLASSIFICATION"),
+    *("CLUSTERING", "QUESTION_ANSWERING", "FACT_VERIFICATION", "CODE_RETRIEVAL_QUERY"),
+}
+
+
+def _wrong_batch(body: Json, model: str) -> Iterator[str]:
     requests = body.get("requests") or []
     if not 1 <= len(requests) <= 100:
         yield "* BatchEmbedContentsRequest.requests: at most 100 requests can be in one batch"
     for request in requests:
-        if not "".join(part.get("text", "") for part in request["content"]["parts"]).strip():
-            yield "* EmbedContentRequest.content contains an empty Part."
+        yield from _wrong_embedding(request, model)
+
+
+def _wrong_embedding(request: Json, model: str) -> Iterator[str]:
+    fields = {"model", "content", "taskType", "title", "outputDimensionality"}
+    yield from (f'Unknown name "{name}": cannot find field.' for name in request.keys() - fields)
+    if request.get("model", f"models/{model}") != f"models/{model}":
+        yield "* EmbedContentRequest.model: the model of a request does not match the one in the path"
+    if request.get("taskType", "RETRIEVAL_QUERY") not in _TASKS:
+        yield f"Invalid value at 'requests[0].task_type', \"{request['taskType']}\""
+    if not 1 <= request.get("outputDimensionality", 1) <= _NATIVE_SIZE:
+        yield "* EmbedContentRequest.output_dimensionality: must be between 1 and 3072"
+    if not "".join(part.get("text", "") for part in request["content"]["parts"]).strip():
+        yield "* EmbedContentRequest.content contains an empty Part."
 
 
 # -- shapes ---------------------------------------------------------------------------------------------------------
@@ -363,12 +410,9 @@ def _refused(refusal: Refuse) -> web.Response:
     return web.json_response({"error": error}, status=refusal.code, headers=dict(refusal.headers))
 
 
-def _embedding(request: Json) -> list[float]:
-    """A bag of character trigrams, hashed: texts that share words are near, the same text is the same."""
-    size = request.get("outputDimensionality", 3072)
-    said = "".join(part["text"] for part in request["content"]["parts"]).lower()
-    values = [0.0] * size
-    for at in range(max(1, len(said) - 2)):
-        values[int.from_bytes(hashlib.blake2b(said[at : at + 3].encode(), digest_size=4).digest()) % size] += 1.0
-    length = math.sqrt(sum(value * value for value in values))
-    return [value / length for value in values]
+def _embedding(request: Json, model: str) -> list[float]:
+    """A bag of trigrams; gemini-embedding-001 leaves a reduced size at a length other than 1, as the real one does."""
+    size = request.get("outputDimensionality", _NATIVE_SIZE)
+    vector = bag_of_trigrams("".join(part["text"] for part in request["content"]["parts"]), size)
+    scale = 0.7 if model == "gemini-embedding-001" and size < _NATIVE_SIZE else 1.0
+    return [value * scale for value in vector]

@@ -187,6 +187,16 @@ def test_an_unknown_embedders_cosines_are_put_on_the_known_scale() -> None:
     assert sum(rescaled.values()) / 20 == pytest.approx(known.centre)
     assert [*rescaled] == sorted(rescaled, key=lambda id: -rescaled[id])
     assert unknown.across([0.0] * 384, "ja") is None
+    assert known.rescaled(wide[:1]) == {"0": 0.6} and unknown.rescaled(wide[:1]) == {}
+
+
+def test_a_lone_cosine_of_an_unknown_embedder_says_nothing_so_words_decide() -> None:
+    judge = Judge(
+        space("somebody/else"), "ja", weights("返金の期限"), dense=[Scored("a", 0.31, "ja")], fused={"a": 0.5}
+    )
+
+    assert set(judge.evidence("a", RIGHT)) == {"words"}
+    assert judge.relevance("a", RIGHT) > MIN_RELEVANCE
 
 
 def test_the_way_across_languages_goes_there_and_back() -> None:

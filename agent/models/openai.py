@@ -1,0 +1,342 @@
+"""Any OpenAI-compatible server (OpenAI, Ollama, vLLM, llama.cpp): our conversation as chat completions, the streamed
+deltas as our parts, its failures as ours.
+
+Spoken over httpx2 with its server-sent events and not through OpenAI's SDK: it is one endpoint, the SDK types what
+OpenAI sends while this has to read what the others send (whole calls in one delta, no ids, reasoning under several
+names, errors inside the stream), and httpx2 is here anyway. Source: platform.openai.com/docs/api-reference/chat.
+"""
+
+import json
+import re
+from asyncio import get_running_loop, timeout
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any
+
+import httpx2
+from pydantic import SecretStr
+
+from agent.events import Cost
+from agent.models.base import (
+    Message,
+    ModelBlocked,
+    ModelBusy,
+    ModelError,
+    ModelMessage,
+    ModelProtocolError,
+    ModelUnavailable,
+    Part,
+    SystemMessage,
+    Tool,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+from agent.models.openai_stream import Reply, Said
+from agent.models.status import Refusal
+from retrieval.openai_wire import (
+    Complaint,
+    client,
+    complaint_in,
+    encoded,
+    endpoint,
+    headers,
+    refused,
+    secret,
+    sendable,
+    without_key,
+)
+
+Json = dict[str, Any]
+
+OUTPUT_TOKENS = 8_192  # thinking counts towards it
+MORE_OUTPUT_TOKENS = 32_768
+LINGER_SECONDS = 5.0  # for the usage that follows a reply which is whole
+
+_WHOLE_REPLY_BYTES = 8 * 2**20
+
+
+class OpenAIModel:
+    """A `ChatModel`. `timeout` is the limit in seconds of one call, from its start to the end of its stream.
+
+    `key` may be None; `base_url` is with or without `/v1`. Nothing is retried but what the server would refuse or
+    cut again in the same form (see `converse`): waiting and trying again is the caller's. `close` it when done.
+    """
+
+    def __init__(
+        self, model: str, *, key: SecretStr | str | None = None, base_url: str | None = None, timeout: float = 60
+    ) -> None:
+        self._model = model
+        self._key = secret(key)
+        self._url = endpoint(base_url, "chat/completions")
+        self._timeout = timeout
+        self._http = client(timeout)
+        self._refused: frozenset[str] = frozenset()  # what this server does not take, see `_simpler`
+
+    @property
+    def name(self) -> str:
+        return f"openai:{self._model}"
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+    async def converse(
+        self, messages: Sequence[Message], tools: Sequence[Tool] = (), *, schema: Mapping[str, Any] | None = None
+    ) -> AsyncIterator[Part]:
+        """As `ChatModel` says. A call is made again at once when the server refuses a part of it that it can do
+        without (see `_simpler`), and once with a larger limit when thinking used up the whole output.
+
+        Calls come whole, at the end of the stream. Text before a lone `</think>` is no part of the message.
+        """
+        conversation = _conversation(messages, self._model, {tool.name for tool in tools})
+        if not any(message["role"] != "system" for message in conversation):
+            raise ModelProtocolError("there is nothing to reply to")
+        if not sendable(self._key):
+            raise ModelUnavailable("the key holds characters that no key has", "key")
+        without, limit, spent = self._refused, OUTPUT_TOKENS, Cost()
+        while True:
+            reply = Reply()
+            body = _body(self._model, conversation, tools, schema, without, limit)
+            try:
+                async with aclosing(self._stream(body, reply)) as chunks:
+                    async for chunk in chunks:
+                        for part in reply.read(chunk):
+                            yield part
+            except _RefusedError as refusal:
+                less = _simpler(refusal.complaint, schema is not None, without)
+                if less is None:
+                    raise self._declined(refusal.complaint) from None
+                without |= {less}
+                continue
+            for part in reply.end():
+                yield part
+            self._refused |= without
+            spent += reply.cost
+            if reply.cut and not reply.says_something and limit < MORE_OUTPUT_TOKENS and "limit" not in without:
+                limit = MORE_OUTPUT_TOKENS
+                continue
+            message = replace(reply.message(self._model), cost=spent)
+            for call in message.calls:
+                yield call
+            yield message
+            return
+
+    async def _stream(self, body: Json, reply: Reply) -> AsyncGenerator[Json, None]:
+        """The chunks of one call; its time limit counts the waiting for them, not what the caller does between.
+
+        Once `reply` is whole, whatever goes wrong with the rest of the stream is no matter.
+        """
+        clock, left = get_running_loop().time, self._timeout
+        async with aclosing(self._chunks(body)) as chunks:
+            while True:
+                started = clock()
+                try:
+                    async with timeout(min(left, LINGER_SECONDS) if reply.finish else left):
+                        chunk = await anext(chunks)
+                except (StopAsyncIteration, _RefusedError) as end:
+                    if isinstance(end, _RefusedError):
+                        raise
+                    return
+                except Exception as error:
+                    if reply.finish:
+                        return
+                    raise self._failed(error) from self._cause(error)
+                left -= clock() - started
+                yield chunk
+
+    async def _chunks(self, body: Json) -> AsyncGenerator[Json, None]:
+        async with self._http.sse(
+            self._url, method="POST", content=encoded(body), headers=headers(self._key)
+        ) as source:
+            response = source.response
+            if not response.is_success:
+                complaint = await refused(response)
+                raise _RefusedError(complaint) if response.status_code in (400, 422) else self._declined(complaint)
+            if response.headers.get("content-type", "").startswith("application/json"):
+                yield self._chunk(await _whole(response))  # from a server that does not stream
+                return
+            async with aclosing(aiter(source)) as events:  # type: ignore[type-var]  # a generator, typed as an iterator
+                async for event in events:
+                    if event.data.strip() == "[DONE]":
+                        return
+                    if event.data.strip():
+                        yield self._chunk(event.data)
+
+    def _chunk(self, data: str | bytes) -> Json:
+        chunk = json.loads(data)
+        if not isinstance(chunk, dict):
+            raise ModelProtocolError("a chunk that is no object")
+        if complaint := complaint_in(chunk):
+            raise self._declined(complaint)
+        return chunk
+
+    # -- failures ---------------------------------------------------------------------------------------------------
+
+    def _declined(self, complaint: Complaint) -> ModelError:
+        text = without_key(complaint.described(), self._key)
+        if complaint.words & _BLOCKED:
+            return ModelBlocked(text)
+        if complaint.unpaid:
+            return ModelBusy(text, complaint.retry_after())
+        if complaint.words & _NO_MODEL or _NO_TOOLS.search(complaint.message):
+            return ModelUnavailable(text, "model")
+        said = complaint.refusal
+        return Refusal(said.code, said.status, said.message, said.details, said.headers).as_error(text)
+
+    def _failed(self, error: Exception) -> ModelError:
+        described = without_key(f"{type(error).__name__}: {error}", self._key)
+        match error:
+            case ModelError():
+                return error
+            case TimeoutError() | httpx2.TimeoutException():
+                return ModelUnavailable(described, "timeout")
+            case json.JSONDecodeError() | UnicodeDecodeError():
+                return ModelUnavailable("the reply is not JSON: a proxy's page, or cut off", "down")
+            case httpx2.HTTPError() | OSError():
+                return ModelUnavailable(described, "down")
+        return ModelProtocolError(f"a reply of unknown shape: {type(error).__name__}")
+
+    def _cause(self, error: Exception) -> BaseException | None:
+        """The error to chain from, unless its text has the key in it or quotes the reply, which is for no log."""
+        if isinstance(error, ModelError):
+            return error.__cause__
+        unfit = isinstance(error, ValueError) or without_key(str(error), self._key) != str(error)
+        return None if unfit else error
+
+
+class _RefusedError(Exception):
+    """Status 400 or 422: perhaps the same request in a simpler form will do."""
+
+    def __init__(self, complaint: Complaint) -> None:
+        super().__init__()
+        self.complaint = complaint
+
+
+_BLOCKED = frozenset({"content_filter", "content_policy_violation", "responsibleaipolicyviolation"})
+_NO_MODEL = frozenset({"model_not_found", "model_not_active"})
+_NO_TOOLS = re.compile(r"does not support tools|enable-auto-tool-choice|requires --jinja", re.IGNORECASE)
+
+
+def _simpler(complaint: Complaint, schema: bool, without: frozenset[str]) -> str | None:
+    """What to do without in the next try, by what the refusal names; if it names nothing, the schema.
+
+    `usage`: the report of tokens; `max_tokens`: that name for the limit (OpenAI's newer models have another);
+    `limit`: any limit; `schema`: the form of the reply, which the prompt asks for as well.
+    """
+    said = complaint.message.lower()
+    if complaint.refusal.about_the_key or complaint.words & (_BLOCKED | _NO_MODEL) or _NO_TOOLS.search(said):
+        return None
+    named = [
+        part
+        for part, pattern in (
+            ("usage", r"stream_options|include_usage"),
+            ("max_tokens", r"use\W+max_completion_tokens"),
+            ("limit", r"max_tokens|max_completion_tokens"),
+            ("schema", r"response_format|json_schema|grammar|structured"),
+        )
+        if re.search(pattern, said)
+    ]
+    may_leave = [part for part in named or ["schema"] if part not in without and (part != "schema" or schema)]
+    return may_leave[0] if may_leave else None
+
+
+async def _whole(response: httpx2.Response) -> bytes:
+    read = bytearray()
+    async for piece in response.aiter_bytes():
+        read += piece
+        if len(read) > _WHOLE_REPLY_BYTES:
+            raise ModelProtocolError("a reply without end")
+    return bytes(read)
+
+
+# -- our conversation as theirs -------------------------------------------------------------------------------------
+
+
+def _body(
+    model: str,
+    conversation: list[Json],
+    tools: Sequence[Tool],
+    schema: Mapping[str, Any] | None,
+    without: frozenset[str],
+    limit: int,
+) -> Json:
+    body: Json = {"model": model, "messages": conversation, "stream": True}
+    if "usage" not in without:
+        body["stream_options"] = {"include_usage": True}
+    if "limit" not in without:
+        body["max_completion_tokens" if "max_tokens" in without else "max_tokens"] = limit
+    if tools:
+        body["tools"] = [
+            {
+                "type": "function",
+                "function": {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)},
+            }
+            for tool in tools
+        ]
+    if tools and schema is not None:
+        body["tool_choice"] = "none"
+    if schema is not None and "schema" not in without:
+        body["response_format"] = {"type": "json_schema", "json_schema": {"name": "reply", "schema": dict(schema)}}
+    return body
+
+
+def _conversation(messages: Sequence[Message], model: str, declared: Collection[str]) -> list[Json]:
+    """One system message, then user and assistant in turn, the user first: many chat templates refuse anything else.
+
+    What another model said, and calls of tools that are not `declared` now, are put as plain text.
+    """
+    system: list[str] = []
+    said: list[Json] = []
+    pending: tuple[ToolCall, ...] = ()  # calls that wait for their results
+
+    def say(role: str, text: str) -> None:
+        if not text.strip():
+            return
+        if said and said[-1]["role"] == role and "tool_calls" not in said[-1]:
+            said[-1] = {**said[-1], "content": f"{said[-1]['content']}\n\n{text}"}
+            return
+        if role == "assistant" and not said:
+            said.append({"role": "user", "content": "…"})
+        said.append({"role": role, "content": text})
+
+    def answer(message: ToolMessage | None) -> None:
+        """Every call is answered, in the calls' order, also one that was not made."""
+        results = {call.id: result for call, result in message.results} if message else {}
+        for call in pending:
+            result = results.get(call.id)
+            content = result.content if result else "This call was not made."
+            said.append({"role": "tool", "tool_call_id": call.id, "content": content})
+
+    for message in messages:
+        if pending and not isinstance(message, ToolMessage):
+            answer(None)
+            pending = ()
+        match message:
+            case SystemMessage():
+                system.append(message.text)
+            case UserMessage():
+                say("user", message.text)
+            case ModelMessage(raw=Said() as raw, calls=calls) if (
+                calls and raw.model == model and all(call.name in declared for call in calls)
+            ):
+                if not said:
+                    said.append({"role": "user", "content": "…"})
+                said.append(dict(raw.message))
+                pending = calls
+            case ModelMessage():
+                called = "\n".join(f"[{call.name} {_json(call.arguments)}]" for call in message.calls)
+                say("assistant", f"{message.text}\n\n{called}" if called else message.text)
+            case ToolMessage() if pending:
+                answer(message)
+                pending = ()
+            case ToolMessage():
+                say("user", "\n\n".join(f"[{call.name}]\n{result.content}" for call, result in message.results))
+    if pending:
+        answer(None)
+    opening = [{"role": "system", "content": "\n\n".join(system)}] if any(text.strip() for text in system) else []
+    return opening + said
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
