@@ -15,8 +15,9 @@ from datetime import UTC, datetime
 from typing import Any, Protocol, TypeVar
 
 from agent.conversation import Ask, Exchange
-from agent.events import Answered, Events
+from agent.events import Answered, Events, Thought
 from bot.access import default_scope, readers
+from bot.admission import Admission, CrowdedError
 from bot.inbox import Inbox
 from bot.logs import ChatLog
 from bot.messages import Feedback, Incoming
@@ -76,6 +77,14 @@ _BUSY = Said(
     "have been answered.",
     ja="このスレッドではまだ前の質問に回答しており、ほかにも順番待ちの質問があります。それらの回答のあとで、もう一度ご質問ください。",
 )
+_AHEAD = Said(
+    en="Many people are asking at the moment: {n} before this one. It keeps its place.",
+    ja="ただいま質問が混み合っています（この質問の前に{n}件）。順番にお答えします。",
+)
+_CROWDED = Said(
+    en="Too many questions are waiting at the moment, so I cannot take this one. Please ask again in a few minutes.",
+    ja="ただいま順番待ちの質問が多いため、お受けできません。数分後にもう一度ご質問ください。",
+)
 
 _WITHDRAWN = Said(
     en="Stopped before it was answered.",
@@ -104,6 +113,7 @@ class Turns:
         confident: float,
         language: Language = "en",
         deadline: float = DEADLINE_SECONDS,
+        admission: Admission | None = None,
     ) -> None:
         """`confident`: relevance 0..1 under which an answer is a miss; `language`: of a thread that shows none;
         `deadline` in seconds, from the moment the turn's place has come."""
@@ -116,6 +126,7 @@ class Turns:
         self._confident = confident
         self._language = language
         self._deadline = deadline
+        self._admission = admission or Admission()
 
     async def reply(self, message: Incoming) -> Events:
         """Claim a question and answer it: steps, then exactly one `Answered`; nothing for one that is taken already.
@@ -228,7 +239,7 @@ class Turns:
             elif attempt > TRIES:
                 answer = Answered(_INTERRUPTED.to(language, tries=TRIES, turn=claimed.id[:8]), outcome="failed")
             else:
-                async with aclosing(self._think(claimed.message, history, language)) as events:
+                async with aclosing(self._served(claimed.message, history, language)) as events:
                     async for event in events:
                         if isinstance(event, Answered):
                             answer = event
@@ -267,6 +278,19 @@ class Turns:
             },
         )
         yield answer
+
+    async def _served(self, message: Incoming, history: tuple[Exchange, ...], language: Language) -> Events:
+        """`_think` in its turn among all that is asked of this process; how many are before it is shown."""
+        try:
+            with self._admission.join(message.place) as ticket:
+                if ticket.ahead:
+                    yield Thought(_AHEAD.to(language, n=ticket.ahead))
+                await ticket.called()
+                async with aclosing(self._think(message, history, language)) as events:
+                    async for event in events:
+                        yield event
+        except CrowdedError:
+            yield Answered(_CROWDED.to(language), outcome="declined")
 
     async def _think(self, message: Incoming, history: tuple[Exchange, ...], language: Language) -> Events:
         """The agent's own events. Raises LateError when it does not keep its deadline."""

@@ -20,6 +20,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
+from bot.admission import Admission
 from bot.inbox import Inbox
 from bot.logs import OURS, ChatLog, Redactor
 from bot.messages import Incoming
@@ -130,7 +131,7 @@ async def start(sqlite_url: str, tmp_path: Path, clock: Clock) -> AsyncIterator[
     engine = connect(sqlite_url)
     bots: list[Bot] = []
 
-    def make(*acts: Act, deadline: float = 120.0, on: AsyncEngine = engine) -> Bot:
+    def make(*acts: Act, deadline: float = 120.0, on: AsyncEngine = engine, admission: Admission | None = None) -> Bot:
         agent = Agent(list(acts))
         inbox = Inbox(TurnRows(on), clock=clock)
         log = tmp_path / "logs" / "agent_chat.log"
@@ -147,6 +148,7 @@ async def start(sqlite_url: str, tmp_path: Path, clock: Clock) -> AsyncIterator[
             chat_log=ChatLog(log, Redactor()),
             confident=0.5,
             deadline=deadline,
+            admission=admission,
         )
         bots.append(Bot(on, log, agent, inbox, turns))
         return bots[-1]

@@ -1,5 +1,6 @@
 """A question's life from `reply` to what is stored, its misses and its votes."""
 
+import asyncio
 import io
 import json
 from dataclasses import replace
@@ -8,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from agent.conversation import Exchange
-from agent.events import Answered
+from agent.conversation import Ask, Exchange
+from agent.events import Answered, Events, Thought
+from bot.admission import Admission
 from bot.logs import set_up
 from bot.messages import Feedback, Place
 from bot.store.conversations import MAX_EXCHANGES, Conversations
@@ -85,6 +87,29 @@ async def test_claimed_first_and_run_after_the_acknowledgement(start: Start) -> 
     assert claimed is not None
     assert await bot.ask(question()) == []
     assert [event async for event in bot.turns.run(claimed)] == [ANSWER]
+
+
+async def test_when_many_ask_the_asker_is_told_and_then_served_or_turned_away_at_once(start: Start) -> None:
+    begun, go = asyncio.Event(), asyncio.Event()
+
+    async def waits(ask: Ask) -> Events:
+        begun.set()
+        await go.wait()
+        yield ANSWER
+
+    bot = start(waits, says(*STEPS, ANSWER), admission=Admission(1, waiting=1))
+    first = asyncio.ensure_future(bot.ask(question(message="1", thread="1")))
+    await begun.wait()
+    waiting = bot.turns.reply(question("When is it due?", message="2", thread="2"))
+    assert await anext(waiting) == Thought(
+        "Many people are asking at the moment: 1 before this one. It keeps its place."
+    )
+    turned_away = await bot.answer(question(message="3", thread="3"))
+    assert turned_away.outcome == "declined" and "お受けできません" in turned_away.text
+    go.set()
+    assert [event async for event in waiting] == [*STEPS, ANSWER]
+    assert (await first)[-1] == ANSWER
+    assert await bot.states() == [("done", 1)] * 3
 
 
 @pytest.mark.parametrize(
