@@ -20,11 +20,12 @@ from typing import TypeVar
 from agent.conversation import Ask
 from agent.events import Answered, Events, Reflected, ToolCalled, ToolReturned
 from agent.loop import Agent
-from agent.models.base import ToolCall
+from agent.models.base import ChatModel, ToolCall
 from agent.models.scripted import Reply, ScriptedModel
 from agent.tools import SEARCH
 from benchmarks.homes import Asked, Texts, database_url, furnish, open_index, percentile
 from benchmarks.search_latency import CACHE
+from bot.admission import Admission
 from bot.inbox import Inbox
 from bot.knowledge import Knowledge
 from bot.logs import ChatLog, Redactor
@@ -37,6 +38,7 @@ from bot.store.feedback import Votes
 from bot.store.inbox import TurnRows
 from bot.store.searches import Searches
 from bot.turns import Turns
+from retrieval.embeddings.base import EmbeddingClient
 from retrieval.embeddings.local import LocalEmbedder
 from retrieval.ingest import Ingest
 from retrieval.loaders import Loader
@@ -123,14 +125,19 @@ def script(asked: Sequence[Asked]) -> ScriptedModel:
 
 
 @asynccontextmanager
-async def opened(home: Path, asked: Mapping[str, Sequence[Asked]], spent: Spent) -> AsyncIterator[Turns]:
-    """The application's parts, with the script for a model and the lookup for an embedder."""
+async def opened(
+    home: Path,
+    embedder: EmbeddingClient,
+    make_model: Callable[[str], ChatModel],
+    spent: Spent,
+    admission: Admission | None = None,
+) -> AsyncIterator[Turns]:
+    """The application's parts; `make_model` gives the model for a question."""
     async with AsyncExitStack() as stack:
         engine = connect(database_url(home))
         stack.push_async_callback(engine.dispose)
         index = await open_index(home)
         stack.push_async_callback(index.close)
-        embedder = LookedUp(LocalEmbedder(CACHE), {one.text: one.vector for group in asked.values() for one in group})
         sparse = SparseEncoder()
         knowledge = Knowledge(
             documents=Documents(engine, embedder.name),
@@ -160,7 +167,7 @@ async def opened(home: Path, asked: Mapping[str, Sequence[Asked]], spent: Spent)
                 return await knowledge.readable(hits, allowed)
 
             agent = Agent(
-                script(asked[message.text]),
+                make_model(message.text),
                 timed(spent, "of which search", search),
                 context=timed(spent, "of which neighbours", context),
                 still_readable=still_readable,
@@ -179,6 +186,7 @@ async def opened(home: Path, asked: Mapping[str, Sequence[Asked]], spent: Spent)
             list_collections=list_collections,
             chat_log=ChatLog(home / "logs" / "agent_chat.log", Redactor()),
             confident=CONFIDENT,
+            admission=admission,
         )
 
 
@@ -188,7 +196,8 @@ async def measure(home: Path, texts: Texts, chunks: int, count: int) -> tuple[li
     spent: Spent = defaultdict(float)
     turns: list[Spent] = []
     answers: list[Answered] = []
-    async with opened(home, asked, spent) as bot:
+    embedder = LookedUp(LocalEmbedder(CACHE), {one.text: one.vector for group in asked.values() for one in group})
+    async with opened(home, embedder, lambda text: script(asked[text]), spent) as bot:
         for number, text in enumerate(asked):
             spent.clear()
             message = Incoming(PLACE, f"thread {number // THREAD}", text, "U1", text, Audience("public"), "en")

@@ -17,7 +17,7 @@ from retrieval.sparse import SparseEncoder, term_id
 from retrieval.text import Language, language_of
 from retrieval.types import Passage, Reading, Scored, Vector
 
-MIN_RELEVANCE = 0.28
+MIN_RELEVANCE = 0.25
 """The default of KOTAE_MIN_RELEVANCE: what is less relevant is as good as not found."""
 
 CONFIDENT = 0.5

@@ -1,0 +1,153 @@
+"""Many turns at once, each with a model that takes five seconds: when they are done, what the event loop had of it.
+
+    python -m benchmarks.load [--corpus FOLDER ...] [--chunks 20000] [--turns 200] [--seconds 5]
+
+The real stores and the real embedder; the model answers from a script after its time. Three loads: turns that need no
+search, turns with one search each, all at the same moment, and one channel that floods while ten others ask a little,
+with room for ten turns at once: how long each channel waits, and how even that is (Jain's index of the waits of the ten).
+"""
+
+import argparse
+import asyncio
+import statistics
+import tempfile
+import time
+import uuid
+from collections import defaultdict
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import psutil  # type: ignore[import-untyped]
+
+from agent.events import Answered
+from agent.models.base import ToolCall
+from agent.models.scripted import Reply, ScriptedModel
+from agent.tools import SEARCH
+from benchmarks.homes import Asked, Texts, furnish
+from benchmarks.loop import watched
+from benchmarks.search_latency import CACHE
+from benchmarks.turn import opened
+from bot.admission import Admission
+from bot.messages import Audience, Incoming, Place
+from bot.turns import Turns
+from retrieval.embeddings.local import LocalEmbedder
+
+LIMIT = 6.0  # seconds, with a model that takes five
+STALL = 250  # ms
+GROWTH = 300  # MB
+FLOODER, QUIET, ROOM = 100, 10, 10
+KEEP = '{"verdict": "keep", "critique": "As stated."}'
+SHARES = (0.5, 0.4, 0.1)  # of a model's time: choosing the search, the draft, its review
+
+
+def after(seconds: float) -> asyncio.Event:
+    event = asyncio.Event()
+    asyncio.get_running_loop().call_later(seconds, event.set)
+    return event
+
+
+class Late(ScriptedModel):
+    """Each reply takes its time from the moment it is asked for."""
+
+    def __init__(self, *timed: tuple[float, Reply]) -> None:
+        super().__init__(*(reply for _, reply in timed))
+        self._seconds = [seconds for seconds, _ in timed]
+
+    async def converse(self, *args, **kwargs):  # type: ignore[no-untyped-def]
+        await after(self._seconds.pop(0)).wait()
+        async for part in super().converse(*args, **kwargs):
+            yield part
+
+
+def talking(seconds: float) -> Late:
+    return Late((0.9 * seconds, Reply(text="Good morning!")), (0.1 * seconds, Reply(text=KEEP)))
+
+
+def searching(one: Asked, seconds: float) -> Late:
+    search = Reply(thought="Look it up.", calls=(ToolCall("1", SEARCH, {"query": one.text}),))
+    replies = (search, Reply(text=f"{one.answer} [1]"), Reply(text=KEEP))
+    return Late(*((share * seconds, reply) for share, reply in zip(SHARES, replies, strict=True)))
+
+
+async def ask(bot: Turns, text: str, channel: str) -> tuple[float, str]:
+    """Seconds to the answer, and how it ended."""
+    began = time.perf_counter()
+    id = uuid.uuid4().hex
+    message = Incoming(Place("terminal", "local", channel), id, id, "U1", text, Audience("public"))
+    outcome = ""
+    async for event in bot.reply(message):
+        if isinstance(event, Answered):
+            outcome = event.outcome
+    return time.perf_counter() - began, outcome
+
+
+async def burst(bot: Turns, texts: Sequence[str], title: str) -> None:
+    """All at once, each in a thread of its own, in ten channels."""
+    before = psutil.Process().memory_info().rss / 2**20
+    async with watched() as lag:
+        began = time.perf_counter()
+        ended = await asyncio.gather(*(ask(bot, text, f"c{n % 10}") for n, text in enumerate(texts)))
+        whole = time.perf_counter() - began
+    grown = psutil.Process().memory_info().rss / 2**20 - before
+    good = sum(outcome == "answered" for _, outcome in ended)
+    stall = max(tick.late for tick in lag.ticks) * 1000
+    print(f"| {title} | {good} of {len(texts)} | {whole:.2f} | {stall:.0f} | {grown:.0f} |", flush=True)
+
+
+async def flood(bot: Turns, seconds: float) -> None:
+    """One channel asks a hundred questions, then ten others one each."""
+    crowd = [asyncio.ensure_future(ask(bot, "talk", "loud")) for _ in range(FLOODER)]
+    await asyncio.sleep(0)
+    others = await asyncio.gather(*(ask(bot, "talk", f"quiet {n}") for n in range(QUIET)))
+    loud = [taken for taken, _ in await asyncio.gather(*crowd)]
+    waits = [taken for taken, _ in others]
+    even = sum(waits) ** 2 / (len(waits) * sum(wait**2 for wait in waits))
+    print(
+        f"\nroom for {ROOM}, model {seconds:g} s, one channel with {FLOODER} questions: the others wait "
+        f"{statistics.median(waits):.2f} s (longest {max(waits):.2f}), the loud one {statistics.median(loud):.2f} s; "
+        f"Jain's index of the others {even:.3f} (limit 0.9)"
+    )
+
+
+async def measure(home: Path, texts: Texts, chunks: int, turns: int, seconds: float) -> None:
+    asked = {f"question {n}": texts.questions(n, chunks)[0] for n in range(turns)}
+    embedder = LocalEmbedder(CACHE)
+    await embedder.warm()
+
+    def model(text: str) -> Late:
+        return searching(asked[text], seconds) if text in asked else talking(seconds if text == "talk" else 0.0)
+
+    print(f"| {turns} turns at once, model {seconds:g} s | answered | all done s | longest stall ms | memory MB |")
+    print("|---|---|---|---|---|")
+    async with opened(home, embedder, model, defaultdict(float)) as bot:
+        await ask(bot, "warm", "warm")
+        await burst(bot, ["talk"] * turns, "without a search")
+        await burst(bot, [*asked], "with one search each")
+        print(f"| limit | | {LIMIT:g} | {STALL} | {GROWTH} |")
+    async with AsyncExitStack() as stack:
+        crowded = await stack.enter_async_context(
+            opened(home, embedder, lambda text: talking(0.2), defaultdict(float), Admission(ROOM))
+        )
+        await flood(crowded, 0.2)
+
+
+async def run(folders: Sequence[Path], chunks: int, turns: int, seconds: float) -> None:
+    texts = await asyncio.to_thread(Texts, folders, 300)
+    with tempfile.TemporaryDirectory() as folder:
+        await furnish(Path(folder), texts, chunks)
+        await measure(Path(folder), texts, chunks, turns, seconds)
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--corpus", type=Path, action="append", default=[], help="a folder in BEIR's layout")
+    options.add_argument("--chunks", type=int, default=20_000)
+    options.add_argument("--turns", type=int, default=200)
+    options.add_argument("--seconds", type=float, default=5.0)
+    chosen = options.parse_args()
+    asyncio.run(run(chosen.corpus, chosen.chunks, chosen.turns, chosen.seconds))
+
+
+if __name__ == "__main__":
+    main()
