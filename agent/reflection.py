@@ -73,7 +73,7 @@ async def reflect(
 def parse_review(text: str) -> Review:
     """The review in a model's reply, whatever stands around it. What cannot be read keeps the draft: the check in code
     still follows."""
-    for found in _objects(text):
+    for found in objects(text):
         verdict = _VERDICTS.get(str(found.get("verdict", "")).strip().lower())
         if verdict is None:
             continue
@@ -84,7 +84,7 @@ def parse_review(text: str) -> Review:
     return Review("keep")
 
 
-def _objects(text: str) -> Iterator[dict[str, Any]]:
+def objects(text: str) -> Iterator[dict[str, Any]]:
     """Every JSON object that begins somewhere in the text."""
     decoder = json.JSONDecoder(strict=False)
     at = text.find("{")

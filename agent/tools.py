@@ -107,8 +107,12 @@ def search_rag_knowledge_base(
     collections: Sequence[CollectionInfo] = (),
     confident: float = 0.0,
     context: ContextFunction | None = None,
+    neighbours: int = CONTEXT_HITS,
 ) -> Tool:
-    """The search. What it finds is numbered in `notes`; under `confident` the model is told that the match is weak."""
+    """The search. What it finds is numbered in `notes`; under `confident` the model is told that the match is weak.
+
+    The best `neighbours` hits are shown with the passages around them.
+    """
     readable = tuple(each.name for each in collections)
 
     async def run(query: str, collection_name: str | None = None) -> ToolResult:
@@ -124,9 +128,10 @@ def search_rag_knowledge_base(
             notes.best = max([notes.best, *(hit.relevance for hit in (*found.hits, *found.rejected))])
             numbers = tuple(notes.number(hit) for hit in found.hits)
         if context is not None:
-            for n, hit in list(zip(numbers, found.hits, strict=True))[:CONTEXT_HITS]:
+            for n, hit in list(zip(numbers, found.hits, strict=True))[:neighbours]:
                 notes.context[n] = _neighbours(hit, await _around(context, hit))
-        content, shown = format_for_model(found, numbers, context=notes.context, confident=confident)
+        limit = RESULT_CHARACTERS + max(0, neighbours - CONTEXT_HITS) * CONTEXT_CHARACTERS
+        content, shown = format_for_model(found, numbers, context=notes.context, confident=confident, limit=limit)
         return ToolResult(
             content=content, summary=_summary(found, query, language), hits=found.hits[:shown], numbers=numbers[:shown]
         )
@@ -223,7 +228,7 @@ def format_for_model(
     blocks: list[str] = []
     size = len(partly)
     for n, hit in zip(numbers, found.hits, strict=True):
-        block = _block(n, hit, (context or {}).get(n, ()))
+        block = as_result(n, hit, (context or {}).get(n, ()))
         if blocks and size + len(block) > limit:
             break
         blocks.append(block[:limit])
@@ -239,7 +244,8 @@ def format_for_model(
     return partly + "\n\n".join(blocks) + note, len(blocks)
 
 
-def _block(n: int, hit: Hit, context: Sequence[Passage]) -> str:
+def as_result(n: int, hit: Hit, context: Sequence[Passage] = ()) -> str:
+    """One result as the model reads it: number, score, where it stands, the text, its neighbours and its source."""
     passage = hit.passage
     rows = [f"Result {n} (Score: {hit.relevance:.2f}):"]
     heading = [part for part in (passage.title, *passage.headings) if part]

@@ -2,40 +2,44 @@
 
 import logging
 import os
-import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
+from typing import get_args
 
 from agent.events import Events
 from agent.loop import Agent
 from agent.models.base import ChatModel
 from agent.models.extractive import ExtractiveModel
+from agent.synthesis import CONCURRENCY, Synthesis
 from bot.access import readers
+from bot.admission import Admission
 from bot.database import Database, database
 from bot.inbox import Inbox
 from bot.knowledge import Knowledge, Progress
 from bot.logs import ChatLog, Redactor
 from bot.messages import Audience, Feedback, Incoming, Place, Upload, Verdict
-from bot.settings import Settings, SettingsError, filled
+from bot.settings import Settings, SettingsError, Strategy, filled
 from bot.store.documents import Documents
+from bot.store.engine import StoreError
 from bot.store.inbox import TurnRows
-from bot.store.indexes import Indexes, IndexRow
 from bot.store.questions import OpenQuestions
 from bot.turns import Turns
+from bot.vectors import open_vectors
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.embeddings.local import LocalEmbedder
 from retrieval.folder import own
-from retrieval.index import EdgeIndex
+from retrieval.index import Index
 from retrieval.ingest import Ingest
 from retrieval.loaders import Loader
 from retrieval.relevance import CONFIDENT, MIN_RELEVANCE
 from retrieval.search import Search
-from retrieval.sparse import TOKENIZER, SparseEncoder
-from retrieval.text import Said
-from retrieval.types import TEAM, CollectionInfo, Found, Hit, Passage, Readers
+from retrieval.sparse import SparseEncoder
+from retrieval.text import Language, Said
+from retrieval.types import TEAM, CollectionInfo, Found, Hit, Passage, RAGToolError, Readers, View
 
 log = logging.getLogger(__name__)
 
@@ -55,18 +59,8 @@ _NO_KEY = Said(
     ja="モデル {name} には GEMINI_API_KEY が必要ですが、設定されていません。",
 )
 _NO_STRATEGY = Said(
-    en="The strategy “{name}” is not in this version. Use react.",
-    ja="戦略「{name}」はこのバージョンでは使えません。react にしてください。",
-)
-_NO_SERVER = Said(
-    en="QDRANT_URL is set, but this version cannot use a Qdrant server yet. Unset it for the embedded store.",
-    ja="QDRANT_URL が設定されていますが、このバージョンではまだ Qdrant サーバーを使えません。組み込みの保存先を使うには設定を外してください。",
-)
-_OTHER_EMBEDDER = Said(
-    en="The documents of this home were indexed with the embedder {was}; {wanted} cannot search them."
-    " Set KOTAE_EMBEDDER back, or set KOTAE_HOME to another folder and add the documents there.",
-    ja="このホームの文書は埋め込みモデル {was} で索引されているため、{wanted} では検索できません。"
-    "KOTAE_EMBEDDER を元に戻すか、KOTAE_HOME に別のフォルダーを指定して文書を登録し直してください。",
+    en="There is no strategy “{name}”. Use react or synthesis.",
+    ja="「{name}」という戦略はありません。react か synthesis にしてください。",
 )
 _SAMPLE = Said(
     en="Sample handbook of an imaginary company: working hours, leave, expenses, equipment, security, releases.",
@@ -83,6 +77,7 @@ class Application:
 
     settings: Settings
     data: Database
+    index: Index
     knowledge: Knowledge
     turns: Turns
     models: "Models"
@@ -95,13 +90,32 @@ class Application:
     def desk(self) -> "FrontDesk":
         return FrontDesk(self)
 
-    async def check(self, model: str | None, strategy: str | None, collections: tuple[str, ...] | None) -> None:
+    async def check(
+        self,
+        model: str | None,
+        strategy: str | None,
+        collections: tuple[str, ...] | None,
+        language: Language | None = None,
+    ) -> None:
         """Refuse what was chosen for a question before it is asked. Raises SettingsError, CollectionNotFoundError."""
         if model is not None:
             self.models(model)
-        if (strategy or self.settings.strategy) != "react":
-            raise SettingsError(filled(_NO_STRATEGY, name=strategy or self.settings.strategy))
-        await self.knowledge.check(collections, self.readers, self.settings.language)
+        if strategy is not None and strategy not in get_args(Strategy):
+            raise SettingsError(filled(_NO_STRATEGY, name=strategy))
+        await self.knowledge.check(collections, self.readers, language or self.settings.language)
+
+    async def troubles(self) -> dict[str, RAGToolError | StoreError]:
+        """What every answer needs and does not work now, by its name: `database`, `store`."""
+        found: dict[str, RAGToolError | StoreError] = {}
+        try:
+            await self.data.probe()
+        except StoreError as error:
+            found["database"] = error
+        try:
+            await self.index.count(View(self.readers, self.knowledge.generation))
+        except RAGToolError as error:
+            found["store"] = error
+        return found
 
     async def wants_sample(self) -> bool:
         """Whether this is a home that nobody has used yet, or one whose sample is not whole."""
@@ -189,26 +203,25 @@ class Models:
 
 
 @asynccontextmanager
-async def running(settings: Settings, redactor: Redactor) -> AsyncIterator[Application]:
+async def running(
+    settings: Settings, redactor: Redactor, rebuild: Callable[[int, int], None] | None = None
+) -> AsyncIterator[Application]:
     """The application, from an open database to a searchable index; everything is closed in the reverse order.
 
-    Raises SettingsError, StoreError, QdrantConnectionError (another process owns this home), EmbeddingError.
+    With `rebuild` an index that does not fit is made anew first, as `bot.vectors` says. Raises SettingsError, StoreError,
+    QdrantConnectionError (another process owns this home), EmbeddingError, and what `bot.vectors.open_vectors` raises.
     """
-    if settings.qdrant_url:
-        raise SettingsError(_NO_SERVER)
     async with AsyncExitStack() as stack:
         settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
         stack.callback(os.close, own(settings.home))
         data = await stack.enter_async_context(database(settings))
         embedder = await make_embedder(settings, stack)
         sparse = SparseEncoder()
-        row = await _open_index_row(data, embedder)
-        index = await EdgeIndex.open(
-            settings.home / "vectors" / _folder_name(embedder.name),
-            dimensions=embedder.dimensions,
-            embedder=embedder.name,
-            tokenizer=TOKENIZER,
-        )
+
+        def ingest(into: Index) -> Ingest:
+            return Ingest(embedder, sparse, into, max_chars=settings.chunk_size)
+
+        index, row = await open_vectors(settings, data, embedder, ingest, rebuild)
         stack.push_async_callback(index.close)
         loader = await stack.enter_async_context(Loader())
         knowledge = Knowledge(
@@ -216,7 +229,7 @@ async def running(settings: Settings, redactor: Redactor) -> AsyncIterator[Appli
             collections=data.collections,
             searches=data.searches,
             index=index,
-            ingest=Ingest(embedder, sparse, index, max_chars=settings.chunk_size),
+            ingest=ingest(index),
             search=Search(
                 index,
                 embedder,
@@ -242,7 +255,7 @@ async def running(settings: Settings, redactor: Redactor) -> AsyncIterator[Appli
             await inbox.inherit()
         confident = CONFIDENT if settings.confident is None else settings.confident
 
-        def make_agent(message: Incoming, allowed: Readers, infos: tuple[CollectionInfo, ...]) -> Agent:
+        def make_agent(message: Incoming, allowed: Readers, infos: tuple[CollectionInfo, ...]) -> Agent | Synthesis:
             model = models(message.model or settings.model_id)
 
             async def search(query: str, chosen: tuple[str, ...] | None) -> Found:
@@ -255,11 +268,13 @@ async def running(settings: Settings, redactor: Redactor) -> AsyncIterator[Appli
             async def still_readable(hits: Sequence[Hit]) -> frozenset[str]:
                 return await knowledge.readable(hits, allowed)
 
-            return Agent(
+            strategy: Callable[..., Agent | Synthesis] = partial(Agent, max_turns=settings.max_turns)
+            if (message.strategy or settings.strategy) == "synthesis":
+                strategy = partial(Synthesis, concurrency=min(CONCURRENCY, settings.concurrency))
+            return strategy(
                 model,
                 search,
                 fallback=None if model is extractive else extractive,
-                max_turns=settings.max_turns,
                 general=settings.fallback == "general",
                 confident=confident,
                 context=context,
@@ -278,21 +293,11 @@ async def running(settings: Settings, redactor: Redactor) -> AsyncIterator[Appli
             make_agent=make_agent,
             list_collections=list_collections,
             chat_log=chat_log,
+            admission=Admission(settings.concurrency),
             confident=confident,
             language=settings.language,
         )
-        yield Application(settings, data, knowledge, turns, models)
-
-
-async def _open_index_row(data: Database, embedder: EmbeddingClient) -> IndexRow:
-    """The vector store's record. Raises SettingsError when the home's documents are in another embedder's store."""
-    indexes = Indexes(data.engine)
-    others = [row.embedder for row in await indexes.listed() if row.embedder != embedder.name]
-    if others and await data.documents.listed():
-        raise SettingsError(filled(_OTHER_EMBEDDER, was=", ".join(others), wanted=embedder.name))
-    for name in others:
-        await indexes.remove(name)
-    return await indexes.open(embedder.name, embedder.dimensions, TOKENIZER)
+        yield Application(settings, data, index, knowledge, turns, models)
 
 
 # -- parts ----------------------------------------------------------------------------------------------------------
@@ -340,10 +345,6 @@ async def make_embedder(settings: Settings, stack: AsyncExitStack) -> EmbeddingC
             return compatible
         case _:
             raise SettingsError(filled(_NO_EMBEDDER, name=settings.embedder))
-
-
-def _folder_name(embedder: str) -> str:
-    return re.sub(r"[^A-Za-z0-9._-]+", "--", embedder)
 
 
 def _similarity(embedder: EmbeddingClient) -> Callable[[str, Sequence[str]], Awaitable[list[float]]]:

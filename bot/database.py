@@ -13,7 +13,7 @@ from bot.settings import Settings
 from bot.store.collections import Collections
 from bot.store.conversations import Conversations
 from bot.store.documents import Documents
-from bot.store.engine import Engine, connect
+from bot.store.engine import Engine, connect, write
 from bot.store.feedback import Votes
 from bot.store.questions import Questions
 from bot.store.searches import Searches
@@ -42,6 +42,11 @@ class Database:
     def readers(self) -> Readers:
         """Whoever sits at this terminal."""
         return readers(TERMINAL, Audience("public"))
+
+    async def probe(self) -> None:
+        """Raises StoreError when nothing can be written now."""
+        async with write(self.engine, durable=False):
+            pass
 
     async def summary(self) -> Summary:
         return Summary(

@@ -105,6 +105,16 @@ class Settings(BaseSettings):
     qdrant_host: Text | None = Field(None, alias="QDRANT_HOST")
     qdrant_port: Port = Field(6333, alias="QDRANT_PORT")
     qdrant_key: Secret | None = Field(None, alias="QDRANT_API_KEY")
+    qdrant_prefix: Text = Field("kotae", alias="KOTAE_QDRANT_PREFIX")
+    qdrant_shards: Annotated[int, Field(ge=1, le=1000), whole(1, 1000)] | None = Field(
+        None, alias="KOTAE_QDRANT_SHARDS"
+    )
+    qdrant_replicas: Annotated[int, Field(ge=1, le=100), whole(1, 100)] | None = Field(
+        None, alias="KOTAE_QDRANT_REPLICAS"
+    )
+    qdrant_write_consistency: Annotated[int, Field(ge=1, le=100), whole(1, 100)] | None = Field(
+        None, alias="KOTAE_QDRANT_WRITE_CONSISTENCY"
+    )
 
     database: Database | None = Field(None, alias="DATABASE_URL")
 

@@ -80,12 +80,19 @@ def build(store: Path, made: Made, create: Callable[[Path], None]) -> None:
 
 def check(store: Path, made: Made) -> None:
     """Raises EmbeddingError when the store was made with something else, QdrantConnectionError when it does not say."""
-    try:
-        was = Made(**json.loads((store / _NOTE).read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError) as error:
-        raise damaged(store.parent) from error
+    was = written_in(store)
+    if was is None:
+        raise damaged(store.parent)
     if was != made:
         raise EmbeddingError(_MISMATCH, folder=store.parent, was=was, wanted=made)
+
+
+def written_in(store: Path) -> Made | None:
+    """What the store says it was made with; None when there is none or it does not say."""
+    try:
+        return Made(**json.loads((store / _NOTE).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return None
 
 
 def damaged(folder: Path) -> QdrantConnectionError:

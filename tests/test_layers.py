@@ -17,8 +17,8 @@ MAY_IMPORT = {
 }
 COMPOSITION_ROOT = {"bot/app.py", "bot/cli.py", "bot/__main__.py"}
 ONE_PLACE = {
-    "qdrant_edge": {"retrieval/index.py"},
-    "qdrant_client": {"retrieval/index.py"},
+    "qdrant_edge": {"retrieval/index/edge.py"},
+    "qdrant_client": {"retrieval/index/server.py", "retrieval/index/requests.py", "retrieval/index/wire.py"},
     "google.genai": {"agent/models/gemini.py", "retrieval/embeddings/gemini.py"},
     "fastembed": {"retrieval/embeddings/local.py", "retrieval/embeddings/bundled.py"},
     "sqlalchemy": {"bot/store/", "migrations/"},

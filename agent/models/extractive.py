@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, zip_longest
 from typing import Any
 
 from agent.arithmetic import answer, compute
@@ -46,9 +46,9 @@ from agent.models.phrases import (
     UNCLEAR_THOUGHT,
     quoted,
 )
+from agent.models.quotations import quotations, verified
 from agent.planning import SEARCHES, Wording, parts, wordings
 from agent.queries import stripped
-from agent.quoting import clean
 from agent.routing import Route, opened, route
 from agent.sentinels import DECLINED, NO_ANSWER
 from agent.support import Quote, addresses
@@ -60,7 +60,6 @@ QUOTES, QUOTES_OF_SEVERAL = 2, 3
 
 Similarity = Callable[[str, Sequence[str]], Awaitable[list[float]]]
 Tokenise = Callable[[str], Sequence[str]]
-_CITED = re.compile(r"\s*((?:\[\d+\])+)\s*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +84,11 @@ class _Progress:
     numbers: tuple[int, ...]
     quotes: tuple[Quote, ...]
     tried: int
-    next: Wording | None
+    left: tuple[Wording, ...]
+
+    @property
+    def next(self) -> Wording | None:
+        return self.left[0] if self.left else None
 
 
 class ExtractiveModel:
@@ -104,12 +107,18 @@ class ExtractiveModel:
     async def converse(
         self, messages: Sequence[Message], tools: Sequence[Tool] = (), *, schema: Mapping[str, Any] | None = None
     ) -> AsyncIterator[Part]:
-        """See `ChatModel`. Raises `ModelUnavailable` for a `schema` that is not a review's: that takes a real model."""
+        """See `ChatModel`. A `schema` says what is wanted by its properties: the verdict of a review or the queries of
+        a search; `ModelUnavailable` is raised for any other: that takes a real model."""
         if schema is not None:
-            if "verdict" not in schema.get("properties", {}):
-                raise ModelUnavailable("the extractive model can review a draft and nothing else in JSON", "model")
-            review = await asyncio.to_thread(self._review, _read(messages, reviewing=True))
-            text = json.dumps(review, ensure_ascii=False)
+            wanted = schema.get("properties", {})
+            reply: Mapping[str, Any]
+            if "verdict" in wanted:
+                reply = await asyncio.to_thread(self._review, _read(messages, reviewing=True))
+            elif "queries" in wanted:
+                reply = await self._plan(_read(messages))
+            else:
+                raise ModelUnavailable("the extractive model can plan and review, and nothing else in JSON", "model")
+            text = json.dumps(reply, ensure_ascii=False)
             yield TextPart(text)
             yield ModelMessage(text)
             return
@@ -141,6 +150,22 @@ class ExtractiveModel:
             return thought, _draft(progress, turn.language), ()
         return GIVES_UP.to(turn.language, count=len(turn.done)), NO_ANSWER, ()
 
+    async def _plan(self, turn: _Turn) -> dict[str, Any]:
+        """What to search for: the first wording of each question, or all that is left to try of those without answer."""
+        way = route(turn.question, turn.collections)
+        questions = parts(turn.question, turn.earlier, tokenise=self._tokenise)
+        if not questions or (not way.search and not (way.kind == "empty" and turn.earlier)):
+            return {"search": False, "queries": []}
+        progress = [await self._progress(question, turn) for question in questions]
+        open_ = [one for one in progress if not one.quotes and one.next]
+        rounds = zip_longest(*(one.left if one.tried else one.left[:1] for one in open_))
+        queries = [
+            {"query": each.query} | ({"collection_name": each.collection} if each.collection else {})
+            for each in chain.from_iterable(rounds)
+            if each
+        ]
+        return {"search": True, "thought": _why(open_, turn) if open_ else "", "queries": queries}
+
     async def _progress(self, part: Question, turn: _Turn) -> _Progress:
         every = wordings(part, turn.collections)
         queries = {normalise(wording.query): wording.faith for wording in reversed(every)}
@@ -159,7 +184,7 @@ class ExtractiveModel:
             numbers,
             tuple(await self._quotes(part.query, hits)),
             len(mine),
-            left[0] if left and len(mine) < SEARCHES else None,
+            tuple(left[: max(0, SEARCHES - len(mine))]),
         )
 
     async def _quotes(self, question: str, hits: Sequence[Hit]) -> list[Quote]:
@@ -181,7 +206,7 @@ class ExtractiveModel:
             return {"verdict": "keep", "critique": KEPT["none"].to(turn.language), "answer": ""}
         hits, numbers = _merged(turn.done)
         passages = dict(zip(numbers, hits, strict=True))
-        kept, dropped, cited = _verified(turn.draft, passages)
+        kept, dropped, cited = verified(turn.draft, passages)
         if not cited:
             return {"verdict": "reject", "critique": NOT_QUOTED.to(turn.language), "answer": ""}
         questions = parts(turn.question, turn.earlier, tokenise=self._tokenise) or [
@@ -189,7 +214,7 @@ class ExtractiveModel:
         ]
         evidence = [passages[n] for n in cited]
         quotes = [
-            Quote(text, evidence.index(passages[n]), 0.0, "sentence") for text, n in _quotations(kept) if n in passages
+            Quote(text, evidence.index(passages[n]), 0.0, "sentence") for text, n in quotations(kept) if n in passages
         ]
         if not any(addresses(one.query, evidence, quotes, tokenise=self._tokenise) for one in questions):
             return {"verdict": "reject", "critique": NOT_ANSWERING.to(turn.language), "answer": ""}
@@ -394,50 +419,3 @@ def _cited_lines(lines: Sequence[str], mark: str) -> list[str]:
 
 def _in_marks(text: str, ja: bool) -> str:
     return f"「{text}」" if ja else f"“{text}”"
-
-
-# -- checking a draft -----------------------------------------------------------------------------------------------
-
-
-def _quotations(draft: str) -> list[tuple[str, int]]:
-    """The texts of a draft with the passage each cites."""
-    found: list[tuple[str, int]] = []
-    for line in draft.splitlines():
-        cited = _CITED.search(line)
-        if cited:
-            found += [(line[: cited.start()], int(n)) for n in re.findall(r"\d+", cited.group(1))]
-    return found
-
-
-def _verified(draft: str, passages: Mapping[int, Hit]) -> tuple[str, int, list[int]]:
-    """The draft without the lines whose quotation its passage does not hold, how many those are, and what is cited."""
-    kept: list[str] = []
-    cited: list[int] = []
-    dropped = 0
-    for line in draft.splitlines():
-        mark = _CITED.search(line)
-        if not mark:
-            kept.append(line)
-            continue
-        numbers = [int(n) for n in re.findall(r"\d+", mark.group(1))]
-        inner = re.search(r"[「“](.+)[」”]", line[: mark.start()])
-        text = inner.group(1) if inner else ""
-        if any(n in passages and (not text or _stands_in(text, passages[n])) for n in numbers):
-            kept.append(line)
-            cited += [n for n in numbers if n in passages and n not in cited]
-        else:
-            dropped += 1
-    return "\n".join(kept), dropped, cited
-
-
-def _stands_in(text: str, hit: Hit) -> bool:
-    passage = hit.passage
-    whole = " ".join((clean(passage.text), passage.text, passage.title, *passage.headings))
-    # A table row is quoted with its column names in between: then each of its cells must be there.
-    pieces = [_squeezed(piece) for piece in re.split(r" / |: ", text)] if " / " in text else [_squeezed(text)]
-    plain = _squeezed(whole)
-    return all(piece in plain for piece in pieces)
-
-
-def _squeezed(text: str) -> str:
-    return "".join(character for character in normalise(text) if character.isalnum())

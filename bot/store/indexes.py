@@ -1,12 +1,13 @@
 """Which vector stores there are, the space their vectors are of, and the generation that searches pass in."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sqlalchemy import select, update
+from sqlalchemy import bindparam, delete, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from bot.store.engine import insert, read, write
-from bot.store.schema import indexes
+from bot.store.schema import documents, indexes
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,23 @@ class Indexes:
         async with read(self._engine) as db:
             return [IndexRow(**row._mapping) for row in await db.execute(select(indexes).order_by(indexes.c.embedder))]
 
+    async def current(self) -> IndexRow | None:
+        """The vector store that searches are to use; None when there never was one."""
+        return max(await self.listed(), key=lambda row: row.generation, default=None)
+
+    async def swap(self, row: IndexRow, chunks: Mapping[str, int]) -> None:
+        """From now on `row` is the only vector store, and each document has as many chunks as `chunks` says by its id.
+
+        One transaction: whoever reads before it uses the old store whole, whoever reads after it the new one.
+        """
+        values = {name: getattr(row, name) for name in row.__dataclass_fields__}
+        counted = update(documents).where(documents.c.id == bindparam("document")).values(chunks=bindparam("count"))
+        async with write(self._engine) as db:
+            await db.execute(delete(indexes))
+            await db.execute(insert(db, indexes).values(**values))
+            if chunks:
+                await db.execute(counted, [{"document": id, "count": count} for id, count in chunks.items()])
+
     async def replace(self, row: IndexRow) -> None:
         """Write down a vector store as it now is: after it was built anew from the kept Markdown."""
         values = {"dimensions": row.dimensions, "tokenizer": row.tokenizer, "generation": row.generation}
@@ -61,7 +79,7 @@ class Indexes:
     async def remove(self, embedder: str) -> None:
         """Forget a vector store that is gone."""
         async with write(self._engine) as db:
-            await db.execute(indexes.delete().where(indexes.c.embedder == embedder))
+            await db.execute(delete(indexes).where(indexes.c.embedder == embedder))
 
 
 async def advance(db: AsyncConnection, embedder: str, generation: int) -> None:

@@ -14,6 +14,7 @@ def hit(
     headings: tuple[str, ...] = (),
     question: str | None = None,
     url: str | None = None,
+    updated: str = "",
 ) -> Hit:
     passage = Passage(
         collection=collection,
@@ -26,6 +27,7 @@ def hit(
         headings=headings,
         question=question,
         url=url,
+        updated=updated,
     )
     return Hit(passage, {"dense": relevance, "fused": relevance}, relevance)
 

@@ -6,15 +6,17 @@ from typing import Any
 
 import pytest
 
-from agent.loop import Exchange
+from agent.loop import Agent, Exchange
 from agent.models.base import ModelBusy, ModelProtocolError, ModelUnavailable, ToolCall
 from agent.models.scripted import Reply, ScriptedModel
+from agent.synthesis import Synthesis
 from bot.wire import as_json
 from retrieval.types import CollectionInfo, Found, Hit
 from tests.agent.passages import hit
 from tests.agent.turning import Searches, asking, events, found
 
 FOLDER = Path(__file__).parent.parent / "golden" / "turns"
+STRATEGIES: dict[str, type[Agent] | type[Synthesis]] = {"react": Agent, "synthesis": Synthesis}
 FAILURES = {
     "busy": ModelBusy("429", 3600),
     "key": ModelUnavailable("401", "key"),
@@ -71,7 +73,8 @@ async def test_a_turn(name: str) -> None:
         history=tuple(Exchange(*pair) for pair in turn.get("history", ())),
         collections=tuple(CollectionInfo(name) for name in turn["collections"]),
     )
-    happened = await events(main, ask, searches(turn), fallback=spare, **turn.get("options", {}))
+    strategy = STRATEGIES[turn.get("strategy", "react")]
+    happened = await events(main, ask, searches(turn), strategy=strategy, fallback=spare, **turn.get("options", {}))
     assert [shown(as_json(event)) for event in happened] == turn["events"]
     assert main.finished
     assert spare is None or spare.finished

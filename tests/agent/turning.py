@@ -8,6 +8,7 @@ from agent.events import Answered, Event
 from agent.loop import Agent, Ask, Exchange
 from agent.models.base import ToolCall
 from agent.models.scripted import Reply, ScriptedModel
+from agent.synthesis import Synthesis
 from retrieval.text import Language, language_of
 from retrieval.types import Branch, CollectionInfo, Found, Hit, SearchMetrics
 
@@ -55,8 +56,15 @@ def asking(
     return Ask(question, language or language_of(question), history, collections, deadline)
 
 
-async def events(model: ScriptedModel, question: str | Ask, search: Searches, **options: Any) -> list[Event]:
-    agent = Agent(model, search, **{"pause": at_once, **options})
+async def events(
+    model: ScriptedModel,
+    question: str | Ask,
+    search: Searches,
+    *,
+    strategy: type[Agent] | type[Synthesis] = Agent,
+    **options: Any,
+) -> list[Event]:
+    agent = strategy(model, search, **{"pause": at_once, **options})
     ask = question if isinstance(question, Ask) else asking(question)
     return [event async for event in agent.run(ask)]
 

@@ -1,8 +1,9 @@
 """What the application decides itself: when the sample goes in, what may be searched, what it tells a newcomer."""
 
 import asyncio
+import shutil
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,10 @@ from tests.bot.sample_turns import settings
 
 
 @asynccontextmanager
-async def application(home: Path, **more: Any) -> AsyncIterator[Application]:
-    async with running(settings(home, **more), Redactor()) as app:
+async def application(
+    home: Path, rebuild: Callable[[int, int], None] | None = None, **more: Any
+) -> AsyncIterator[Application]:
+    async with running(settings(home, **more), Redactor(), rebuild) as app:
         yield app
 
 
@@ -103,12 +106,40 @@ async def test_collections_that_do_not_exist_leave_nothing_to_search(tmp_path: P
             await app.check(None, None, ("elsewhere",))
 
 
-async def test_what_this_version_cannot_do_is_refused_before_it_starts(tmp_path: Path) -> None:
-    for wrong in ({"QDRANT_URL": "http://127.0.0.1:1"},):
-        with pytest.raises(SettingsError) as caught:
-            async with application(tmp_path, **wrong):
-                pass
-        assert next(iter(wrong)) in caught.value.text("en") and next(iter(wrong)) in caught.value.text("ja")
+async def test_a_server_that_nobody_serves_is_named_in_words(tmp_path: Path) -> None:
+    with pytest.raises(QdrantConnectionError) as caught:
+        async with application(tmp_path, QDRANT_URL="http://127.0.0.1:1", QDRANT_API_KEY="planted-secret"):
+            pass
+    for language in ("en", "ja"):
+        assert "QDRANT_URL" in caught.value.text(language) and "planted" not in caught.value.text(language)
+
+
+async def test_another_embedder_needs_the_documents_to_be_indexed_anew(tmp_path: Path) -> None:
+    """Both homes' models are real; the second is asked for its size only when something is embedded."""
+    async with application(tmp_path) as app:
+        await app.knowledge.add(
+            Upload("harbour.md", b"# Harbour\n\nShips moor at pier seven.\n", "docs", TEAM, "U1"), "en"
+        )
+    with pytest.raises(SettingsError) as caught:
+        async with application(tmp_path, KOTAE_EMBEDDER="fastembed:BAAI/bge-small-en-v1.5"):
+            pass
+    assert "kotae reindex" in caught.value.text("en") and "kotae reindex" in caught.value.text("ja")
+
+
+async def test_a_lost_store_is_built_anew(tmp_path: Path) -> None:
+    async with application(tmp_path) as app:
+        await app.knowledge.add(
+            Upload("harbour.md", b"# Harbour\n\nShips moor at pier seven.\n", "docs", TEAM, "U1"), "en"
+        )
+    shutil.rmtree(tmp_path / "vectors")
+    with pytest.raises(QdrantConnectionError, match="kotae reindex"):
+        async with application(tmp_path):
+            pass
+    told: list[tuple[int, int]] = []
+    async with application(tmp_path, rebuild=lambda done, total: told.append((done, total))) as app:
+        found = await app.knowledge.search("Where do ships moor?", app.readers)
+        assert [hit.passage.document for hit in found.hits] == ["harbour.md"]
+    assert told[-1] == (1, 1)
 
 
 async def test_a_home_has_one_owner_whatever_the_embedder(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""The embedded store through its own engine: who sees what, when, and what survives."""
+"""The stores: who sees what, when, and what survives. The embedded one through its own engine, the server's through
+qdrant-client's local mode, as far as the two mean the same."""
 
 import asyncio
 import json
@@ -14,8 +15,13 @@ import pytest
 import pytest_asyncio
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from qdrant_client import AsyncQdrantClient
 
-from retrieval.index import EdgeIndex
+from retrieval.folder import Made
+from retrieval.index import EdgeIndex, Index
+from retrieval.index.server import ServerIndex
+from retrieval.index.stores import EdgeStores
+from retrieval.index.wire import Wire
 from retrieval.payload import STAGED
 from retrieval.types import (
     Branch,
@@ -32,7 +38,10 @@ from retrieval.types import (
     View,
 )
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant"),
+]
 
 EVERYTHING = SparseVector((1,), (1.0,))  # a term that every point of these tests has
 NOTHING = SparseVector((), ())
@@ -43,19 +52,57 @@ async def opened(folder: Path, embedder: str = "test", tokenizer: str = "words 1
     return await EdgeIndex.open(folder, dimensions=dimensions, embedder=embedder, tokenizer=tokenizer)
 
 
+async def in_memory() -> ServerIndex:
+    return await ServerIndex.on(Wire(AsyncQdrantClient(":memory:")), Made("test", 4, "words 1"))
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One of the two stores, and where its answers differ in wording."""
+
+    name: str
+    wrong_size: str  # how its engine says that a query vector has another length
+
+    async def new(self, folder: Path) -> Index:
+        return await opened(folder) if self.name == "embedded" else await in_memory()
+
+
+KINDS = (Kind("embedded", "expected dim: 4"), Kind("server", "not aligned"))
+
+
+@pytest.fixture(scope="module", params=KINDS, ids=lambda kind: kind.name)
+def kind(request: pytest.FixtureRequest) -> Kind:
+    chosen: Kind = request.param
+    return chosen
+
+
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
-async def store(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[EdgeIndex]:
-    made = await opened(tmp_path_factory.mktemp("index"))
+async def store(kind: Kind, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Index]:
+    made = await kind.new(tmp_path_factory.mktemp("index"))
     yield made
     await made.close()
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def index(store: EdgeIndex) -> AsyncIterator[EdgeIndex]:
+async def index(store: Index) -> AsyncIterator[Index]:
     """An empty store. One for all tests: making one costs half a second of waiting for the disk."""
     yield store
     await store.reconcile(-1)  # as if nothing had ever been committed
     assert await store.sweep(10**9) == 0
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def embedded_store(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[EdgeIndex]:
+    made = await opened(tmp_path_factory.mktemp("embedded"))
+    yield made
+    await made.close()
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def embedded(embedded_store: EdgeIndex) -> AsyncIterator[EdgeIndex]:
+    """An empty embedded store: for what is about threads, which the local mode has none of."""
+    yield embedded_store
+    await embedded_store.reconcile(-1)
 
 
 def point(
@@ -89,13 +136,13 @@ def found(candidates: Candidates, branch: Branch = "dense") -> list[Scored]:
     return list(candidates.branches[branch])
 
 
-async def passages(index: EdgeIndex, view: View, hits: Iterable[Scored]) -> list[Passage]:
+async def passages(index: Index, view: View, hits: Iterable[Scored]) -> list[Passage]:
     wanted = ids(hits)
     texts = await index.fetch(wanted, view)
     return [texts[id].passage for id in wanted]
 
 
-async def seen_texts(index: EdgeIndex, view: View) -> list[str]:
+async def seen_texts(index: Index, view: View) -> list[str]:
     hits = found(await index.query(view, dense=[1.0, 0, 0, 0], limit=1000))
     return sorted(passage.text for passage in await passages(index, view, hits))
 
@@ -103,8 +150,8 @@ async def seen_texts(index: EdgeIndex, view: View) -> list[str]:
 # -- searching ------------------------------------------------------------------------------------------------------
 
 
-async def test_each_branch_answers_with_the_engines_scores_and_the_whole_passage(tmp_path: Path) -> None:
-    index = await opened(tmp_path)  # a new one: the engine goes on counting what was deleted
+async def test_each_branch_answers_with_the_engines_scores_and_the_whole_passage(kind: Kind, tmp_path: Path) -> None:
+    index = await kind.new(tmp_path)  # a new one: the engine goes on counting what was deleted
     near = point("near", dense=[3.0, 4.0, 0, 0], words=SparseVector((1, 7), (1.0, 2.0)))
     far = point("far", dense=[0.0, 0, 2.0, 0], ngrams=SparseVector((5,), (0.5,)))
     full = replace(near.passage, question="Q?", url="https://example.com/x", updated="2026-04-01")
@@ -130,7 +177,7 @@ async def test_each_branch_answers_with_the_engines_scores_and_the_whole_passage
     await index.close()
 
 
-async def test_ties_are_broken_by_id(index: EdgeIndex) -> None:
+async def test_ties_are_broken_by_id(index: Index) -> None:
     points = [point("d", number, text=str(number)) for number in range(30)]
     await index.put(points)
     answer = await index.query(see(), dense=[1.0, 0, 0, 0], words=EVERYTHING)
@@ -138,7 +185,7 @@ async def test_ties_are_broken_by_id(index: EdgeIndex) -> None:
         assert [hit.id for hit in found(answer, branch)] == sorted(ids(points))
 
 
-async def test_a_branch_without_a_query_is_left_out(index: EdgeIndex) -> None:
+async def test_a_branch_without_a_query_is_left_out(index: Index) -> None:
     await index.put([point(), point("bare", words=NOTHING, ngrams=NOTHING)])
     assert (await index.query(see(), words=NOTHING, ngrams=NOTHING)).branches == {}
     assert set((await index.query(see(), dense=[1.0, 0, 0, 0], words=NOTHING, ngrams=EVERYTHING)).branches) == {
@@ -149,16 +196,16 @@ async def test_a_branch_without_a_query_is_left_out(index: EdgeIndex) -> None:
     assert {passage.document_id for passage in await passages(index, see(), hits)} == {"d", "bare"}
 
 
-async def test_when_one_branch_fails_the_others_answer(index: EdgeIndex) -> None:
+async def test_when_one_branch_fails_the_others_answer(kind: Kind, index: Index) -> None:
     await index.put([point()])
     answer = await index.query(see(), dense=[1.0, 0.0], words=EVERYTHING)
     assert set(answer.failed) == {"dense"}
     assert isinstance(answer.failed["dense"], QdrantConnectionError)
-    assert "expected dim: 4" in str(answer.failed["dense"].__cause__)
+    assert kind.wrong_size in str(answer.failed["dense"].__cause__)
     assert len(answer.branches["words"]) == 1
 
 
-async def test_the_nearest_in_another_language_are_found_in_the_same_batch(index: EdgeIndex) -> None:
+async def test_the_nearest_in_another_language_are_found_in_the_same_batch(index: Index) -> None:
     near, nearer = point("near", dense=[0.6, 0.8, 0, 0]), point("nearer", dense=[0.0, 1.0, 0, 0])
     own = replace(point("own", dense=[0.0, 1.0, 0, 0]), reading=replace(READING, language="ja"))
     hidden = point("hidden", dense=[0.0, 1.0, 0, 0], scope="place:x")
@@ -173,8 +220,8 @@ async def test_the_nearest_in_another_language_are_found_in_the_same_batch(index
     assert len(found(broken)) == 3 and set(broken.weights) == {1}
 
 
-async def test_idf_is_what_the_engine_scores_with(tmp_path: Path) -> None:
-    index = await opened(tmp_path)  # a new one: the engine goes on counting what was deleted
+async def test_idf_is_what_the_engine_scores_with(kind: Kind, tmp_path: Path) -> None:
+    index = await kind.new(tmp_path)  # a new one: the engine goes on counting what was deleted
     shares = {2: 1, 3: 4, 4: 9, 5: 12}
     await index.put(
         [
@@ -194,7 +241,7 @@ async def test_idf_is_what_the_engine_scores_with(tmp_path: Path) -> None:
     await index.close()
 
 
-async def test_neighbours_come_in_order_and_only_as_the_view_shows_them(index: EdgeIndex) -> None:
+async def test_neighbours_come_in_order_and_only_as_the_view_shows_them(index: Index) -> None:
     await index.put([point("d", number, text=f"t{number}") for number in (4, 2, 0, 3, 1)])
     await index.put([point("d", 2, born=2, text="new"), point("e", 2, text="other")])
     assert [passage.text for passage in await index.passages("d", range(1, 4), see())] == ["t1", "t2", "t3"]
@@ -203,7 +250,7 @@ async def test_neighbours_come_in_order_and_only_as_the_view_shows_them(index: E
     assert await index.passages("d", range(0), see()) == []
 
 
-async def test_scrolling_shows_everything_once(index: EdgeIndex) -> None:
+async def test_scrolling_shows_everything_once(index: Index) -> None:
     await index.put([point(f"d{n % 3}", n, collection=f"c{n % 2}", text=str(n)) for n in range(23)])
     shown: list[str] = []
     offset = None
@@ -227,7 +274,7 @@ COLLECTIONS = ("docs", "手順", "docs/old")
 class Population:
     """Two hundred points of every scope, collection and age in a store, and the same as plain values."""
 
-    index: EdgeIndex
+    index: Index
     points: list[tuple[Point, float]] = field(default_factory=list)
 
     async def grow(self) -> None:
@@ -263,6 +310,14 @@ async def population(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[
     await made.index.close()
 
 
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def served() -> AsyncIterator[Population]:
+    made = Population(await in_memory())
+    await made.grow()
+    yield made
+    await made.index.close()
+
+
 VIEWS = st.builds(
     View,
     st.builds(Readers, st.frozensets(st.sampled_from((*SCOPES, "nobody's")))),
@@ -271,9 +326,7 @@ VIEWS = st.builds(
 )
 
 
-@settings(max_examples=120, deadline=None)
-@given(view=VIEWS)
-async def test_a_view_shows_exactly_what_it_may(population: Population, view: View) -> None:
+async def shows_exactly_what_it_may(population: Population, view: View, terms: range) -> None:
     index, visible = population.index, population.visible(view)
     by_id = {one.id: one for one, _ in population.points}
     answer = await index.query(view, dense=[1.0, 0, 0, 0], words=EVERYTHING, ngrams=EVERYTHING, limit=500)
@@ -288,16 +341,28 @@ async def test_a_view_shows_exactly_what_it_may(population: Population, view: Vi
     shown = sum(by_id[one].passage.document_id == "d3" for one in visible)
     assert len(await index.passages("d3", range(5), view)) == shown
     # Documents that cannot be read tell nothing by the weight of their words either.
-    own = {100 + int(by_id[one].passage.document_id[1:]) for one in visible}
-    weights = (await index.query(view, weigh=range(100, 140))).weights
+    own = {100 + int(by_id[one].passage.document_id[1:]) for one in visible}.intersection(terms)
+    weights = (await index.query(view, weigh=terms)).weights
     unknown = (await index.query(view, weigh=[9999])).weights.get(9999)
     assert {term for term, weight in weights.items() if weight != unknown} == own
+
+
+@settings(max_examples=120, deadline=None)
+@given(view=VIEWS)
+async def test_a_view_shows_exactly_what_it_may(population: Population, view: View) -> None:
+    await shows_exactly_what_it_may(population, view, range(100, 140))
+
+
+@settings(max_examples=20, deadline=None)  # the local mode takes its time
+@given(view=VIEWS)
+async def test_a_view_of_a_server_shows_exactly_what_it_may(served: Population, view: View) -> None:
+    await shows_exactly_what_it_may(served, view, range(100, 140, 5))
 
 
 # -- generations ----------------------------------------------------------------------------------------------------
 
 
-async def test_a_point_is_seen_from_its_birth_until_its_death(index: EdgeIndex) -> None:
+async def test_a_point_is_seen_from_its_birth_until_its_death(index: Index) -> None:
     await index.put([point(text="old")])
     await index.put([point(born=3, text="new")])
     await index.retire("d", died=3)
@@ -312,7 +377,7 @@ async def test_a_point_is_seen_from_its_birth_until_its_death(index: EdgeIndex) 
     assert [await seen_texts(index, see(generation)) for generation in (2, 3, 4)] == [["old"], ["new"], []]
 
 
-async def test_staged_points_are_seen_once_published(index: EdgeIndex) -> None:
+async def test_staged_points_are_seen_once_published(index: Index) -> None:
     await index.put([point("d", number, text=f"old {number}") for number in range(3)])
     await index.put([point("d", number, born=STAGED, text=f"new {number}") for number in range(200)])
     await index.put([point("e", born=STAGED, text="other")])
@@ -323,7 +388,7 @@ async def test_staged_points_are_seen_once_published(index: EdgeIndex) -> None:
     assert await index.count(see(2)) == 200
 
 
-async def test_undoing_takes_back_a_replacement(index: EdgeIndex) -> None:
+async def test_undoing_takes_back_a_replacement(index: Index) -> None:
     await index.put([point(text="old")])
     for at in (2, STAGED):
         await index.put([point(born=STAGED, text="new"), point("e", born=STAGED, text="waits")])
@@ -337,7 +402,7 @@ async def test_undoing_takes_back_a_replacement(index: EdgeIndex) -> None:
     assert await seen_texts(index, see(2)) == ["old", "waits"]
 
 
-async def test_sweeping_deletes_what_has_died_and_nothing_else(index: EdgeIndex) -> None:
+async def test_sweeping_deletes_what_has_died_and_nothing_else(index: Index) -> None:
     await index.put([point("d", number, text="d") for number in range(300)])
     await index.put([point("e", text="e")])
     await index.retire("d", died=2)
@@ -349,27 +414,27 @@ async def test_sweeping_deletes_what_has_died_and_nothing_else(index: EdgeIndex)
     assert await seen_texts(index, see(2)) == ["e"]
 
 
-async def test_a_search_during_replacements_sees_one_version_whole(index: EdgeIndex) -> None:
+async def test_a_search_during_replacements_sees_one_version_whole(embedded: EdgeIndex) -> None:
     generation = 1
     chunks = 5
     pinned: list[int] = []
-    await index.put([point("d", n, text="1") for n in range(chunks)])
+    await embedded.put([point("d", n, text="1") for n in range(chunks)])
 
     async def replacing() -> None:
         nonlocal generation
         for version in range(2, 12):
-            await index.put([point("d", n, born=STAGED, text=str(version)) for n in range(chunks)])
-            await index.publish("d", at=version)
+            await embedded.put([point("d", n, born=STAGED, text=str(version)) for n in range(chunks)])
+            await embedded.publish("d", at=version)
             generation = version
-            await index.sweep(min(pinned, default=generation))
+            await embedded.sweep(min(pinned, default=generation))
 
     async def searching() -> int:
         searches = 0
         while not writer.done():
             at = generation
             pinned.append(at)
-            assert await seen_texts(index, see(at)) == [str(at)] * chunks
-            assert len(await index.passages("d", range(chunks), see(at))) == chunks
+            assert await seen_texts(embedded, see(at)) == [str(at)] * chunks
+            assert len(await embedded.passages("d", range(chunks), see(at))) == chunks
             pinned.remove(at)
             searches += 1
         return searches
@@ -381,18 +446,18 @@ async def test_a_search_during_replacements_sees_one_version_whole(index: EdgeIn
     assert min(counts) > 5
 
 
-async def test_eight_searches_and_a_write_at_once(index: EdgeIndex) -> None:
-    await index.put([point(f"d{n}", dense=[1.0, n / 100, 0, 0]) for n in range(100)])
-    expected = [hit.id for hit in found(await index.query(see(), dense=[1.0, 0, 0, 0]))]
-    writing = asyncio.ensure_future(index.put([point("new", n, born=2, text=str(n)) for n in range(500)]))
-    answers = await asyncio.gather(*(index.query(see(), dense=[1.0, 0, 0, 0], words=EVERYTHING) for _ in range(8)))
+async def test_eight_searches_and_a_write_at_once(embedded: EdgeIndex) -> None:
+    await embedded.put([point(f"d{n}", dense=[1.0, n / 100, 0, 0]) for n in range(100)])
+    expected = [hit.id for hit in found(await embedded.query(see(), dense=[1.0, 0, 0, 0]))]
+    writing = asyncio.ensure_future(embedded.put([point("new", n, born=2, text=str(n)) for n in range(500)]))
+    answers = await asyncio.gather(*(embedded.query(see(), dense=[1.0, 0, 0, 0], words=EVERYTHING) for _ in range(8)))
     assert not writing.done()  # slices let the searches in
     assert [[hit.id for hit in found(answer)] for answer in answers] == [expected] * 8
     await writing
-    assert await index.count(see(2)) == 600
+    assert await embedded.count(see(2)) == 600
 
 
-async def test_the_loop_goes_on_during_a_write(index: EdgeIndex) -> None:
+async def test_the_loop_goes_on_during_a_write(embedded: EdgeIndex) -> None:
     ticks = 0
 
     async def ticking() -> None:
@@ -402,15 +467,25 @@ async def test_the_loop_goes_on_during_a_write(index: EdgeIndex) -> None:
             ticks += 1
 
     ticker = asyncio.ensure_future(ticking())
-    await index.put([point("d", n, text=str(n)) for n in range(800)])
+    await embedded.put([point("d", n, text=str(n)) for n in range(800)])
     ticker.cancel()
     assert ticks >= 25  # 800 points are 50 slices
+
+
+async def test_a_document_is_discarded_whatever_its_generations(index: Index) -> None:
+    await index.put([point("d", n, text=str(n)) for n in range(150)])
+    await index.put([point("d", born=STAGED, text="staged"), point("e", text="e")])
+    await index.retire("d", died=2)
+    await index.discard("d")
+    await index.publish("d", at=3)
+    assert [await seen_texts(index, see(generation)) for generation in (1, 3)] == [["e"], ["e"]]
+    await index.discard("d")
 
 
 # -- changing -------------------------------------------------------------------------------------------------------
 
 
-async def test_moving_a_collection_and_rescoping_a_document(index: EdgeIndex) -> None:
+async def test_moving_a_collection_and_rescoping_a_document(index: Index) -> None:
     await index.put([point("d", 0), point("d", 1), point("e", collection="old"), point("f", collection="third")])
     await index.move("old", "docs")
     assert await index.count(see(collections=("docs",))) == 3
@@ -430,7 +505,9 @@ async def test_what_was_written_is_there_after_reopening(tmp_path: Path) -> None
     await index.close()
     with pytest.raises(QdrantConnectionError, match="closed"):
         await index.count(see())
+    assert not await index.healthy()
     again = await opened(tmp_path)
+    assert await again.healthy()
     assert await again.count(see()) == 40
     assert (await again.query(see(), words=EVERYTHING)).branches["words"][0].score > 0
     await again.close()
@@ -494,6 +571,39 @@ async def test_a_folder_that_cannot_be_used_is_refused_in_words(tmp_path: Path) 
     (tmp_path / "file").write_text("")
     with pytest.raises(QdrantConnectionError, match="cannot be used"):
         await opened(tmp_path / "file" / "index")
+
+
+# -- the folders of a home ------------------------------------------------------------------------------------------
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+async def test_each_kind_of_vectors_has_its_own_folder(tmp_path: Path) -> None:
+    stores = EdgeStores(tmp_path)
+    one = Made("a/b", 4, "words 1")
+    others = (replace(one, embedder="a--b"), replace(one, tokenizer="words 2"), replace(one, dimensions=8))
+    index = await stores.open(one)
+    await index.put([point()])
+    for other in others:
+        empty = await stores.open(other)
+        assert await empty.count(see()) == 0
+        await empty.close()
+    await index.close()
+    assert len(names(tmp_path)) == 4 and "a--b" in names(tmp_path)
+    for other in others:
+        await stores.remove(other)
+        await stores.remove(other)
+    index = await stores.open(one)
+    assert await index.count(see()) == 1
+    await index.close()
+    (tmp_path / "a--b.gone" / "shard").mkdir(parents=True)  # a removal that was cut short
+    await stores.remove(others[0])
+    assert names(tmp_path) == {"a--b"}
+    damage(tmp_path, "kotae.json")
+    with pytest.raises(QdrantConnectionError, match="cannot be read"):
+        await stores.open(one)
 
 
 async def child(program: str, *arguments: Path) -> asyncio.subprocess.Process:

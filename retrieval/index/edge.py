@@ -1,6 +1,6 @@
-"""Qdrant: where passages and their vectors live. The only module that knows an engine.
+"""The embedded store: Qdrant's engine in this process.
 
-The embedded engine holds the interpreter lock during every call (measured with 0.9.0: 500 points 150 ms, a flush
+The engine holds the interpreter lock during every call (measured with 0.9.0: 500 points 150 ms, a flush
 50–300 ms). So all calls take one thread, which loses nothing; writes go in slices that let searches in between; and
 a write is made durable by an fsync of the engine's log in another thread, not by its flush.
 """
@@ -13,14 +13,15 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Protocol, Self, TypeVar, get_args
+from typing import Any, Literal, Self, TypeVar
 
 import qdrant_edge as edge
 
 from retrieval.folder import Made, build, check, damaged, own, sync
+from retrieval.index.base import BRANCHES, BROKEN, CLOSED, USING, blind
 from retrieval.memory import give_back
 from retrieval.payload import ALIVE, STAGED, indexed_of, passage_of, payload_of, shows
-from retrieval.text import Language, Said
+from retrieval.text import Language
 from retrieval.types import (
     Branch,
     Candidates,
@@ -38,87 +39,9 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 K = TypeVar("K")
 
-BRANCHES: tuple[Branch, ...] = get_args(Branch)
-USING: Mapping[Branch, str] = {"dense": "default", "words": "text-sparse", "ngrams": "text-ngram"}
 _WRITTEN_AT_ONCE = 16  # points: about 5 ms in which nothing else runs
 _CHANGED_AT_ONCE = 128  # points changed or deleted: about as long
 _LOGGED_AT_MOST = 10_000  # points between flushes: a start after a crash replays them in 2 s
-
-_BROKEN = Said(en="The search index does not answer.", ja="検索インデックスが応答しません。")
-_CLOSED = Said(en="The search index is closed.", ja="検索インデックスは閉じられています。")
-
-
-class Index(Protocol):
-    """Passages with their vectors, seen through a `View`: the readers' scopes, a generation, optionally collections.
-
-    A point is seen by generations `born` ≤ G < `died`. The view's filter is part of whatever is asked, so there is no
-    way to ask without it. Raises `QdrantConnectionError`, nothing else of an engine's.
-    """
-
-    async def put(self, points: Sequence[Point]) -> None:
-        """Write points, durably. Nobody sees them before generation `born`; before `publish` when that is `STAGED`."""
-
-    async def publish(self, document_id: str, *, at: int) -> None:
-        """The document's staged points are born at `at`, and those they replace die then."""
-
-    async def retire(self, document_id: str, *, died: int) -> None:
-        """The document's points that were born before `died` and are alive die at `died`."""
-
-    async def undo(self, document_id: str, *, at: int) -> None:
-        """Take back what was not committed: delete the document's points born at `at`, let live those that died then."""
-
-    async def reconcile(self, generation: int) -> None:
-        """At boot: delete every point born after `generation`, staged ones too, and let live whatever died after it."""
-
-    async def sweep(self, generation: int) -> int:
-        """Delete the points that died at or before `generation`; returns how many."""
-
-    async def query(
-        self,
-        view: View,
-        *,
-        dense: Vector | None = None,
-        words: SparseVector | None = None,
-        ngrams: SparseVector | None = None,
-        across: tuple[Vector, Language] | None = None,
-        weigh: Sequence[int] = (),
-        limit: int = 50,
-    ) -> Candidates:
-        """All that one search asks, in one batch: the best `limit` points of each branch (cosines for dense, BM25 for the
-        sparse), the nearest ones to `across` that are in its language, and the idf of the word terms `weigh`.
-
-        An empty sparse vector leaves its branch out. A branch that fails lands in `failed`; the others still answer.
-        Ties are broken by id. A term without a readable passage has the highest idf.
-        """
-
-    async def fetch(self, ids: Sequence[str], view: View) -> Mapping[str, Indexed]:
-        """Id → passage, of those points that the view (still) shows."""
-
-    async def passages(self, document_id: str, numbers: range, view: View) -> list[Passage]:
-        """The document's chunks with these numbers, in order, as far as the view shows them."""
-
-    async def scroll(
-        self,
-        view: View,
-        *,
-        collection: str | None = None,
-        document_id: str | None = None,
-        offset: str | None = None,
-        limit: int = 50,
-    ) -> tuple[list[Passage], str | None]:
-        """Browse in the store's own order: up to `limit` passages from the point `offset` on, and the next offset."""
-
-    async def move(self, collection: str, into: str) -> None:
-        """Every point of `collection` belongs to `into` from now on; one update."""
-
-    async def rescope(self, document_id: str, scope: str) -> None:
-        """Change who may read a document; one update."""
-
-    async def count(self, view: View) -> int:
-        """How many points the view shows."""
-
-    async def close(self) -> None:
-        """Wait for what is under way, save, let go of the store."""
 
 
 class EdgeIndex:
@@ -178,6 +101,11 @@ class EdgeIndex:
         async with self._writing:
             await self._delete(_filter(_number("born", gt=generation)))
             await self._change(_filter(_number("died", gt=generation, lt=ALIVE)), {"died": ALIVE})
+            await self._save()
+
+    async def discard(self, document_id: str) -> None:
+        async with self._writing:
+            await self._delete(_filter(_is("document_id", document_id)))
             await self._save()
 
     async def sweep(self, generation: int) -> int:
@@ -254,7 +182,7 @@ class EdgeIndex:
             vectors["words"] = _sparse(words)
         if ngrams and ngrams.indices:
             vectors["ngrams"] = _sparse(ngrams)
-        if _blind(view) or not (vectors or across or weigh):
+        if blind(view) or not (vectors or across or weigh):
             return Candidates(dict.fromkeys(vectors, ()))
         seen = _seen(view)
         asked: dict[Branch | Literal["across"] | int, edge.QueryRequest] = {}
@@ -273,7 +201,7 @@ class EdgeIndex:
         failed: dict[Branch, Exception] = {}
         for branch in BRANCHES:
             if branch in failures:
-                failed[branch] = QdrantConnectionError(_BROKEN)
+                failed[branch] = QdrantConnectionError(BROKEN)
                 failed[branch].__cause__ = failures[branch]
         return Candidates(
             {branch: _ranked(lists[branch]) for branch in BRANCHES if branch in lists},
@@ -312,7 +240,7 @@ class EdgeIndex:
         return found[0].score / words.values[words.indices.index(term)]
 
     async def fetch(self, ids: Sequence[str], view: View) -> Mapping[str, Indexed]:
-        if not ids or _blind(view):
+        if not ids or blind(view):
             return {}
 
         def read() -> dict[str, Indexed]:
@@ -322,7 +250,7 @@ class EdgeIndex:
         return await self._run(read)
 
     async def passages(self, document_id: str, numbers: range, view: View) -> list[Passage]:
-        if not numbers or _blind(view):
+        if not numbers or blind(view):
             return []
         which = _seen(view, _is("document_id", document_id), _number("chunk", gte=min(numbers), lte=max(numbers)))
         request = edge.ScrollRequest(limit=len(numbers), filter=which, with_payload=True)
@@ -338,7 +266,7 @@ class EdgeIndex:
         offset: str | None = None,
         limit: int = 50,
     ) -> tuple[list[Passage], str | None]:
-        if _blind(view):
+        if blind(view):
             return [], None
         narrower = [_is(k, v) for k, v in (("collection", collection), ("document_id", document_id)) if v is not None]
         request = edge.ScrollRequest(offset=offset, limit=limit, filter=_seen(view, *narrower), with_payload=True)
@@ -350,10 +278,17 @@ class EdgeIndex:
         return await self._run(ask)
 
     async def count(self, view: View) -> int:
-        if _blind(view):
+        if blind(view):
             return 0
         request = edge.CountRequest(exact=True, filter=_seen(view))
         return await self._run(lambda: self._shard.count(request))
+
+    async def healthy(self) -> bool:
+        try:
+            await self._run(self._shard.info)
+        except QdrantConnectionError:
+            return False
+        return True
 
     # -- the engine's thread ----------------------------------------------------------------------------------------
 
@@ -362,13 +297,13 @@ class EdgeIndex:
 
     async def _on(self, pool: ThreadPoolExecutor, work: Callable[[], T]) -> T:
         if self._closed:
-            raise QdrantConnectionError(_CLOSED)
+            raise QdrantConnectionError(CLOSED)
 
         def guarded() -> T:
             try:
                 return work()
             except BaseException as error:  # plain Exceptions, and panics that are none
-                raise QdrantConnectionError(_BROKEN) from error
+                raise QdrantConnectionError(BROKEN) from error
 
         return await asyncio.get_running_loop().run_in_executor(pool, guarded)
 
@@ -472,10 +407,6 @@ def _ranked(found: Sequence[edge.ScoredPoint]) -> tuple[Scored, ...]:
 
 def _sparse(vector: SparseVector) -> edge.SparseVector:
     return edge.SparseVector([*vector.indices], [*vector.values])
-
-
-def _blind(view: View) -> bool:
-    return not view.readers.scopes or view.collections == ()
 
 
 def _seen(view: View, *narrower: edge.FieldCondition) -> edge.Filter:

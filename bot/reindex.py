@@ -1,0 +1,324 @@
+"""Another embedder or tokenizer: a second vector store is built from the kept Markdown, then swapped in, in one step.
+
+Until the swap every search sees the old store whole, after it the new one whole. A run that was cut off goes on where it
+was. Source: architecture.md "Qdrant", "One visible step"; reliability.md R42, R48.
+"""
+
+import asyncio
+import json
+import logging
+import os
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, suppress
+from dataclasses import asdict, dataclass, field, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from bot.store.documents import DocumentRow, Documents
+from bot.store.indexes import Indexes, IndexRow
+from retrieval.folder import Made
+from retrieval.index import Index
+from retrieval.index.stores import Stores
+from retrieval.ingest import MAX_CHUNKS, Ingest
+from retrieval.text import Said
+from retrieval.types import Document, Passage, QAPair, RAGToolError, Readers, UnreadableError, View
+
+log = logging.getLogger(__name__)
+
+Progress = Callable[[int, int], None]
+Quiet = Callable[[], AbstractAsyncContextManager[int]]
+"""Inside of it nothing becomes visible or is forgotten; it gives the generation. What uses the old store changes over
+to the new one before it ends."""
+
+_NAMED = 10  # documents, in a refusal
+_UNFIT = Said(
+    en="{count} documents cannot be indexed anew, so the old index stays in use: {names}. Forget them or add them again,"
+    " then start again; what is done already is kept.",
+    ja="{count} 件の文書を新しい索引に入れられないため、これまでの索引を使い続けます: {names}。"
+    "該当の文書を削除するか登録し直してから、もう一度実行してください。終わった分はやり直しになりません。",
+)
+_INCOMPLETE = Said(
+    en="The new index holds {found} passages instead of {wanted}, so the old one stays in use. Start again.",
+    ja="新しい索引のパッセージ数が {wanted} 件のはずが {found} 件のため、これまでの索引を使い続けます。もう一度実行してください。",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """The new store, open, what is in it, and how much of that this run had to write."""
+
+    index: Index
+    row: IndexRow
+    documents: int
+    written: int
+
+
+class Reindex:
+    """Builds the vector store of another embedder beside the current one.
+
+    `ingest` makes an `Ingest` of the new embedder for a store; `kept` holds the Markdown; `note` is a file that says what
+    is being built: it must outlive the process and be in this home.
+    """
+
+    def __init__(
+        self,
+        *,
+        documents: Documents,
+        indexes: Indexes,
+        stores: Stores,
+        ingest: Callable[[Index], Ingest],
+        kept: Path,
+        note: Path,
+        quiet: Quiet,
+    ) -> None:
+        self._documents = documents
+        self._indexes = indexes
+        self._stores = stores
+        self._ingest = ingest
+        self._kept = kept
+        self._note = _Note(note)
+        self._quiet = quiet
+
+    async def run(self, new: Made, *, old: Index | None = None, progress: Progress | None = None) -> Rebuilt:
+        """Build the store of `new` and make it the current one. `old` is the current store where somebody has it open.
+
+        With `new` what is current already, it brings back the documents that the store has lost; nobody may have it
+        open then. `progress(done, total)` counts documents. The old store stays until `clean_up`. Raises RAGToolError
+        when a document cannot be brought over, EmbeddingError, QdrantConnectionError, StoreError.
+        """
+        row = await self._indexes.current()
+        current = made_of(row) if row else None
+        touched = await self._begin(current, new)
+        target = await self._stores.open(new)
+        opened: Index | None = None
+        try:
+            if old is None and current is not None and current != new:
+                old = opened = await self._open_old(current)
+            copy = _Copy(target, self._ingest(target), old, everything=current == new, touched=touched)
+            return await self._build(copy, new, progress)
+        except BaseException:
+            await target.close()
+            raise
+        finally:
+            if opened is not None:
+                await opened.close()
+
+    async def whole(self, index: Index, generation: int) -> bool:
+        """Whether the store has all passages of the documents there are: not when its folder or collection was lost."""
+        rows = await self._documents.listed()
+        everyone = Readers(frozenset(row.scope for row in rows))
+        return await index.count(View(everyone, generation)) >= sum(row.chunks for row in rows)
+
+    async def clean_up(self, current: Made) -> None:
+        """Delete the stores of finished or abandoned runs, which nobody has open any more. Raises QdrantConnectionError."""
+        for made in await asyncio.to_thread(self._note.stores):
+            if made != current:
+                await self._stores.remove(made)
+        await asyncio.to_thread(self._note.remove)
+
+    async def _begin(self, current: Made | None, new: Made) -> set[str]:
+        """The documents that an earlier run may have left in the new store."""
+        stores = await asyncio.to_thread(self._note.stores)
+        if stores and stores[0] == new:
+            return await asyncio.to_thread(self._note.documents)
+        for made in (*stores, new):
+            if made != current:
+                await self._stores.remove(made)
+        await asyncio.to_thread(self._note.begin, new, current)
+        return set()
+
+    async def _open_old(self, made: Made) -> Index | None:
+        try:
+            return await self._stores.open(made)
+        except RAGToolError:
+            log.warning("the old index cannot be read; pairs of questions and answers become text", exc_info=True)
+            return None
+
+    async def _build(self, copy: "_Copy", new: Made, progress: Progress | None) -> Rebuilt:
+        while await self._catch_up(copy, progress):  # documents come and go meanwhile
+            _check(copy)
+        async with self._quiet() as generation:
+            await self._catch_up(copy, None)
+            _check(copy)
+            chunks = {id: count for id, (_, count) in copy.done.items()}
+            everyone = Readers(frozenset(row.scope for row, _ in copy.done.values()))
+            found = await copy.target.count(View(everyone, generation))
+            if found != sum(chunks.values()):
+                raise RAGToolError(_INCOMPLETE, found=found, wanted=sum(chunks.values()))
+            row = IndexRow(new.embedder, new.dimensions, new.tokenizer, generation)
+            await self._indexes.swap(row, chunks)
+        log.info("built an index of %d documents anew, %d of them now", len(chunks), copy.written)
+        return Rebuilt(copy.target, row, len(chunks), copy.written)
+
+    async def _catch_up(self, copy: "_Copy", progress: Progress | None) -> int:
+        """Bring the new store to what the database says; returns how many documents had changed."""
+        rows = await self._documents.listed()
+        gone = (copy.touched | copy.done.keys()) - {row.id for row in rows}
+        for document_id in gone:
+            await copy.target.discard(document_id)
+            copy.touched.discard(document_id)
+            copy.done.pop(document_id, None)
+        copy.unfit.clear()
+        changed = len(gone)
+        for number, row in enumerate(rows):
+            if progress:
+                progress(number, len(rows))
+            known = copy.done.get(row.id)
+            if known is None or known[0] != row:
+                changed += await self._bring(copy, row)
+        if progress:
+            progress(len(rows), len(rows))
+        return changed
+
+    async def _bring(self, copy: "_Copy", row: DocumentRow) -> bool:
+        """Write a document where the new store does not have it as it should be; False when it cannot be brought."""
+        about = _about(row)
+        try:
+            document = await self._read(copy, row)
+            if row.id in copy.touched or copy.everything:
+                count = await _there(copy, document, about, row)
+                if count is not None:
+                    copy.done[row.id] = row, count
+                    return True
+                copy.done.pop(row.id, None)
+                await copy.target.discard(row.id)
+            else:
+                await asyncio.to_thread(self._note.add, row.id)
+                copy.touched.add(row.id)
+            count = await copy.ingest.write(document, about, born=row.born, version=row.hash)
+        except (_LostError, UnreadableError) as error:
+            if await self._documents.get(row.id) != row:
+                return True  # replaced or forgotten a moment ago
+            log.warning("a document cannot be indexed anew: %s", error)
+            copy.unfit[row.id] = row.name
+            return False
+        copy.done[row.id] = row, count
+        copy.written += 1
+        return True
+
+    async def _read(self, copy: "_Copy", row: DocumentRow) -> Document:
+        """The document as it was cut before: its pairs are only in the old store, its text says them as text.
+
+        Raises _LostError.
+        """
+        markdown = await asyncio.to_thread(self._markdown, row.markdown)
+        old = await _stored(copy.old, row) if copy.old else []
+        pairs = [QAPair(one.question, one.text) for one in old if one.question is not None]
+        return Document(row.name, markdown, row.title, tuple(pairs) if len(pairs) == len(old) == row.chunks else ())
+
+    def _markdown(self, address: str) -> str:
+        try:
+            data = (self._kept / address[:2] / f"{address}.md").read_bytes()
+        except OSError as error:
+            raise _LostError(f"its kept Markdown cannot be read: {error}") from error
+        if sha256(data).hexdigest() != address:
+            raise _LostError(f"its kept Markdown {address} has been changed")
+        return data.decode()
+
+
+class _LostError(Exception):
+    """The kept Markdown of a document is not there as it was kept."""
+
+
+@dataclass(slots=True)
+class _Copy:
+    """The state of one run. `touched`: documents that may have points in the target. `everything`: all may."""
+
+    target: Index
+    ingest: Ingest
+    old: Index | None
+    everything: bool
+    touched: set[str]
+    done: dict[str, tuple[DocumentRow, int]] = field(default_factory=dict)  # as it was brought, its chunks
+    unfit: dict[str, str] = field(default_factory=dict)  # id → name
+    written: int = 0
+
+
+def made_of(row: IndexRow) -> Made:
+    """What the vectors of a store were made with."""
+    return Made(row.embedder, row.dimensions, row.tokenizer)
+
+
+def _check(copy: _Copy) -> None:
+    if copy.unfit:
+        names = sorted(copy.unfit.values())
+        raise RAGToolError(
+            _UNFIT, count=len(names), names=", ".join(names[:_NAMED]) + (" …" if len(names) > _NAMED else "")
+        )
+
+
+def _about(row: DocumentRow) -> Passage:
+    return Passage(
+        collection=row.collection,
+        document_id=row.id,
+        document=row.name,
+        chunk=0,
+        text="",
+        scope=row.scope,
+        title=row.title,
+        url=row.url,
+        updated=row.updated_at.date().isoformat(),
+    )
+
+
+async def _there(copy: _Copy, document: Document, about: Passage, row: DocumentRow) -> int | None:
+    """How many chunks the document has in the new store; None when it is not there as it should be."""
+    wanted = [
+        replace(about, chunk=one.number, text=one.text, headings=one.headings, question=one.question)
+        for one in await copy.ingest.prepare(document)
+    ]
+    return len(wanted) if wanted == await _stored(copy.target, row) else None
+
+
+async def _stored(index: Index, row: DocumentRow) -> list[Passage]:
+    return await index.passages(row.id, range(MAX_CHUNKS), View(Readers(frozenset({row.scope})), row.born))
+
+
+class _Note:
+    """What is being built, in lines of JSON: the new store, then the one it replaces, then the documents that were begun.
+
+    A line is on the disk before the first point it speaks of.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def begin(self, new: Made, current: Made | None) -> None:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = self._path.with_suffix(".part")
+        lines = [json.dumps({"store": asdict(made)}) + "\n" for made in (new, current) if made]
+        _write(unfinished, "w", "".join(lines))
+        unfinished.replace(self._path)
+
+    def add(self, document_id: str) -> None:
+        # The line before it may have been cut off by a crash.
+        _write(self._path, "a", "\n" + json.dumps({"document": document_id}) + "\n")
+
+    def stores(self) -> list[Made]:
+        """The new store, then the others that the note names; empty without a note."""
+        return [Made(**line["store"]) for line in self._lines() if "store" in line]
+
+    def documents(self) -> set[str]:
+        return {line["document"] for line in self._lines() if "document" in line}
+
+    def remove(self) -> None:
+        self._path.unlink(missing_ok=True)
+
+    def _lines(self) -> list[dict[str, Any]]:
+        try:
+            text = self._path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return []
+        lines = []
+        for line in text.splitlines():
+            with suppress(ValueError):  # empty, or cut off: then nothing of what it says was begun
+                lines.append(json.loads(line))
+        return lines
+
+
+def _write(path: Path, mode: str, text: str) -> None:
+    with path.open(mode, encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())

@@ -1,0 +1,100 @@
+"""What every store of passages promises, whatever engine is under it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol, get_args
+
+from retrieval.text import Language, Said
+from retrieval.types import Branch, Candidates, Indexed, Passage, Point, SparseVector, Vector, View
+
+BRANCHES: tuple[Branch, ...] = get_args(Branch)
+USING: Mapping[Branch, str] = {"dense": "default", "words": "text-sparse", "ngrams": "text-ngram"}
+
+KEYWORDS = ("collection", "document_id", "scope")
+NUMBERS = ("born", "died", "chunk")
+
+BROKEN = Said(en="The search index does not answer.", ja="検索インデックスが応答しません。")
+CLOSED = Said(en="The search index is closed.", ja="検索インデックスは閉じられています。")
+
+
+class Index(Protocol):
+    """Passages with their vectors, seen through a `View`: the readers' scopes, a generation, optionally collections.
+
+    A point is seen by generations `born` ≤ G < `died`. The view's filter is part of whatever is asked, so there is no
+    way to ask without it. Raises `QdrantConnectionError`, nothing else of an engine's.
+    """
+
+    async def put(self, points: Sequence[Point]) -> None:
+        """Write points, durably. Nobody sees them before generation `born`; before `publish` when that is `STAGED`."""
+
+    async def publish(self, document_id: str, *, at: int) -> None:
+        """The document's staged points are born at `at`, and those they replace die then."""
+
+    async def retire(self, document_id: str, *, died: int) -> None:
+        """The document's points that were born before `died` and are alive die at `died`."""
+
+    async def undo(self, document_id: str, *, at: int) -> None:
+        """Take back what was not committed: delete the document's points born at `at`, let live those that died then."""
+
+    async def reconcile(self, generation: int) -> None:
+        """At boot: delete every point born after `generation`, staged ones too, and let live whatever died after it."""
+
+    async def discard(self, document_id: str) -> None:
+        """Delete every point of a document, whatever its generations: for a store that nobody searches yet."""
+
+    async def sweep(self, generation: int) -> int:
+        """Delete the points that died at or before `generation`; returns how many."""
+
+    async def query(
+        self,
+        view: View,
+        *,
+        dense: Vector | None = None,
+        words: SparseVector | None = None,
+        ngrams: SparseVector | None = None,
+        across: tuple[Vector, Language] | None = None,
+        weigh: Sequence[int] = (),
+        limit: int = 50,
+    ) -> Candidates:
+        """All that one search asks, in one batch: the best `limit` points of each branch (cosines for dense, BM25 for the
+        sparse), the nearest ones to `across` that are in its language, and the idf of the word terms `weigh`.
+
+        An empty sparse vector leaves its branch out. A branch that fails lands in `failed`; the others still answer.
+        Ties are broken by id. A term without a readable passage has the highest idf.
+        """
+
+    async def fetch(self, ids: Sequence[str], view: View) -> Mapping[str, Indexed]:
+        """Id → passage, of those points that the view (still) shows."""
+
+    async def passages(self, document_id: str, numbers: range, view: View) -> list[Passage]:
+        """The document's chunks with these numbers, in order, as far as the view shows them."""
+
+    async def scroll(
+        self,
+        view: View,
+        *,
+        collection: str | None = None,
+        document_id: str | None = None,
+        offset: str | None = None,
+        limit: int = 50,
+    ) -> tuple[list[Passage], str | None]:
+        """Browse in the store's own order: up to `limit` passages from the point `offset` on, and the next offset."""
+
+    async def move(self, collection: str, into: str) -> None:
+        """Every point of `collection` belongs to `into` from now on; one update."""
+
+    async def rescope(self, document_id: str, scope: str) -> None:
+        """Change who may read a document; one update."""
+
+    async def count(self, view: View) -> int:
+        """How many points the view shows."""
+
+    async def healthy(self) -> bool:
+        """Whether the store answers now. Never raises."""
+
+    async def close(self) -> None:
+        """Wait for what is under way, save, let go of the store."""
+
+
+def blind(view: View) -> bool:
+    """Whether the view shows nothing, whatever there is: then no engine needs to be asked."""
+    return not view.readers.scopes or view.collections == ()

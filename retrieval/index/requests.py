@@ -1,0 +1,83 @@
+"""Our values as a Qdrant server's, and back: points, filters, queries, changes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from qdrant_client import models
+
+from retrieval.index.base import USING
+from retrieval.payload import ALIVE, payload_of
+from retrieval.types import Branch, Point, Scored, SparseVector, View
+
+
+def point_of(point: Point) -> models.PointStruct:
+    vectors: dict[str, Any] = {USING["dense"]: [*point.dense]}
+    if point.words.indices:
+        vectors[USING["words"]] = sparse(point.words)
+    if point.ngrams.indices:
+        vectors[USING["ngrams"]] = sparse(point.ngrams)
+    return models.PointStruct(id=point.id, vector=vectors, payload=payload_of(point))
+
+
+def nearest(
+    branch: Branch,
+    vector: list[float] | models.SparseVector,
+    shown: models.Filter,
+    limit: int,
+    *,
+    weights: bool = False,
+) -> models.QueryRequest:
+    return models.QueryRequest(
+        query=vector,
+        using=USING[branch],
+        filter=shown,
+        limit=limit,
+        with_vector=[USING["words"]] if weights else False,
+        with_payload=["language"] if branch == "dense" else False,
+    )
+
+
+def ranked(found: Sequence[models.ScoredPoint]) -> tuple[Scored, ...]:
+    scored = [Scored(str(point.id), point.score, (point.payload or {}).get("language")) for point in found]
+    return tuple(sorted(scored, key=lambda hit: (-hit.score, hit.id)))
+
+
+def sparse(vector: SparseVector) -> models.SparseVector:
+    return models.SparseVector(indices=[*vector.indices], values=[*vector.values])
+
+
+def seen(view: View, *narrower: models.FieldCondition | models.HasIdCondition) -> models.Filter:
+    """What the view shows: the one place where access, generation and collections become a filter."""
+    conditions = [
+        *narrower,
+        models.FieldCondition(key="scope", match=models.MatchAny(any=sorted(view.readers.scopes))),
+        number("born", lte=view.generation),
+        number("died", gt=view.generation),
+    ]
+    if view.collections is not None:
+        conditions.append(models.FieldCondition(key="collection", match=models.MatchAny(any=[*view.collections])))
+    return all_of(*conditions)
+
+
+def living(document_id: str, *, before: int) -> models.Filter:
+    return all_of(equals("document_id", document_id), number("born", lt=before), number("died", gte=ALIVE))
+
+
+def all_of(*conditions: models.FieldCondition | models.HasIdCondition) -> models.Filter:
+    return models.Filter(must=[*conditions])
+
+
+def equals(field: str, value: str) -> models.FieldCondition:
+    return models.FieldCondition(key=field, match=models.MatchValue(value=value))
+
+
+def number(field: str, **bounds: float) -> models.FieldCondition:
+    return models.FieldCondition(key=field, range=models.Range(**bounds))
+
+
+def setting(which: models.Filter, payload: dict[str, Any]) -> models.SetPayloadOperation:
+    return models.SetPayloadOperation(set_payload=models.SetPayload(payload=payload, filter=which))
+
+
+def deleting(which: models.Filter) -> models.DeleteOperation:
+    return models.DeleteOperation(delete=models.FilterSelector(filter=which))

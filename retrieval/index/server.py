@@ -1,0 +1,438 @@
+"""Passages on a Qdrant server or cluster, through qdrant-client.
+
+What the vectors were made with is kept in the collection's own metadata (Qdrant 1.16): it is written in the request that
+makes the collection, so there is no moment without it; a reserved point would be counted and searched with the others,
+and a row of our database does not travel with the collection.
+"""
+
+import asyncio
+import logging
+import math
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict, fields
+from hashlib import sha256
+from typing import Any, Literal, Self
+
+from pydantic import SecretStr
+from qdrant_client import AsyncQdrantClient, models
+
+from retrieval.folder import Made
+from retrieval.index.base import BRANCHES, BROKEN, KEYWORDS, NUMBERS, USING, blind
+from retrieval.index.requests import (
+    all_of,
+    deleting,
+    equals,
+    living,
+    nearest,
+    number,
+    point_of,
+    ranked,
+    seen,
+    setting,
+    sparse,
+)
+from retrieval.index.wire import Pending, Wire, of_one
+from retrieval.payload import ALIVE, STAGED, indexed_of, passage_of
+from retrieval.text import Language, Said
+from retrieval.types import (
+    Branch,
+    Candidates,
+    EmbeddingError,
+    Indexed,
+    Passage,
+    Point,
+    QdrantConnectionError,
+    SparseVector,
+    Vector,
+    View,
+)
+
+log = logging.getLogger(__name__)
+Asked = Branch | Literal["across"] | int
+
+PREFIX = "kotae"
+_WRITTEN_AT_ONCE = 64  # points: about 1 MB of JSON with vectors of 1,000 dimensions
+_SIZE_HOLDS = 60.0  # seconds; it only says how rare a word is that no passage has
+
+_NOT_OURS = Said(
+    en="The collection “{collection}” at {address} does not say what it was made with. Kotae did not make it, or the"
+    " server is older than Qdrant 1.16.",
+    ja="{address} のコレクション「{collection}」には、何で作られたかの記録がありません。Kotae が作ったものではないか、"
+    "サーバーが Qdrant 1.16 より古いようです。",
+)
+_MISMATCH = Said(
+    en="The collection “{collection}” at {address} was made with {was}, but now {wanted} is set, and the two cannot be"
+    " mixed. Set KOTAE_EMBEDDER and KOTAE_EMBEDDING_DIM back, or delete that collection and add the documents again.",
+    ja="{address} のコレクション「{collection}」は {was} で作られていますが、現在の設定は {wanted} です。混在はできません。"
+    "KOTAE_EMBEDDER と KOTAE_EMBEDDING_DIM を元に戻すか、このコレクションを削除して文書を登録し直してください。",
+)
+
+
+def collection_of(made: Made, prefix: str = PREFIX) -> str:
+    """The name of the server's collection for vectors of one kind: readable, safe in a path, of no other kind's."""
+    readable = re.sub(r"[^A-Za-z0-9._-]+", "-", made.embedder)[:80].strip("-.")
+    kind = sha256(f"{made.embedder}\n{made.dimensions}\n{made.tokenizer}".encode()).hexdigest()[:10]
+    return f"{prefix}--{readable}--{kind}"
+
+
+class ServerIndex:
+    """One collection of a server. Any number of processes may have it open."""
+
+    def __init__(self, wire: Wire, collection: str, *, replicated: bool = False) -> None:
+        self._wire = wire
+        self._name = collection
+        # With one replica there is nothing to agree on; with more, two of them may show different generations.
+        self._consistency = models.ReadConsistencyType.MAJORITY if replicated else None
+        self._writing = asyncio.Lock()
+        self._size: tuple[float, int] | None = None  # when it was asked, points
+
+    @classmethod
+    async def open(
+        cls,
+        url: str,
+        api_key: SecretStr | str | None = None,
+        *,
+        dimensions: int,
+        embedder: str,
+        tokenizer: str,
+        collection: str | None = None,
+        shards: int | None = None,
+        replicas: int | None = None,
+        write_consistency: int | None = None,
+        seconds: float = 10.0,
+    ) -> Self:
+        """Open the collection of this embedder and tokenizer, or make it; the numbers are for one that is made (None:
+        the server's own). A try may take `seconds`, a call twice as long.
+
+        Raises QdrantConnectionError, EmbeddingError when the collection was made with something else.
+        """
+        wire = Wire.to(url, api_key, timeout=seconds)
+        made = Made(embedder, dimensions, tokenizer)
+        try:
+            return await cls.on(
+                wire, made, collection, shards=shards, replicas=replicas, write_consistency=write_consistency
+            )
+        except BaseException:
+            await wire.close()
+            raise
+
+    @classmethod
+    async def on(
+        cls,
+        wire: Wire,
+        made: Made,
+        collection: str | None = None,
+        *,
+        shards: int | None = None,
+        replicas: int | None = None,
+        write_consistency: int | None = None,
+    ) -> Self:
+        """As `open`, over a client that is there."""
+        name = collection or collection_of(made)
+        if not await wire(lambda client: client.collection_exists(name)):
+            await _create(wire, name, made, shards, replicas, write_consistency)
+        info = await wire(lambda client: client.get_collection(name))
+        _check(info.config.metadata, made, name, wire.address)
+        for field in (*KEYWORDS, *NUMBERS):
+            if field not in info.payload_schema:  # new, or made by a process that died in between
+                await _index(wire, name, field)
+        return cls(wire, name, replicated=(info.config.params.replication_factor or 1) > 1)
+
+    @classmethod
+    async def remove(cls, url: str, api_key: SecretStr | str | None, collection: str, *, seconds: float = 10.0) -> None:
+        """Delete a collection, whether it is there or not. Raises QdrantConnectionError."""
+        wire = Wire.to(url, api_key, timeout=seconds)
+        try:
+            await wire(lambda client: client.delete_collection(collection))
+        finally:
+            await wire.close()
+
+    # -- writing ----------------------------------------------------------------------------------------------------
+
+    async def put(self, points: Sequence[Point]) -> None:
+        async with self._writing:
+            for start in range(0, len(points), _WRITTEN_AT_ONCE):
+                some = [point_of(point) for point in points[start : start + _WRITTEN_AT_ONCE]]
+                await self._write(
+                    lambda client, some=some: client.upsert(  # type: ignore[misc]
+                        self._name, some, wait=True, ordering=models.WriteOrdering.STRONG
+                    )
+                )
+
+    async def publish(self, document_id: str, *, at: int) -> None:
+        staged = all_of(equals("document_id", document_id), number("born", gte=STAGED))
+        await self._change(setting(living(document_id, before=at), {"died": at}), setting(staged, {"born": at}))
+
+    async def retire(self, document_id: str, *, died: int) -> None:
+        await self._change(setting(living(document_id, before=died), {"died": died}))
+
+    async def undo(self, document_id: str, *, at: int) -> None:
+        document = equals("document_id", document_id)
+        await self._change(
+            deleting(all_of(document, number("born", gte=at, lte=at))),
+            setting(all_of(document, number("died", gte=at, lte=at)), {"died": ALIVE}),
+        )
+
+    async def reconcile(self, generation: int) -> None:
+        await self._change(
+            deleting(all_of(number("born", gt=generation))),
+            setting(all_of(number("died", gt=generation, lt=ALIVE)), {"died": ALIVE}),
+        )
+
+    async def discard(self, document_id: str) -> None:
+        await self._change(deleting(all_of(equals("document_id", document_id))))
+
+    async def sweep(self, generation: int) -> int:
+        dead = all_of(number("died", lte=generation))
+        swept = (await self._wire(lambda client: client.count(self._name, dead, exact=True))).count
+        if swept:
+            await self._change(deleting(dead))
+        return swept
+
+    async def move(self, collection: str, into: str) -> None:
+        await self._change(setting(all_of(equals("collection", collection)), {"collection": into}))
+
+    async def rescope(self, document_id: str, scope: str) -> None:
+        await self._change(setting(all_of(equals("document_id", document_id)), {"scope": scope}))
+
+    async def _change(self, *operations: models.UpdateOperation) -> None:
+        """The operations in this order, in one request; the permanent leader of each shard keeps them in order."""
+        async with self._writing:
+            await self._write(
+                lambda client: client.batch_update_points(
+                    self._name, operations, wait=True, ordering=models.WriteOrdering.STRONG
+                )
+            )
+
+    async def _write(
+        self,
+        change: Callable[[AsyncQdrantClient], Awaitable[models.UpdateResult | list[models.UpdateResult]]],
+    ) -> None:
+        async def done(client: AsyncQdrantClient) -> None:
+            results = await change(client)
+            for result in results if isinstance(results, list) else [results]:
+                if result.status != models.UpdateStatus.COMPLETED:
+                    raise Pending(result.status)
+
+        await self._wire(done)
+
+    # -- reading ----------------------------------------------------------------------------------------------------
+
+    async def query(
+        self,
+        view: View,
+        *,
+        dense: Vector | None = None,
+        words: SparseVector | None = None,
+        ngrams: SparseVector | None = None,
+        across: tuple[Vector, Language] | None = None,
+        weigh: Sequence[int] = (),
+        limit: int = 50,
+    ) -> Candidates:
+        vectors: dict[Branch, list[float] | models.SparseVector] = {}
+        if dense is not None:
+            vectors["dense"] = [*dense]
+        if words and words.indices:
+            vectors["words"] = sparse(words)
+        if ngrams and ngrams.indices:
+            vectors["ngrams"] = sparse(ngrams)
+        if blind(view) or not (vectors or across or weigh):
+            return Candidates(dict.fromkeys(vectors, ()))
+        shown = seen(view)
+        asked: dict[Asked, models.QueryRequest] = {
+            branch: nearest(branch, vector, shown, limit) for branch, vector in vectors.items()
+        }
+        if across is not None:
+            asked["across"] = nearest("dense", [*across[0]], shown, limit)
+        for term in weigh:
+            one = models.SparseVector(indices=[term], values=[1.0])
+            asked[term] = nearest("words", one, shown, 1, weights=True)
+        lists, failures = await self._asked(asked)
+        return Candidates(
+            {branch: ranked(lists[branch]) for branch in BRANCHES if branch in lists},
+            {branch: _unnamed(failures[branch]) for branch in BRANCHES if branch in failures},
+            tuple(one for one in ranked(lists.get("across", ())) if across and one.language == across[1]),
+            await self._weights({term: lists.get(term, ()) for term in weigh}),
+        )
+
+    async def _asked(
+        self, requests: Mapping[Asked, models.QueryRequest]
+    ) -> tuple[dict[Asked, list[models.ScoredPoint]], dict[Asked, QdrantConnectionError]]:
+        """Each request's list, or its failure: one that fails must not take the others with it."""
+        try:
+            return dict(zip(requests, await self._batch([*requests.values()]), strict=True)), {}
+        except QdrantConnectionError as error:
+            if not of_one(error):
+                log.warning("a search failed: %s (%s)", error, error.__cause__)
+                return {}, dict.fromkeys(requests, error)
+        terms = [name for name in requests if isinstance(name, int)]
+        parts = [[name] for name in requests if not isinstance(name, int)] + ([terms] if terms else [])
+        answers = await asyncio.gather(
+            *(self._batch([requests[name] for name in part], retry=False) for part in parts), return_exceptions=True
+        )
+        lists: dict[Asked, list[models.ScoredPoint]] = {}
+        failed: dict[Asked, QdrantConnectionError] = {}
+        for part, answer in zip(parts, answers, strict=True):
+            match answer:
+                case QdrantConnectionError():
+                    log.warning("a part of a search failed (%s): %s (%s)", part, answer, answer.__cause__)
+                    failed |= dict.fromkeys(part, answer)
+                case BaseException():
+                    raise answer
+                case _:
+                    lists |= zip(part, answer, strict=True)
+        return lists, failed
+
+    async def _batch(
+        self, requests: Sequence[models.QueryRequest], *, retry: bool = True
+    ) -> list[list[models.ScoredPoint]]:
+        answers = await self._wire(
+            lambda client: client.query_batch_points(self._name, requests, consistency=self._consistency), retry=retry
+        )
+        return [answer.points for answer in answers]
+
+    async def _weights(self, found: Mapping[int, Sequence[models.ScoredPoint]]) -> dict[int, float]:
+        """What the server multiplies each term's weight by: a score is idf × the point's weight for the term, and the
+        point's vector holds that weight."""
+        known: dict[int, float] = {}
+        for term, points in found.items():
+            vectors = points[0].vector if points else None
+            words = vectors.get(USING["words"]) if isinstance(vectors, dict) else None
+            if isinstance(words, models.SparseVector):
+                known[term] = points[0].score / words.values[words.indices.index(term)]
+        if len(known) == len(found):
+            return known
+        unknown = max(math.log(1 + (await self._points() + 0.5) / 0.5), *known.values(), 0.0)
+        return {term: known.get(term, unknown) for term in found}
+
+    async def _points(self) -> int:
+        """About how many there are, seen by whomever."""
+        now = asyncio.get_running_loop().time()
+        if self._size is None or now - self._size[0] > _SIZE_HOLDS:
+            try:
+                info = await self._wire(lambda client: client.get_collection(self._name), retry=False)
+            except QdrantConnectionError as error:
+                log.warning("the size of the collection is not known: %s (%s)", error, error.__cause__)
+                return self._size[1] if self._size else 0
+            self._size = now, info.points_count or 0
+        return self._size[1]
+
+    async def fetch(self, ids: Sequence[str], view: View) -> Mapping[str, Indexed]:
+        if not ids or blind(view):
+            return {}
+        which = seen(view, models.HasIdCondition(has_id=[*ids]))
+        records, _ = await self._page(which, limit=len(ids))
+        return {str(record.id): indexed_of(record.payload or {}) for record in records}
+
+    async def passages(self, document_id: str, numbers: range, view: View) -> list[Passage]:
+        if not numbers or blind(view):
+            return []
+        which = seen(view, equals("document_id", document_id), number("chunk", gte=min(numbers), lte=max(numbers)))
+        records, _ = await self._page(which, limit=max(numbers) - min(numbers) + 1)
+        found = [passage_of(record.payload or {}) for record in records]
+        return sorted((passage for passage in found if passage.chunk in numbers), key=lambda passage: passage.chunk)
+
+    async def scroll(
+        self,
+        view: View,
+        *,
+        collection: str | None = None,
+        document_id: str | None = None,
+        offset: str | None = None,
+        limit: int = 50,
+    ) -> tuple[list[Passage], str | None]:
+        if blind(view):
+            return [], None
+        narrower = [
+            equals(k, v) for k, v in (("collection", collection), ("document_id", document_id)) if v is not None
+        ]
+        records, then = await self._page(seen(view, *narrower), limit=limit, offset=offset)
+        return [passage_of(record.payload or {}) for record in records], None if then is None else str(then)
+
+    async def _page(
+        self, which: models.Filter, *, limit: int, offset: str | None = None
+    ) -> tuple[list[models.Record], Any]:
+        return await self._wire(
+            lambda client: client.scroll(
+                self._name,
+                scroll_filter=which,
+                limit=limit,
+                offset=offset,
+                with_payload=True,
+                consistency=self._consistency,
+            )
+        )
+
+    async def count(self, view: View) -> int:
+        if blind(view):
+            return 0
+        return (await self._wire(lambda client: client.count(self._name, seen(view), exact=True))).count
+
+    async def healthy(self) -> bool:
+        try:
+            info = await self._wire(lambda client: client.get_collection(self._name), retry=False)
+        except QdrantConnectionError:
+            return False
+        return info.status != models.CollectionStatus.RED
+
+    async def close(self) -> None:
+        async with self._writing:
+            await self._wire.close()
+
+
+def _unnamed(error: QdrantConnectionError) -> QdrantConnectionError:
+    """In words for whoever searches, who need not know the server's address."""
+    failure = QdrantConnectionError(BROKEN)
+    failure.__cause__ = error.__cause__
+    return failure
+
+
+# -- opening --------------------------------------------------------------------------------------------------------
+
+
+async def _create(
+    wire: Wire, name: str, made: Made, shards: int | None, replicas: int | None, write_consistency: int | None
+) -> None:
+    weighed = models.SparseVectorParams(modifier=models.Modifier.IDF)
+    try:
+        await wire(
+            lambda client: client.create_collection(
+                name,
+                vectors_config={
+                    USING["dense"]: models.VectorParams(
+                        size=made.dimensions,
+                        distance=models.Distance.COSINE,
+                        datatype=models.Datatype.FLOAT16,  # as in the embedded store: the same scores, half the memory
+                    )
+                },
+                sparse_vectors_config={USING[branch]: weighed for branch in ("words", "ngrams")},
+                shard_number=shards,
+                replication_factor=replicas,
+                write_consistency_factor=write_consistency,
+                metadata=asdict(made),
+            )
+        )
+    except QdrantConnectionError:
+        if not await wire(lambda client: client.collection_exists(name)):  # another process was first
+            raise
+
+
+async def _index(wire: Wire, name: str, field: str) -> None:
+    schema: models.KeywordIndexParams | models.IntegerIndexParams = (
+        models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD)
+        if field in KEYWORDS
+        else models.IntegerIndexParams(type=models.IntegerIndexType.INTEGER, lookup=False, range=True)
+    )
+    await wire(lambda client: client.create_payload_index(name, field, schema, wait=True))
+
+
+def _check(metadata: Mapping[str, Any] | None, made: Made, name: str, address: str) -> None:
+    try:
+        was = Made(*((metadata or {})[field.name] for field in fields(Made)))
+    except KeyError:
+        was = None
+    if was is None:
+        raise EmbeddingError(_NOT_OURS, collection=name, address=address)
+    if was != made:
+        raise EmbeddingError(_MISMATCH, collection=name, address=address, was=was, wanted=made)

@@ -1,0 +1,115 @@
+"""Where the stores of one home are: one for each embedder and tokenizer, so that a second one can be built beside the first."""
+
+import asyncio
+import os
+import re
+import shutil
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Protocol
+
+from pydantic import SecretStr
+
+from retrieval.folder import Made, own, written_in
+from retrieval.index.base import Index
+from retrieval.index.edge import EdgeIndex
+from retrieval.text import Said
+from retrieval.types import QdrantConnectionError
+
+_GONE = ".gone"
+_STAYS = Said(
+    en="The old search index in {folder} cannot be deleted: {why}.",
+    ja="古い検索インデックス {folder} を削除できません: {why}",
+)
+
+
+class Stores(Protocol):
+    """The stores by what their vectors were made with."""
+
+    async def open(self, made: Made) -> Index:
+        """Open the store, or make it. Raises QdrantConnectionError, EmbeddingError as the kind of store says."""
+
+    async def remove(self, made: Made) -> None:
+        """Delete the store, which nobody here has open; nothing happens when it is not there.
+
+        Raises QdrantConnectionError.
+        """
+
+
+class EdgeStores:
+    """A folder with a folder a store: named after its embedder, and after the rest as well where two have one name."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    async def open(self, made: Made) -> Index:
+        return await EdgeIndex.open(
+            await asyncio.to_thread(self.place, made),
+            dimensions=made.dimensions,
+            embedder=made.embedder,
+            tokenizer=made.tokenizer,
+        )
+
+    async def remove(self, made: Made) -> None:
+        await asyncio.to_thread(self._remove, made)
+
+    def place(self, made: Made) -> Path:
+        """The store's folder, whether it is there or not."""
+        short = self._folder / re.sub(r"[^A-Za-z0-9._-]+", "--", made.embedder)
+        rest = sha256(f"{made.embedder}\n{made.dimensions}\n{made.tokenizer}".encode()).hexdigest()[:10]
+        long = short.with_name(f"{short.name}--{rest}")
+        if long.exists():
+            return long
+        there = written_in(short / "shard")
+        return short if there is None or there == made else long
+
+    def _remove(self, made: Made) -> None:
+        for unfinished in self._folder.glob(f"*{_GONE}"):
+            shutil.rmtree(unfinished)
+        place = self.place(made)
+        if written_in(place / "shard") != made:
+            return
+        lock = own(place)
+        try:
+            gone = place.rename(place.with_name(place.name + _GONE))  # at once: nobody ever opens a part of it
+            shutil.rmtree(gone)
+        except OSError as error:
+            raise QdrantConnectionError(_STAYS, folder=place, why=error.strerror) from error
+        finally:
+            os.close(lock)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerStores:
+    """A server with a collection a store. `prefix` tells the homes that share a server apart; the numbers are for
+    collections that are made (None: the server's own). `seconds` is for one try of a call."""
+
+    url: str
+    api_key: SecretStr | None = None
+    prefix: str = "kotae"
+    shards: int | None = None
+    replicas: int | None = None
+    write_consistency: int | None = None
+    seconds: float = 10.0
+
+    async def open(self, made: Made) -> Index:
+        from retrieval.index.server import ServerIndex, collection_of
+
+        return await ServerIndex.open(
+            self.url,
+            self.api_key,
+            dimensions=made.dimensions,
+            embedder=made.embedder,
+            tokenizer=made.tokenizer,
+            collection=collection_of(made, self.prefix),
+            shards=self.shards,
+            replicas=self.replicas,
+            write_consistency=self.write_consistency,
+            seconds=self.seconds,
+        )
+
+    async def remove(self, made: Made) -> None:
+        from retrieval.index.server import ServerIndex, collection_of
+
+        await ServerIndex.remove(self.url, self.api_key, collection_of(made, self.prefix), seconds=self.seconds)

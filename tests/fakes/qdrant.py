@@ -1,0 +1,295 @@
+"""A Qdrant server on loopback: qdrant-client's local mode behind the REST interface, with what a real server adds to it.
+
+It wants its key, knows which fields are indexed and refuses to filter by others (as the strict mode of Qdrant Cloud
+does), refuses a vector of another length together with the batch it came in, and fails on order. Every request is in
+the journal.
+"""
+
+import asyncio
+import base64
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Self
+
+from aiohttp import web
+from pydantic import BaseModel, ValidationError
+from qdrant_client import AsyncQdrantClient, models
+
+Json = dict[str, Any]
+KEY = "qdrant-fake-key-0123456789"
+
+
+# -- what can be ordered --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Refuse:
+    """An error status as Qdrant words it, or a proxy's page (also with status 200)."""
+
+    code: int
+    message: str = "Service internal error"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    page: str = ""
+
+
+@dataclass(frozen=True)
+class Drop:
+    """The connection ends without an answer; with `done` after the request has been carried out."""
+
+    done: bool = False
+
+
+@dataclass(frozen=True)
+class Hang:
+    """Silence."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """This result, whatever was asked."""
+
+    result: Any
+
+
+Order = Refuse | Drop | Hang | Answer
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request. `kind` is its method and path without the collection: `POST points/query/batch`."""
+
+    kind: str
+    collection: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    body: Json
+
+    def filters(self) -> Iterator[Json]:
+        """The filter of each thing that is asked or changed by filter; {} where one has none."""
+        for asked in self.body.get("searches", [self.body]):
+            yield asked.get("filter") or {}
+
+
+class FakeQdrant:
+    """`async with FakeQdrant() as server:`; then `.url`. `key` None: it asks for none.
+
+    `order("points/query", Refuse(503), …)` is for the next requests whose path holds that text. `basic` is what a proxy
+    in front wants; `metadata` False is a server before 1.16, which drops what it does not know.
+    """
+
+    def __init__(
+        self, *, key: str | None = KEY, basic: tuple[str, str] | None = None, metadata: bool = True, replicas: int = 1
+    ) -> None:
+        self.url = ""
+        self.journal: list[Call] = []
+        self.status = "green"
+        self._key = key
+        self._basic = basic and "Basic " + base64.b64encode(":".join(basic).encode()).decode()
+        self._metadata = metadata
+        self._replicas = replicas
+        self._orders: deque[tuple[str, Order]] = deque()
+        self._indexes: dict[str, dict[str, str]] = {}
+        self._sizes: dict[str, int] = {}
+        self._over = asyncio.Event()
+
+    def order(self, path: str, *orders: Order) -> None:
+        self._orders.extend((path, one) for one in orders)
+
+    def calm(self) -> None:
+        """Nothing that was ordered happens any more."""
+        self._orders.clear()
+
+    def calls(self, kind: str) -> list[Call]:
+        return [call for call in self.journal if call.kind == kind]
+
+    @property
+    def finished(self) -> bool:
+        return not self._orders
+
+    @property
+    def indexes(self) -> dict[str, dict[str, str]]:
+        """Collection → field → type."""
+        return self._indexes
+
+    async def __aenter__(self) -> Self:
+        self._store = AsyncQdrantClient(":memory:")
+        app = web.Application(client_max_size=32 * 2**20)  # Qdrant's own limit
+        app.router.add_route("*", "/{path:.*}", self._handle)
+        self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", 0)
+        await site.start()
+        host, port = self._runner.addresses[0][:2]
+        self.url = f"http://{host}:{port}"
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        await self._runner.cleanup()
+        await self._store.close()
+
+    # -- a request ----------------------------------------------------------------------------------------------------
+
+    async def _handle(self, request: web.Request) -> web.StreamResponse:
+        first, _, rest = request.match_info["path"].partition("/")
+        name, _, what = rest.partition("/")
+        body = await request.json() if request.can_read_body else {}
+        call = Call(f"{request.method} {what}".strip(), name, dict(request.query), dict(request.headers), body)
+        self.journal.append(call)
+        if self._basic and request.headers.get("Authorization") != self._basic:
+            return web.Response(status=401, text="<html><h1>401 Authorization Required</h1></html>")
+        ordered = self._ordered(request.path)
+        match ordered:
+            case Refuse():
+                return _refused(ordered)
+            case Hang():
+                await self._over.wait()
+            case Drop(done=False):
+                return self._dropped(request)
+            case Answer():
+                return _answered(ordered.result)
+            case _:
+                pass
+        if self._key and request.headers.get("api-key") != self._key:
+            return _refused(Refuse(401, "Must provide an API key or an Authorization bearer token"))
+        if first != "collections":
+            return web.Response(status=404)
+        answer = await self._answer(call)
+        return self._dropped(request) if isinstance(ordered, Drop) else answer
+
+    def _ordered(self, path: str) -> Order | None:
+        if self._orders and self._orders[0][0] in path:
+            return self._orders.popleft()[1]
+        return None
+
+    def _dropped(self, request: web.Request) -> web.Response:
+        if request.transport:
+            request.transport.abort()
+        return web.Response()
+
+    async def _answer(self, call: Call) -> web.Response:
+        known = await self._store.collection_exists(call.collection)
+        if call.kind == "GET exists":
+            return _answered({"exists": known})
+        if call.kind == "PUT":
+            return await self._create(call) if not known else _wrong(409, f"Collection `{call.collection}` exists!")
+        if call.kind == "DELETE":
+            return _answered(await self._store.delete_collection(call.collection))
+        if not known:
+            return _wrong(404, f"Not found: Collection `{call.collection}` doesn't exist!")
+        handlers: dict[str, Callable[[Call], Awaitable[web.Response]]] = {
+            "GET": self._info,
+            "PUT index": self._index,
+            "PUT points": self._upsert,
+            "POST points/batch": self._update,
+            "POST points/query/batch": self._query,
+            "POST points/scroll": self._scroll,
+            "POST points/count": self._count,
+        }
+        unindexed = set(_keys(call.body)) - self._indexes[call.collection].keys()
+        if call.kind.startswith("POST") and unindexed:
+            return _wrong(400, f"Bad request: Index required but not found for {sorted(unindexed)}")
+        try:
+            return await handlers[call.kind](call)
+        except ValidationError as error:
+            return _wrong(422, f"Format error in JSON body: {error.error_count()}")
+
+    # -- collections ----------------------------------------------------------------------------------------------------
+
+    async def _create(self, call: Call) -> web.Response:
+        wanted = models.CreateCollection(**call.body)
+        assert isinstance(wanted.vectors, dict)
+        await self._store.create_collection(
+            call.collection,
+            vectors_config=wanted.vectors,
+            sparse_vectors_config=wanted.sparse_vectors,
+            metadata=wanted.metadata if self._metadata else None,
+        )
+        self._indexes[call.collection] = {}
+        self._sizes[call.collection] = wanted.vectors["default"].size
+        return _answered(True)
+
+    async def _info(self, call: Call) -> web.Response:
+        info = _plain(await self._store.get_collection(call.collection))
+        info["status"] = self.status
+        info["config"]["params"]["replication_factor"] = self._replicas
+        fields = self._indexes[call.collection].items()
+        info["payload_schema"] = {name: {"data_type": kind, "points": 0} for name, kind in fields}
+        return _answered(info)
+
+    async def _index(self, call: Call) -> web.Response:
+        wanted = models.CreateFieldIndex(**call.body)
+        assert isinstance(wanted.field_schema, models.KeywordIndexParams | models.IntegerIndexParams)
+        self._indexes[call.collection][wanted.field_name] = wanted.field_schema.type.value
+        return _answered({"operation_id": 1, "status": "completed"})
+
+    # -- points ---------------------------------------------------------------------------------------------------------
+
+    async def _upsert(self, call: Call) -> web.Response:
+        return _answered(await self._store.upsert(call.collection, models.PointsList(**call.body).points))
+
+    async def _update(self, call: Call) -> web.Response:
+        operations = models.UpdateOperations(**call.body).operations
+        return _answered(await self._store.batch_update_points(call.collection, operations))
+
+    async def _query(self, call: Call) -> web.Response:
+        size = self._sizes[call.collection]
+        searches = models.QueryRequestBatch(**call.body).searches
+        for search in searches:
+            vector = search.query.nearest if isinstance(search.query, models.NearestQuery) else search.query
+            if isinstance(vector, list) and len(vector) != size:
+                return _wrong(400, f"Wrong input: Vector dimension error: expected dim: {size}, got {len(vector)}")
+        return _answered(await self._store.query_batch_points(call.collection, searches))
+
+    async def _scroll(self, call: Call) -> web.Response:
+        asked = models.ScrollRequest(**call.body)
+        records, then = await self._store.scroll(
+            call.collection,
+            scroll_filter=asked.filter,
+            limit=asked.limit or 10,
+            offset=asked.offset,
+            with_payload=asked.with_payload or False,
+        )
+        return _answered({"points": _plain(records), "next_page_offset": then})
+
+    async def _count(self, call: Call) -> web.Response:
+        asked = models.CountRequest(**call.body)
+        return _answered(await self._store.count(call.collection, asked.filter))
+
+
+def _keys(body: Any) -> Iterator[str]:
+    """The fields that a request filters by."""
+    match body:
+        case {"key": str(name), **rest} if "match" in rest or "range" in rest:
+            yield name
+        case dict():
+            for value in body.values():
+                yield from _keys(value)
+        case list():
+            for value in body:
+                yield from _keys(value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json", exclude_none=True)
+    return [_plain(one) for one in value] if isinstance(value, list) else value
+
+
+def _answered(result: Any) -> web.Response:
+    return web.json_response({"result": _plain(result), "status": "ok", "time": 0.0001})
+
+
+def _wrong(code: int, message: str) -> web.Response:
+    return _refused(Refuse(code, message))
+
+
+def _refused(order: Refuse) -> web.Response:
+    if order.page:
+        return web.Response(status=order.code, text=order.page, content_type="text/html", headers=order.headers)
+    body = {"status": {"error": order.message}, "time": 0.0001}
+    return web.json_response(body, status=order.code, headers=order.headers)
