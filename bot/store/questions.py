@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Connection, case, func, select, true, upda
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.store.engine import change, insert, read, storable, write
-from bot.store.schema import questions
+from bot.store.schema import questions, turns
 
 Reason = Literal["unknown", "low_confidence", "reported"]
 
@@ -47,6 +47,14 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """A miss and who asked: to be counted, not to be shown."""
+
+    question: Question
+    asker: tuple[str, str, str]  # platform, workspace, author
+
+
+@dataclass(frozen=True, slots=True)
 class OpenQuestions:
     """What these readers may see of the open questions, newest first; `shown` of `total` are theirs to read."""
 
@@ -81,6 +89,26 @@ class Questions:
             rows = (await db.execute(wanted.limit(limit))).all()
             shown, hidden = (await db.execute(counted)).one()
         return OpenQuestions(tuple(_question(row) for row in rows), shown, hidden)
+
+    async def asked_between(
+        self, scopes: Collection[str], since: datetime, until: datetime, *, limit: int
+    ) -> tuple[list[Asked], int, int]:
+        """The open questions of `scopes` asked from `since` up to `until`, newest first; how many there are of these
+        beyond the limit too, and how many turns asked in other scopes, whose words stay there."""
+        within = questions.c.resolved_at.is_(None) & (questions.c.asked_at >= since) & (questions.c.asked_at < until)
+        theirs = questions.c.scope.in_(scopes)
+        wanted = (
+            select(questions, turns.c.platform, turns.c.workspace, turns.c.author)
+            .join(turns, turns.c.id == questions.c.turn)
+            .where(within, theirs)
+            .order_by(questions.c.asked_at.desc(), questions.c.id.desc())
+            .limit(limit)
+        )
+        hidden = select(func.count(questions.c.turn.distinct())).where(within, ~theirs)
+        shown = select(func.count()).where(within, theirs)
+        async with read(self._engine) as db:
+            rows = (await db.execute(wanted)).all()
+            return [_asked(row) for row in rows], await db.scalar(shown) or 0, await db.scalar(hidden) or 0
 
     async def get(self, ids: Collection[int], scopes: Collection[str]) -> list[Question]:
         """Of `ids` those that readers of `scopes` may see, oldest first."""
@@ -127,3 +155,9 @@ def _count(condition: ColumnElement[bool]) -> ColumnElement[int]:
 def _question(row: Any) -> Question:
     values = dict(row._mapping)
     return Question(**(values | {"searched": tuple(values["searched"])}))
+
+
+def _asked(row: Any) -> Asked:
+    values = dict(row._mapping)
+    asker = (values.pop("platform"), values.pop("workspace"), values.pop("author"))
+    return Asked(Question(**(values | {"searched": tuple(values["searched"])})), asker)

@@ -5,8 +5,10 @@ from typing import Any
 
 from sqlalchemy import (
     JSON,
+    BigInteger,
     Boolean,
     Column,
+    Date,
     DateTime,
     Dialect,
     Float,
@@ -181,3 +183,37 @@ searches = Table(
     Column("at", Moment, nullable=False, default=lambda: datetime.now(UTC)),
     Index("ix_searches_at", "at"),
 )
+
+# A digest from the moment it is claimed, by the time it was due; the first row only says when digests began.
+digests = Table(
+    "digests",
+    metadata,
+    Column("due", Moment, primary_key=True),
+    Column("state", String(12), nullable=False),  # began | claimed | sent
+    Column("attempts", Integer, nullable=False, default=0),
+    Column("owner", String(80), nullable=True),  # the process that sends it
+    Column("lease_until", Moment, nullable=True),  # a claimed one whose lease has passed may be sent by anybody
+    Column("sent_at", Moment, nullable=True),
+)
+
+# What each paid model was used for, a day (in the application's time zone) and model.
+usage = Table(
+    "usage",
+    metadata,
+    Column("day", Date, primary_key=True),
+    Column("model", String(120), primary_key=True),
+    Column("calls", Integer, nullable=False),
+    Column("input_tokens", BigInteger, nullable=False),
+    Column("output_tokens", BigInteger, nullable=False),
+    Column("thought_tokens", BigInteger, nullable=False),
+)
+
+# Questions that came too fast to be answered; they do not count towards the limit that refused them.
+refusals = Table(
+    "refusals",
+    metadata,
+    Column("turn", ForeignKey("turns.id", ondelete="CASCADE"), primary_key=True),
+    Column("reason", String(20), nullable=False),  # user | channel
+)
+
+Index("ix_turns_pace", turns.c.platform, turns.c.workspace, turns.c.claimed_at)  # the last minute's questions

@@ -25,6 +25,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 import migrations
 from agent.events import Answered, Citation
 from bot.messages import Audience, Feedback, Incoming, Place
+from bot.store.digests import Digests
 from bot.store.documents import DocumentRow, Documents
 from bot.store.engine import connect
 from bot.store.feedback import Votes
@@ -38,7 +39,7 @@ from retrieval.types import SearchMetrics
 
 FILES = Path(__file__).parents[1] / "files"
 GOLDEN = sorted(FILES.glob("database-*.sql"))
-HEAD = "0001"
+HEAD = "0002"
 
 
 def url_of(file: Path) -> str:
@@ -107,12 +108,21 @@ def test_every_released_version_has_a_golden_file() -> None:
     assert HEAD in {file.stem.removeprefix("database-") for file in GOLDEN}
 
 
+def restored(golden: Path, folder: Path) -> Path:
+    file = folder / "kotae.db"
+    with closing(sqlite3.connect(file)) as db:
+        db.executescript(golden.read_text(encoding="utf-8"))
+    return file
+
+
 @pytest.fixture(params=GOLDEN, ids=lambda file: file.stem)
 def released(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    file = tmp_path / "kotae.db"
-    with closing(sqlite3.connect(file)) as db:
-        db.executescript(request.param.read_text(encoding="utf-8"))
-    return file
+    return restored(request.param, tmp_path)
+
+
+@pytest.fixture
+def newest(tmp_path: Path) -> Path:
+    return restored(FILES / f"database-{HEAD}.sql", tmp_path)
 
 
 def contents(file: Path) -> dict[str, int]:
@@ -179,35 +189,35 @@ def colours(file: Path) -> bool:
         return any(column[1] == "colour" for column in db.execute("PRAGMA table_info(collections)"))
 
 
-def test_a_copy_is_made_before_a_change(released: Path, later: Path) -> None:
-    before = contents(released)
-    done = upgrade_later(later, released, "")
+def test_a_copy_is_made_before_a_change(newest: Path, later: Path) -> None:
+    before = contents(newest)
+    done = upgrade_later(later, newest, "")
     assert done.returncode == 0, done.stderr
-    (backup,) = backups(released)
+    (backup,) = backups(newest)
     assert done.stdout.split() == [HEAD, "9999", str(backup)]
-    assert colours(released) and not colours(backup)
+    assert colours(newest) and not colours(backup)
     assert contents(backup) == before
     assert stat.S_IMODE(backup.stat().st_mode) == 0o600
     check(backup)
 
 
-def test_an_upgrade_that_fails_leaves_the_database_as_it_was(released: Path, later: Path) -> None:
-    done = upgrade_later(later, released, 'op.execute("SELECT * FROM nowhere")')
+def test_an_upgrade_that_fails_leaves_the_database_as_it_was(newest: Path, later: Path) -> None:
+    done = upgrade_later(later, newest, 'op.execute("SELECT * FROM nowhere")')
     assert done.returncode == 3 and "元のまま" in done.stdout and "nowhere" in done.stdout
-    assert not colours(released) and not tables(released) & {"first", "last"}
-    check(released)
+    assert not colours(newest) and not tables(newest) & {"first", "last"}
+    check(newest)
 
 
 @pytest.mark.parametrize("mode", ["wal", "delete"])
-def test_a_killed_upgrade_leaves_the_old_or_the_new(released: Path, later: Path, mode: str) -> None:
-    with closing(sqlite3.connect(released)) as db:
+def test_a_killed_upgrade_leaves_the_old_or_the_new(newest: Path, later: Path, mode: str) -> None:
+    with closing(sqlite3.connect(newest)) as db:
         db.execute(f"PRAGMA journal_mode = {mode}")
-    killed = upgrade_later(later, released, "import os; os.kill(os.getpid(), 9)")
+    killed = upgrade_later(later, newest, "import os; os.kill(os.getpid(), 9)")
     assert killed.returncode == -9
-    assert not colours(released) and not tables(released) & {"first", "last"}
-    check(released)
-    assert upgrade_later(later, released, "").returncode == 0
-    assert colours(released) and tables(released) >= {"first", "last"}
+    assert not colours(newest) and not tables(newest) & {"first", "last"}
+    check(newest)
+    assert upgrade_later(later, newest, "").returncode == 0
+    assert colours(newest) and tables(newest) >= {"first", "last"}
 
 
 def test_a_first_upgrade_killed_anywhere_leaves_nothing_or_all(tmp_path: Path) -> None:
@@ -239,10 +249,10 @@ def test_a_first_upgrade_killed_anywhere_leaves_nothing_or_all(tmp_path: Path) -
     assert statuses == [-9, -9, -9, 0]
 
 
-def test_a_newer_database_is_refused(released: Path, later: Path) -> None:
-    upgrade_later(later, released, "")
+def test_a_newer_database_is_refused(newest: Path, later: Path) -> None:
+    upgrade_later(later, newest, "")
     with pytest.raises(NewerDatabaseError) as refused:
-        upgrade(url_of(released))
+        upgrade(url_of(newest))
     assert "9999" in refused.value.text("en") and "newer version" in refused.value.text("en")
     assert "新しいバージョン" in refused.value.text("ja")
 
@@ -289,6 +299,9 @@ async def fill(url: str) -> None:
     )  # fmt: skip
     await Documents(engine, "e5").commit(page, generation=1)
     await Searches(engine).add((SearchMetrics("経費", "handbook", 5.0, 9, 3, 0.8, (0.8,), None, moment), "team"))
+    digests = Digests(engine)
+    await digests.claim(moment, owner="me", now=moment, until=moment + timedelta(minutes=15))
+    await digests.sent(moment, owner="me", now=moment)
     await engine.dispose()
 
 

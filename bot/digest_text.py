@@ -1,0 +1,239 @@
+"""A digest in words: as a card that a platform draws, as plain text and Markdown in Japanese and English, and as JSON.
+
+What people wrote is data on a card: one line, without control characters. Each platform escapes it as it does any text.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta, tzinfo
+from typing import Any
+
+from bot.digest import Closest, Digest, Group
+from bot.store.digests import Period, Totals
+from bot.store.questions import Reason
+from retrieval.formats.cleaning import clean_line
+from retrieval.text import Language, Said
+
+QUESTION = 200  # characters of a question that are shown
+NAME = 80  # of a document's name
+
+_TITLE = Said(en="Unanswered questions, {since} – {until}", ja="未回答の質問（{since} ～ {until}）")
+_TOTALS = Said(
+    en="{asked} asked, {answered} answered, {missed} missed ({trend})",
+    ja="質問 {asked}件、回答 {answered}件、未解決 {missed}件（{trend}）",
+)
+_MORE = Said(en="{n} more than the {time} before", ja="{time}より {n}件増")
+_FEWER = Said(en="{n} fewer than the {time} before", ja="{time}より {n}件減")
+_SAME = Said(en="as many as the {time} before", ja="{time}と同数")
+_WEEK = Said(en="week", ja="前週")
+_TIME = Said(en="time", ja="前の期間")
+_REASONS: dict[Reason, Said] = {
+    "unknown": Said(en="not found {n}", ja="情報なし {n}件"),
+    "low_confidence": Said(en="unsure answer {n}", ja="確信度の低い回答 {n}件"),
+    "reported": Said(en="reported {n}", ja="報告あり {n}件"),
+}
+_RESOLVED = Said(en="resolved meanwhile {n}", ja="その後解決 {n}件")
+_COUNT = Said(en="asked {count} by {askers}", ja="{count}、{askers}")
+_TIMES = (Said(en="once", ja="1回"), Said(en="{n} times", ja="{n}回"))
+_PEOPLE = (Said(en="1 person", ja="1人"), Said(en="{n} people", ja="{n}人"))
+_CLOSEST = Said(en="Closest: {documents}", ja="近い文書: {documents}")
+_NOTHING_CLOSE = Said(en="Closest: no document", ja="近い文書: なし")
+_DOCUMENT = Said(en="{name} ({collection}, {relevance:.2f})", ja="{name}（{collection}、{relevance:.2f}）")
+_THREAD = Said(en="thread", ja="スレッド")
+_REST = Said(en="and {questions} more questions in {groups} more groups", ja="ほかに {groups}グループ、{questions}件")
+_REST_ALONE = Said(en="and {questions} more questions", ja="ほかに {questions}件")
+_HIDDEN = Said(en="and {n} asked in private places", ja="ほかに非公開の場所で {n}件")
+_NONE = Said(en="No open questions. 🎉", ja="未回答の質問はありません 🎉")
+_ANSWER = Said(en="Answer this", ja="回答する")
+_COMMA = Said(en=", ", ja="、")
+_LINK = re.compile(r"https?://[^\s<>]+")
+_MARKUP = re.compile(r"([\\`*_\[\]<>~|#@&!])")
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """`url` is http or https."""
+
+    text: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """A button: an answer to these questions. A platform keeps the ids with it and asks again who may read them."""
+
+    text: str
+    questions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    text: str
+    details: tuple[str, ...] = ()
+    links: tuple[Link, ...] = ()
+    actions: tuple[Action, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A title, lines under it, rows, and lines at the foot; all plain text, each one line."""
+
+    title: str
+    lines: tuple[str, ...]
+    rows: tuple[Row, ...]
+    foot: tuple[str, ...]
+
+
+def card(digest: Digest, language: Language, zone: tzinfo) -> Card:
+    """The digest as it is posted; dates are those of `zone`. Nobody is named."""
+    foot = []
+    if digest.more_questions:
+        rest = _REST if digest.more_groups else _REST_ALONE
+        foot.append(rest.to(language, questions=digest.more_questions, groups=digest.more_groups))
+    if digest.hidden:
+        foot.append(_HIDDEN.to(language, n=digest.hidden))
+    if not digest.groups and not foot:
+        foot.append(_NONE.to(language))
+    return Card(
+        title=_TITLE.to(language, **_dates(digest.period, zone)),
+        lines=tuple(_totals(digest, language)),
+        rows=tuple(_row(number, group, language) for number, group in enumerate(digest.groups, start=1)),
+        foot=tuple(foot),
+    )
+
+
+def plain(shown: Card) -> str:
+    """For a terminal."""
+    rows = [
+        line for row in shown.rows for line in ("", row.text, *_indented(row), *(f"   {one.url}" for one in row.links))
+    ]
+    return "\n".join((shown.title, *shown.lines, *rows, *(("", *shown.foot) if shown.foot else ())))
+
+
+def markdown(shown: Card) -> str:
+    """Plain Markdown; what could be a mention, a link or markup in people's text is escaped."""
+    blocks = [[f"**{escaped(shown.title)}**", *map(escaped, shown.lines)]]
+    for row in shown.rows:
+        links = " · ".join(f"[{escaped(one.text)}]({one.url})" for one in row.links)
+        blocks.append([f"**{escaped(row.text)}**", *map(escaped, row.details), *([links] if links else [])])
+    blocks.append([escaped(line) for line in shown.foot])
+    return "\n\n".join("  \n".join(block) for block in blocks if block)
+
+
+def escaped(text: str) -> str:
+    """Text that Markdown shows as it is."""
+    return _MARKUP.sub(r"\\\1", text)
+
+
+def as_json(digest: Digest) -> dict[str, Any]:
+    """One document, as `kotae digest --json` prints it."""
+    return {
+        "since": digest.period.since.isoformat(),
+        "until": digest.period.until.isoformat(),
+        "totals": _totals_json(digest.totals),
+        "before": _totals_json(digest.before),
+        "groups": [
+            {
+                "question": group.question,
+                "count": group.count,
+                "askers": group.askers,
+                "reasons": dict(group.reasons),
+                "documents": [
+                    {"document": one.document, "collection": one.collection, "url": one.url, "relevance": one.relevance}
+                    for one in group.documents
+                ],
+                "links": list(group.links),
+                "ids": list(group.ids),
+            }
+            for group in digest.groups
+        ],
+        "more_groups": digest.more_groups,
+        "more_questions": digest.more_questions,
+        "hidden": digest.hidden,
+    }
+
+
+def _totals_json(totals: Totals) -> dict[str, Any]:
+    return {
+        "asked": totals.asked,
+        "answered": totals.answered,
+        "missed": totals.missed,
+        "resolved": totals.resolved,
+        "reasons": dict(totals.reasons),
+    }
+
+
+def _dates(period: Period, zone: tzinfo) -> dict[str, str]:
+    """The first and the last day in it."""
+    last = period.until - timedelta(microseconds=1)
+    return {"since": _date(period.since, zone), "until": _date(last, zone)}
+
+
+def _date(moment: datetime, zone: tzinfo) -> str:
+    return moment.astimezone(zone).date().isoformat()
+
+
+def _totals(digest: Digest, language: Language) -> list[str]:
+    totals = digest.totals
+    parts = [
+        said.to(language, n=totals.reasons[reason]) for reason, said in _REASONS.items() if totals.reasons.get(reason)
+    ]
+    if totals.resolved:
+        parts.append(_RESOLVED.to(language, n=totals.resolved))
+    first = _TOTALS.to(
+        language,
+        asked=totals.asked,
+        answered=totals.answered,
+        missed=totals.missed,
+        trend=_trend(digest, language),
+    )
+    return [first, *([_COMMA.to(language).join(parts)] if parts else [])]
+
+
+def _trend(digest: Digest, language: Language) -> str:
+    change = digest.totals.missed - digest.before.missed
+    days = round((digest.period.until - digest.period.since) / timedelta(days=1))
+    said = _MORE if change > 0 else _FEWER if change < 0 else _SAME
+    return said.to(language, n=abs(change), time=(_WEEK if days == 7 else _TIME).to(language))
+
+
+def _row(number: int, group: Group, language: Language) -> Row:
+    counted = _COUNT.to(
+        language, count=_many(_TIMES, group.count, language), askers=_many(_PEOPLE, group.askers, language)
+    )
+    reasons = (_REASONS[reason].to(language, n=count) for reason, count in group.reasons)
+    documents = _COMMA.to(language).join(_document(one, language) for one in group.documents)
+    closest = _CLOSEST.to(language, documents=documents) if documents else _NOTHING_CLOSE.to(language)
+    links = [url for url in group.links if _LINK.fullmatch(url)]
+    return Row(
+        text=f"{number}. {_shortened(group.question, QUESTION)}",
+        details=(_COMMA.to(language).join((counted, *reasons)), closest),
+        links=tuple(
+            Link(f"{_THREAD.to(language)} {at}", url.replace("(", "%28").replace(")", "%29"))
+            for at, url in enumerate(links, 1)
+        ),
+        actions=(Action(_ANSWER.to(language), group.ids),),
+    )
+
+
+def _many(said: tuple[Said, Said], count: int, language: Language) -> str:
+    one, several = said
+    return one.to(language) if count == 1 else several.to(language, n=count)
+
+
+def _document(one: Closest, language: Language) -> str:
+    return _DOCUMENT.to(
+        language,
+        name=_shortened(one.document, NAME),
+        collection=_shortened(one.collection, NAME),
+        relevance=one.relevance,
+    )
+
+
+def _shortened(text: str, longest: int) -> str:
+    line = clean_line(text, longest + 1)
+    return line if len(line) <= longest else line[: longest - 1].rstrip() + "…"
+
+
+def _indented(row: Row) -> tuple[str, ...]:
+    return tuple(f"   {detail}" for detail in row.details)

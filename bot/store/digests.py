@@ -1,0 +1,133 @@
+"""Which digests were sent, who is sending one now, and the numbers of a time that they report."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import delete, func, select, update
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from bot.store.engine import insert, read, write
+from bot.store.questions import Reason
+from bot.store.schema import answers, digests, questions
+
+AHEAD = timedelta(days=8)  # of the clock: rows up to there are believed
+TRIES = 12  # with the waits between them most of a working day; then it is left to the next one
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """From `since` up to, but not including, `until`."""
+
+    since: datetime
+    until: datetime
+
+    @property
+    def before(self) -> "Period":
+        """As long a time just before it."""
+        return Period(self.since - (self.until - self.since), self.since)
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """The numbers of a period, whoever asked and wherever. A question missed for two reasons is one in `missed`."""
+
+    asked: int
+    answered: int
+    missed: int
+    resolved: int  # of those missed: closed by now
+    reasons: Mapping[Reason, int]
+
+
+class Digests:
+    """Claims on digests, by the time they were due. Times are the caller's, in UTC.
+
+    A row is held by its owner until the lease passes; then whoever asks first sends it again.
+    """
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine
+
+    async def begin(self, now: datetime) -> None:
+        """Write down that digests begin now, if no digest is known yet: what was due before is never sent.
+
+        A beginning that lies in the future was written down by a clock that had gone wrong, and is moved to now.
+        """
+        wrong = (digests.c.state == "began") & (digests.c.due > now + AHEAD)
+        async with read(self._engine) as db:
+            known = (await db.execute(select(digests.c.due).where(~wrong).limit(1))).first()
+            mistaken = (await db.execute(select(digests.c.due).where(wrong).limit(1))).first()
+        if known is not None and mistaken is None:
+            return
+        async with write(self._engine) as db:
+            await db.execute(delete(digests).where(wrong))
+            began = insert(db, digests).values(due=now, state="began", attempts=0)
+            await db.execute(began.on_conflict_do_nothing(index_elements=["due"]))
+
+    async def claim(self, due: datetime, *, owner: str, now: datetime, until: datetime) -> bool:
+        """Take the digest that was due then, for sending it before `until`.
+
+        False: it or a later one was sent or is being sent, it was due before digests began, or it failed too often.
+        Rows of a far future, where a clock had gone wrong, do not count; those of a near one do, since there it is
+        more likely that the clock was set back a little.
+        """
+        new = {"due": due, "state": "claimed", "attempts": 1, "owner": owner, "lease_until": until}
+        later = select(digests.c.due).where(digests.c.due > due, digests.c.due <= now + AHEAD).limit(1)
+        abandoned = (
+            update(digests)
+            .where(
+                digests.c.due == due,
+                digests.c.state == "claimed",
+                digests.c.lease_until <= now,
+                digests.c.attempts < TRIES,
+            )
+            .values(owner=owner, lease_until=until, attempts=digests.c.attempts + 1)
+        )
+        async with write(self._engine) as db:
+            if (await db.execute(later)).first() is not None:
+                return False
+            added = insert(db, digests).values(new).on_conflict_do_nothing(index_elements=["due"])
+            if (await db.execute(added.returning(digests.c.due))).first() is not None:
+                return True
+            return (await db.execute(abandoned)).rowcount == 1
+
+    async def sent(self, due: datetime, *, owner: str, now: datetime) -> None:
+        """It has reached its channel. Nothing happens to one that another owner holds by now."""
+        mine = (digests.c.due == due) & (digests.c.owner == owner)
+        async with write(self._engine) as db:
+            await db.execute(update(digests).where(mine).values(state="sent", sent_at=now))
+
+    async def give_back(self, due: datetime, *, owner: str, now: datetime, first: timedelta, last: timedelta) -> None:
+        """Sending failed: anybody may try again after `first`, which doubles with each try up to `last`."""
+        mine = (digests.c.due == due) & (digests.c.owner == owner) & (digests.c.state == "claimed")
+        async with write(self._engine) as db:
+            attempts = await db.scalar(select(digests.c.attempts).where(mine))
+            if attempts is not None:
+                wait = min(first * 2 ** (attempts - 1), last)
+                await db.execute(update(digests).where(mine).values(lease_until=now + wait))
+
+    async def last_sent(self, *, before: datetime) -> datetime | None:
+        """When the last digest before this one was due that was sent."""
+        wanted = select(func.max(digests.c.due)).where(digests.c.state == "sent", digests.c.due < before)
+        async with read(self._engine) as db:
+            found: datetime | None = await db.scalar(wanted)
+        return found
+
+    async def totals(self, period: Period) -> Totals:
+        """Of the questions that were put in this time, all places together."""
+        asked_in = (answers.c.answered_at >= period.since) & (answers.c.answered_at < period.until)
+        missed_in = (questions.c.asked_at >= period.since) & (questions.c.asked_at < period.until)
+        outcomes = select(answers.c.outcome, func.count().label("n")).where(asked_in).group_by(answers.c.outcome)
+        reasons = select(questions.c.reason, func.count().label("n")).where(missed_in).group_by(questions.c.reason)
+        turns = select(func.count(questions.c.turn.distinct())).where(missed_in)
+        still_open = turns.where(questions.c.resolved_at.is_(None))
+        async with read(self._engine) as db:
+            ended: dict[str, int] = {row.outcome: row.n for row in await db.execute(outcomes)}
+            missed = await db.scalar(turns) or 0
+            return Totals(
+                asked=sum(ended.values()),
+                answered=ended.get("answered", 0),
+                missed=missed,
+                resolved=missed - (await db.scalar(still_open) or 0),
+                reasons={row.reason: row.n for row in await db.execute(reasons)},
+            )
