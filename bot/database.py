@@ -17,6 +17,7 @@ from bot.store.engine import Engine, connect, write
 from bot.store.feedback import Votes
 from bot.store.questions import Questions
 from bot.store.searches import Searches
+from bot.unfinished import refuse_unfinished
 from migrations import upgrade
 from retrieval.types import Readers
 
@@ -59,7 +60,9 @@ class Database:
 
 @asynccontextmanager
 async def database(settings: Settings) -> AsyncIterator[Database]:
-    """The migrated database. Raises StoreError, MigrationError, OSError when the home cannot be made."""
+    """The migrated database. Raises StoreError, MigrationError, OSError when the home cannot be made, SettingsError for
+    one whose restore did not end."""
+    refuse_unfinished(settings.home)
     settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
     await asyncio.to_thread(upgrade, settings.database_url)
     engine = connect(settings.database_url)

@@ -3,7 +3,7 @@
 import asyncio
 import shutil
 import uuid
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -23,10 +23,8 @@ from tests.bot.sample_turns import settings
 
 
 @asynccontextmanager
-async def application(
-    home: Path, rebuild: Callable[[int, int], None] | None = None, **more: Any
-) -> AsyncIterator[Application]:
-    async with running(settings(home, **more), Redactor(), rebuild) as app:
+async def application(home: Path, **more: Any) -> AsyncIterator[Application]:
+    async with running(settings(home, **more), Redactor()) as app:
         yield app
 
 
@@ -136,7 +134,7 @@ async def test_a_lost_store_is_built_anew(tmp_path: Path) -> None:
         async with application(tmp_path):
             pass
     told: list[tuple[int, int]] = []
-    async with application(tmp_path, rebuild=lambda done, total: told.append((done, total))) as app:
+    async with running(settings(tmp_path), Redactor(), lambda done, total: told.append((done, total))) as app:
         found = await app.knowledge.search("Where do ships moor?", app.readers)
         assert [hit.passage.document for hit in found.hits] == ["harbour.md"]
     assert told[-1] == (1, 1)

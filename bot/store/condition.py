@@ -1,0 +1,154 @@
+"""The condition of a database, looked at without changing it: its revision, whether it is whole and takes writes; and a
+copy of an SQLite file while others write to it. Source: sqlite.org/backup.html, sqlite.org/pragma.html#pragma_integrity_check.
+"""
+
+import os
+import sqlite3
+import time
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from alembic.script import ScriptDirectory
+from sqlalchemy import text
+from sqlalchemy.engine import make_url
+
+import migrations
+from bot.store.engine import connect, rows, write
+
+Wholeness = Literal["whole", "damaged", "unknown"]
+
+_STEPS = 100_000  # of SQLite's machine between two looks at the clock: some ms
+_BUSY_SECONDS = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """`revision` None: none of our tables are there. `known`: this program has a revision of that name."""
+
+    revision: str | None
+    known: bool
+    wanted: str
+    whole: Wholeness  # unknown: it took too long to find out
+    trouble: Literal["", "read_only", "busy", "full"] = ""  # with writing
+
+    @property
+    def current(self) -> bool:
+        return self.revision == self.wanted and self.whole != "damaged"
+
+
+def file_of(url: str) -> Path | None:
+    """The file of an SQLite address; None for a server's."""
+    address = make_url(url)
+    return Path(address.database) if address.get_backend_name() == "sqlite" and address.database else None
+
+
+@cache
+def revisions() -> tuple[str, frozenset[str]]:
+    """The revision this program wants, and all it knows."""
+    scripts = ScriptDirectory(str(Path(migrations.__file__).parent))
+    return str(scripts.get_current_head()), frozenset(script.revision for script in scripts.walk_revisions())
+
+
+def condition(file: Path, *, seconds: float) -> Condition:
+    """Of an SQLite file that exists. Blocks, the check for damage at most for `seconds`. Raises OSError."""
+    os.close(os.open(file, os.O_RDONLY))  # says who may not read, which SQLite does not
+    wanted, known = revisions()
+    try:
+        with closing(sqlite3.connect(_uri(file, "ro"), uri=True, timeout=_BUSY_SECONDS)) as db:
+            revision = _revision(db)
+            whole = _wholeness(db, seconds)
+    except sqlite3.OperationalError as error:
+        return Condition(None, True, wanted, "unknown", _trouble(error) or "busy")
+    except sqlite3.DatabaseError:
+        return Condition(None, True, wanted, "damaged")
+    return Condition(revision, revision is None or revision in known, wanted, whole, _writable(file))
+
+
+async def server_condition(url: str) -> Condition:
+    """Of a PostgreSQL database. Raises StoreError when it cannot be reached."""
+    wanted, known = revisions()
+    engine = connect(url)
+    try:
+        there = await rows(engine, text("SELECT to_regclass('alembic_version') IS NOT NULL AS there"))
+        found = await rows(engine, text("SELECT version_num FROM alembic_version")) if there[0].there else ()
+        read_only = (await rows(engine, text("SELECT pg_is_in_recovery() AS standby")))[0].standby
+        revision = str(found[0].version_num) if found else None
+        trouble: Literal["", "read_only"] = "read_only" if read_only else ""
+        if not trouble:
+            async with write(engine, durable=False):
+                pass
+        return Condition(revision, revision is None or revision in known, wanted, "whole", trouble)
+    finally:
+        await engine.dispose()
+
+
+def copy(file: Path, to: Path) -> None:
+    """A whole copy as of one moment, also while others write. `to` must be in a folder that only we read.
+
+    In one step: then no writer makes it begin again. Raises sqlite3.Error, OSError.
+    """
+    os.close(os.open(to, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
+    source = sqlite3.connect(_uri(file, "ro"), uri=True, timeout=_BUSY_SECONDS)
+    with closing(source), closing(sqlite3.connect(to)) as target:
+        source.backup(target)
+        target.execute("PRAGMA journal_mode = DELETE").fetchone()  # one file, no log beside it
+
+
+def whole(file: Path) -> bool:
+    """Whether an SQLite file is undamaged, however long that takes to find out."""
+    try:
+        with closing(sqlite3.connect(_uri(file, "ro"), uri=True)) as db:
+            return _wholeness(db, None) == "whole"
+    except sqlite3.DatabaseError:
+        return False
+
+
+def _uri(file: Path, mode: str) -> str:
+    return f"{file.absolute().as_uri()}?mode={mode}"
+
+
+def _revision(db: sqlite3.Connection) -> str | None:
+    tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if "alembic_version" not in tables:
+        return None
+    found = db.execute("SELECT version_num FROM alembic_version").fetchone()
+    return str(found[0]) if found else None
+
+
+def _wholeness(db: sqlite3.Connection, seconds: float | None) -> Wholeness:
+    if seconds is not None:
+        until = time.monotonic() + seconds
+        db.set_progress_handler(lambda: time.monotonic() > until, _STEPS)
+    try:
+        return "whole" if db.execute("PRAGMA integrity_check(1)").fetchone() == ("ok",) else "damaged"
+    except sqlite3.OperationalError as error:
+        if getattr(error, "sqlite_errorname", "") == "SQLITE_INTERRUPT":
+            return "unknown"
+        raise
+    finally:
+        db.set_progress_handler(None, 0)
+
+
+def _writable(file: Path) -> Literal["", "read_only", "busy", "full"]:
+    if not (os.access(file, os.W_OK, effective_ids=True) and os.access(file.parent, os.W_OK, effective_ids=True)):
+        return "read_only"
+    try:
+        with closing(sqlite3.connect(_uri(file, "rw"), uri=True, timeout=_BUSY_SECONDS, isolation_level=None)) as db:
+            db.execute("BEGIN IMMEDIATE")
+            with suppress(sqlite3.Error):
+                db.execute("ROLLBACK")
+    except sqlite3.Error as error:
+        return _trouble(error) or "read_only"
+    return ""
+
+
+def _trouble(error: sqlite3.Error) -> Literal["", "read_only", "busy", "full"]:
+    name = str(getattr(error, "sqlite_errorname", ""))
+    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return "busy"
+    if name.startswith("SQLITE_FULL"):
+        return "full"
+    return "read_only" if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR")) else ""

@@ -1,0 +1,238 @@
+"""What is deleted from the database because its time is over, or because a person wants it: in short transactions, and so
+that nothing of it is left in the file. Source: reliability.md R61; sqlite.org/lang_vacuum.html.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Table,
+    Text,
+    and_,
+    cast,
+    delete,
+    exists,
+    or_,
+    select,
+    text,
+    update,
+)
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from bot.store.engine import StoreError, change, rows
+from bot.store.schema import answers, documents, feedback, questions, searches, turns
+
+BATCH = 200  # rows a transaction: some ms of the writer's place
+FORGOTTEN = "[forgotten]"
+
+_AROUND = timedelta(seconds=2)  # a search is measured a moment after its turn has asked for it
+_IN_TEXTS: Mapping[Table, tuple[str, ...]] = {
+    turns: ("text", "link"),
+    answers: ("text", "citations", "steps"),
+    questions: ("question", "detail", "link"),
+    feedback: ("text",),
+    searches: ("query",),
+    documents: ("author",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """What one round of retention took: turns deleted or, for the sake of an open miss, emptied; searches."""
+
+    deleted: int
+    emptied: int
+    searches: int
+
+    def __bool__(self) -> bool:
+        return bool(self.deleted or self.emptied or self.searches)
+
+
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """What was kept of a person. `turns` are the ids of their questions, which the chat log knows too."""
+
+    turns: tuple[str, ...]
+    votes: int
+    searches: int
+    documents: int  # that stay, without their author
+    mentions: int  # rows of others that named them
+    compacted: bool  # nothing of it is left in the database's files either
+
+
+class Erasure:
+    """Deletes by age and by person. A turn goes with its answer, its steps, its votes and its misses."""
+
+    def __init__(self, engine: AsyncEngine, *, batch: int = BATCH) -> None:
+        self._engine = engine
+        self._batch = batch
+
+    # -- by age -----------------------------------------------------------------------------------------------------
+
+    async def expire(self, *, before: datetime, inbox_before: datetime) -> Expired:
+        """Delete what was asked before `before`, and before `inbox_before` what was claimed and ended without an answer.
+
+        A turn with an open miss is the team's to do: question, place and link of the miss stay, the person, the answer,
+        its steps and the votes go. Open turns that somebody holds are left alone. Raises StoreError.
+        """
+        lapsed = and_(turns.c.state != "done", turns.c.lease_until < before)
+        over = and_(turns.c.claimed_at < before, or_(turns.c.state == "done", lapsed))
+        idle = and_(turns.c.claimed_at < inbox_before, turns.c.state == "done", ~exists().where(_answered))
+        wanted = exists().where(questions.c.turn == turns.c.id, questions.c.resolved_at.is_(None))
+        deleted = await self._in_batches(or_(over, idle) & ~wanted, lambda db, ids: _delete_turns(db, ids))
+        emptied = await self._in_batches(over & wanted & (turns.c.author != ""), _empty_turns)
+        old = searches.c.at < before
+        gone = await self._slices(lambda db: _delete_some(db, searches, searches.c.id, old, self._batch))
+        return Expired(deleted, emptied, gone)
+
+    async def _in_batches(self, which: ColumnElement[bool], work: Callable[[Connection, Sequence[str]], None]) -> int:
+        some = select(turns.c.id).where(which).order_by(turns.c.sequence).limit(self._batch)
+
+        def one(db: Connection) -> int:
+            ids = list(db.scalars(some))
+            if ids:
+                work(db, ids)
+            return len(ids)
+
+        return await self._slices(one)
+
+    async def _slices(self, one: Callable[[Connection], int]) -> int:
+        """Transaction after transaction: between two of them others write."""
+        total = 0
+        while done := await change(self._engine, one):
+            total += done
+        return total
+
+    # -- by person --------------------------------------------------------------------------------------------------
+
+    async def forget(self, platform: str, person: str) -> Erased:
+        """Erase a person: their questions with all that came of them, their votes and words, their name on documents
+        and wherever others named them. Documents they added stay: they are the team's. Raises StoreError.
+        """
+        theirs = (turns.c.platform == platform) & (turns.c.author == person)
+        found = await rows(self._engine, select(turns.c.id, turns.c.claimed_at, turns.c.finished_at).where(theirs))
+        asked = sum([await self._forget_searches(some) for some in _portions(found, self._batch // 2)])
+        for some in _portions(found, self._batch):
+            await change(self._engine, partial(_delete_turns, ids=[row.id for row in some]))
+        votes = await self._forget_votes(platform, person)
+        added = update(documents).where(documents.c.author == person).values(author="")
+        authored = await change(self._engine, lambda db: db.execute(added).rowcount)
+        mentions = await self._forget_mentions(person)
+        questions_of_theirs = tuple(row.id for row in found)
+        return Erased(questions_of_theirs, votes, asked, authored, mentions, await compact(self._engine))
+
+    async def _forget_searches(self, asked: Sequence[Any]) -> int:
+        """A search does not know who asked; those made while a turn of theirs ran go, whoever else asked meanwhile."""
+        spans = [
+            searches.c.at.between(row.claimed_at - _AROUND, (row.finished_at or row.claimed_at) + _AROUND)
+            for row in asked
+        ]
+        gone = delete(searches).where(or_(*spans))
+        return await change(self._engine, lambda db: db.execute(gone).rowcount)
+
+    async def _forget_votes(self, platform: str, person: str) -> int:
+        """Their votes, and what a miss says in their words; a miss that only they reported goes, unless it was resolved."""
+        theirs = select(feedback.c.turn).join(turns, turns.c.id == feedback.c.turn)
+        voted = await rows(self._engine, theirs.where(turns.c.platform == platform, feedback.c.author == person))
+        for some in _portions(voted, self._batch):
+            await change(self._engine, partial(_delete_votes, person=person, ids=[row.turn for row in some]))
+        return len(voted)
+
+    async def _forget_mentions(self, person: str) -> int:
+        """What others wrote stays, without the id. An id as short as a word is left alone: it may be one."""
+        if len(person) < 6 or not any(character.isdigit() for character in person):
+            return 0
+        total = 0
+        for table, columns in _IN_TEXTS.items():
+            keys = [*table.primary_key.columns]
+            texts = [table.c[name] for name in columns]
+            named = or_(*(cast(column, Text).contains(person, autoescape=True) for column in texts))
+            for row in await rows(self._engine, select(*keys, *texts).where(named)):
+                values = {column.name: _without(row._mapping[column], person) for column in texts}
+                same = and_(*(key == row._mapping[key] for key in keys))
+                changed = update(table).where(same).values(**values)
+                await change(self._engine, partial(Connection.execute, statement=changed))
+                total += 1
+        return total
+
+
+async def close_open_turns(engine: AsyncEngine) -> int:
+    """Questions that were open when this database was copied: whoever held them has long answered them."""
+    closed = update(turns).where(turns.c.state != "done").values(state="done", owner=None, lease_until=None)
+    return await change(engine, lambda db: db.execute(closed).rowcount)
+
+
+async def compact(engine: AsyncEngine) -> bool:
+    """Rewrite the database, so that what was deleted is nowhere in its files; False when others keep it too busy.
+
+    On PostgreSQL the space is given free; the server overwrites it in its own time.
+    """
+    sqlite = engine.dialect.name == "sqlite"
+    try:
+        if sqlite:
+            async with engine.connect() as plain:
+                db = await plain.execution_options(**{"as": "statement"})
+                await db.execute(text("VACUUM"))
+                done = (await db.execute(text("PRAGMA wal_checkpoint(TRUNCATE)"))).one()
+            return not done[0]  # 1: a reader or writer was in the way
+        async with engine.connect() as plain:
+            db = await plain.execution_options(isolation_level="AUTOCOMMIT")
+            for table in (turns, answers, questions, feedback, searches, documents):
+                await db.execute(text(f"VACUUM {table.name}"))
+        return True
+    except (SQLAlchemyError, StoreError):
+        return False
+
+
+_answered = answers.c.turn == turns.c.id
+
+
+def _delete_turns(db: Connection, ids: Sequence[str]) -> None:
+    db.execute(delete(turns).where(turns.c.id.in_(ids)))  # the rest goes with them, by their foreign keys
+
+
+def _empty_turns(db: Connection, ids: Sequence[str]) -> None:
+    db.execute(delete(answers).where(answers.c.turn.in_(ids)))
+    db.execute(delete(feedback).where(feedback.c.turn.in_(ids)))
+    db.execute(update(turns).where(turns.c.id.in_(ids)).values(author="", text="", state="done", owner=None))
+
+
+def _delete_some(db: Connection, table: Table, key: ColumnElement[Any], which: ColumnElement[bool], most: int) -> int:
+    some = select(key).where(which).limit(most)
+    return db.execute(delete(table).where(key.in_(some.scalar_subquery()))).rowcount
+
+
+def _delete_votes(db: Connection, person: str, ids: Collection[str]) -> None:
+    db.execute(delete(feedback).where(feedback.c.turn.in_(ids), feedback.c.author == person))
+    reported = and_(questions.c.turn.in_(ids), questions.c.reason == "reported")
+    downs = select(feedback.c.turn, feedback.c.reason, feedback.c.text)
+    left = db.execute(downs.where(feedback.c.turn.in_(ids), feedback.c.vote == "down").order_by(feedback.c.at)).all()
+    still = {row.turn for row in left}
+    db.execute(delete(questions).where(reported, questions.c.turn.not_in(still), questions.c.resolved_at.is_(None)))
+    db.execute(update(questions).where(reported).values(detail=""))
+    for turn in still:
+        said = (": ".join(filter(None, (row.reason, row.text.strip()))) for row in left if row.turn == turn)
+        detail = "\n".join(filter(None, said))
+        db.execute(update(questions).where(reported, questions.c.turn == turn).values(detail=detail))
+
+
+def _without(value: Any, person: str) -> Any:
+    match value:
+        case str():
+            return value.replace(person, FORGOTTEN)
+        case list():
+            return [_without(inner, person) for inner in value]
+        case dict():
+            return {name: _without(inner, person) for name, inner in value.items()}
+        case _:
+            return value
+
+
+def _portions(found: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
+    return (found[at : at + size] for at in range(0, len(found), size))

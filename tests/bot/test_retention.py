@@ -1,0 +1,364 @@
+"""What is too old goes, in short steps; a person who is forgotten is found in no file any more."""
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Table, func, select
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from agent.events import Answered, Citation, Thought
+from bot.logs import ChatLog, Redactor
+from bot.messages import Audience, Feedback, Incoming, Place
+from bot.retention import CLAIMS, EVERY, FIRST_AFTER, Person, WhoError, daily, forget, retain
+from bot.store import erasure
+from bot.store.condition import file_of
+from bot.store.documents import DocumentRow, Documents
+from bot.store.engine import StoreError, connect, rows, write
+from bot.store.erasure import Erasure
+from bot.store.feedback import Votes
+from bot.store.inbox import TurnRows
+from bot.store.indexes import Indexes
+from bot.store.questions import Miss, Questions
+from bot.store.schema import answers, documents, feedback, metadata, questions, searches, turns
+from bot.store.searches import Searches
+from retrieval.types import TEAM, SearchMetrics
+
+NOW = datetime(2026, 11, 22, 9, tzinfo=UTC)
+OLD = NOW - timedelta(days=91)
+NEW = NOW - timedelta(days=89)
+KEEP = timedelta(days=90)
+PERSON = Person("slack", "U0CANARY7")
+PLACE = Place("slack", "T1", "C1")
+CANARIES = (b"U0CANARY7", b"quokka", "鴨嘴獣".encode())
+
+
+class Kept:
+    """A database with questions, asked by whom and when a test says."""
+
+    def __init__(self, engine: AsyncEngine, chat_log: Path) -> None:
+        self.engine = engine
+        self.chat_log = chat_log
+        self._rows = TurnRows(engine)
+        self._count = 0
+
+    async def asked(
+        self,
+        when: datetime,
+        *,
+        by: str = "U1",
+        text: str = "How long do refunds take?",
+        answer: str | None = "30 days. [1]",
+        missed: bool = False,
+        finished: bool = True,
+        place: Place = PLACE,
+    ) -> str:
+        self._count += 1
+        turn = f"{self._count:032}"
+        message = Incoming(place, f"{turn}.0", f"{turn}.0", by, text, Audience("public"), link="https://x.y/z")
+        held = (await self._rows.claim({turn: message}, owner="me", now=when, until=when + timedelta(seconds=15)))[turn]
+        log = ChatLog(self.chat_log, Redactor())
+        log.asked(turn, message)
+        if answer is not None:
+            misses = [Miss(turn, text, "unknown", ("handbook",), 0.1, TEAM, None, when)] if missed else []
+            given = Answered(answer, (Citation(1, "refunds.md", "handbook", 0, "30 days"),), turn=turn)
+            steps = [{"type": "tool_call", "name": "search", "arguments": {"query": text}}]
+            await self._rows.finish(held, given, owner="me", steps=steps, misses=misses, now=when)
+            log.record(turn, Thought(f"They ask: {text}"))
+            log.record(turn, given)
+            if finished:
+                await self._rows.shown(turn, owner="me")
+        log.close()
+        return turn
+
+    async def searched(self, when: datetime, query: str) -> None:
+        await Searches(self.engine).add((SearchMetrics(query, "handbook", 5.0, 9, 3, 0.8, (0.8,), None, when), TEAM))
+
+    async def count(self, table: Table) -> int:
+        return int((await rows(self.engine, select(func.count()).select_from(table)))[0][0])
+
+    async def ids(self) -> set[str]:
+        return {row.id for row in await rows(self.engine, select(turns.c.id))}
+
+    def lines(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.chat_log.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.fixture
+async def kept(engine: AsyncEngine, tmp_path: Path) -> AsyncIterator[Kept]:
+    yield Kept(engine, tmp_path / "logs" / "agent_chat.log")
+
+
+def test_every_table_is_thought_of() -> None:
+    """A new table: say in `bot/store/erasure.py` what becomes of it, then here. These hold nothing of a person's, or go
+    with their turn."""
+    without_people = {"collections", "indexes", "digests", "usage", "refusals"}
+    erased = {table.name for table in (turns, answers, questions, feedback, searches, documents)}
+    assert set(metadata.tables) - without_people <= erased
+
+
+# -- by age ---------------------------------------------------------------------------------------------------------
+
+
+async def test_what_is_older_goes_with_all_that_belongs_to_it(kept: Kept) -> None:
+    old, new = await kept.asked(OLD), await kept.asked(NEW)
+    for turn in (old, new):
+        await Votes(kept.engine).put(Feedback(turn, "U2", "up", None, "", NEW), TEAM)
+    await kept.searched(OLD, "old words")
+    await kept.searched(NEW, "new words")
+    expired = await retain(kept.engine, kept.chat_log, keep=KEEP, now=NOW)
+    assert (expired.deleted, expired.emptied, expired.searches) == (1, 0, 1)
+    assert await kept.ids() == {new}
+    assert [await kept.count(table) for table in (answers, feedback, searches)] == [1, 1, 1]
+    assert not await retain(kept.engine, kept.chat_log, keep=KEEP, now=NOW)
+
+
+async def test_an_open_miss_stays_without_the_person_and_a_closed_one_goes(kept: Kept) -> None:
+    await kept.asked(OLD, missed=True, text="Where is the moon?")
+    closed = await kept.asked(OLD, missed=True, text="Where is the sun?")
+    open_ones = await Questions(kept.engine).open({TEAM})
+    await Questions(kept.engine).resolve([one.id for one in open_ones.questions if one.turn == closed], {TEAM})
+    expired = await retain(kept.engine, kept.chat_log, keep=KEEP, now=NOW)
+    assert (expired.deleted, expired.emptied) == (1, 1)
+    (left,) = (await Questions(kept.engine).open({TEAM})).questions
+    assert left.question == "Where is the moon?"
+    (turn,) = await rows(kept.engine, select(turns))
+    assert (turn.author, turn.text, turn.state) == ("", "", "done")
+    assert (turn.channel, turn.thread) == ("C1", f"{turn.id}.0")  # where to tell that it has been answered
+    assert await kept.count(answers) == 0
+    assert not await retain(kept.engine, kept.chat_log, keep=KEEP, now=NOW)
+    await Questions(kept.engine).resolve([left.id], {TEAM})
+    assert (await retain(kept.engine, kept.chat_log, keep=KEEP, now=NOW)).deleted == 1
+    assert await kept.count(questions) == 0
+
+
+async def test_a_claim_without_an_answer_goes_after_a_week_and_an_open_turn_stays(kept: Kept) -> None:
+    week = NOW - CLAIMS
+    long_open = await kept.asked(week - timedelta(days=1), answer=None)
+    answered = await kept.asked(week - timedelta(days=1))
+    recent = await kept.asked(week + timedelta(days=1), answer=None)
+    done = await kept.asked(week - timedelta(days=1), answer=None)
+    async with write(kept.engine) as db:
+        await db.execute(turns.update().where(turns.c.id.in_((done, recent))).values(state="done"))
+    await retain(kept.engine, kept.chat_log, keep=KEEP, now=NOW)
+    assert await kept.ids() == {long_open, answered, recent}
+
+
+async def test_a_question_that_nobody_took_up_again_goes_in_the_end(kept: Kept) -> None:
+    await kept.asked(OLD, answer=None)
+    held = await kept.asked(OLD, answer=None)
+    async with write(kept.engine) as db:
+        await db.execute(turns.update().where(turns.c.id == held).values(lease_until=NOW + timedelta(seconds=9)))
+    await retain(kept.engine, kept.chat_log, keep=KEEP, now=NOW)
+    assert await kept.ids() == {held}
+
+
+async def test_much_goes_in_small_steps_that_let_others_write(kept: Kept) -> None:
+    for _ in range(7):
+        await kept.asked(OLD)
+        await kept.searched(OLD, "words")
+    wrote: list[int] = []
+
+    async def write_beside() -> None:
+        while True:
+            async with write(kept.engine):
+                wrote.append(await kept.count(turns) if kept.engine.dialect.name != "sqlite" else 0)
+            await asyncio.sleep(0)
+
+    beside = asyncio.create_task(write_beside())
+    expired = await Erasure(kept.engine, batch=2).expire(before=NOW - KEEP, inbox_before=NOW - CLAIMS)
+    beside.cancel()
+    await asyncio.gather(beside, return_exceptions=True)
+    assert (expired.deleted, expired.searches) == (7, 7)
+    assert len(wrote) >= 4  # at least one between two steps
+
+
+async def test_less_than_a_claims_week_is_refused(kept: Kept) -> None:
+    with pytest.raises(ValueError, match="7 days"):
+        await retain(kept.engine, kept.chat_log, keep=timedelta(days=6), now=NOW)
+
+
+async def test_old_lines_of_the_chat_log_go_and_old_files_with_them(sqlite_url: str, tmp_path: Path) -> None:
+    log = tmp_path / "agent_chat.log"
+    line = '{"at": "%s", "turn": "t", "type": "thought", "text": "%s"}\n'
+    old, new = (moment.isoformat(timespec="milliseconds") for moment in (OLD, NEW))
+    log.write_text(line % (old, "past") + line % (new, "present") + "cut off by a full di", encoding="utf-8")
+    (tmp_path / "agent_chat.log.1").write_text(line % (old, "past") * 3, encoding="utf-8")
+    (tmp_path / "agent_chat.log.4").write_text(line % (new, "現在"), encoding="utf-8")
+    inode = log.stat().st_ino
+    engine = connect(sqlite_url)
+    await retain(engine, log, keep=KEEP, now=NOW)
+    await engine.dispose()
+    assert log.read_text(encoding="utf-8") == line % (new, "present")
+    assert log.stat().st_ino == inode  # a writer that waits for the lock appends to what will be read
+    assert not (tmp_path / "agent_chat.log.1").exists()
+    assert (tmp_path / "agent_chat.log.4").read_text(encoding="utf-8") == line % (new, "現在")
+
+
+async def test_every_day_until_cancelled_whatever_fails(kept: Kept, caplog: pytest.LogCaptureFixture) -> None:
+    old = await kept.asked(OLD)
+    slept: list[float] = []
+    days = iter((NOW - timedelta(days=30), NOW, NOW + timedelta(days=1)))
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        if len(slept) == 2:
+            assert await kept.ids() == {old}  # not old enough on the first day
+        if len(slept) == 3:
+            assert await kept.ids() == set()
+            kept.chat_log.unlink(missing_ok=True)
+            kept.chat_log.mkdir(parents=True)  # from now on it cannot be read
+        if len(slept) == 4:
+            raise asyncio.CancelledError
+
+    with pytest.raises(asyncio.CancelledError):
+        await daily(kept.engine, kept.chat_log, keep=KEEP, clock=lambda: next(days), sleep=sleep)
+    assert slept == [FIRST_AFTER.total_seconds(), *[EVERY.total_seconds()] * 3]
+    assert "tried again tomorrow" in caplog.text
+
+
+def contents(folder: Path) -> list[tuple[Path, bytes]]:
+    """Every file there is, the database's own logs too."""
+    return [(path, path.read_bytes()) for path in folder.rglob("*") if path.is_file()]
+
+
+# -- a person -------------------------------------------------------------------------------------------------------
+
+
+async def seeded(kept: Kept) -> dict[str, str]:
+    """What the person left everywhere, and what others wrote beside it."""
+    theirs = await kept.asked(NEW, by=PERSON.id, text="Where do the quokka sleep?", missed=True)
+    running = await kept.asked(NOW, by=PERSON.id, text="鴨嘴獣は？", answer=None)
+    named = await kept.asked(
+        NEW + timedelta(hours=1), text=f"Ask <@{PERSON.id}> about refunds", answer=f"By {PERSON.id}."
+    )
+    elsewhere = await kept.asked(
+        NEW + timedelta(hours=2), by=PERSON.id, text="A namesake.", place=Place("discord", "G1", "C1")
+    )
+    votes = Votes(kept.engine)
+    await votes.put(Feedback(named, PERSON.id, "down", "wrong", "quokka say otherwise", NEW), TEAM)
+    await votes.put(Feedback(named, "U2", "down", "outdated", "It is 14 days", NEW), TEAM)
+    resolved = await kept.asked(NEW + timedelta(hours=3))
+    await votes.put(Feedback(resolved, PERSON.id, "down", "wrong", "鴨嘴獣", NEW), TEAM)
+    await Questions(kept.engine).resolve([(await Questions(kept.engine).open({TEAM})).questions[0].id], {TEAM})
+    reported = await kept.asked(NEW + timedelta(hours=4))
+    await votes.put(Feedback(reported, PERSON.id, "down", "wrong", "quokka", NEW), TEAM)
+    await kept.searched(NEW, "quokka sleep")
+    await kept.searched(NEW + timedelta(hours=5), "refunds")
+    await Indexes(kept.engine).open("e5", 384, "t1")
+    page = DocumentRow(
+        "d" * 32, "handbook", TEAM, "refunds.md", "Refunds", None, "h", "m", 1, "en", PERSON.id, 1, NEW, NEW
+    )  # fmt: skip
+    await Documents(kept.engine, "e5").commit(page, generation=1)
+    return {"theirs": theirs, "running": running, "named": named, "namesake": elsewhere, "resolved": resolved, "reported": reported}  # fmt: skip
+
+
+async def test_a_person_is_gone_from_every_table(kept: Kept) -> None:
+    ids = await seeded(kept)
+    done = await forget(kept.engine, kept.chat_log, PERSON)
+    assert set(done.erased.turns) == {ids["theirs"], ids["running"]}
+    assert (done.erased.votes, done.erased.searches, done.erased.documents) == (3, 1, 1)
+    assert done.erased.compacted
+    assert await kept.ids() == {ids["named"], ids["namesake"], ids["resolved"], ids["reported"]}
+    (named,) = await rows(kept.engine, select(turns.c.text, answers.c.text.label("answer")).join(answers).where(turns.c.id == ids["named"]))  # fmt: skip
+    assert (named.text, named.answer) == ("Ask <@[forgotten]> about refunds", "By [forgotten].")
+    misses = {row.turn: row for row in await rows(kept.engine, select(questions))}
+    assert misses.keys() == {ids["named"], ids["resolved"]}  # one that only they reported goes
+    assert misses[ids["named"]].detail == "outdated: It is 14 days"
+    assert misses[ids["resolved"]].detail == ""
+    assert [row.author for row in await rows(kept.engine, select(feedback))] == ["U2"]
+    assert [row.query for row in await rows(kept.engine, select(searches))] == ["refunds"]
+    assert [row.author for row in await rows(kept.engine, select(documents))] == [""]
+    (namesake,) = await rows(kept.engine, select(turns).where(turns.c.id == ids["namesake"]))
+    assert namesake.author == PERSON.id  # the same id on another platform is another person
+    again = await forget(kept.engine, kept.chat_log, PERSON)
+    assert not again.erased.turns and not again.lines
+
+
+async def test_no_file_holds_a_word_of_the_person(sqlite_url: str, tmp_path: Path) -> None:
+    """Neither the database nor its log beside it, nor the chat log; while another process has the database open."""
+    engine, beside = connect(sqlite_url), connect(sqlite_url)
+    kept = Kept(engine, tmp_path / "logs" / "agent_chat.log")
+    ids = await seeded(kept)
+    async with write(engine) as db:
+        await db.execute(turns.delete().where(turns.c.id == ids["namesake"]))
+    await rows(beside, select(turns))
+    older = kept.chat_log.with_name("agent_chat.log.2")
+    older.write_bytes(kept.chat_log.read_bytes())
+    for canary in CANARIES:
+        assert {path.name for path, data in contents(tmp_path) if canary in data} >= {"agent_chat.log.2"}
+        assert any(canary in data for path, data in contents(tmp_path) if path.name.startswith("kotae.db"))
+    before = len(kept.lines())
+    done = await forget(engine, kept.chat_log, PERSON)
+    assert not [(path, canary) for path, data in contents(tmp_path) for canary in CANARIES if canary in data]
+    assert done.lines == 2 * (before - len(kept.lines())) > 0
+    assert {line["turn"] for line in kept.lines()} >= {ids["named"], ids["reported"]}
+    await kept.asked(NOW)  # the log and the database go on
+    assert kept.lines()[-1]["type"] == "answer"
+    await engine.dispose()
+    await beside.dispose()
+
+
+async def test_what_the_log_alone_still_knows_goes_too(sqlite_url: str, tmp_path: Path) -> None:
+    engine = connect(sqlite_url)
+    kept = Kept(engine, tmp_path / "agent_chat.log")
+    await kept.asked(NEW, by=PERSON.id, text="quokka")
+    async with write(engine) as db:
+        await db.execute(turns.delete())
+    done = await forget(engine, kept.chat_log, PERSON)
+    assert done.lines == 3 and kept.chat_log.read_bytes() == b""
+    await engine.dispose()
+
+
+async def test_a_database_too_busy_to_be_rewritten_is_said(
+    sqlite_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.store.engine.BUSY_TIMEOUT_MS", 50)  # a setting of ours, not a behaviour
+    engine, reader = connect(sqlite_url), connect(sqlite_url)
+    kept = Kept(engine, tmp_path / "agent_chat.log")
+    await kept.asked(NEW, by=PERSON.id, text="quokka")
+    async with reader.connect() as looking:
+        await looking.execute(select(turns))  # a read that does not end
+        done = await forget(engine, kept.chat_log, PERSON)
+    assert not done.erased.compacted
+    assert "same command again" in done.text("en") and "もう一度" in done.text("ja")
+    assert await erasure.compact(engine)
+    await engine.dispose()
+    await reader.dispose()
+
+
+async def test_the_message_names_what_still_has_it(sqlite_url: str, tmp_path: Path) -> None:
+    engine = connect(sqlite_url)
+    file = file_of(sqlite_url)
+    assert file is not None
+    copy = file.with_name("kotae-0001-20260101T000000.backup.db")
+    copy.write_bytes(b"")
+    done = await forget(engine, tmp_path / "no.log", replace(PERSON, id="U2"))
+    assert done.copies == (copy,) and os.fspath(copy) in done.text("en") and os.fspath(copy) in done.text("ja")
+    assert "kotae backup" in done.text("en") and "slack:U2" in done.text("ja")
+    await engine.dispose()
+
+
+@pytest.mark.parametrize("name", ["", "U1", ":U1", "slack:", "slack: "])
+def test_a_person_needs_a_platform_and_an_id(name: str) -> None:
+    with pytest.raises(WhoError) as wrong:
+        Person.named(name)
+    assert "slack:" in wrong.value.text("en") and "slack:" in wrong.value.text("ja")
+
+
+def test_a_person_is_named() -> None:
+    assert Person.named(" Slack:U012 ") == Person("slack", "U012")
+    assert str(Person("discord", "80351110224678912")) == "discord:80351110224678912"
+
+
+async def test_a_database_that_cannot_be_reached_is_said(tmp_path: Path) -> None:
+    engine = connect(f"sqlite+aiosqlite:///{tmp_path / 'missing' / 'kotae.db'}")
+    with pytest.raises(StoreError):
+        await forget(engine, tmp_path / "no.log", PERSON)
+    await engine.dispose()
