@@ -2,16 +2,14 @@
 
 import asyncio
 import logging
-import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any
+from typing import Any, cast
 
 from agent.events import Thought
 from agent.models.base import (
     ChatModel,
     Message,
-    ModelBusy,
     ModelMessage,
     ModelProtocolError,
     ModelUnavailable,
@@ -23,6 +21,8 @@ from agent.models.base import (
     ToolError,
     ToolResult,
 )
+from agent.models.capped import SpentError
+from agent.models.deadline import due
 from agent.speech import Speech
 from agent.tools import BadCallError, checked, refusal, same_call
 from retrieval.text import Language, Said
@@ -33,9 +33,7 @@ log = logging.getLogger(__name__)
 Pause = Callable[[float], Awaitable[None]]
 
 PROTOCOL_RETRIES = 2
-BUSY_RETRIES = 2
-DOWN_RETRIES = 1
-PATIENCE = 15.0  # seconds; who is asked to wait longer than this gives up
+BROKEN_RETRIES = 1
 
 _REPEATED = Said(en="the same call as before", ja="前と同じ呼び出しです")
 _AGAIN = "You have made this call before; this is the same result. Search for something else, or answer.\n\n"
@@ -52,38 +50,40 @@ async def speak(
 ) -> AsyncGenerator[Thought | ModelMessage, None]:
     """The thoughts of one reply as they come, then its message. `until` is in loop time.
 
-    Unusable replies are asked for again at once, twice; a busy model after the time it asks for or after a growing
-    random one. Raises TimeoutError at `until`, and the `ModelError` that no further try has mended.
+    A reply of no use is asked for again at once, twice; one that broke off, once: of it people have seen thoughts at
+    most, and no thought is shown a second time. Waiting for a busy model is the model's own (`agent.models.patient`).
+    Raises TimeoutError at `until`, and the `ModelError` that no further try has mended.
     """
-    unusable = busy = down = 0
+    unusable = broken = 0
+    shown: set[str] = set()  # by the tries before
     while True:
+        thoughts: set[str] = set()
         try:
             async with aclosing(_reply(model, messages, tools, schema, until)) as said:
                 async for part in said:
+                    if isinstance(part, Thought):
+                        thoughts.add(part.text)
+                        if part.text in shown:
+                            continue
                     yield part
             return
+        except SpentError:
+            raise
         except ModelProtocolError:
             unusable += 1
             if unusable > PROTOCOL_RETRIES:
                 raise
             log.info("the model's reply was of no use; asking again")
-            continue
-        except ModelBusy as error:
-            busy += 1
-            wait = max(error.retry_after or 0.0, random.uniform(0, 2.0 ** (busy - 1)))
-            if busy > BUSY_RETRIES or not _worth(wait, until):
+        except _BrokenOffError:
+            broken += 1
+            if broken > BROKEN_RETRIES:
                 raise
-        except ModelUnavailable as error:
-            down += 1
-            wait = random.uniform(0, 1.0)
-            if error.why != "down" or down > DOWN_RETRIES or not _worth(wait, until):
-                raise
-        await pause(wait)
+            log.info("the model's reply broke off; asking again")
+        shown |= thoughts
 
 
-def _worth(wait: float, until: float | None) -> bool:
-    left = None if until is None else until - asyncio.get_running_loop().time()
-    return wait <= PATIENCE and (left is None or wait < left / 2)
+class _BrokenOffError(ModelUnavailable):
+    """It had begun, so the model itself has not asked for it again."""
 
 
 async def _reply(
@@ -96,21 +96,23 @@ async def _reply(
     speech = Speech()
     message: ModelMessage | None = None
     heard = ""
-    parts = model.converse(messages, tools, schema=schema)
-    while (part := await _next(parts, until)) is not None:
-        match part:
-            case ThoughtPart(text):
-                for thought in speech.think(text):
-                    yield Thought(thought)
-            case TextPart(text) if schema is None:
-                heard += text
-                for thought in speech.say(text):
-                    yield Thought(thought)
-            case ToolCall():
-                for thought in speech.pause():
-                    yield Thought(thought)
-            case ModelMessage():
-                message = part
+    async with aclosing(cast(AsyncGenerator[Part, None], model.converse(messages, tools, schema=schema))) as parts:
+        begun = False
+        while (part := await _next(parts, begun, until)) is not None:
+            begun = True
+            match part:
+                case ThoughtPart(text):
+                    for thought in speech.think(text):
+                        yield Thought(thought)
+                case TextPart(text) if schema is None:
+                    heard += text
+                    for thought in speech.say(text):
+                        yield Thought(thought)
+                case ToolCall():
+                    for thought in speech.pause():
+                        yield Thought(thought)
+                case ModelMessage():
+                    message = part
     if message is None:
         raise ModelProtocolError("the model's stream had no message at its end")
     if schema is None and not heard:
@@ -123,11 +125,17 @@ async def _reply(
     yield message
 
 
-async def _next(parts: Any, until: float | None) -> Part | None:
+async def _next(parts: AsyncGenerator[Part, None], begun: bool, until: float | None) -> Part | None:
     """The next part, or None at the end. The limit is on the waiting, never on what the caller does between parts."""
-    async with asyncio.timeout_at(until):
-        part: Part | None = await anext(parts, None)
-        return part
+    try:
+        async with asyncio.timeout_at(until):
+            with due(until):
+                part: Part | None = await anext(parts, None)
+    except ModelUnavailable as error:
+        if begun and error.why == "down":
+            raise _BrokenOffError(str(error)) from error
+        raise
+    return part
 
 
 class Hands:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from agent.models.base import Message, ModelMessage, SystemMessage, ToolMessage, ToolResult, UserMessage
 from agent.prompts import prompt, prose
@@ -17,6 +18,7 @@ HISTORY_CHARACTERS = 12_000
 HISTORY_EXCHANGES = 12
 RESULTS_CHARACTERS = 48_000  # of all tool results in a conversation
 
+_HEAD = re.compile(r"^Result \d+ \(Score", re.MULTILINE)  # of a passage in a result (`agent.tools.as_result`)
 _ECHO = 80  # characters of the instructions that no honest answer has in a row
 
 
@@ -71,29 +73,69 @@ def cut(text: str, limit: int) -> str:
 
 
 def bounded(messages: Sequence[Message]) -> list[Message]:
-    """The conversation with its oldest tool results left out as far as they are over the bound; the last always stay."""
-    places = [at for at, message in enumerate(messages) if isinstance(message, ToolMessage)]
+    """The conversation with tool results left out whole, as far as they are over the bound: the oldest first, of those
+    that came together the least relevant first. The best of the newest always stays; if it is too long by itself, as
+    many of its passages as fit. The model is told what is missing.
+
+    Only what a tool has said is ever changed, never what the model has: that goes back as it came (signatures).
+    Source: reliability.md R25.
+    """
     kept = list(messages)
-    size = sum(_size(messages[at]) for at in places)
-    for at in places[:-1]:
+    results = [
+        _Placed(at, n, result)
+        for at, message in enumerate(messages)
+        if isinstance(message, ToolMessage)
+        for n, (_, result) in enumerate(message.results)
+    ]
+    results.sort(key=_worth)
+    size = sum(len(each.result.content) for each in results)
+    for at, n, result in results:
         if size <= RESULTS_CHARACTERS:
             break
-        message = messages[at]
-        if isinstance(message, ToolMessage):
-            size -= _size(message)
-            kept[at] = ToolMessage(tuple((call, _forgotten(result)) for call, result in message.results))
+        last = (at, n) == results[-1][:2]
+        room = RESULTS_CHARACTERS - (size - len(result.content))
+        short = _shortened(result, room) if last else replace(result, content=_left_out(result.numbers))
+        if len(short.content) < len(result.content):
+            kept[at] = _with(kept[at], n, short)
+            size -= len(result.content) - len(short.content)
     return kept
 
 
-def _size(message: Message) -> int:
-    return sum(len(result.content) for _, result in message.results) if isinstance(message, ToolMessage) else 0
+class _Placed(NamedTuple):
+    """The `n`-th result of the message at `at`."""
+
+    at: int
+    n: int
+    result: ToolResult
 
 
-def _forgotten(result: ToolResult) -> ToolResult:
-    if not result.numbers:
-        return result
-    shown = ", ".join(str(n) for n in result.numbers)
-    return replace(result, content=f"(Results {shown} were left out to save space. Search again if they are needed.)")
+def _worth(placed: _Placed) -> tuple[int, float, int]:
+    best = max((hit.relevance for hit in placed.result.hits), default=0.0)
+    return placed.at, best, -placed.n
+
+
+def _with(message: Message, n: int, result: ToolResult) -> Message:
+    if not isinstance(message, ToolMessage):
+        return message
+    return ToolMessage(tuple((call, result if n == k else old) for k, (call, old) in enumerate(message.results)))
+
+
+def _shortened(result: ToolResult, room: int) -> ToolResult:
+    """As many of the result's passages, whole and best first, as fit into `room` characters with a note on the others;
+    the beginning of the first one if that is too long by itself."""
+    heads = [match.start() for match in _HEAD.finditer(result.content)]
+    room -= len(_left_out(result.numbers)) + 2
+    fits = [end for end in (*heads[1:], len(result.content)) if end <= room]
+    start = result.content[: fits[-1]].rstrip() if heads and fits else cut(result.content, max(2, room))
+    return replace(result, content=f"{start}\n\n{_left_out(result.numbers[max(1, len(fits)) :])}")
+
+
+def _left_out(numbers: Sequence[int]) -> str:
+    """The note to the model. Passages keep their numbers."""
+    if not numbers:
+        return "(The rest was left out to save space.)"
+    shown = ", ".join(str(n) for n in numbers)
+    return f"(Results {shown} were left out to save space. Search again if they are needed.)"
 
 
 def neutral(ask: Ask, messages: Sequence[Message]) -> list[Message]:
@@ -115,7 +157,7 @@ def neutral(ask: Ask, messages: Sequence[Message]) -> list[Message]:
 def echoes_instructions(text: str) -> bool:
     """Whether a text repeats a stretch of our instructions word for word."""
     said = _squeezed(text)
-    for name in ("system", "review"):
+    for name in ("system", "review", "rewrite", "draft", "synthesise"):
         for passage in re.split(r"\$\w+", prose(name)):
             whole = _squeezed(passage)
             if any(whole[at : at + _ECHO] in said for at in range(0, len(whole) - _ECHO + 1, _ECHO // 4)):

@@ -1,10 +1,12 @@
 """Settings → one running application: the only place where things are built."""
 
+import asyncio
 import logging
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
@@ -18,11 +20,16 @@ from agent.synthesis import CONCURRENCY, Synthesis
 from bot.access import readers
 from bot.admission import Admission
 from bot.database import Database, database
+from bot.digest import Digest, make_digest
+from bot.grouping import Grouping
 from bot.inbox import Inbox
 from bot.knowledge import Knowledge, Progress
 from bot.logs import ChatLog, Redactor
 from bot.messages import Audience, Feedback, Incoming, Place, Upload, Verdict
+from bot.retention import daily
+from bot.schedule import Schedule
 from bot.settings import Settings, SettingsError, Strategy, filled
+from bot.store.digests import Digests
 from bot.store.documents import Documents
 from bot.store.engine import StoreError
 from bot.store.inbox import TurnRows
@@ -78,6 +85,7 @@ class Application:
     settings: Settings
     data: Database
     index: Index
+    embedder: EmbeddingClient
     knowledge: Knowledge
     turns: Turns
     models: "Models"
@@ -116,6 +124,34 @@ class Application:
         except RAGToolError as error:
             found["store"] = error
         return found
+
+    async def digest(self) -> Digest:
+        """What the team missed since the last digest that was sent, or since one would have been."""
+        now = datetime.now(UTC)
+        digests = Digests(self.data.engine)
+        period = Schedule(self.settings.digest_cron, self.settings.timezone).period(
+            now, await digests.last_sent(before=now)
+        )
+        return await make_digest(
+            period,
+            self.readers,
+            questions=self.data.questions,
+            digests=digests,
+            grouping=Grouping(self.embedder),
+            search=self.knowledge.search,
+        )
+
+    @asynccontextmanager
+    async def looked_after(self) -> AsyncIterator[None]:
+        """What a bot that runs for long does beside answering: it deletes what is too old."""
+        keep = timedelta(days=self.settings.keep_days)
+        task = asyncio.create_task(daily(self.data.engine, self.settings.chat_log, keep=keep), name="retention")
+        try:
+            yield
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
 
     async def wants_sample(self) -> bool:
         """Whether this is a home that nobody has used yet, or one whose sample is not whole."""
@@ -297,7 +333,7 @@ async def running(
             confident=confident,
             language=settings.language,
         )
-        yield Application(settings, data, index, knowledge, turns, models)
+        yield Application(settings, data, index, embedder, knowledge, turns, models)
 
 
 # -- parts ----------------------------------------------------------------------------------------------------------

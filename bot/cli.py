@@ -6,11 +6,11 @@ import json
 import sys
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from bot import listing
+from bot import listing, upkeep
 from bot.frame import (
     ANSWERED,
     FAILED,
@@ -18,20 +18,24 @@ from bot.frame import (
     LANGUAGE,
     UNANSWERED,
     USAGE,
+    as_owner,
     complain,
     finish,
     readable,
     settings_or_exit,
-    with_application,
+    show,
     with_database,
+    with_home,
 )
 from bot.frame import words as _
-from bot.messages import Upload, Verdict
-from retrieval.types import TEAM, Mode
+from bot.messages import Verdict
+from retrieval.types import TEAM
 
 if TYPE_CHECKING:  # what is heavy is imported by the commands that need it
+    from adapters.port import Desk
     from bot.app import Application
-    from bot.database import Database
+    from bot.client import Owner
+    from bot.commands import Looking, Working
 
 
 cli = typer.Typer(
@@ -61,25 +65,41 @@ InCollection = Annotated[str | None, typer.Option("--collection", help=_("The co
 
 
 @cli.command(
-    help=_("Run the bot on the platforms that are set up.", "設定されたプラットフォームでボットを動かします。")
+    help=_(
+        "Run the bot: the platforms that are set up, and the HTTP API.",
+        "ボットを動かします（設定されたプラットフォームと HTTP API）。",
+    )
 )
 def run() -> None:
     settings = settings_or_exit()
-    complain(
-        _(
-            "No platform is set up yet, so there is nothing to run. Try the bot in this terminal with: kotae chat\n"
-            "For a team channel set SLACK_BOT_TOKEN and SLACK_APP_TOKEN, or DISCORD_TOKEN, in .env (see .env.example).",
-            "まだプラットフォームが設定されていないため、動かすものがありません。この端末で試すには: kotae chat\n"
-            "チームのチャンネルで使うには、.env に SLACK_BOT_TOKEN と SLACK_APP_TOKEN、または DISCORD_TOKEN を設定してください"
-            "（.env.example を参照）。",
+    if settings.platforms:
+        complain(
+            _(
+                "This version cannot connect to {names} yet. Use kotae chat in the terminal.",
+                "このバージョンはまだ {names} に接続できません。端末で kotae chat をお使いください。",
+            ).format(names=", ".join(settings.platforms)),
+            USAGE,
         )
-        if not settings.platforms
-        else _(
-            "This version cannot connect to {names} yet. Use kotae chat in the terminal.",
-            "このバージョンはまだ {names} に接続できません。端末で kotae chat をお使いください。",
-        ).format(names=", ".join(settings.platforms)),
-        USAGE,
-    )
+    from adapters.web.listening import Address, listen
+
+    address: Address | None = None
+
+    def first() -> None:
+        nonlocal address
+        address = listen(settings.web_host, settings.web_port, token=settings.web_token)
+
+    async def work(app: "Application") -> int:
+        from adapters.web.server import serving, until_stopped
+
+        async with until_stopped() as stopped, app.looked_after(), serving(app, address):
+            listing.banner(app.settings, await app.knowledge.collections(app.readers), LANGUAGE)
+            assert address is not None  # `first` has run
+            listing.say(address.banner(LANGUAGE))
+            await stopped.wait()
+            listing.say(_("Stopping …", "終了しています…"))
+        return ANSWERED
+
+    as_owner(work, first=first, level="INFO")
 
 
 @cli.command(help=_("Talk with the bot in this terminal.", "この端末でボットと会話します。"))
@@ -87,17 +107,20 @@ def chat(as_json: AsJson = False) -> None:
     from adapters.console import Channel
 
     async def work(app: "Application") -> int:
+        from adapters.web.server import serving
+
         quiet = as_json or not (sys.stdin.isatty() and sys.stdout.isatty())
         if await app.wants_sample():
             with listing.progress(quiet=as_json) as show:
                 await app.add_sample(
                     lambda done, total: show(_("Adding a sample handbook", "サンプル資料を追加"), done, total)
                 )
-        if not quiet:
-            listing.banner(app.settings, await app.knowledge.collections(app.readers), LANGUAGE)
-        return await Channel(app.settings, as_json=as_json).run(app.desk)
+        async with serving(app):
+            if not quiet:
+                listing.banner(app.settings, await app.knowledge.collections(app.readers), LANGUAGE)
+            return await Channel(app.settings, as_json=as_json).run(app.desk)
 
-    with_application(work)
+    as_owner(work)
 
 
 @cli.command(help=_("Ask one question and watch the steps.", "質問をひとつして、考える過程を見ます。"))
@@ -108,7 +131,7 @@ def ask(
         str | None, typer.Option(help=_("Another model for this question.", "この質問に使うモデルです。"))
     ] = None,
     strategy: Annotated[
-        str | None, typer.Option(help=_("Another strategy: react.", "この質問の戦略です: react"))
+        str | None, typer.Option(help=_("Another strategy: react, synthesis.", "この質問の戦略です: react、synthesis"))
     ] = None,
     collections: InCollections = None,
 ) -> None:
@@ -117,13 +140,13 @@ def ask(
     if not question.strip():
         complain(_("The question is empty.", "質問が空です。"), USAGE)
 
-    async def work(app: "Application") -> int:
-        where = tuple(map(readable, collections)) if collections else None
-        await app.check(model, strategy, where)
+    async def work(home: "Working | Owner") -> int:
+        where = _readable(collections)
+        await home("check", model=model, strategy=strategy, collections=where)
         outcome = await ask_once(
-            app.desk,
+            cast("Desk", home.desk),  # as much of one as a single question takes
             question,
-            app.settings,
+            settings,
             as_json=as_json,
             model=model,
             strategy=strategy,
@@ -131,7 +154,12 @@ def ask(
         )
         return {"answered": ANSWERED, "unknown": UNANSWERED, "declined": UNANSWERED}.get(outcome, FAILED)
 
-    with_application(work)
+    settings = settings_or_exit()
+    with_home(work)
+
+
+def _readable(names: list[str] | None) -> tuple[str, ...] | None:
+    return tuple(map(readable, names)) if names else None
 
 
 # -- documents ------------------------------------------------------------------------------------------------------
@@ -160,23 +188,24 @@ def ingest(
     if not files:
         complain(_("There are no files.", "ファイルがありません。"), FAILED)
 
-    async def work(app: "Application") -> int:
+    async def work(home: "Working | Owner") -> int:
         read = 0
         with listing.progress(quiet=as_json) as show:
             for number, (path, name) in enumerate(files):
                 show(name, number, len(files))
-                verdict = await _add(app, path, name, collection or app.settings.default_collection, scope)
-                read += verdict.status != "refused"
+                verdict = await _add(home, path, name, collection and readable(collection), scope)
+                read += verdict["status"] != "refused"
                 if as_json:
-                    listing.print_json(verdict.as_json())
+                    listing.print_json(verdict)
                 else:
                     listing.verdict(verdict, LANGUAGE)
         return ANSWERED if read else FAILED
 
-    with_application(work)
+    with_home(work)
 
 
-async def _add(app: "Application", path: Path, name: str, collection: str, scope: str) -> Verdict:
+async def _add(home: "Working | Owner", path: Path, name: str, collection: str | None, scope: str) -> listing.Json:
+    """The verdict on one file, as JSON."""
     from retrieval.loaders import Limits
 
     def read() -> bytes:
@@ -189,8 +218,9 @@ async def _add(app: "Application", path: Path, name: str, collection: str, scope
         data = await asyncio.to_thread(read)
     except OSError as error:
         reason = _("The file cannot be opened: {why}.", "ファイルを開けません: {why}").format(why=error.strerror)
-        return Verdict(name, "refused", collection, reason=reason)
-    return await app.knowledge.add(Upload(name, data, collection, scope, author="terminal"), LANGUAGE)
+        where = collection or settings_or_exit().default_collection
+        return dict(Verdict(name, "refused", where, reason=reason).as_json())
+    return await home.ingest(name, data, collection, scope)
 
 
 def _files(paths: list[Path]) -> list[tuple[Path, str]]:
@@ -223,65 +253,62 @@ def search(
             USAGE,
         )
 
-    async def work(app: "Application") -> int:
-        chosen: Mode = mode  # type: ignore[assignment]  # one of the three: checked above
-        where = tuple(map(readable, collections)) if collections else None
-        await app.knowledge.check(where, app.readers, LANGUAGE)
-        found = await app.knowledge.search(readable(query), app.readers, where, mode=chosen, limit=limit)
-        if as_json:
-            listing.print_json(listing.search_json(found))
-        else:
-            listing.search(found, LANGUAGE)
-        return ANSWERED
-
-    with_application(work)
+    show(
+        "search",
+        listing.search,
+        as_json=as_json,
+        whole=True,
+        query=readable(query),
+        collections=_readable(collections),
+        mode=mode,
+        limit=limit,
+    )
 
 
 @cli.command(help=_("List the documents.", "文書の一覧を表示します。"))
 def documents(collection: InCollection = None, as_json: AsJson = False) -> None:
-    async def work(data: "Database") -> int:
-        if collection:
-            await data.collections.require((readable(collection),), data.readers, LANGUAGE)
-        rows = await data.documents.listed(data.readers, collection=collection)
-        if as_json:
-            listing.print_json(listing.documents_json(rows))
-        else:
-            listing.documents(rows, LANGUAGE)
-        return ANSWERED
-
-    with_database(work)
+    show("documents", listing.documents, as_json=as_json, collection=readable(collection) if collection else None)
 
 
 @cli.command(help=_("Forget documents, by name or id.", "名前または ID で文書を削除します。"))
 def forget(
-    names: Annotated[list[str], typer.Argument(help=_("Names or ids.", "名前または ID です。"))],
+    names: Annotated[list[str] | None, typer.Argument(help=_("Names or ids.", "名前または ID です。"))] = None,
     collection: InCollection = None,
+    user: Annotated[
+        str | None,
+        typer.Option(
+            "--user",
+            help=_(
+                "Erase a person instead: platform:id, such as slack:U012AB3CD.",
+                "文書ではなく人の記録を消します。slack:U012AB3CD のように指定します。",
+            ),
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    async def work(app: "Application") -> int:
-        await app.knowledge.check((readable(collection),) if collection else None, app.readers, LANGUAGE)
-        rows = await app.knowledge.documents(app.readers, readable(collection) if collection else None)
+    if (user is None) == (not names):
+        complain(_("Name documents, or a person with --user.", "文書の名前か、--user で人を指定してください。"), USAGE)
+    if user is not None:
+        upkeep.forget_person(readable(user))
+        return
+
+    async def work(home: "Working | Owner") -> int:
         status = ANSWERED
-        for name in names:
-            name = readable(name)
-            matching = [row for row in rows if name in (row.id, row.name)]
-            if not matching and len(name) >= listing.SHORT_ID:
-                matching = [row for row in rows if row.id.startswith(name)]
-            if not matching:
+        for name in map(readable, names or ()):
+            gone = await home("forget", name=name, collection=readable(collection) if collection else None)
+            if not gone["forgotten"]:
                 status = FAILED
-            for row in matching:
-                await app.knowledge.forget(row.id)
             if as_json:
-                listing.print_json({"name": name, "forgotten": [row.id for row in matching]})
-            elif matching:
-                for row in matching:
+                listing.print_json({"name": name, "forgotten": [row["id"] for row in gone["forgotten"]]})
+            elif gone["forgotten"]:
+                for row in gone["forgotten"]:
                     said = _("Forgotten: {name} ({collection})", "削除しました: {name}（{collection}）")
-                    listing.say(said.format(name=row.name, collection=row.collection))
+                    listing.say(said.format(name=row["name"], collection=row["collection"]))
             else:
                 listing.warn(_("There is no document “{name}”.", "文書「{name}」はありません。").format(name=name))
         return status
 
-    with_application(work)
+    with_home(work)
 
 
 collections_cli = typer.Typer(
@@ -295,48 +322,40 @@ def collections(context: typer.Context, as_json: AsJson = False) -> None:
     if context.invoked_subcommand:
         return
 
-    async def work(data: "Database") -> int:
-        infos = await data.collections.listed(data.readers)
-        if as_json:
-            listing.print_json(listing.collections_json(infos))
-        else:
-            listing.collections(infos, LANGUAGE)
-        return ANSWERED
-
-    with_database(work)
+    show("collections", listing.collections, as_json=as_json)
 
 
 @collections_cli.command(
     help=_("Make a collection or change its description.", "コレクションを作るか、説明を変えます。")
 )
 def describe(name: str, description: str) -> None:
-    async def work(app: "Application") -> int:
-        await app.knowledge.describe(readable(name), readable(description))
+    async def work(home: "Working | Owner") -> int:
+        await home("describe", name=readable(name), description=readable(description))
         return ANSWERED
 
-    with_application(work)
+    with_home(work)
 
 
 @collections_cli.command(
     help=_("Move all documents into another collection.", "すべての文書を別のコレクションに移します。")
 )
 def merge(source: str, into: str) -> None:
-    async def work(app: "Application") -> int:
-        moved = await app.knowledge.merge(readable(source), readable(into), app.readers, LANGUAGE)
-        listing.say(_("{n} documents moved.", "{n} 件の文書を移しました。").format(n=moved))
+    async def work(home: "Working | Owner") -> int:
+        done = await home("merge", source=readable(source), into=readable(into))
+        listing.say(_("{n} documents moved.", "{n} 件の文書を移しました。").format(n=done["moved"]))
         return ANSWERED
 
-    with_application(work)
+    with_home(work)
 
 
 @collections_cli.command(help=_("Forget a collection and all its documents.", "コレクションをその文書ごと削除します。"))
 def delete(name: str) -> None:
-    async def work(app: "Application") -> int:
-        gone = await app.knowledge.drop_collection(readable(name), app.readers, LANGUAGE)
-        listing.say(_("{n} documents forgotten.", "{n} 件の文書を削除しました。").format(n=gone))
+    async def work(home: "Working | Owner") -> int:
+        done = await home("delete", name=readable(name))
+        listing.say(_("{n} documents forgotten.", "{n} 件の文書を削除しました。").format(n=done["forgotten"]))
         return ANSWERED
 
-    with_application(work)
+    with_home(work)
 
 
 # -- how it goes ----------------------------------------------------------------------------------------------------
@@ -344,15 +363,25 @@ def delete(name: str) -> None:
 
 @cli.command(help=_("List the questions nobody could answer yet.", "まだ答えられていない質問の一覧です。"))
 def unanswered(as_json: AsJson = False) -> None:
-    async def work(data: "Database") -> int:
-        misses = await data.questions.open(data.readers.scopes)
+    show("unanswered", listing.unanswered, as_json=as_json)
+
+
+@cli.command(
+    help=_(
+        "Show the digest: what was not answered since the last one.",
+        "ダイジェスト（前回以降に答えられなかった質問）を表示します。",
+    )
+)
+def digest(as_json: AsJson = False) -> None:
+    async def work(home: "Working | Owner") -> int:
+        made = await home("digest")
         if as_json:
-            listing.print_json(listing.unanswered_json(misses))
+            listing.print_json(made["digest"])
         else:
-            listing.unanswered(misses, LANGUAGE)
+            listing.say(made["text"])
         return ANSWERED
 
-    with_database(work)
+    with_home(work)
 
 
 @cli.command(help=_("Measurements of searches and answers.", "検索と回答の計測値です。"))
@@ -364,18 +393,18 @@ def metrics(
     ] = None,
     clear: Annotated[bool, typer.Option("--clear", help=_("Forget the measurements.", "計測値を消します。"))] = False,
 ) -> None:
-    async def work(data: "Database") -> int:
+    async def work(home: "Looking | Owner") -> int:
         if export:
-            rows = await data.searches.listed(data.readers.scopes)
-            lines = "".join(json.dumps(listing.search_metrics_json(row), ensure_ascii=False) + "\n" for row in rows)
+            rows = (await home("searches"))["searches"]
+            lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
             await asyncio.to_thread(export.write_text, lines, encoding="utf-8")
-        summary = await data.summary()
+        summary = await home("metrics")
         if as_json:
-            listing.print_json(listing.metrics_json(summary))
+            listing.print_json(summary)
         else:
             listing.metrics(summary, LANGUAGE)
         if clear:
-            await data.searches.clear()
+            await home("clear_metrics")
         return ANSWERED
 
     with_database(work)
@@ -439,28 +468,7 @@ def evaluate(
         complain(error.text(LANGUAGE), USAGE)
 
 
-@cli.command(help=_("Bring the database to this version.", "データベースをこのバージョンに更新します。"))
-def migrate() -> None:
-    from bot.logs import set_up
-    from migrations import upgrade
-
-    settings = settings_or_exit()
-
-    async def main() -> int:
-        set_up(settings.log_level or "WARNING", secrets=settings.secrets())
-        settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        done = await asyncio.to_thread(upgrade, settings.database_url)
-        if done.before == done.after:
-            listing.say(
-                _("The database is up to date ({to}).", "データベースは最新です（{to}）。").format(to=done.after)
-            )
-        else:
-            listing.say(_("The database is now at {to}.", "データベースを {to} に更新しました。").format(to=done.after))
-        if done.backup:
-            listing.say(_("A copy from before: {path}", "更新前のコピー: {path}").format(path=done.backup))
-        return ANSWERED
-
-    finish(main)
+cli.add_typer(upkeep.cli)
 
 
 def main() -> None:

@@ -8,18 +8,21 @@ import errno
 import os
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
+from bot import listing
+from bot.client import RefusedError, reach
 from bot.settings import Settings, SettingsError, interface_language, load
 from retrieval.folder import own
-from retrieval.text import Said
-from retrieval.types import CollectionNotFoundError, RAGToolError
+from retrieval.text import Language, Said
+from retrieval.types import CollectionNotFoundError, QdrantConnectionError, RAGToolError
 
 if TYPE_CHECKING:
     from bot.app import Application
-    from bot.database import Database
+    from bot.client import Owner
+    from bot.commands import Looking, Working
 
 LANGUAGE = interface_language(os.environ)
 ANSWERED, FAILED, USAGE, UNANSWERED, INTERRUPTED = 0, 1, 2, 3, 130
@@ -42,36 +45,102 @@ def settings_or_exit() -> Settings:
         complain(error.text(LANGUAGE), USAGE)
 
 
-def with_application(work: "Callable[[Application], Awaitable[int]]") -> NoReturn:
-    """Open the whole application, which owns its home, and exit with what `work` returns."""
+def with_home(work: "Callable[[Working | Owner], Awaitable[int]]") -> NoReturn:
+    """Do the work in the process that owns the home, or open the whole application here; exit with what it returns."""
     settings = settings_or_exit()
 
     async def main() -> int:
-        settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        os.close(own(settings.home))  # another owner is told at once; the rest takes a second to load
+        async with reach(settings.home, LANGUAGE) as owner:
+            if owner is not None:
+                return await work(owner)
+        _own(settings)
         from bot.app import running
+        from bot.commands import Working
         from bot.logs import set_up
 
         redactor = set_up(settings.log_level or "WARNING", secrets=settings.secrets())
         async with running(settings, redactor) as app:
-            return await work(app)
+            return await work(Working(app, LANGUAGE))
 
     finish(main)
 
 
-def with_database(work: "Callable[[Database], Awaitable[int]]") -> NoReturn:
-    """Open the database only; a bot that is running on the same home does not mind."""
+def with_database(work: "Callable[[Looking | Owner], Awaitable[int]]") -> NoReturn:
+    """The same for what needs the database only."""
     settings = settings_or_exit()
 
     async def main() -> int:
+        async with reach(settings.home, LANGUAGE) as owner:
+            if owner is not None:
+                return await work(owner)
+        from bot.commands import Looking
         from bot.database import database
         from bot.logs import set_up
 
         set_up(settings.log_level or "WARNING", secrets=settings.secrets())
         async with database(settings) as data:
-            return await work(data)
+            return await work(Looking(data, LANGUAGE))
 
     finish(main)
+
+
+def as_owner(
+    work: "Callable[[Application], Awaitable[int]]",
+    *,
+    first: Callable[[], None] = lambda: None,
+    level: str = "WARNING",
+    rebuild: Callable[[int, int], None] | None = None,
+) -> NoReturn:
+    """Own the home for as long as `work` runs. `first` is done when the home is free and nothing heavy is loaded yet.
+
+    `level`: of the log, where none is set. `rebuild`: told the progress when an index that does not fit is made anew.
+    """
+    settings = settings_or_exit()
+
+    async def main() -> int:
+        try:
+            _own(settings)
+        except QdrantConnectionError as error:
+            raise RefusedError(error.text(LANGUAGE), usage=True) from error
+        first()
+        from bot.app import running
+        from bot.logs import set_up
+
+        redactor = set_up(settings.log_level or level, secrets=settings.secrets())
+        async with running(settings, redactor, rebuild) as app:
+            return await work(app)
+
+    finish(main)
+
+
+def _own(settings: Settings) -> None:
+    """See that nobody owns the home: another owner is told at once; the rest takes a second to load."""
+    settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    os.close(own(settings.home))
+
+
+def show(
+    command: str,
+    listed: Callable[[Any, Language], None],
+    *,
+    as_json: bool,
+    whole: bool = False,
+    **arguments: Any,
+) -> NoReturn:
+    """The frame of every command that shows one document: ask for it, and print it as JSON or by `listed`.
+
+    `whole`: it takes more than the database.
+    """
+
+    async def work(home: "Looking | Owner") -> int:
+        found = await home(command, **arguments)
+        if as_json:
+            listing.print_json(found)
+        else:
+            listed(found, LANGUAGE)
+        return ANSWERED
+
+    (with_home if whole else with_database)(work)
 
 
 def finish(main: Callable[[], Coroutine[None, None, int]]) -> NoReturn:
@@ -82,6 +151,8 @@ def finish(main: Callable[[], Coroutine[None, None, int]]) -> NoReturn:
         status = INTERRUPTED
     except (SettingsError, CollectionNotFoundError) as error:
         complain(error.text(LANGUAGE), USAGE)
+    except RefusedError as error:
+        complain(error.text, USAGE if error.usage else FAILED)
     except RAGToolError as error:
         complain(error.text(LANGUAGE), FAILED)
     except OSError as error:
@@ -90,10 +161,11 @@ def finish(main: Callable[[], Coroutine[None, None, int]]) -> NoReturn:
         where = f": {error.filename}" if error.filename else ""
         complain(f"{error.strerror or type(error).__name__}{where}", FAILED)
     except Exception as error:
-        from bot.store.engine import StoreError  # loads the database
+        from bot.backup import BackupError  # these load the database
+        from bot.store.engine import StoreError
         from migrations import MigrationError
 
-        if not isinstance(error, StoreError | MigrationError):
+        if not isinstance(error, BackupError | StoreError | MigrationError):
             raise
         complain(error.text(LANGUAGE), FAILED)
     raise typer.Exit(status)

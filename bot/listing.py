@@ -1,13 +1,13 @@
-"""Lists and verdicts as the terminal shows them, and as JSON for programs."""
+"""Lists and verdicts as JSON for programs, and that JSON as the terminal shows it."""
 
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from bot.messages import Verdict
 from bot.settings import Settings
 from retrieval.text import Language, Said
 from retrieval.types import CollectionInfo, Found, Hit, SearchMetrics
@@ -18,7 +18,10 @@ if TYPE_CHECKING:  # `kotae --help` needs no database
     from bot.store.questions import OpenQuestions, Question
     from bot.store.searches import SearchTotals
 
+Json = dict[str, Any]
+
 _EXCERPT = 160
+_DAY = len("2026-01-31")
 SHORT_ID = 8  # characters of an id that the list of documents shows, and that forget takes
 
 
@@ -112,9 +115,10 @@ _STATUS = {
 _CHUNKS = Said(en="{n} chunks", ja="{n} チャンク")
 
 
-def verdict(one: Verdict, language: Language) -> None:
-    detail = one.reason if one.status == "refused" else _CHUNKS.to(language, n=one.chunks)
-    say(f"{_STATUS[one.status].to(language)}  {one.name}  —  {detail}")
+def verdict(one: Json, language: Language) -> None:
+    """`messages.Verdict` as JSON."""
+    detail = one["reason"] if one["status"] == "refused" else _CHUNKS.to(language, n=one["chunks"])
+    say(f"{_STATUS[one['status']].to(language)}  {one['name']}  —  {detail}")
 
 
 def documents_json(rows: "Sequence[DocumentRow]") -> dict[str, Any]:
@@ -138,7 +142,8 @@ def documents_json(rows: "Sequence[DocumentRow]") -> dict[str, Any]:
     }
 
 
-def documents(rows: "Sequence[DocumentRow]", language: Language) -> None:
+def documents(found: Json, language: Language) -> None:
+    rows = found["documents"]
     if not rows:
         say(
             Said(
@@ -153,7 +158,14 @@ def documents(rows: "Sequence[DocumentRow]", language: Language) -> None:
     table(
         headings.split(","),
         [
-            (row.collection, row.name, str(row.chunks), row.scope, row.updated_at.date().isoformat(), row.id[:SHORT_ID])
+            (
+                row["collection"],
+                row["name"],
+                str(row["chunks"]),
+                row["scope"],
+                row["updated_at"][:_DAY],
+                row["id"][:SHORT_ID],
+            )
             for row in rows
         ],
         wide=1,
@@ -175,13 +187,19 @@ def collections_json(infos: Sequence[CollectionInfo]) -> dict[str, Any]:
     }
 
 
-def collections(infos: Sequence[CollectionInfo], language: Language) -> None:
+def collections(found: Json, language: Language) -> None:
     headings = Said(en="name,documents,chunks,languages,description", ja="名前,文書,チャンク,言語,説明").to(language)
     table(
         headings.split(","),
         [
-            (info.name, str(info.documents), str(info.chunks), " ".join(info.languages), info.description)
-            for info in infos
+            (
+                info["name"],
+                str(info["documents"]),
+                str(info["chunks"]),
+                " ".join(info["languages"]),
+                info["description"],
+            )
+            for info in found["collections"]
         ],
         wide=4,
     )
@@ -216,20 +234,20 @@ def search_json(found: Found) -> dict[str, Any]:
     }
 
 
-def search(found: Found, language: Language) -> None:
-    if not found.hits:
+def search(found: Json, language: Language) -> None:
+    if not found["results"]:
         say(Said(en="Nothing relevant was found.", ja="関連する情報は見つかりませんでした。").to(language))
-    for number, hit in enumerate(found.hits, 1):
-        passage = hit.passage
-        where = " › ".join(filter(None, (passage.document, *passage.headings)))
-        say(f"{number}. {hit.relevance:.2f}  {where}  ({passage.collection})")
-        text = " ".join(passage.text.split())
+    for number, hit in enumerate(found["results"], 1):
+        where = " › ".join(filter(None, (hit["document"], *hit["headings"])))
+        say(f"{number}. {hit['relevance']:.2f}  {where}  ({hit['collection']})")
+        text = " ".join(hit["text"].split())
         say(f"   {text[:_EXCERPT]}{'…' if len(text) > _EXCERPT else ''}")
-    if found.rejected:
+    if found["rejected"]:
         rejected = Said(
             en="({n} more were not relevant enough; best {best:.2f})", ja="（ほか {n} 件は関連度不足、最高 {best:.2f}）"
         )
-        say(rejected.to(language, n=len(found.rejected), best=max(hit.relevance for hit in found.rejected)))
+        best = max(hit["relevance"] for hit in found["rejected"])
+        say(rejected.to(language, n=len(found["rejected"]), best=best))
 
 
 # -- misses ---------------------------------------------------------------------------------------------------------
@@ -263,21 +281,20 @@ def unanswered_json(misses: "OpenQuestions") -> dict[str, Any]:
     }
 
 
-def unanswered(misses: "OpenQuestions", language: Language) -> None:
-    if not misses.total:
+def unanswered(misses: Json, language: Language) -> None:
+    if not misses["total"]:
         say(Said(en="No open questions.", ja="未回答の質問はありません。").to(language))
         return
     headings = Said(en="asked,reason,question,searched", ja="日時,理由,質問,検索先").to(language)
     rows = []
-    for one in misses.questions:
-        reason = _REASON[one.reason].to(language) + (f" ({one.detail})" if one.detail else "")
-        rows.append(
-            (one.asked_at.astimezone().strftime("%Y-%m-%d %H:%M"), reason, one.question, ", ".join(one.searched))
-        )
+    for one in misses["questions"]:
+        reason = _REASON[one["reason"]].to(language) + (f" ({one['detail']})" if one["detail"] else "")
+        asked = datetime.fromisoformat(one["asked_at"]).astimezone().strftime("%Y-%m-%d %H:%M")
+        rows.append((asked, reason, one["question"], ", ".join(one["searched"])))
     table(headings.split(","), rows, wide=2)
-    if misses.hidden:
+    if misses["hidden"]:
         hidden = Said(en="and {n} from private places", ja="ほかに非公開の場所で {n} 件")
-        say(hidden.to(language, n=misses.hidden))
+        say(hidden.to(language, n=misses["hidden"]))
 
 
 # -- measurements ---------------------------------------------------------------------------------------------------
@@ -324,23 +341,26 @@ def metrics_json(summary: Summary) -> dict[str, Any]:
     }
 
 
-def metrics(summary: Summary, language: Language) -> None:
-    turns, searches, votes, cost = summary.turns, summary.searches, summary.votes, summary.turns.cost
+def metrics(summary: Json, language: Language) -> None:
+    turns, searches, votes, cost = summary["turns"], summary["searches"], summary["feedback"], summary["cost"]
     ja = language == "ja"
-    outcomes = ", ".join(f"{name} {count}" for name, count in sorted(turns.outcomes.items()))
+    outcomes = ", ".join(f"{name} {count}" for name, count in sorted(turns["outcomes"].items()))
     rows = [
-        ("回答" if ja else "answers", f"{turns.turns}" + (f" ({outcomes})" if outcomes else "")),
-        ("回答時間 p50 / p95" if ja else "answer time p50 / p95", _pair(turns.p50_seconds, turns.p95_seconds, "s")),
+        ("回答" if ja else "answers", f"{turns['total']}" + (f" ({outcomes})" if outcomes else "")),
+        (
+            "回答時間 p50 / p95" if ja else "answer time p50 / p95",
+            _pair(turns["p50_seconds"], turns["p95_seconds"], "s"),
+        ),
         ("評価 👍 / 👎" if ja else "votes 👍 / 👎", f"{votes.get('up', 0)} / {votes.get('down', 0)}"),
         (
             "モデル呼び出し / 入力 / 出力トークン" if ja else "model calls / tokens in / out",
-            f"{cost.calls} / {cost.input_tokens} / {cost.output_tokens + cost.thought_tokens}",
+            f"{cost['calls']} / {cost['input_tokens']} / {cost['output_tokens'] + cost['thought_tokens']}",
         ),
         (
             "検索（該当なし / 失敗）" if ja else "searches (empty / failed)",
-            f"{searches.searches} ({searches.empty} / {searches.failed})",
+            f"{searches['total']} ({searches['empty']} / {searches['failed']})",
         ),
-        ("検索時間 p50 / p95" if ja else "search time p50 / p95", _pair(searches.p50_ms, searches.p95_ms, "ms")),
+        ("検索時間 p50 / p95" if ja else "search time p50 / p95", _pair(searches["p50_ms"], searches["p95_ms"], "ms")),
     ]
     table(("", ""), rows, wide=1)
 

@@ -147,6 +147,7 @@ class Settings(BaseSettings):
     strategy: Annotated[Strategy, LOWER, one_of("react", "synthesis")] = Field("react", alias="KOTAE_STRATEGY")
     steps: Annotated[Steps, LOWER, one_of("live", "verbose", "off")] = Field("live", alias="KOTAE_STEPS")
     fallback: Annotated[Fallback, LOWER, one_of("off", "general")] = Field("off", alias="KOTAE_FALLBACK")
+    web_token: Secret | None = Field(None, alias="KOTAE_WEB_TOKEN")
     keep_days: Annotated[int, Field(ge=14, le=3650), whole(14, 3650)] = Field(90, alias="KOTAE_KEEP_DAYS")
     concurrency: Annotated[int, Field(ge=1, le=200), whole(1, 200)] = Field(200, alias="KOTAE_CONCURRENCY")
     editors: Names = Field((), alias="KOTAE_EDITORS")

@@ -1,6 +1,9 @@
 """Events as JSON: what `kotae ask --json` prints, the chat log holds and the database keeps of a turn's steps."""
 
+from functools import cache
 from typing import Any, assert_never
+
+from pydantic import TypeAdapter
 
 from agent.events import Answered, Citation, Drafted, Event, Reflected, Thought, ToolCalled, ToolReturned
 
@@ -56,3 +59,31 @@ def citation_json(citation: Citation) -> dict[str, Any]:
         "quote": citation.quote,
         "url": citation.url,
     }
+
+
+# -- the whole event ------------------------------------------------------------------------------------------------
+
+_KINDS: dict[str, type[Event]] = {
+    "thought": Thought,
+    "tool_call": ToolCalled,
+    "tool_result": ToolReturned,
+    "draft": Drafted,
+    "reflection": Reflected,
+    "answer": Answered,
+}
+
+
+@cache
+def _adapter(kind: str) -> TypeAdapter[Event]:
+    return TypeAdapter(_KINDS[kind])
+
+
+def packed(event: Event) -> dict[str, Any]:
+    """An event with all it holds, passages too: for the process that shows what the owner of the home thinks."""
+    kind = next(name for name, made in _KINDS.items() if isinstance(event, made))
+    return {"type": kind, "event": _adapter(kind).dump_python(event, mode="json")}
+
+
+def unpacked(packet: dict[str, Any]) -> Event:
+    """The event again. Raises KeyError, pydantic.ValidationError for what another version may send."""
+    return _adapter(packet["type"]).validate_python(packet["event"])

@@ -40,8 +40,10 @@ CONNECT_SECONDS = 5.0
 OUTPUT_TOKENS = 8_192  # thinking counts towards it
 MORE_OUTPUT_TOKENS = 32_768
 
+# Finish reasons (R22). All others, also those nobody knows yet, stand for a reply of no use.
 _BLOCKED = {
     *("SAFETY", "PROHIBITED_CONTENT", "SPII", "BLOCKLIST", "RECITATION", "LANGUAGE"),
+    *("IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"),
     *("ESCALATION", "PUP_LIMITED_DISABLED", "MODEL_ARMOR"),
 }
 _CUT = {"MAX_TOKENS", "CONTINUATION"}
@@ -188,7 +190,11 @@ class GeminiModel:
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """What goes back verbatim in `ModelMessage.raw`: signatures hold for the model that made them alone."""
+    """What goes back verbatim in `ModelMessage.raw`: signatures hold for the model that made them alone.
+
+    It lives as long as the turn and is stored nowhere: a turn that is resumed after a restart begins anew, and what was
+    said in earlier turns goes back as plain text, which the API takes without signatures (R26).
+    """
 
     model: str
     content: types.Content

@@ -154,6 +154,29 @@ async def test_signatures_go_back_byte_for_byte_also_on_an_empty_last_text() -> 
     assert returned["text"] == "" and base64.urlsafe_b64decode(returned["thoughtSignature"]) == signature
 
 
+@pytest.mark.parametrize("spoilt", ["dropped", "changed", "moved", "another call's"])
+async def test_the_server_refuses_calls_without_their_own_signatures(spoilt: str) -> None:
+    """That the tests above would notice: the fake is no kinder than Gemini 3, also with parallel calls."""
+    calls = (call(SEARCH, {"query": "a"}), call(SEARCH, {"query": "b"}, signature=None))
+    async with FakeGemini(Reply(calls), Reply((call(SEARCH, {"query": "c"}),))) as gemini:
+        message, other = last(await parts(gemini)), last(await parts(gemini))
+        first, second = message.raw.content.parts
+        signature = first.thought_signature
+        match spoilt:
+            case "dropped":
+                first.thought_signature = None
+            case "changed":
+                first.thought_signature = signature[:-1] + bytes([signature[-1] ^ 1])
+            case "moved":
+                first.thought_signature, second.thought_signature = None, signature
+            case _:
+                first.thought_signature = other.raw.content.parts[0].thought_signature
+        done = ToolMessage(tuple((each, ToolResult("A", "")) for each in message.calls))
+        with pytest.raises(ModelProtocolError):
+            await parts(gemini, ASKED, message, done)
+    assert "thought_signature" in gemini.refused[0]
+
+
 async def test_calls_of_a_tool_that_is_gone_are_put_as_text() -> None:
     async with FakeGemini(Reply((call(SEARCH, {"query": "a"}),)), Reply((text("Done."),))) as gemini:
         message = last(await parts(gemini))

@@ -8,8 +8,10 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing
 
 import pytest
+from google.genai import types
 from pydantic import SecretStr
 
+from agent.loop import Agent
 from agent.models.base import (
     ModelBlocked,
     ModelBusy,
@@ -18,39 +20,92 @@ from agent.models.base import (
     TextPart,
 )
 from agent.models.gemini import GeminiModel
-from tests.agent.gemini_calls import ASKED, MODEL, SYSTEM, failure, model, parts, tool
-from tests.fakes.gemini import Block, FakeGemini, Order, Refuse, Reply, busy, text, thought
+from tests.agent.gemini_calls import ASKED, MODEL, SYSTEM, failure, last, model, parts, tool
+from tests.agent.turning import Searches, answer_of, asking
+from tests.fakes.gemini import Block, FakeGemini, Order, Refuse, Reply, busy, call, text, thought
 
 # -- failures -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("finish", ["SAFETY", "PROHIBITED_CONTENT", "SPII", "BLOCKLIST", "RECITATION"])
+BLOCKED = (
+    *("SAFETY", "PROHIBITED_CONTENT", "SPII", "BLOCKLIST", "RECITATION", "LANGUAGE"),
+    *("IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"),
+    *("ESCALATION", "PUP_LIMITED_DISABLED", "MODEL_ARMOR"),
+)
+USELESS = (
+    *("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MALFORMED_RESPONSE", "TOO_MANY_TOOL_CALLS"),
+    *("MISSING_THOUGHT_SIGNATURE", "OTHER", "FINISH_REASON_UNSPECIFIED", "IMAGE_OTHER", "NO_IMAGE"),
+)
+CUT = ("MAX_TOKENS", "CONTINUATION")
+
+
+def test_every_finish_reason_has_its_place() -> None:
+    assert sorted((*BLOCKED, *USELESS, *CUT, "STOP")) == sorted(reason.value for reason in types.FinishReason)
+
+
+@pytest.mark.parametrize("finish", BLOCKED)
 async def test_a_blocked_reply(finish: str) -> None:
     assert isinstance(await failure(Reply((text("I sh"),), finish=finish)), ModelBlocked)
 
 
-async def test_a_blocked_prompt() -> None:
-    assert isinstance(await failure(Block("PROHIBITED_CONTENT")), ModelBlocked)
+@pytest.mark.parametrize("reason", [reason.value for reason in types.BlockedReason])
+async def test_a_blocked_prompt(reason: str) -> None:
+    assert isinstance(await failure(Block(reason)), ModelBlocked)
 
 
 @pytest.mark.parametrize(
     "reply",
     [
-        Reply(finish="MALFORMED_FUNCTION_CALL"),
-        Reply(finish="UNEXPECTED_TOOL_CALL"),
-        Reply((text("Half"),), finish="MALFORMED_RESPONSE"),
-        Reply(finish="OTHER"),
+        *(Reply((text("Half"),), finish=finish) for finish in USELESS),
+        *(Reply(finish=finish) for finish in USELESS),
         Reply(finish="STOP"),
         Reply((thought("Only thinking."),)),
     ],
 )
 async def test_a_reply_without_use(reply: Reply) -> None:
-    assert isinstance(await failure(reply), ModelProtocolError)
+    async with FakeGemini(reply) as gemini:
+        with pytest.raises(ModelProtocolError):
+            await parts(gemini)
+    assert gemini.finished  # once: asking again is the caller's
+
+
+@pytest.mark.parametrize("finish", CUT)
+async def test_a_reply_that_was_cut(finish: str) -> None:
+    async with FakeGemini(Reply((text("30 da"),), finish=finish), Reply((thought("Hm."),), finish=finish)) as gemini:
+        assert last(await parts(gemini)).cut
+        gemini.order(Reply((text("30 days."),)))
+        assert last(await parts(gemini)).text == "30 days."  # nothing but thinking: once more, with more room
+    assert [sent.body["generationConfig"]["maxOutputTokens"] for sent in gemini.journal] == [8_192, 8_192, 32_768]
 
 
 @pytest.mark.filterwarnings("ignore:.* is not a valid FinishReason")
-async def test_a_finish_reason_nobody_knows() -> None:
-    assert isinstance(await failure(Reply((text("x"),), finish="SOLAR_FLARE")), ModelProtocolError)
+@pytest.mark.parametrize("said", [(text("x"),), (), (call("search_rag_knowledge_base", {"query": "x"}),)])
+async def test_a_finish_reason_nobody_knows(said: tuple[dict[str, object], ...]) -> None:
+    assert isinstance(await failure(Reply(said, finish="SOLAR_FLARE")), ModelProtocolError)
+
+
+async def test_neither_candidates_nor_a_reason() -> None:
+    error = await failure(Reply(finish=None))
+    assert isinstance(error, ModelUnavailable) and error.why == "down"
+
+
+@pytest.mark.parametrize("finish", ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MALFORMED_RESPONSE"])
+async def test_a_malformed_call_is_asked_for_three_times_and_then_for_an_answer_without_tools(finish: str) -> None:
+    async with FakeGemini(*[Reply(finish=finish)] * 3, Reply((text("Hello!"),))) as gemini:
+        using = model(gemini)
+        answer = answer_of([event async for event in Agent(using, Searches()).run(asking("Hello!"))])
+        await using.close()
+    assert ["tools" in sent.body for sent in gemini.journal] == [True] * 3 + [False]
+    assert (answer.text, answer.outcome) == ("Hello!", "answered")
+
+
+@pytest.mark.parametrize("order", [Reply((text("I sh"),), finish="SAFETY"), Block("JAILBREAK")])
+async def test_what_is_blocked_is_declined_without_another_call(order: Order) -> None:
+    async with FakeGemini(order) as gemini:
+        using = model(gemini)
+        answer = answer_of([event async for event in Agent(using, Searches()).run(asking("Hello!"))])
+        await using.close()
+    assert (answer.outcome, len(gemini.journal)) == ("declined", 1)
 
 
 @pytest.mark.parametrize(

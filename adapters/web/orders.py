@@ -1,0 +1,68 @@
+"""What the `kotae` commands ask of the process that owns the home. Served on the home's socket only.
+
+`bot/client.py` is the other end; both are of one version, or say that they are not.
+"""
+
+import uuid
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import ValidationError
+
+from adapters.console import AUDIENCE, AUTHOR, PASSING
+from adapters.web import problems, values
+from adapters.web.api import JSON, body
+from adapters.web.problems import Problem
+from adapters.web.replies import EventStream, Replies
+from bot.commands import Working
+from bot.messages import Incoming
+from bot.store.engine import finished
+from bot.wire import packed
+from retrieval.text import Language
+
+if TYPE_CHECKING:
+    from bot.app import Application
+
+FILE = "application/octet-stream"
+KINDS = {"/commands/ingest": (FILE,), "/commands/*": (JSON,)}
+
+
+def make_orders(app: "Application", replies: Replies, speaking: Callable[[Request], Language]) -> APIRouter:
+    router = APIRouter(prefix="/commands", include_in_schema=False)
+
+    @router.post("/ask")
+    async def ask(request: Request) -> Response:
+        asked = await body(request, values.CommandAsk)
+        message = Incoming(
+            place=PASSING,
+            thread=uuid.uuid4().hex,
+            message=uuid.uuid4().hex,
+            author=AUTHOR,
+            text=asked.question,
+            audience=AUDIENCE,
+            model=asked.model,
+            strategy=asked.strategy,
+            collections=asked.collections,
+        )
+        return EventStream(replies, message, packed)
+
+    @router.post("/ingest")
+    async def ingest(
+        request: Request,
+        name: values.DocumentName,
+        scope: values.Scope,
+        collection: Annotated[str | None, Query(max_length=400)] = None,
+    ) -> Any:
+        return await Working(app, speaking(request)).ingest(name, await request.body(), collection, scope)
+
+    @router.post("/{command}")
+    async def call(request: Request, command: str) -> Any:
+        arguments = await body(request, values.Arguments)
+        await finished(app.knowledge.close())  # the measurements of searches before it are in what it shows
+        try:
+            return await Working(app, speaking(request))(command, **arguments.root)
+        except (KeyError, ValidationError) as error:
+            raise Problem(422, "not_offered", problems.NO_COMMAND) from error
+
+    return router

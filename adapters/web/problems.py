@@ -1,0 +1,116 @@
+"""What the API says when it cannot do what it was asked: `{"error": …, "message": …}`, in the asker's language."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel
+
+from bot.settings import SettingsError
+from bot.store.engine import StoreError
+from retrieval.text import Language, Said
+from retrieval.types import CollectionNotFoundError, EmbeddingError, QdrantConnectionError, RAGToolError
+
+
+class ProblemBody(BaseModel):
+    """What went wrong: a fixed word for programs, a sentence for people."""
+
+    error: str
+    message: str
+
+
+class Problem(Exception):
+    """A request that is answered with a status of 400 or more."""
+
+    def __init__(
+        self, status: int, error: str, said: Said, headers: Mapping[str, str] | None = None, **values: object
+    ) -> None:
+        super().__init__(said.to("en", **values))
+        self.status = status
+        self.error = error
+        self.said = said
+        self.values = values
+        self.headers = headers
+
+    def response(self, language: Language) -> JSONResponse:
+        return refusal(self.status, self.error, self.said.to(language, **self.values), self.headers)
+
+
+def refusal(
+    status: int, error: str, message: str, headers: Mapping[str, str] | None = None, **more: Any
+) -> JSONResponse:
+    return JSONResponse({"error": error, "message": message, **more}, status, headers)
+
+
+def said_by(error: RAGToolError | StoreError | SettingsError, language: Language) -> JSONResponse:
+    """An error of the application, which is fit for people already."""
+    match error:
+        case CollectionNotFoundError():
+            status, name = 404, "collection_not_found"
+        case SettingsError():
+            status, name = 422, "not_offered"
+        case QdrantConnectionError() | EmbeddingError():
+            status, name = 503, "search_unavailable"
+        case StoreError():
+            status, name = 503, "database_unavailable"
+        case _:
+            status, name = 422, "refused"
+    return refusal(status, name, error.text(language))
+
+
+def language_asked(accepted: str, default: Language) -> Language:
+    """Of an Accept-Language header, as far as we speak them; the interface's own where it names neither."""
+    weights: dict[str, float] = {}
+    for part in accepted[:400].split(","):
+        name, _, parameters = part.partition(";")
+        weight = 1.0
+        if (given := parameters.strip().removeprefix("q=")) != parameters.strip():
+            try:
+                weight = float(given)
+            except ValueError:
+                weight = 0.0
+        spoken = name.strip().lower().split("-")[0]
+        weights[spoken] = max(weight, weights.get(spoken, 0.0))
+    ja, en = weights.get("ja", 0.0), weights.get("en", 0.0)
+    return default if ja == en else "ja" if ja > en else "en"
+
+
+UNEXPECTED = Said(
+    en="Something went wrong on our side; the log has the reason.",
+    ja="こちらの問題で処理できませんでした。理由はログにあります。",
+)
+NOT_FOUND = Said(en="There is nothing at this address.", ja="このアドレスには何もありません。")
+WRONG_METHOD = Said(en="This address does not take {method}.", ja="このアドレスでは {method} は使えません。")
+WRONG_FIELDS = Said(
+    en="These parts of the request are missing or wrong: {fields}.",
+    ja="リクエストの次の部分がないか、正しくありません: {fields}",
+)
+NOT_JSON = Said(en="The body is not valid JSON in UTF-8.", ja="本文が UTF-8 の正しい JSON ではありません。")
+NOT_A_FORM = Said(
+    en="The body is not a valid multipart form with one file.",
+    ja="本文が、ファイルをひとつ含む正しいマルチパートフォームではありません。",
+)
+WRONG_KIND = Said(
+    en="The body has to be {kinds}, without compression.", ja="本文は {kinds} で、圧縮せずに送ってください。"
+)
+TOO_LARGE = Said(en="The body is longer than {limit} bytes.", ja="本文が {limit} バイトを超えています。")
+TOO_SLOW = Said(
+    en="The body did not arrive within {seconds} seconds.", ja="本文が {seconds} 秒以内に届きませんでした。"
+)
+WRONG_HOST = Said(
+    en="This server is not called by that name. Use {host}, or set KOTAE_WEB_HOST.",
+    ja="このサーバーはその名前では利用できません。{host} を使うか、KOTAE_WEB_HOST を設定してください。",
+)
+FOREIGN = Said(
+    en="Another site’s page may not change anything here.", ja="ほかのサイトのページから変更することはできません。"
+)
+NO_TOKEN = Said(
+    en="Send the token of KOTAE_WEB_TOKEN as “Authorization: Bearer …”.",
+    ja="KOTAE_WEB_TOKEN のトークンを「Authorization: Bearer …」で送ってください。",
+)
+NO_DOCUMENT = Said(en="There is no such document.", ja="その文書はありません。")
+NO_COMMAND = Said(en="There is no such command in this version.", ja="このバージョンにそのコマンドはありません。")
+UNANSWERED = Said(
+    en="The question was stopped before it was answered. Please ask again.",
+    ja="質問は回答の前に中止されました。もう一度お試しください。",
+)

@@ -1,0 +1,158 @@
+"""uvicorn inside our event loop: the API on the home's socket, and where an address was taken there too.
+
+Source: reliability.md R49 (one owner), R57 (shutdown).
+"""
+
+import asyncio
+import logging
+import signal
+import socket
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING
+
+import uvicorn
+from starlette.requests import Request
+from starlette.types import ASGIApp
+
+from adapters.console import PASSING
+from adapters.port import Desk
+from adapters.web import api, orders
+from adapters.web.api import Office, make_api
+from adapters.web.guard import Guard
+from adapters.web.listening import Address, listen_in
+from adapters.web.orders import make_orders
+from adapters.web.problems import language_asked
+from adapters.web.replies import Replies
+from bot.client import SOCKET
+from bot.store.engine import StoreError
+from retrieval.text import Language
+
+if TYPE_CHECKING:
+    from bot.app import Application
+
+log = logging.getLogger(__name__)
+
+DRAIN_SECONDS = 20
+ABANDONED_SECONDS = 15.0
+
+
+@asynccontextmanager
+async def serving(
+    app: "Application", address: Address | None = None, *, platforms: Callable[[], Mapping[str, bool]] = dict
+) -> AsyncIterator[None]:
+    """Serve the API while the block runs, for the owner of its home; then take nothing new in, and let what runs end
+    for at most 20 seconds. A home whose file system has no sockets is served without one.
+    """
+    office = Office(app, Replies(app.desk), platforms=platforms)
+    servers: list[_Server] = []
+    helpers = [asyncio.create_task(office.lag.watch()), asyncio.create_task(_close_abandoned(app.desk))]
+    path = app.settings.home / SOCKET
+    try:
+        try:
+            ours = listen_in(app.settings.home)
+        except OSError as error:
+            log.warning("the commands cannot use this process: no socket in the home (%s)", error.strerror)
+        else:
+            servers.append(_Server(_for_commands(office), [ours]))
+        if address is not None:
+            servers.append(_Server(_for_programs(office, address), list(address.sockets)))
+        for server in servers:
+            await server.begin()
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        for helper in helpers:
+            helper.cancel()
+        await asyncio.gather(*(server.end() for server in servers))
+        await office.replies.close()
+
+
+def _for_commands(office: Office) -> ASGIApp:
+    language = office.app.settings.language
+
+    def speaking(request: Request) -> Language:
+        return language_asked(request.headers.get("accept-language", ""), language)
+
+    inside = make_api(office, make_orders(office.app, office.replies, speaking))
+    return Guard(inside, kinds={**api.KINDS, **orders.KINDS}, language=language, local=True)
+
+
+def _for_programs(office: Office, address: Address) -> ASGIApp:
+    return Guard(
+        make_api(office),
+        kinds=api.KINDS,
+        language=office.app.settings.language,
+        hosts=address.hosts,
+        token=address.token,
+    )
+
+
+class _Server(uvicorn.Server):
+    """One of several in a process whose signals and loop are not its own."""
+
+    def __init__(self, app: ASGIApp, sockets: list[socket.socket]) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                http="h11",
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                log_level="critical",  # the guard logs what fails; the rest is what strangers send
+                access_log=False,
+                proxy_headers=False,
+                server_header=False,
+                date_header=False,
+                timeout_graceful_shutdown=DRAIN_SECONDS,
+            )
+        )
+        self._sockets = sockets
+
+    async def begin(self) -> None:
+        self.config.load()
+        self.lifespan = self.config.lifespan_class(self.config)
+        await self.startup(sockets=self._sockets)
+
+    async def end(self) -> None:
+        if self.started:
+            await self.shutdown(sockets=self._sockets)
+        for one in self._sockets:
+            one.close()
+
+
+async def _close_abandoned(desk: Desk) -> None:
+    """Questions whose asker is gone with the process, or the connection, that brought them: closed, and not answered."""
+    while True:
+        try:
+            for message in [*await desk.unfinished(api.PLACE.platform), *await desk.unfinished(PASSING.platform)]:
+                if message.place in (api.PLACE, PASSING):
+                    await desk.withdraw(message)
+        except StoreError:
+            log.warning("abandoned questions could not be closed; trying again", exc_info=True)
+        await asyncio.sleep(ABANDONED_SECONDS)
+
+
+@asynccontextmanager
+async def until_stopped() -> AsyncIterator[asyncio.Event]:
+    """An event that the first SIGTERM or SIGINT sets; a second one ends the process at once."""
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    signals = (signal.SIGTERM, signal.SIGINT)
+    before = {each: signal.getsignal(each) for each in signals}
+
+    def stop() -> None:
+        stopped.set()
+        for each in signals:
+            loop.remove_signal_handler(each)
+            signal.signal(each, signal.SIG_DFL)  # whatever is cut short is put right at the next start
+
+    for each in signals:
+        loop.add_signal_handler(each, stop)
+    try:
+        yield stopped
+    finally:
+        for each in signals:
+            with suppress(ValueError):
+                loop.remove_signal_handler(each)
+            signal.signal(each, before[each])

@@ -1,0 +1,128 @@
+"""What the commands do with a home, by name and with JSON going in and out: in this process, or in the one that owns
+the home and is asked over its socket (`bot/client.py`). So a command shows the same both ways."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import validate_call
+
+from bot import listing
+from bot.listing import Json
+from bot.messages import Upload
+from retrieval.text import Language
+from retrieval.types import Mode
+
+if TYPE_CHECKING:  # `kotae documents` needs the database only, and neither where another process does the work
+    from bot.app import Application, FrontDesk
+    from bot.database import Database
+
+LOOKING = frozenset({"documents", "collections", "unanswered", "metrics", "searches", "clear_metrics"})
+WORKING = LOOKING | {"check", "search", "forget", "describe", "merge", "delete", "digest", "backup"}
+
+
+class Looking:
+    """The commands that need the database only. All raise StoreError, those that name a collection
+    CollectionNotFoundError; `language` is that of reasons."""
+
+    names = LOOKING
+
+    def __init__(self, data: "Database", language: Language) -> None:
+        self._data = data
+        self._language = language
+
+    async def __call__(self, command: str, **arguments: Any) -> Json:
+        """Raises KeyError for a command that is not offered here, pydantic.ValidationError for wrong arguments."""
+        if command not in self.names:
+            raise KeyError(command)
+        checked: Callable[..., Awaitable[Json]] = validate_call(getattr(self, command))
+        return await checked(**arguments)
+
+    async def documents(self, collection: str | None = None) -> Json:
+        if collection is not None:
+            await self._data.collections.require((collection,), self._data.readers, self._language)
+        return listing.documents_json(await self._data.documents.listed(self._data.readers, collection=collection))
+
+    async def collections(self) -> Json:
+        return listing.collections_json(await self._data.collections.listed(self._data.readers))
+
+    async def unanswered(self) -> Json:
+        return listing.unanswered_json(await self._data.questions.open(self._data.readers.scopes))
+
+    async def metrics(self) -> Json:
+        return listing.metrics_json(await self._data.summary())
+
+    async def searches(self) -> Json:
+        """Every measurement, for an export."""
+        rows = await self._data.searches.listed(self._data.readers.scopes)
+        return {"searches": [listing.search_metrics_json(row) for row in rows]}
+
+    async def clear_metrics(self) -> Json:
+        return {"cleared": await self._data.searches.clear()}
+
+
+class Working(Looking):
+    """All commands, on the open application. These raise RAGToolError and SettingsError too."""
+
+    names = WORKING
+
+    def __init__(self, app: "Application", language: Language) -> None:
+        super().__init__(app.data, language)
+        self._app = app
+
+    @property
+    def desk(self) -> "FrontDesk":
+        return self._app.desk
+
+    async def ingest(self, name: str, data: bytes, collection: str | None, scope: str) -> Json:
+        """Add a document; `collection` None: the default one."""
+        upload = Upload(name, data, collection or self._app.settings.default_collection, scope, author="terminal")
+        return dict((await self._app.knowledge.add(upload, self._language)).as_json())
+
+    async def check(
+        self, model: str | None = None, strategy: str | None = None, collections: tuple[str, ...] | None = None
+    ) -> Json:
+        """Refuse what was chosen for a question before it is asked."""
+        await self._app.check(model, strategy, collections, self._language)
+        return {}
+
+    async def search(
+        self, query: str, collections: tuple[str, ...] | None = None, mode: Mode = "hybrid", limit: int = 10
+    ) -> Json:
+        await self._app.knowledge.check(collections, self._app.readers, self._language)
+        found = await self._app.knowledge.search(query, self._app.readers, collections, mode=mode, limit=limit)
+        return listing.search_json(found)
+
+    async def forget(self, name: str, collection: str | None = None) -> Json:
+        """Forget the documents of that name or id, or whose id begins so."""
+        await self._app.knowledge.check((collection,) if collection else None, self._app.readers, self._language)
+        rows = await self._app.knowledge.documents(self._app.readers, collection)
+        matching = [row for row in rows if name in (row.id, row.name)]
+        if not matching and len(name) >= listing.SHORT_ID:
+            matching = [row for row in rows if row.id.startswith(name)]
+        for row in matching:
+            await self._app.knowledge.forget(row.id)
+        return {"forgotten": [{"id": row.id, "name": row.name, "collection": row.collection} for row in matching]}
+
+    async def describe(self, name: str, description: str) -> Json:
+        await self._app.knowledge.describe(name, description)
+        return {}
+
+    async def merge(self, source: str, into: str) -> Json:
+        return {"moved": await self._app.knowledge.merge(source, into, self._app.readers, self._language)}
+
+    async def delete(self, name: str) -> Json:
+        return {"forgotten": await self._app.knowledge.drop_collection(name, self._app.readers, self._language)}
+
+    async def digest(self) -> Json:
+        """What was missed since the last digest that was sent, or since it would have been, as JSON and in words."""
+        from bot.digest_text import as_json, card, plain
+
+        made = await self._app.digest()
+        return {"digest": as_json(made), "text": plain(card(made, self._language, self._app.settings.timezone))}
+
+    async def backup(self, path: str) -> Json:
+        from bot.backup import back_up
+
+        made = await back_up(self._app.settings, Path(path), index=self._app.index)
+        return {"text": made.text(self._language)} | made.as_json(self._language)

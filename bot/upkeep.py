@@ -1,0 +1,169 @@
+"""The commands that look after a home: is it well, is it safe, does it still fit, whom does it still know."""
+
+import asyncio
+import os
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bot import listing
+from bot.client import reach
+from bot.frame import ANSWERED, LANGUAGE, USAGE, as_owner, complain, finish, settings_or_exit
+from bot.frame import words as _
+
+if TYPE_CHECKING:
+    from bot.app import Application
+
+cli = typer.Typer()
+
+AsJson = Annotated[
+    bool, typer.Option("--json", help=_("Print JSON for programs.", "プログラム向けに JSON で出力します。"))
+]
+
+
+@cli.command(
+    help=_(
+        "Check settings, database, index, embedder, model and platforms, each finding with what to do.",
+        "設定、データベース、索引、埋め込みモデル、モデル、プラットフォームを点検し、対処を示します。",
+    )
+)
+def doctor(as_json: AsJson = False) -> None:
+    from bot.doctor import as_json as in_json
+    from bot.doctor import diagnose, report, status
+    from bot.logs import set_up
+
+    async def main() -> int:
+        set_up(os.environ.get("KOTAE_LOG_LEVEL", "").upper() or "ERROR")  # settings that do not load are a finding
+        found = await diagnose()
+        if as_json:
+            listing.print_json(in_json(found, LANGUAGE))
+        else:
+            for line in report(found, LANGUAGE):
+                listing.say(line)
+        return status(found)
+
+    finish(main)
+
+
+@cli.command(
+    help=_(
+        "Copy database and documents into one file, also while the bot runs. Settings are not in it.",
+        "データベースと文書を 1 つのファイルに控えます（起動中でも可）。設定は含みません。",
+    )
+)
+def backup(
+    target: Annotated[
+        Path, typer.Argument(help=_("A new file, or a folder for it.", "作るファイルか、置くフォルダーです。"))
+    ],
+) -> None:
+    from bot.backup import back_up
+    from bot.logs import set_up
+
+    settings = settings_or_exit()
+
+    async def main() -> int:
+        set_up(settings.log_level or "WARNING", secrets=settings.secrets())
+        async with reach(settings.home, LANGUAGE) as owner:
+            if owner is not None:  # only it can read the index, where the pairs of questions and answers are
+                listing.say((await owner("backup", path=str(target.absolute())))["text"])
+            else:
+                listing.say((await back_up(settings, target)).text(LANGUAGE))
+        return ANSWERED
+
+    finish(main)
+
+
+@cli.command(
+    help=_(
+        "Make an empty home from a backup; the index is built anew.", "控えから空のホームを復元し、索引を作り直します。"
+    )
+)
+def restore(source: Annotated[Path, typer.Argument(help=_("The backup.", "控えのファイルです。"))]) -> None:
+    from bot.app import make_embedder
+    from bot.logs import set_up
+    from bot.restore import restore as bring_back
+
+    settings = settings_or_exit()
+
+    async def main() -> int:
+        set_up(settings.log_level or "WARNING", secrets=settings.secrets())
+        async with AsyncExitStack() as stack:
+            show = stack.enter_context(listing.progress(quiet=False))
+            done = await bring_back(
+                source,
+                settings,
+                await make_embedder(settings, stack),
+                progress=lambda done, total: show(_("Indexing", "索引を作成中"), done, total),
+            )
+        listing.say(done.text(LANGUAGE))
+        return ANSWERED
+
+    finish(main)
+
+
+@cli.command(
+    help=_(
+        "Build the search index anew from the kept documents: for another embedder, or after it was lost.",
+        "保存してある文書から検索インデックスを作り直します（埋め込みモデルの変更後や、失われたとき）。",
+    )
+)
+def reindex() -> None:
+    what = _("Indexing", "索引を作成中")
+
+    async def work(app: "Application") -> int:
+        count = len(await app.data.documents.listed())
+        listing.say(_("The index fits: {n} documents.", "索引は最新です（文書 {n} 件）。").format(n=count))
+        return ANSWERED
+
+    with listing.progress(quiet=False) as progress:
+        as_owner(work, rebuild=lambda done, total: progress(what, done, total))
+
+
+@cli.command(help=_("Bring the database to this version.", "データベースをこのバージョンに更新します。"))
+def migrate() -> None:
+    from bot.logs import set_up
+    from bot.unfinished import refuse_unfinished
+    from migrations import upgrade
+
+    settings = settings_or_exit()
+
+    async def main() -> int:
+        set_up(settings.log_level or "WARNING", secrets=settings.secrets())
+        refuse_unfinished(settings.home)
+        settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        done = await asyncio.to_thread(upgrade, settings.database_url)
+        if done.before == done.after:
+            listing.say(
+                _("The database is up to date ({to}).", "データベースは最新です（{to}）。").format(to=done.after)
+            )
+        else:
+            listing.say(_("The database is now at {to}.", "データベースを {to} に更新しました。").format(to=done.after))
+        if done.backup:
+            listing.say(_("A copy from before: {path}", "更新前のコピー: {path}").format(path=done.backup))
+        return ANSWERED
+
+    finish(main)
+
+
+def forget_person(name: str) -> None:
+    """`kotae forget --user slack:U012AB3CD`: in this process, also beside a running bot."""
+    from bot.database import database
+    from bot.logs import set_up
+    from bot.retention import Person, WhoError
+    from bot.retention import forget as erase
+
+    settings = settings_or_exit()
+    try:
+        who = Person.named(name)
+    except WhoError as error:
+        complain(error.text(LANGUAGE), USAGE)
+
+    async def main() -> int:
+        set_up(settings.log_level or "WARNING", secrets=settings.secrets())
+        async with database(settings) as data:
+            listing.say((await erase(data.engine, settings.chat_log, who)).text(LANGUAGE))
+        return ANSWERED
+
+    finish(main)
