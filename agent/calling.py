@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, cast
 
@@ -30,8 +30,6 @@ from retrieval.types import RAGToolError
 
 log = logging.getLogger(__name__)
 
-Pause = Callable[[float], Awaitable[None]]
-
 PROTOCOL_RETRIES = 2
 BROKEN_RETRIES = 1
 
@@ -46,7 +44,6 @@ async def speak(
     *,
     schema: Mapping[str, Any] | None = None,
     until: float | None = None,
-    pause: Pause = asyncio.sleep,
 ) -> AsyncGenerator[Thought | ModelMessage, None]:
     """The thoughts of one reply as they come, then its message. `until` is in loop time.
 

@@ -1,11 +1,10 @@
 """The ReAct strategy: thought, action, observation until there is enough for a draft."""
 
-import asyncio
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from agent.calling import Hands, Pause
+from agent.calling import Hands
 from agent.conversation import LANGUAGES, Ask, Exchange
 from agent.events import Event, Events, Thought
 from agent.models.base import ChatModel, ModelMessage, ModelProtocolError, UserMessage
@@ -37,7 +36,6 @@ class Agent:
         reviews: int = 2,
         context: ContextFunction | None = None,
         still_readable: StillReadable | None = None,
-        pause: Pause = asyncio.sleep,
     ) -> None:
         self._max_turns = max_turns
         self._means = Means(
@@ -49,7 +47,6 @@ class Agent:
             reviews=reviews,
             context=context,
             still_readable=still_readable,
-            pause=pause,
         )
 
     async def run(self, ask: Ask) -> Events:

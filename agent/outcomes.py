@@ -1,6 +1,7 @@
 """What a turn says when it ends without an answer, or with one that needs a remark: whole sentences, in both languages."""
 
 from agent.models.base import ModelBusy, ModelError, ModelUnavailable
+from agent.models.capped import OverBudgetError, SpentError
 from retrieval.text import Language, Said
 
 UNKNOWN = Said(en="I could not find any information about this.", ja="情報が見つかりませんでした。")
@@ -29,6 +30,11 @@ _NOTICE = Said(
     en="(Written without the language model: {reason}.)", ja="（{reason}ため、言語モデルを使わずに回答しています。）"
 )
 _REASONS = {
+    "day": Said(en="today’s budget for it is used up", ja="言語モデルの本日の利用枠を使い切った"),
+    "turn": Said(
+        en="this question has used as much of it as one question may",
+        ja="この質問で使える言語モデルの利用枠を使い切った",
+    ),
     "busy": Said(
         en="it is overloaded or over its quota right now", ja="言語モデルが混み合っているか利用枠に達している"
     ),
@@ -57,6 +63,10 @@ def failed(error: ModelError, language: Language) -> str:
 
 def _why(error: ModelError) -> str:
     match error:
+        case OverBudgetError():
+            return "day"
+        case SpentError():
+            return "turn"
         case ModelBusy():
             return "busy"
         case ModelUnavailable():

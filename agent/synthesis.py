@@ -10,7 +10,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from itertools import chain, zip_longest
 
-from agent.calling import Hands, Pause
+from agent.calling import Hands
 from agent.conversation import LANGUAGES, Ask, echoes_instructions, opening
 from agent.events import Event, Events, Thought
 from agent.models.base import (
@@ -74,7 +74,6 @@ class Synthesis:
         reviews: int = 2,
         context: ContextFunction | None = None,
         still_readable: StillReadable | None = None,
-        pause: Pause = asyncio.sleep,
     ) -> None:
         self._concurrency = concurrency
         self._means = Means(
@@ -86,7 +85,6 @@ class Synthesis:
             reviews=reviews,
             context=context,
             still_readable=still_readable,
-            pause=pause,
             neighbours=PASSAGES,
         )
 

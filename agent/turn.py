@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent import outcomes
-from agent.calling import Hands, Pause, speak
+from agent.calling import Hands, speak
 from agent.citing import without_marks
 from agent.conversation import (
     LANGUAGES,
@@ -100,7 +100,6 @@ class Means:
     reviews: int = 2
     context: ContextFunction | None = None
     still_readable: StillReadable | None = None
-    pause: Pause = asyncio.sleep
     neighbours: int = CONTEXT_HITS
 
 
@@ -187,7 +186,7 @@ class Turn:
         schema: Mapping[str, Any] | None = None,
     ) -> AsyncGenerator[Thought | ModelMessage, None]:
         """One reply: see `speak`. Its cost is the turn's."""
-        said = speak(self.model, bounded(messages), tools, schema=schema, until=until, pause=self._means.pause)
+        said = speak(self.model, bounded(messages), tools, schema=schema, until=until)
         async with aclosing(said) as parts:
             async for part in parts:
                 if isinstance(part, ModelMessage):

@@ -16,9 +16,10 @@ from agent.events import Events
 from agent.loop import Agent
 from agent.models.base import ChatModel
 from agent.models.extractive import ExtractiveModel
-from agent.synthesis import CONCURRENCY, Synthesis
+from agent.synthesis import CONCURRENCY, PASSAGES, Synthesis
 from bot.access import readers
 from bot.admission import Admission
+from bot.budget import Budget, Limits
 from bot.database import Database, database
 from bot.digest import Digest, make_digest
 from bot.grouping import Grouping
@@ -34,7 +35,8 @@ from bot.store.documents import Documents
 from bot.store.engine import StoreError
 from bot.store.inbox import TurnRows
 from bot.store.questions import OpenQuestions
-from bot.turns import Turns
+from bot.store.usage import Usage
+from bot.turns import Thinker, Turns
 from bot.vectors import open_vectors
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.embeddings.local import LocalEmbedder
@@ -227,15 +229,22 @@ class Models:
                     api_version=self._settings.gemini_api_version,
                 )
                 self._stack.push_async_callback(made.close)
-                return made
+                return _patient(made)
             case "openai", model:
                 from agent.models.openai import OpenAIModel
 
                 compatible = OpenAIModel(model, key=self._settings.openai_key, base_url=self._settings.openai_base_url)
                 self._stack.push_async_callback(compatible.close)
-                return compatible
+                return _patient(compatible)
             case _:
                 raise SettingsError(filled(_NO_MODEL, name=name))
+
+
+def _patient(model: ChatModel) -> ChatModel:
+    """With second tries and a breaker that all turns share; the library for it loads when a model is chosen."""
+    from agent.models.patient import PatientModel
+
+    return PatientModel(model)
 
 
 @asynccontextmanager
@@ -289,9 +298,15 @@ async def running(
         stack.push_async_callback(inbox.close)
         if settings.database is None:  # the database is in this home, which nobody else has open
             await inbox.inherit()
+        budget = Budget(
+            Usage(data.engine),
+            Limits(settings.user_per_minute, settings.channel_per_minute, settings.daily_calls, settings.daily_tokens),
+            now=lambda: datetime.now(settings.timezone),
+        )
+        stack.push_async_callback(budget.close)
         confident = CONFIDENT if settings.confident is None else settings.confident
 
-        def make_agent(message: Incoming, allowed: Readers, infos: tuple[CollectionInfo, ...]) -> Agent | Synthesis:
+        def make_agent(message: Incoming, allowed: Readers, infos: tuple[CollectionInfo, ...]) -> Thinker:
             model = models(message.model or settings.model_id)
 
             async def search(query: str, chosen: tuple[str, ...] | None) -> Found:
@@ -305,10 +320,12 @@ async def running(
                 return await knowledge.readable(hits, allowed)
 
             strategy: Callable[..., Agent | Synthesis] = partial(Agent, max_turns=settings.max_turns)
+            calls = settings.max_turns + 2
             if (message.strategy or settings.strategy) == "synthesis":
                 strategy = partial(Synthesis, concurrency=min(CONCURRENCY, settings.concurrency))
-            return strategy(
-                model,
+                calls = 2 * (PASSAGES + 2) + 3  # two rounds of plans and drafts, the synthesis, its reviews
+            agent = strategy(
+                model if model is extractive else budget.model(model, calls=calls),
                 search,
                 fallback=None if model is extractive else extractive,
                 general=settings.fallback == "general",
@@ -316,6 +333,7 @@ async def running(
                 context=context,
                 still_readable=still_readable,
             )
+            return budget.guard(agent, message)
 
         async def list_collections(message: Incoming, allowed: Readers) -> tuple[CollectionInfo, ...]:
             infos = await knowledge.collections(allowed)

@@ -207,12 +207,8 @@ def _unwell(error: ModelError, name: str, provider: str) -> Remark:
 # -- the platforms and the digest -----------------------------------------------------------------------------------
 
 _NO_PLATFORM = Said(
-    en="None is set up; the terminal and the browser work without.",
-    ja="設定されていません。ターミナルとブラウザーはこのままで使えます。",
-)
-_SET_UP = Said(
-    en="To answer in a channel: kotae setup slack, or kotae setup discord",
-    ja="チャンネルで使うには kotae setup slack か kotae setup discord を実行してください。",
+    en="None is set up; the terminal and the HTTP API work without.",
+    ja="設定されていません。ターミナルと HTTP API はこのままで使えます。",
 )
 _PLATFORMS = Said(
     en="{names}: all their settings are there and of the right kinds.",
@@ -236,7 +232,7 @@ _GOOD_DIGEST = Said(en="The next one is due {due} ({zone}).", ja="次回は {due
 async def platforms(settings: Settings) -> Sequence[Remark]:
     """Half-set ones and tokens of the wrong kind do not load; what a platform itself says is its own checks' part."""
     if not settings.platforms:
-        return [fine(_NO_PLATFORM, _SET_UP)]
+        return [fine(_NO_PLATFORM)]
     return [fine(filled(_PLATFORMS, names=", ".join(settings.platforms)))]
 
 

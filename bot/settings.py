@@ -150,6 +150,14 @@ class Settings(BaseSettings):
     web_token: Secret | None = Field(None, alias="KOTAE_WEB_TOKEN")
     keep_days: Annotated[int, Field(ge=14, le=3650), whole(14, 3650)] = Field(90, alias="KOTAE_KEEP_DAYS")
     concurrency: Annotated[int, Field(ge=1, le=200), whole(1, 200)] = Field(200, alias="KOTAE_CONCURRENCY")
+    user_per_minute: Annotated[int, Field(ge=0, le=10_000), whole(0, 10_000)] = Field(10, alias="KOTAE_USER_PER_MINUTE")
+    channel_per_minute: Annotated[int, Field(ge=0, le=10_000), whole(0, 10_000)] = Field(
+        30, alias="KOTAE_CHANNEL_PER_MINUTE"
+    )
+    daily_calls: Annotated[int, Field(ge=0, le=10**9), whole(0, 10**9)] = Field(20_000, alias="KOTAE_DAILY_CALLS")
+    daily_tokens: Annotated[int, Field(ge=0, le=10**12), whole(0, 10**12)] = Field(
+        50_000_000, alias="KOTAE_DAILY_TOKENS"
+    )
     editors: Names = Field((), alias="KOTAE_EDITORS")
     own_language: Annotated[Language, LOWER, one_of("ja", "en")] | None = Field(None, alias="KOTAE_LANGUAGE")
     log_level: Annotated[LogLevel, UPPER, one_of("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")] | None = Field(

@@ -133,6 +133,7 @@ async def test_useless_replies_count_and_are_not_asked_for_beyond_the_cap() -> N
         await using.close()
     assert len(gemini.journal) == 4
     assert (answered.model, answered.outcome) == ("extractive", "answered")
+    assert answered.text.endswith("this question has used as much of it as one question may.)")
 
 
 async def test_with_its_tokens_used_up_a_turn_writes_its_answer() -> None:

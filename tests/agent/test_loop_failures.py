@@ -20,7 +20,7 @@ from agent.models.base import (
 from agent.models.scripted import Reply, ScriptedModel
 from agent.sentinels import NO_ANSWER
 from tests.agent.passages import LEAVE, REFUNDS, VPN, hit
-from tests.agent.turning import KEEP, Searches, answer_of, asking, at_once, events, found, look
+from tests.agent.turning import KEEP, Searches, answer_of, asking, events, found, look
 
 
 def results(model: ScriptedModel, call: int) -> list[str]:
@@ -83,21 +83,6 @@ async def test_an_unusable_reply_now_and_then_does_no_harm() -> None:
         ModelProtocolError("x"), look("refund"), Reply(), ModelProtocolError("x"), Reply(text="30 days. [1]"), KEEP
     )
     assert answer_of(await events(model, "How long?", Searches(REFUNDS))).text == "30 days. [1]"
-
-
-async def test_a_busy_model_is_waited_for_as_long_as_it_asks() -> None:
-    waits: list[float] = []
-
-    async def pause(seconds: float) -> None:
-        waits.append(seconds)
-
-    model = ScriptedModel(
-        ModelBusy("429", 7), look("refund"), ModelUnavailable("503"), Reply(text="30 days. [1]"), KEEP
-    )
-    answer = answer_of(await events(model, "How long?", Searches(REFUNDS), pause=pause))
-    assert answer.text == "30 days. [1]"
-    assert waits[0] == 7
-    assert 0 <= waits[1] <= 1
 
 
 async def test_without_a_fallback_a_failure_is_an_apology() -> None:
@@ -191,7 +176,7 @@ async def test_the_latest_exchanges_are_kept() -> None:
 
 async def test_closing_a_turn_early_ends_it() -> None:
     model = ScriptedModel(look("refund", thought="Look."), Reply(text="30 days. [1]"))
-    turn = Agent(model, Searches(REFUNDS), pause=at_once).run(asking("How long?"))
+    turn = Agent(model, Searches(REFUNDS)).run(asking("How long?"))
     assert await anext(turn) == Thought("Look.")
     await turn.aclose()
     assert not model.finished

@@ -42,7 +42,7 @@ from agent.synthesis import Synthesis
 from retrieval.text import Said
 from retrieval.types import Hit, Passage, QdrantConnectionError, RAGToolError
 from tests.agent.passages import HENKIN, LEAVE, REFUNDS, YUKYU, hit
-from tests.agent.turning import KEEP, Searches, answer_of, asking, at_once, events, found
+from tests.agent.turning import KEEP, Searches, answer_of, asking, events, found
 
 QUESTION = "How long do refunds take in our company?"
 NO = Reply(text=NO_ANSWER)
@@ -374,7 +374,7 @@ class Crowd:
 async def test_drafts_are_written_at_once_but_not_more_than_wanted(concurrency: int) -> None:
     pages = [hit("Refunds take 30 days.", f"r{n}.md") for n in range(5)]
     model = Crowd(concurrency)
-    agent = Synthesis(model, Searches(*pages), concurrency=concurrency, pause=at_once)
+    agent = Synthesis(model, Searches(*pages), concurrency=concurrency)
     async with asyncio.timeout(5):
         steps = [event async for event in agent.run(asking(QUESTION))]
     assert model.most == concurrency
@@ -502,14 +502,14 @@ async def test_a_search_without_time_is_an_outage() -> None:
         await asyncio.Event().wait()
 
     ask = asking(QUESTION, deadline=asyncio.get_running_loop().time() + 0.2)
-    agent = Synthesis(ScriptedModel(plan("a")), never, pause=at_once)
+    agent = Synthesis(ScriptedModel(plan("a")), never)
     answer = answer_of([event async for event in agent.run(ask)])
     assert answer.outcome == "failed"
 
 
 async def test_closing_a_turn_early_ends_it() -> None:
     model = ScriptedModel(plan("refund", thought="Look."), Reply(text="30 days. [1]"))
-    turn = Synthesis(model, Searches(REFUNDS), pause=at_once).run(asking(QUESTION))
+    turn = Synthesis(model, Searches(REFUNDS)).run(asking(QUESTION))
     assert await anext(turn) == Thought("Look.")
     await turn.aclose()
     assert not model.finished

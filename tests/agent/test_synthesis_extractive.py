@@ -17,7 +17,7 @@ from agent.tools import SearchFunction
 from retrieval.text import language_of
 from tests.agent.passages import DESK, EXPENSES, HENKIN, KEIHI, LEAVE, REFUNDS, YUKYU, hit
 from tests.agent.test_extractive import ENCODER, HANDBOOK, IT, Library
-from tests.agent.turning import Searches, answer_of, at_once
+from tests.agent.turning import Searches, answer_of
 
 
 async def synthesised(
@@ -25,7 +25,7 @@ async def synthesised(
 ) -> list[Event]:
     model = options.pop("model", ExtractiveModel(tokenise=ENCODER.terms))
     exchanges = tuple(Exchange(*exchange) for exchange in history)
-    agent = Synthesis(model, search, pause=at_once, **options)
+    agent = Synthesis(model, search, **options)
     return [event async for event in agent.run(Ask(question, language_of(question), exchanges, (HANDBOOK, IT)))]
 
 

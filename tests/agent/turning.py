@@ -41,10 +41,6 @@ class Searches:
         return answer
 
 
-async def at_once(_: float) -> None:
-    """A pause that takes no time."""
-
-
 def asking(
     question: str,
     *,
@@ -64,7 +60,7 @@ async def events(
     strategy: type[Agent] | type[Synthesis] = Agent,
     **options: Any,
 ) -> list[Event]:
-    agent = strategy(model, search, **{"pause": at_once, **options})
+    agent = strategy(model, search, **options)
     ask = question if isinstance(question, Ask) else asking(question)
     return [event async for event in agent.run(ask)]
 

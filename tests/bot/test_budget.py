@@ -336,7 +336,10 @@ async def test_0_is_no_limit(boot: Boot) -> None:
 
 @pytest.mark.parametrize(
     ("language", "note"),
-    [("en", "(Written without the language model: "), ("ja", "言語モデルを使わずに回答しています")],
+    [
+        ("en", "(Written without the language model: today’s budget for it is used up.)"),
+        ("ja", "（言語モデルの本日の利用枠を使い切ったため、言語モデルを使わずに回答しています。）"),
+    ],
 )
 async def test_over_the_days_budget_answers_go_on_without_the_model_and_say_so(
     boot: Boot, language: str, note: str

@@ -39,7 +39,7 @@ from retrieval.types import SearchMetrics
 
 FILES = Path(__file__).parents[1] / "files"
 GOLDEN = sorted(FILES.glob("database-*.sql"))
-HEAD = "0002"
+HEAD = "0003"
 
 
 def url_of(file: Path) -> str:
