@@ -15,10 +15,18 @@ from agent.events import (
     ToolReturned,
     Verdict,
 )
+from agent.links import scrubbed, visible
 from retrieval.text import Language, Said
 
 QUOTE = 80  # characters of a quotation beside its source
 NAMES = 3  # documents named in a result's line
+
+# What Slack or Discord turn into a call to people or a link of their own: <!here>, <@U1>, <#C1>, </forget:1>, @everyone.
+_PING = re.compile(
+    r"@(?=everyone|here|channel)|<(?=!(?:channel|here|everyone|group|subteam|date)|[@#][!&]?\w|/[\w -]+:\d|id:)",
+    re.IGNORECASE,
+)
+_MARKUP = re.compile(r"([\[\]\\<])")
 
 _JAPANESE_BREAK = re.compile(r"(?<=[\u3000-\u9fff\uff00-\uffef])[ \t]*\r?\n\s*(?=[\u3000-\u9fff\uff00-\uffef])")
 
@@ -61,7 +69,11 @@ def step_text(event: Step, language: Language) -> str:
 
 
 def step_words(event: Step, language: Language) -> str:
-    """What `step_text` says after its label."""
+    """What `step_text` says after its label. No address survives and nobody is called: it may hold what a document says."""
+    return harmless(_step_words(event, language))
+
+
+def _step_words(event: Step, language: Language) -> str:
     match event:
         case Thought(text) | Drafted(text):
             return one_line(text)
@@ -82,23 +94,40 @@ def step_words(event: Step, language: Language) -> str:
 
 def answer_markdown(answered: Answered, language: Language) -> str:
     """The answer with its numbered sources beneath: `[1] document › “quotation” (collection)`, linked if it has a URL."""
+    text = without_pings(answered.text)
     if not answered.citations:
-        return answered.text
+        return text
     lines = (source_line(citation, language, linked=True) for citation in answered.citations)
-    return "\n".join((answered.text, "", f"**{SOURCES.to(language)}**", *lines))
+    return "\n".join((text, "", f"**{SOURCES.to(language)}**", *lines))
 
 
 def source_line(citation: Citation, language: Language, *, linked: bool = False) -> str:
-    """One source. Only http and https become links, since a document's URL comes from outside."""
-    document = one_line(citation.document)
-    if linked and citation.url and re.fullmatch(r"https?://[^\s<>]+", citation.url):
-        label = re.sub(r"([\[\]\\])", r"\\\1", document)
-        document = f"[{label}]({citation.url.replace('(', '%28').replace(')', '%29')})"
-    quote = one_line(citation.quote)
+    """One source. Only http and https become links, since a document's URL comes from outside; `linked`: as Markdown,
+    in which names and quotations have no markup of their own."""
+    document, collection, quote = harmless(citation.document), harmless(citation.collection), one_line(citation.quote)
     if len(quote) > QUOTE:
         quote = quote[: QUOTE - 1].rstrip() + "…"
-    shown = f" › {_QUOTED.to(language, text=quote)}" if quote else ""
-    return f"[{citation.n}] {document}{shown}{_IN.to(language, collection=citation.collection)}"
+    if linked:
+        document, collection, quote = (_MARKUP.sub(r"\\\1", each) for each in (document, collection, quote))
+        if citation.url and re.fullmatch(r"https?://[^\s<>]+", citation.url):
+            document = f"[{document}]({citation.url.replace('(', '%28').replace(')', '%29')})"
+    shown = f" › {_QUOTED.to(language, text=without_pings(quote))}" if quote else ""
+    return f"[{citation.n}] {document}{shown}{_IN.to(language, collection=collection)}"
+
+
+def without_pings(text: str) -> str:
+    """Looks the same and calls nobody: a blank without width stands in each `<!channel>`, `<@U1>`, `@everyone`.
+
+    As discord.py's `escape_mentions` does. A platform's own switches (`parse`, `allowed_mentions`) come on top (R15).
+    """
+    return _PING.sub("\\g<0>\u200b", text)
+
+
+def harmless(text: str) -> str:
+    """`text` on one line without addresses, whose place shows as "…", and without calls to people."""
+    text = one_line(text)
+    left = scrubbed(text, (), gap="…")
+    return without_pings(text if left == visible(text).strip() else left)  # what a terminal obeys is the terminal's
 
 
 def one_line(text: str) -> str:

@@ -3,8 +3,10 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import NamedTuple
 
+from agent.links import visible
 from agent.models.base import Message, ModelMessage, SystemMessage, ToolMessage, ToolResult, UserMessage
 from agent.prompts import prompt, prose
 from agent.tools import described
@@ -51,7 +53,7 @@ def opening(ask: Ask) -> list[Message]:
     messages: list[Message] = [SystemMessage(text, ask.language, ask.collections)]
     for exchange in recent(ask.history):
         messages += [UserMessage(exchange.question), ModelMessage(exchange.answer)]
-    return [*messages, UserMessage(cut(ask.question, QUESTION_CHARACTERS))]
+    return [*messages, UserMessage(cut(visible(ask.question), QUESTION_CHARACTERS))]
 
 
 def recent(history: Sequence[Exchange]) -> list[Exchange]:
@@ -59,7 +61,8 @@ def recent(history: Sequence[Exchange]) -> list[Exchange]:
     kept: list[Exchange] = []
     left = HISTORY_CHARACTERS
     for exchange in reversed(history[-HISTORY_EXCHANGES:]):
-        short = Exchange(cut(exchange.question, HISTORY_CHARACTERS // 4), cut(exchange.answer, HISTORY_CHARACTERS // 4))
+        question, answer = visible(exchange.question), visible(exchange.answer)
+        short = Exchange(cut(question, HISTORY_CHARACTERS // 4), cut(answer, HISTORY_CHARACTERS // 4))
         left -= len(short.question) + len(short.answer)
         if left < 0:
             break
@@ -157,12 +160,17 @@ def neutral(ask: Ask, messages: Sequence[Message]) -> list[Message]:
 def echoes_instructions(text: str) -> bool:
     """Whether a text repeats a stretch of our instructions word for word."""
     said = _squeezed(text)
-    for name in ("system", "review", "rewrite", "draft", "synthesise"):
-        for passage in re.split(r"\$\w+", prose(name)):
-            whole = _squeezed(passage)
-            if any(whole[at : at + _ECHO] in said for at in range(0, len(whole) - _ECHO + 1, _ECHO // 4)):
-                return True
-    return False
+    return len(said) >= _ECHO and any(stretch in said for stretch in _stretches())
+
+
+@lru_cache(maxsize=1)
+def _stretches() -> tuple[str, ...]:
+    """Overlapping pieces of the instructions; what a prompt is filled in with is not ours."""
+    names = ("system", "review", "rewrite", "draft", "synthesise")
+    passages = [_squeezed(passage) for name in names for passage in re.split(r"\$\w+", prose(name))]
+    return tuple(
+        passage[at : at + _ECHO] for passage in passages for at in range(0, len(passage) - _ECHO + 1, _ECHO // 4)
+    )
 
 
 def _squeezed(text: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from agent.citing import fences
 
-_SCHEME = r"(?:[a-z][a-z0-9+.-]{1,20}:(?://)|(?:mailto|javascript|data|vbscript|tel|sms|slack|blob|file|callto|skype|msteams|intent):|(?<![\w:/])//(?=[\w-]+\.))"
+_SCHEME = r"(?:[a-z][a-z0-9+.-]{1,20}:(?://)|https?:[/\\]+|(?:mailto|javascript|data|vbscript|tel|sms|slack|blob|file|callto|skype|msteams|intent):|(?<![\w:/])/{2,}(?=[\w-]+\.))"
 _TLD = (
     r"(?:com|net|org|io|dev|ai|jp|info|biz|xyz|tv|uk|de|fr|cn|kr|tw|ru|eu|ca|au|edu|gov|mil|int|tech|site|online|store|shop|cloud"
     r"|link|click|live|gg|ly|gl|ws|cc|nl|se|ch|es|br|app|xn--[a-z0-9-]+)"

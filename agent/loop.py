@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from agent.calling import Hands
-from agent.conversation import LANGUAGES, Ask, Exchange
+from agent.conversation import LANGUAGES, Ask, Exchange, echoes_instructions
 from agent.events import Event, Events, Thought
 from agent.models.base import ChatModel, ModelMessage, ModelProtocolError, UserMessage
 from agent.prompts import prompt
@@ -80,7 +80,7 @@ class _Loop:
                     break
                 text = spoken(message.text)
                 if message.calls:
-                    if text:
+                    if text and not echoes_instructions(text):
                         yield Thought(text)  # "Let me look that up": said beside a call, it is no answer
                     async with aclosing(turn.act(message, hands, until)) as steps:
                         async for step in steps:

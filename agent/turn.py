@@ -191,6 +191,8 @@ class Turn:
             async for part in parts:
                 if isinstance(part, ModelMessage):
                     self._cost += part.cost
+                elif echoes_instructions(part.text):
+                    continue
                 yield part
 
     async def reply(
@@ -273,7 +275,7 @@ class Turn:
         judged = False
         async with aclosing(reflect(self._review, self._reviewed(), self.ask, self._means.reviews)) as reviews:
             async for review in reviews:
-                yield Reflected(review.verdict, review.critique)
+                yield Reflected(review.verdict, "" if echoes_instructions(review.critique) else review.critique)
                 judged = True
                 if review.verdict == "reject" or spoken(review.answer).startswith(NO_ANSWER):
                     yield await self._unknown()

@@ -1,6 +1,7 @@
 """Settings → one running application: the only place where things are built."""
 
 import asyncio
+import gc
 import logging
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -145,7 +146,12 @@ class Application:
 
     @asynccontextmanager
     async def looked_after(self) -> AsyncIterator[None]:
-        """What a bot that runs for long does beside answering: it deletes what is too old."""
+        """What a bot that runs for long does beside answering: it deletes what is too old.
+
+        What has been loaded by now stays, so garbage collections leave it out: each full one stalls the loop 0.1 s.
+        """
+        gc.collect()
+        gc.freeze()
         keep = timedelta(days=self.settings.keep_days)
         task = asyncio.create_task(daily(self.data.engine, self.settings.chat_log, keep=keep), name="retention")
         try:
@@ -202,17 +208,26 @@ class FrontDesk:
 
 
 class Models:
-    """The chat models by their id; each is made once, when it is first chosen."""
+    """The chat models by their id; each is made once, when it is first chosen. `patient`: with second tries and a
+    breaker that all turns share."""
 
-    def __init__(self, settings: Settings, extractive: ChatModel, stack: AsyncExitStack) -> None:
+    def __init__(
+        self, settings: Settings, extractive: ChatModel, stack: AsyncExitStack, *, patient: bool = True
+    ) -> None:
         self._settings = settings
         self._made: dict[str, ChatModel] = {"extractive": extractive}
         self._stack = stack
+        self._patient = patient
 
     def __call__(self, name: str) -> ChatModel:
         """Raises SettingsError for a model that this version or these settings do not offer."""
         if name not in self._made:
-            self._made[name] = self._make(name)
+            made = self._make(name)
+            if self._patient:
+                from agent.models.patient import PatientModel  # loads its library when a model is chosen
+
+                made = PatientModel(made)
+            self._made[name] = made
         return self._made[name]
 
     def _make(self, name: str) -> ChatModel:
@@ -229,22 +244,15 @@ class Models:
                     api_version=self._settings.gemini_api_version,
                 )
                 self._stack.push_async_callback(made.close)
-                return _patient(made)
+                return made
             case "openai", model:
                 from agent.models.openai import OpenAIModel
 
                 compatible = OpenAIModel(model, key=self._settings.openai_key, base_url=self._settings.openai_base_url)
                 self._stack.push_async_callback(compatible.close)
-                return _patient(compatible)
+                return compatible
             case _:
                 raise SettingsError(filled(_NO_MODEL, name=name))
-
-
-def _patient(model: ChatModel) -> ChatModel:
-    """With second tries and a breaker that all turns share; the library for it loads when a model is chosen."""
-    from agent.models.patient import PatientModel
-
-    return PatientModel(model)
 
 
 @asynccontextmanager

@@ -115,7 +115,7 @@ def chat(as_json: AsJson = False) -> None:
                 await app.add_sample(
                     lambda done, total: show(_("Adding a sample handbook", "サンプル資料を追加"), done, total)
                 )
-        async with serving(app):
+        async with app.looked_after(), serving(app):
             if not quiet:
                 listing.banner(app.settings, await app.knowledge.collections(app.readers), LANGUAGE)
             return await Channel(app.settings, as_json=as_json).run(app.desk)

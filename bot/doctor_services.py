@@ -12,7 +12,7 @@ from pathlib import Path
 from agent.models.base import ModelBlocked, ModelBusy, ModelError, ModelUnavailable, UserMessage
 from agent.models.extractive import ExtractiveModel
 from bot.doctor import Check, Remark, Subject, aside, fault, fine, log, warning
-from bot.schedule import CronError, Schedule
+from bot.schedule import Schedule
 from bot.settings import Settings, SettingsError, filled
 from retrieval.embeddings import bundled
 from retrieval.refusals import A_DAY_IS_OVER
@@ -171,7 +171,7 @@ async def model(settings: Settings) -> Sequence[Remark]:
     provider = name.partition(":")[0]
     try:
         async with AsyncExitStack() as stack:
-            chosen = Models(settings, ExtractiveModel(tokenise=str.split), stack)(name)
+            chosen = Models(settings, ExtractiveModel(tokenise=str.split), stack, patient=False)(name)
             async with asyncio.timeout(PATIENCE_SECONDS):
                 async for _ in chosen.converse((UserMessage("Reply with OK."),)):
                     pass
@@ -214,10 +214,6 @@ _PLATFORMS = Said(
     en="{names}: all their settings are there and of the right kinds.",
     ja="{names}: 設定はそろっていて、種類も正しいです。",
 )
-_CRON = Said(
-    en="Correct KOTAE_DIGEST_CRON in .env: five cron fields (minute hour day month weekday), such as 0 9 * * mon.",
-    ja=".env の KOTAE_DIGEST_CRON を cron の5項目（分 時 日 月 曜日）に直してください。例: 0 9 * * mon",
-)
 _NO_CHANNEL = Said(
     en="KOTAE_DIGEST_CHANNEL is not set, so the digest is posted nowhere.",
     ja="KOTAE_DIGEST_CHANNEL が設定されていないため、ダイジェストはどこにも投稿されません。",
@@ -237,10 +233,7 @@ async def platforms(settings: Settings) -> Sequence[Remark]:
 
 
 async def digest(settings: Settings) -> Sequence[Remark]:
-    try:
-        schedule = Schedule(settings.digest_cron, settings.timezone)
-    except CronError as error:
-        return [fault(Said(en=error.text("en"), ja=error.text("ja")), _CRON)]
+    schedule = Schedule(settings.digest_cron, settings.timezone)  # the settings have checked it
     if settings.platforms and settings.digest_channel is None:
         return [warning(_NO_CHANNEL, _CHANNEL)]
     due = schedule.next(datetime.now(UTC)).astimezone(settings.timezone)

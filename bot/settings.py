@@ -84,7 +84,12 @@ class Settings(BaseSettings):
     """Every setting. `load()` builds it; raises SettingsError with all problems at once."""
 
     model_config = SettingsConfigDict(
-        env_file_encoding="utf-8-sig", extra="ignore", frozen=True, hide_input_in_errors=True, str_strip_whitespace=True
+        validate_default=False,
+        env_file_encoding="utf-8-sig",
+        extra="ignore",
+        frozen=True,
+        hide_input_in_errors=True,
+        str_strip_whitespace=True,
     )
 
     home: Folder = Field(Path(".kotae"), alias="KOTAE_HOME")

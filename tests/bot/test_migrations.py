@@ -23,7 +23,7 @@ from sqlalchemy import Connection, create_engine
 from sqlalchemy.ext.asyncio import create_async_engine
 
 import migrations
-from agent.events import Answered, Citation
+from agent.events import Answered, Citation, Cost
 from bot.messages import Audience, Feedback, Incoming, Place
 from bot.store.digests import Digests
 from bot.store.documents import DocumentRow, Documents
@@ -34,6 +34,7 @@ from bot.store.indexes import Indexes
 from bot.store.questions import Miss
 from bot.store.schema import metadata
 from bot.store.searches import Searches
+from bot.store.usage import Usage
 from migrations import MigrationError, NewerDatabaseError, Upgraded, upgrade
 from retrieval.types import SearchMetrics
 
@@ -302,6 +303,8 @@ async def fill(url: str) -> None:
     digests = Digests(engine)
     await digests.claim(moment, owner="me", now=moment, until=moment + timedelta(minutes=15))
     await digests.sent(moment, owner="me", now=moment)
+    await Usage(engine).add({(moment.date(), "gemini:gemini-3.8-flash"): Cost(3, 1200, 90, 40)})
+    await Usage(engine).refuse(message, "user")
     await engine.dispose()
 
 

@@ -30,7 +30,7 @@ CREATE TABLE collections (
 	created_at DATETIME NOT NULL, 
 	CONSTRAINT pk_collections PRIMARY KEY (name)
 );
-INSERT INTO "collections" VALUES('handbook','','2026-11-22 03:14:44.415757');
+INSERT INTO "collections" VALUES('handbook','','2026-11-22 03:31:19.350849');
 CREATE TABLE digests (
 	due DATETIME NOT NULL, 
 	state VARCHAR(12) NOT NULL, 
@@ -103,6 +103,7 @@ CREATE TABLE refusals (
 	CONSTRAINT pk_refusals PRIMARY KEY (turn), 
 	CONSTRAINT fk_refusals_turn FOREIGN KEY(turn) REFERENCES turns (id) ON DELETE CASCADE
 );
+INSERT INTO "refusals" VALUES('tttttttttttttttttttttttttttttttt','user');
 CREATE TABLE searches (
 	id INTEGER NOT NULL, 
 	"query" TEXT NOT NULL, 
@@ -155,6 +156,7 @@ CREATE TABLE usage (
 	thought_tokens BIGINT NOT NULL, 
 	CONSTRAINT pk_usage PRIMARY KEY (day, model)
 );
+INSERT INTO "usage" VALUES('2026-11-21','gemini:gemini-3.8-flash',3,1200,90,40);
 CREATE INDEX ix_searches_at ON searches (at);
 CREATE INDEX ix_turns_state ON turns (state);
 CREATE INDEX ix_turns_thread ON turns (platform, workspace, channel, thread, sequence);
