@@ -135,7 +135,7 @@ MUTATIONS = (
     Mutation(
         "instructions that stay hidden",
         "agent/conversation.py",
-        ("            if any(whole[at : at + _ECHO] in said for", "            if False and any(whole[at : at + _ECHO] in said for"),
+        ("    return len(said) >= _ECHO and any(", "    return False and any("),
         (f"{OBEDIENT}[LLM08-ja-prompt-1]",),
     ),
     Mutation(
