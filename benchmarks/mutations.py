@@ -130,7 +130,8 @@ MUTATIONS = (
         "turns that end",
         "agent/loop.py",
         ("for _ in range(self._max_turns):", "for _ in range(40):"),
-        (f"{OBEDIENT}[LLM06-ja-loop-1]",),
+        # in the whole application the cap on a turn's calls would end it too
+        ("tests/agent/test_loop_calls.py::test_after_max_turns_the_answer_is_written_without_tools",),
     ),
     Mutation(
         "instructions that stay hidden",
