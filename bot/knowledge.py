@@ -183,18 +183,7 @@ class Knowledge:
             added_at=known.added_at if known else now,
             updated_at=now,
         )
-        about = Passage(
-            collection=row.collection,
-            document_id=row.id,
-            document=row.name,
-            chunk=0,
-            text="",
-            scope=row.scope,
-            title=row.title,
-            url=row.url,
-            updated=now.date().isoformat(),
-        )
-        return row.with_(chunks=await self._ingest.stage(document, about, version=digest, progress=progress))
+        return row.with_(chunks=await self._ingest.stage(document, row.about(), version=digest, progress=progress))
 
     async def _show(self, row: DocumentRow, markdown: str, merges: int) -> bool:
         """The one visible step: staged points, row and generation together, or nothing of it.

@@ -173,7 +173,7 @@ class Reindex:
 
     async def _bring(self, copy: "_Copy", row: DocumentRow) -> bool:
         """Write a document where the new store does not have it as it should be; False when it cannot be brought."""
-        about = _about(row)
+        about = row.about()
         try:
             document = await self._read(copy, row)
             if row.id in copy.touched or copy.everything:
@@ -246,20 +246,6 @@ def _check(copy: _Copy) -> None:
         raise RAGToolError(
             _UNFIT, count=len(names), names=", ".join(names[:_NAMED]) + (" …" if len(names) > _NAMED else "")
         )
-
-
-def _about(row: DocumentRow) -> Passage:
-    return Passage(
-        collection=row.collection,
-        document_id=row.id,
-        document=row.name,
-        chunk=0,
-        text="",
-        scope=row.scope,
-        title=row.title,
-        url=row.url,
-        updated=row.updated_at.date().isoformat(),
-    )
 
 
 async def _there(copy: _Copy, document: Document, about: Passage, row: DocumentRow) -> int | None:

@@ -32,7 +32,7 @@ from retrieval.index.stores import EdgeStores, Stores
 from retrieval.ingest import Ingest
 from retrieval.sparse import TOKENIZER, SparseEncoder
 from retrieval.text import Language, Said
-from retrieval.types import Document, Passage, QAPair
+from retrieval.types import Document, QAPair
 
 Progress = Callable[[int, int], None]
 
@@ -241,19 +241,8 @@ async def rebuild(
         if progress:
             progress(min(total, sum(counts.values())), total)
         document = await asyncio.to_thread(_read, kept, row)
-        about = Passage(
-            collection=row.collection,
-            document_id=row.id,
-            document=row.name,
-            chunk=0,
-            text="",
-            scope=row.scope,
-            title=row.title,
-            url=row.url,
-            updated=row.updated_at.date().isoformat(),
-        )
         await index.discard(row.id)
-        counts[row.id] = await ingest.stage(document, about, version=row.hash)
+        counts[row.id] = await ingest.stage(document, row.about(), version=row.hash)
         await index.publish(row.id, at=row.born)
     if progress:
         progress(total, total)

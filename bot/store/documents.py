@@ -12,7 +12,7 @@ from bot.store.engine import insert, read, rows, write
 from bot.store.indexes import advance
 from bot.store.schema import collections, documents
 from retrieval.text import Language
-from retrieval.types import Readers
+from retrieval.types import Passage, Readers
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,20 @@ class DocumentRow:
 
     def with_(self, **changes: Any) -> "DocumentRow":
         return replace(self, **changes)
+
+    def about(self) -> Passage:
+        """What all its passages have in common, as `Ingest` fills in the rest."""
+        return Passage(
+            collection=self.collection,
+            document_id=self.id,
+            document=self.name,
+            chunk=0,
+            text="",
+            scope=self.scope,
+            title=self.title,
+            url=self.url,
+            updated=self.updated_at.date().isoformat(),
+        )
 
 
 class Documents:
