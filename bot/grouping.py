@@ -1,9 +1,8 @@
 """Which questions ask for the same thing, whatever their words and language: what people asked for most, counted.
 
 The cosines of short questions are all high, so none of them decides alone: how far a cosine stands out from those of
-unrelated questions and what `grouping_words` tells of two questions — the thing asked about, what is done to it, the kind
-of answer wanted, names and numbers that differ — go through a logistic with a handful of weights, which
-`benchmarks/fit_grouping.py` makes. Words in common are no signal: cosines know them already.
+unrelated questions and what `grouping_traits` tells of two questions go through a logistic with a handful of weights,
+which `benchmarks/fit_grouping.py` makes.
 """
 
 import asyncio
@@ -20,10 +19,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.numerals import arabic
-from bot.grouping_words import FAMILIES, named, opposite
+from bot import grouping_traits
+from bot.grouping_traits import Traits, traits_of
 from retrieval.embeddings.base import EmbeddingClient
-from retrieval.relevance import space
+from retrieval.sparse import SparseEncoder
 from retrieval.text import language_of, normalise
 from retrieval.types import EmbeddingError
 
@@ -33,50 +32,26 @@ Floats = NDArray[np.float64]
 Kind = Literal["ja", "en", "across"]
 """Of a pair: both questions in one language, or one in each."""
 
-SIGNALS = (
-    "meaning", "across", "asked_same", "asked_other", "done_same", "done_other", "about_same", "about_other", "apart"
-)  # fmt: skip
+SIGNALS = ("meaning", *grouping_traits.SIGNALS)
 NEIGHBOURS = 30  # of each question that are compared with it in full
 LARGE = 250  # questions that average linkage takes on at once
 READ = 500  # characters of a question that are compared; more is pasted text
 _ROWS = 512  # of the matrix of cosines at once
-_LOOSE = frozenset({"way", "permission"})
-_NONE: frozenset[str] = frozenset()
-
 _LETTERS = re.compile(r"[\W_]+")
-_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
-_CODE = re.compile(r"(?<![a-z0-9])[a-z]+[-_]?\d[a-z0-9._-]*")
-_FISCAL = re.compile(r"(?<![a-z])fy\s?'?(?:20)?(\d\d)(?!\d)")
-_LATIN = re.compile(r"[A-Za-z][A-Za-z0-9+#.-]*[A-Za-z0-9+#]|[A-Z]")
-_OPENING = re.compile(r"(?:^|[.!?\n]\s*)[\"'(]*[A-Za-z]+")
-_COMMON = frozenset("i i'm i'd i've ok pc id it hr faq url wifi wi-fi".split())  # noqa: SIM905
-
-
-@dataclass(frozen=True, slots=True)
-class Traits:
-    """What there is to see of one question without its meaning. `latin`: all its Latin words, `names`: those that name."""
-
-    kind: Literal["ja", "en"]
-    latin: frozenset[str]
-    names: frozenset[str]
-    numbers: frozenset[str]
-    families: Mapping[str, frozenset[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
     """The shipped weights: probability = σ(bias + Σ weight · signal); two groups join from `threshold` on.
 
-    `cosines` holds mean and standard deviation of the cosines of unrelated questions by kind of pair; `unrelated` are
-    questions from which those are found for another embedder than `embedder`.
+    `reference` are unrelated questions, each in Japanese and in English: what an embedder makes of them shows where it
+    keeps either language and which cosines mean nothing.
     """
 
-    embedder: str
     bias: float
     signals: Mapping[str, float]
     threshold: float
-    cosines: Mapping[Kind, tuple[float, float]]
-    unrelated: tuple[str, ...]
+    reference: tuple[tuple[str, str], ...]
 
     def probabilities(self, signals: Floats) -> Floats:
         """(n, signals) → (n,)."""
@@ -88,8 +63,21 @@ class Fitted:
 def shipped() -> Fitted:
     """The weights that come with the package."""
     found = json.loads(resources.files("bot").joinpath("grouping.json").read_text("utf-8"))
-    cosines = {kind: (mean, spread) for kind, (mean, spread) in found["cosines"].items()}
-    return Fitted(**(found | {"cosines": cosines, "unrelated": tuple(found["unrelated"])}))
+    return Fitted(**(found | {"reference": tuple((ja, en) for ja, en in found["reference"])}))
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """Of an embedder's vectors: the means of its Japanese and its English questions, and mean and standard deviation of
+    the cosines of unrelated questions, taken from those means, by kind of pair."""
+
+    means: Mapping[Literal["ja", "en"], Floats]
+    cosines: Mapping[Kind, tuple[float, float]]
+
+    def centred(self, texts: Sequence[str], vectors: Floats) -> Floats:
+        """Unit vectors from the mean of each one's language: multilingual models keep a language's texts together, and
+        all questions too, which hides what a question is about."""
+        return _unit(vectors - np.array([self.means[language_of(text)] for text in texts]).reshape(vectors.shape))
 
 
 class Grouping:
@@ -98,9 +86,8 @@ class Grouping:
     def __init__(self, embedder: EmbeddingClient, fitted: Fitted | None = None) -> None:
         self._embedder = embedder
         self._fitted = fitted or shipped()
-        self._cosines: Mapping[Kind, tuple[float, float]] | None = None
-        if embedder.name == self._fitted.embedder:
-            self._cosines = self._fitted.cosines
+        self._encoder = SparseEncoder()
+        self._space: Space | None = None
 
     async def __call__(self, texts: Sequence[str]) -> list[tuple[int, ...]]:
         """The places of `texts`, each in one group; the largest group first, then the one that begins first.
@@ -114,44 +101,35 @@ class Grouping:
         keys = sorted(same)
         distinct = [min(texts[at] for at in same[key])[:READ] for key in keys]
         try:
-            vectors = await self.vectors(distinct)
-            cosines = await self._calibrated()
+            comparison = await self.compared(distinct)
         except EmbeddingError as error:
             log.warning("only equal questions are grouped: %s", error)
             groups: list[list[int]] = [[number] for number in range(len(keys))]
         else:
-            groups = await asyncio.to_thread(self._grouped, distinct, vectors, cosines)
+            groups = await asyncio.to_thread(comparison.groups)
         places = [tuple(sorted(at for number in group for at in same[keys[number]])) for group in groups]
         return sorted(places, key=lambda group: (-len(group), group))
 
-    async def vectors(self, texts: Sequence[str]) -> Floats:
-        """(n, dimensions) unit vectors; Japanese ones are moved to the English side where the way is known."""
-        known = space(self._embedder.name)
-        found = []
-        for text, vector in zip(texts, await self._embedder.embed_documents(list(texts)), strict=True):
-            moved = known.across(vector, "ja") if language_of(text) == "ja" else None
-            found.append(vector if moved is None else moved)
-        matrix = np.array(found).reshape(len(found), self._embedder.dimensions)
-        return np.asarray(matrix / (np.linalg.norm(matrix, axis=1, keepdims=True) + 1e-12))
+    async def compared(self, texts: Sequence[str]) -> "Comparison":
+        """These questions, to be compared two by two. Raises EmbeddingError."""
+        space = await self.space()
+        vectors = space.centred(texts, await self._vectors(texts))
+        return await asyncio.to_thread(self._comparison, texts, vectors, space)
 
-    # -- in a thread --------------------------------------------------------------------------------------------------
+    async def space(self) -> Space:
+        """What the embedder makes of the reference, asked once. Raises EmbeddingError."""
+        if self._space is None:
+            japanese, english = zip(*self._fitted.reference, strict=True)
+            self._space = spanned(await self._vectors(japanese), await self._vectors(english))
+        return self._space
 
-    def _grouped(
-        self, texts: Sequence[str], vectors: Floats, cosines: Mapping[Kind, tuple[float, float]]
-    ) -> list[list[int]]:
-        comparison = Comparison([traits_of(text) for text in texts], vectors, cosines, self._fitted)
-        known = dict(comparison.likely())
-        return [
-            group
-            for component in components(range(len(texts)), known, self._fitted.threshold)
-            for group in _split(component, comparison)
-        ]
+    async def _vectors(self, texts: Sequence[str]) -> Floats:
+        found = await self._embedder.embed_documents(list(texts))
+        return np.array(found, dtype=float).reshape(len(found), self._embedder.dimensions)
 
-    async def _calibrated(self) -> Mapping[Kind, tuple[float, float]]:
-        if self._cosines is None:
-            unrelated = self._fitted.unrelated
-            self._cosines = calibrate(unrelated, await self.vectors(unrelated))
-        return self._cosines
+    def _comparison(self, texts: Sequence[str], vectors: Floats, space: Space) -> "Comparison":
+        traits = [traits_of(text, self._encoder) for text in texts]
+        return Comparison(traits, vectors, space.cosines, self._fitted)
 
 
 class Comparison:
@@ -164,8 +142,17 @@ class Comparison:
         self._vectors = vectors
         self._cosines = cosines
         self._fitted = fitted
-        self.threshold = fitted.threshold
         self._japanese = np.array([one.kind == "ja" for one in traits], dtype=bool)
+
+    def groups(self) -> list[list[int]]:
+        """The places of the questions, in groups of one meaning."""
+        threshold = self._fitted.threshold
+        known = dict(self.likely())
+        return [
+            group
+            for component in components(range(len(self._traits)), known, threshold)
+            for group in self._split(component, threshold)
+        ]
 
     def likely(self) -> list[tuple[tuple[int, int], float]]:
         """Each question's nearest ones, as pairs with their probability."""
@@ -190,8 +177,22 @@ class Comparison:
         """(n, signals): what the weights are fitted on."""
         left, right = np.array(pairs).T
         cosines = np.einsum("ij,ij->i", self._vectors[left], self._vectors[right])
-        table = np.array([self._apart(i, j) for i, j in pairs], dtype=float)
-        return np.column_stack([self._meaning(left, right, cosines), table])
+        table = [grouping_traits.signals(self._traits[i], self._traits[j]) for i, j in pairs]
+        return np.column_stack([self._meaning(left, right, cosines), np.array(table, dtype=float)])
+
+    def _split(self, component: list[int], threshold: float) -> list[list[int]]:
+        """A component's groups. One too large for average linkage, which is cubic, is taken in parts: what a crowd asks
+        may then be several groups, each still a large one."""
+        if len(component) > LARGE:
+            parts = (component[start : start + LARGE] for start in range(0, len(component), LARGE))
+            return [group for part in parts for group in self._split(part, threshold)]
+        if len(component) < 3:
+            return [component]
+        pairs = list(combinations(range(len(component)), 2))
+        table = np.zeros((len(component), len(component)))
+        left, right = np.array(pairs).T
+        table[left, right] = table[right, left] = self.probabilities([(component[i], component[j]) for i, j in pairs])
+        return [[component[at] for at in group] for group in linked(table, threshold)]
 
     def _meaning(self, left: NDArray[np.int_], right: NDArray[np.int_], cosines: Floats) -> Floats:
         """How many standard deviations the cosines are above those of unrelated questions of that kind."""
@@ -200,56 +201,23 @@ class Comparison:
         means, spreads = np.array([self._cosines[kind] for kind in ("ja", "en", "across")]).T
         return np.asarray((cosines - means[which]) / spreads[which])
 
-    def _apart(self, i: int, j: int) -> tuple[float, ...]:
-        """The signals after the first."""
-        a, b = self._traits[i], self._traits[j]
-        asked, done, about = (_agreement(a.families, b.families, family) for family in FAMILIES[:3])
-        return (
-            float(a.kind != b.kind),
-            *asked,
-            *done,
-            *about,
-            _conflicts(a, b),
-        )
-
-
-def traits_of(text: str) -> Traits:
-    """What keeps it together with or apart from others, of one question."""
-    counted = _FISCAL.sub(r"20\1 ", normalise(arabic(normalise(text), claim=False)))
-    codes = frozenset(_CODE.findall(counted))
-    opening = {match.end() for match in _OPENING.finditer(text)}
-    kind = language_of(text)
-    latin = [match for match in _LATIN.finditer(text) if normalise(match.group()) not in _COMMON]
-    names = (
-        match.group()
-        for match in latin
-        if match.group() != match.group().lower() and (kind == "ja" or _stands_out(match, opening))
-    )
-    return Traits(
-        kind=kind,
-        latin=frozenset(normalise(match.group()) for match in latin),
-        names=frozenset(name for name in map(normalise, names) if not _FISCAL.fullmatch(name)) - codes,
-        numbers=frozenset(_NUMBER.findall(_CODE.sub(" ", counted))) | codes,
-        families=named(text),
-    )
-
 
 def squeezed(text: str) -> str:
     """The letters and digits alone: equal for questions that differ in width, case, spacing and punctuation."""
     return _LETTERS.sub("", normalise(text)) or text
 
 
-def calibrate(texts: Sequence[str], vectors: Floats) -> dict[Kind, tuple[float, float]]:
-    """Mean and standard deviation of the cosines of unrelated questions, by kind of pair."""
-    japanese = np.array([language_of(text) == "ja" for text in texts])
-    cosines = vectors @ vectors.T
-    both = np.triu(np.ones_like(cosines, dtype=bool), 1)
-    one, other = japanese[:, None], japanese[None, :]
-    chosen: dict[Kind, NDArray[np.bool_]] = {"ja": one & other, "en": ~one & ~other, "across": one ^ other}
-    return {
-        kind: (float(cosines[both & mask].mean()), float(cosines[both & mask].std()) or 1.0)
-        for kind, mask in chosen.items()
-    }
+def spanned(japanese: Floats, english: Floats) -> Space:
+    """The space of an embedder's vectors of the reference: as many Japanese as English ones, of the same meanings."""
+    ja, en = japanese.mean(axis=0), english.mean(axis=0)
+    ours, theirs = _unit(japanese - ja), _unit(english - en)
+    unrelated = ~np.eye(len(ours), dtype=bool)
+    found = {"ja": ours @ ours.T, "en": theirs @ theirs.T, "across": ours @ theirs.T}
+    kinds: tuple[Kind, ...] = ("ja", "en", "across")
+    return Space(
+        {"ja": ja, "en": en},
+        {kind: (float(found[kind][unrelated].mean()), float(found[kind][unrelated].std()) or 1.0) for kind in kinds},
+    )
 
 
 def components(members: Iterable[int], known: Mapping[tuple[int, int], float], threshold: float) -> list[list[int]]:
@@ -291,45 +259,5 @@ def linked(probability: Floats, threshold: float) -> list[list[int]]:
     return [sorted(group) for group in groups.values()]
 
 
-def _split(component: list[int], comparison: Comparison) -> list[list[int]]:
-    """A component's groups. One too large for average linkage, which is cubic, is taken in parts: what a crowd asks may
-    then be several groups, each still a large one."""
-    if len(component) > LARGE:
-        parts = (component[start : start + LARGE] for start in range(0, len(component), LARGE))
-        return [group for part in parts for group in _split(part, comparison)]
-    if len(component) < 3:
-        return [component]
-    pairs = list(combinations(range(len(component)), 2))
-    table = np.zeros((len(component), len(component)))
-    for (i, j), value in zip(
-        pairs, comparison.probabilities([(component[i], component[j]) for i, j in pairs]), strict=True
-    ):
-        table[i, j] = table[j, i] = value
-    return [[component[at] for at in group] for group in linked(table, comparison.threshold)]
-
-
-def _stands_out(match: re.Match[str], opening: set[int]) -> bool:
-    """Whether an English word with a capital is a name, and not only the first of its sentence."""
-    word = match.group()
-    return match.end() not in opening or any(letter.isupper() or letter.isdigit() for letter in word[1:])
-
-
-def _agreement(a: Mapping[str, frozenset[str]], b: Mapping[str, frozenset[str]], family: str) -> tuple[float, float]:
-    """How much two questions name the same and other members of a family, 0..1; nothing when one names none."""
-    ours, theirs = a.get(family), b.get(family)
-    if not ours or not theirs:
-        return 0.0, 0.0
-    if family == "asked" and ours | theirs == _LOOSE:  # "where do I" and "can I" are said of one wish
-        return 0.0, 0.0
-    same = len(ours & theirs) / len(ours | theirs)
-    return same, 1 - same
-
-
-def _conflicts(a: Traits, b: Traits) -> float:
-    """How many things say that two questions are not the same, however near their words are."""
-    return (
-        bool(a.names - b.latin and b.names - a.latin)
-        + bool(a.numbers - b.numbers and b.numbers - a.numbers)
-        + opposite(a.families.get("done", _NONE), b.families.get("done", _NONE))
-        + sum(_agreement(a.families, b.families, family)[1] for family in FAMILIES[3:])
-    )
+def _unit(vectors: Floats) -> Floats:
+    return np.asarray(vectors / (np.linalg.norm(vectors, axis=1, keepdims=True) + 1e-12))
