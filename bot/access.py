@@ -1,33 +1,47 @@
-"""Who can read a place decides what a reply there may be made from. Fails closed.
+"""Who can read a place decides what a reply there may be made from, and who somebody is decides what they may change.
+Fails closed.
 
-Source: product.md §3; reliability.md R11 and R13.
+Source: product.md §3 and §5; reliability.md R11, R13 and R19.
 """
 
 import re
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 from urllib.parse import quote
 
-from bot.messages import Audience, Place
+from bot.messages import Actor, Audience, Place, Role
 from retrieval.types import EVERYONE, TEAM, Readers
 
+if TYPE_CHECKING:
+    from bot.settings import Settings
+
 _PLACE = re.compile(r"place:[^:\s]+:[^:\s]+:[^:\s]+")
+THREAD = "thread:"  # what the scopes of threads begin with
 
 
 def scope_of(place: Place) -> str:
     """`place:<platform>:<workspace>:<channel>`; two places never share one."""
-    parts = (quote(part, safe="") or "-" for part in (place.platform, place.workspace, place.channel))
-    return "place:" + ":".join(parts)
+    return "place:" + _joined(place.platform, place.workspace, place.channel)
 
 
-def readers(place: Place, audience: Audience) -> Readers:
-    """The scopes that everyone who will see a reply at `place` may read."""
+def thread_scope(place: Place, thread: str) -> str:
+    """`thread:<platform>:<workspace>:<channel>:<thread>`: of files that came with a question; read in that thread only."""
+    return THREAD + _joined(place.platform, place.workspace, place.channel, thread)
+
+
+def _joined(*parts: str) -> str:
+    return ":".join(quote(part, safe="") or "-" for part in parts)
+
+
+def readers(place: Place, audience: Audience, thread: str | None = None) -> Readers:
+    """The scopes that everyone who will see a reply at `place`, in that thread of it, may read."""
+    here = frozenset(() if thread is None else (thread_scope(place, thread),))
     match audience.visibility:
         case "public":
-            return Readers(frozenset({EVERYONE, TEAM}))
+            return Readers(here | {EVERYONE, TEAM})
         case "private":
-            return Readers(frozenset({EVERYONE, TEAM, scope_of(place)}))
+            return Readers(here | {EVERYONE, TEAM, scope_of(place)})
         case "outsiders" | "unknown":
-            return Readers(frozenset({EVERYONE}))
+            return Readers(here | {EVERYONE})
         case _:
             assert_never(audience.visibility)
 
@@ -40,3 +54,25 @@ def default_scope(place: Place, audience: Audience) -> str:
 def valid_scope(text: str) -> bool:
     """`everyone`, `team` or `place:<platform>:<workspace>:<channel>`."""
     return text in (EVERYONE, TEAM) or _PLACE.fullmatch(text) is not None
+
+
+def role(actor: Actor, settings: "Settings") -> Role:
+    """What somebody may do: an editor is whom the platform calls one, or a full member whom KOTAE_EDITORS names as
+    `slack:U123` or by the bare id. An outsider stays one."""
+    listed = actor.id in settings.editors or f"{actor.platform}:{actor.id}" in settings.editors
+    return "editor" if actor.role == "member" and listed else actor.role
+
+
+def scopes(actor: Actor, place: Place, audience: Audience, settings: "Settings") -> tuple[str, ...]:
+    """Who may be allowed to read what this person adds at `place`, the default first; empty: nothing is added.
+
+    Any full member adds for the place, an editor also for more. Where outsiders read along, what is added for the place
+    would be found by nobody, so only an editor adds there.
+    """
+    who = role(actor, settings)
+    if who == "outsider":
+        return ()
+    wider = (TEAM, EVERYONE) if who == "editor" else ()
+    if audience.visibility in ("outsiders", "unknown"):
+        return wider
+    return tuple(dict.fromkeys((default_scope(place, audience), *wider)))

@@ -6,37 +6,40 @@ import logging
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
-from agent.events import Events
 from agent.loop import Agent
 from agent.models.base import ChatModel
 from agent.models.extractive import ExtractiveModel
 from agent.synthesis import CONCURRENCY, PASSAGES, Synthesis
-from bot.access import readers
+from bot.access import readers, thread_scope
 from bot.admission import Admission
 from bot.budget import Budget, Limits
+from bot.cards import Card
 from bot.database import Database, database
+from bot.desk import FrontDesk
 from bot.digest import Digest, make_digest
+from bot.digest_text import card
 from bot.grouping import Grouping
 from bot.inbox import Inbox
 from bot.knowledge import Knowledge, Progress
 from bot.logs import ChatLog, Redactor
-from bot.messages import Audience, Feedback, Incoming, Place, Upload, Verdict
+from bot.messages import Attachment, Audience, Incoming, Place, Upload, Verdict
 from bot.retention import daily
-from bot.schedule import Schedule
+from bot.schedule import Announce, DigestClock, Schedule
 from bot.settings import Settings, SettingsError, Strategy, filled
-from bot.store.digests import Digests
+from bot.store.digests import Digests, Period
 from bot.store.documents import Documents
 from bot.store.engine import StoreError
 from bot.store.inbox import TurnRows
-from bot.store.questions import OpenQuestions
+from bot.store.places import Places
 from bot.store.usage import Usage
+from bot.teaching import ANSWERS
 from bot.turns import Thinker, Turns
 from bot.vectors import open_vectors
 from retrieval.embeddings.base import EmbeddingClient
@@ -51,9 +54,13 @@ from retrieval.sparse import SparseEncoder
 from retrieval.text import Language, Said
 from retrieval.types import TEAM, CollectionInfo, Found, Hit, Passage, RAGToolError, Readers, View
 
+if TYPE_CHECKING:
+    from adapters.port import Adapter
+
 log = logging.getLogger(__name__)
 
 SAMPLE = "sample"
+ATTACHMENTS = "attachments"  # files that came with a question: found in its thread only
 _CACHE = Path(".cache") / "kotae"  # in the user's home: weights are shared by all homes of the bot
 
 _NO_MODEL = Said(
@@ -92,14 +99,12 @@ class Application:
     knowledge: Knowledge
     turns: Turns
     models: "Models"
+    desk: FrontDesk
+    owner: str  # this process among those of its database
 
     @property
     def readers(self) -> Readers:
         return self.data.readers
-
-    @property
-    def desk(self) -> "FrontDesk":
-        return FrontDesk(self)
 
     async def check(
         self,
@@ -128,21 +133,28 @@ class Application:
             found["store"] = error
         return found
 
-    async def digest(self) -> Digest:
-        """What the team missed since the last digest that was sent, or since one would have been."""
-        now = datetime.now(UTC)
-        digests = Digests(self.data.engine)
-        period = Schedule(self.settings.digest_cron, self.settings.timezone).period(
-            now, await digests.last_sent(before=now)
-        )
-        return await make_digest(
-            period,
-            self.readers,
-            questions=self.data.questions,
-            digests=digests,
-            grouping=Grouping(self.embedder),
-            search=self.knowledge.search,
-        )
+    @property
+    def schedule(self) -> Schedule:
+        return Schedule(self.settings.digest_cron, self.settings.timezone)
+
+    async def digest(self, readers: Readers, period: Period | None = None) -> Digest:
+        """What was missed in a period, as far as these readers may see it; None: since the last digest that was sent, or
+        since one would have been."""
+        return await _digest(self.schedule, self.data, self.embedder, self.knowledge, readers, period)
+
+    def clock(self, announce: Announce) -> DigestClock:
+        """Has the digest announced when it is due."""
+        return DigestClock(Digests(self.data.engine), self.schedule, announce, owner=self.owner)
+
+    async def digest_card(self, period: Period, place: Place, audience: Audience) -> Card:
+        """The digest for everyone who reads a place."""
+        made = await self.digest(readers(place, audience), period)
+        return card(made, self.settings.language, self.settings.timezone)
+
+    async def warm(self) -> None:
+        """Load what the first question would wait for."""
+        if isinstance(self.embedder, LocalEmbedder):
+            await self.embedder.warm()
 
     @asynccontextmanager
     async def looked_after(self) -> AsyncIterator[None]:
@@ -153,13 +165,17 @@ class Application:
         gc.collect()
         gc.freeze()
         keep = timedelta(days=self.settings.keep_days)
-        task = asyncio.create_task(daily(self.data.engine, self.settings.chat_log, keep=keep), name="retention")
+        work = daily(self.data.engine, self.settings.chat_log, keep=keep, forget_document=self._forget)
+        task = asyncio.create_task(work, name="retention")
         try:
             yield
         finally:
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
+
+    async def _forget(self, document_id: str) -> None:
+        await self.knowledge.forget(document_id)
 
     async def wants_sample(self) -> bool:
         """Whether this is a home that nobody has used yet, or one whose sample is not whole."""
@@ -180,31 +196,6 @@ class Application:
                 Upload(f"{page.parent.name}/{page.name}", page.read_bytes(), SAMPLE, TEAM, author="kotae"),
                 self.settings.language,
             )
-
-
-@dataclass(frozen=True, slots=True)
-class FrontDesk:
-    """The `Desk` that platforms are given."""
-
-    app: Application
-
-    def reply(self, message: Incoming) -> Events:
-        return self.app.turns.reply(message)
-
-    async def ingest(self, upload: Upload) -> Verdict:
-        return await self.app.knowledge.add(upload, self.app.settings.language)
-
-    async def vote(self, feedback: Feedback) -> bool:
-        return await self.app.turns.vote(feedback)
-
-    async def unfinished(self, platform: str) -> list[Incoming]:
-        return await self.app.turns.unfinished(platform)
-
-    async def withdraw(self, message: Incoming) -> None:
-        await self.app.turns.withdraw(message)
-
-    async def unanswered(self, place: Place, audience: Audience) -> OpenQuestions:
-        return await self.app.data.questions.open(readers(place, audience).scopes)
 
 
 class Models:
@@ -346,7 +337,23 @@ async def running(
         async def list_collections(message: Incoming, allowed: Readers) -> tuple[CollectionInfo, ...]:
             infos = await knowledge.collections(allowed)
             chosen = message.collections or settings.collections
-            return infos if chosen is None else tuple(info for info in infos if info.name in chosen)
+            return infos if chosen is None else tuple(i for i in infos if i.name in (*chosen, ATTACHMENTS, ANSWERS))
+
+        places = Places(data.engine)
+
+        async def prefer(message: Incoming) -> Incoming:
+            chosen = await places.get(message.place)
+            return replace(
+                message,
+                model=message.model or chosen.model,
+                strategy=message.strategy or chosen.strategy,
+                collections=message.collections if message.collections is not None else chosen.collections,
+            )
+
+        async def attach(message: Incoming, file: Attachment, language: Language) -> Verdict:
+            scope = thread_scope(message.place, message.thread)
+            upload = Upload(file.name, file.data, ATTACHMENTS, scope, message.author, file.url)
+            return await knowledge.add(upload, language)
 
         turns = Turns(
             inbox,
@@ -356,10 +363,32 @@ async def running(
             list_collections=list_collections,
             chat_log=chat_log,
             admission=Admission(settings.concurrency),
+            prefer=prefer,
+            attach=attach,
             confident=confident,
             language=settings.language,
         )
-        yield Application(settings, data, index, embedder, knowledge, turns, models)
+        schedule = Schedule(settings.digest_cron, settings.timezone)
+        desk = FrontDesk(
+            settings,
+            data,
+            knowledge,
+            turns,
+            models=models,
+            make_digest=partial(_digest, schedule, data, embedder, knowledge),
+            owner=inbox.owner,
+        )
+        yield Application(settings, data, index, embedder, knowledge, turns, models, desk, inbox.owner)
+
+
+def make_adapters(settings: Settings) -> list["Adapter"]:
+    """The platforms that are set up; none of them is connected yet."""
+    made: list[Adapter] = []
+    if settings.slack is not None:
+        from adapters.slack.adapter import SlackAdapter
+
+        made.append(SlackAdapter(settings.slack, language=settings.language))
+    return made
 
 
 # -- parts ----------------------------------------------------------------------------------------------------------
@@ -418,6 +447,28 @@ def _similarity(embedder: EmbeddingClient) -> Callable[[str, Sequence[str]], Awa
         return [sum(a * b for a, b in zip(asked, vector, strict=True)) for vector in vectors]
 
     return similarity
+
+
+async def _digest(
+    schedule: Schedule,
+    data: Database,
+    embedder: EmbeddingClient,
+    knowledge: Knowledge,
+    readers: Readers,
+    period: Period | None = None,
+) -> Digest:
+    digests = Digests(data.engine)
+    if period is None:
+        now = datetime.now(UTC)
+        period = schedule.period(now, await digests.last_sent(before=now))
+    return await make_digest(
+        period,
+        readers,
+        questions=data.questions,
+        digests=digests,
+        grouping=Grouping(embedder),
+        search=knowledge.search,
+    )
 
 
 def _sample_pages() -> list[Path]:

@@ -14,8 +14,9 @@ from retrieval.text import Language
 from retrieval.types import Mode
 
 if TYPE_CHECKING:  # `kotae documents` needs the database only, and neither where another process does the work
-    from bot.app import Application, FrontDesk
+    from bot.app import Application
     from bot.database import Database
+    from bot.desk import FrontDesk
 
 LOOKING = frozenset({"documents", "collections", "unanswered", "metrics", "searches", "clear_metrics"})
 WORKING = LOOKING | {"check", "search", "forget", "describe", "merge", "delete", "digest", "backup"}
@@ -118,7 +119,7 @@ class Working(Looking):
         """What was missed since the last digest that was sent, or since it would have been, as JSON and in words."""
         from bot.digest_text import as_json, card, plain
 
-        made = await self._app.digest()
+        made = await self._app.digest(self._app.readers)
         return {"digest": as_json(made), "text": plain(card(made, self._language, self._app.settings.timezone))}
 
     async def backup(self, path: str) -> Json:

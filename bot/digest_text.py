@@ -4,10 +4,10 @@ What people wrote is data on a card: one line, without control characters. Each 
 """
 
 import re
-from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 from typing import Any
 
+from bot.cards import Action, Card, Link, Row
 from bot.digest import Closest, Digest, Group
 from bot.store.digests import Period, Totals
 from bot.store.questions import Reason
@@ -45,43 +45,10 @@ _REST_ALONE = Said(en="and {questions} more questions", ja="ほかに {questions
 _HIDDEN = Said(en="and {n} asked in private places", ja="ほかに非公開の場所で {n}件")
 _NONE = Said(en="No open questions. 🎉", ja="未回答の質問はありません 🎉")
 _ANSWER = Said(en="Answer this", ja="回答する")
+_DISMISS = Said(en="Dismiss", ja="回答せずに閉じる")
 _COMMA = Said(en=", ", ja="、")
 _LINK = re.compile(r"https?://[^\s<>]+")
 _MARKUP = re.compile(r"([\\`*_\[\]<>~|#@&!])")
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """`url` is http or https."""
-
-    text: str
-    url: str
-
-
-@dataclass(frozen=True, slots=True)
-class Action:
-    """A button: an answer to these questions. A platform keeps the ids with it and asks again who may read them."""
-
-    text: str
-    questions: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    text: str
-    details: tuple[str, ...] = ()
-    links: tuple[Link, ...] = ()
-    actions: tuple[Action, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Card:
-    """A title, lines under it, rows, and lines at the foot; all plain text, each one line."""
-
-    title: str
-    lines: tuple[str, ...]
-    rows: tuple[Row, ...]
-    foot: tuple[str, ...]
 
 
 def card(digest: Digest, language: Language, zone: tzinfo) -> Card:
@@ -204,16 +171,23 @@ def _row(number: int, group: Group, language: Language) -> Row:
     reasons = (_REASONS[reason].to(language, n=count) for reason, count in group.reasons)
     documents = _COMMA.to(language).join(_document(one, language) for one in group.documents)
     closest = _CLOSEST.to(language, documents=documents) if documents else _NOTHING_CLOSE.to(language)
-    links = [url for url in group.links if _LINK.fullmatch(url)]
+    links = list(filter(None, map(safe_link, group.links)))
     return Row(
-        text=f"{number}. {_shortened(group.question, QUESTION)}",
+        text=f"{number}. {shortened(group.question, QUESTION)}",
         details=(_COMMA.to(language).join((counted, *reasons)), closest),
-        links=tuple(
-            Link(f"{_THREAD.to(language)} {at}", url.replace("(", "%28").replace(")", "%29"))
-            for at, url in enumerate(links, 1)
-        ),
-        actions=(Action(_ANSWER.to(language), group.ids),),
+        links=tuple(Link(f"{_THREAD.to(language)} {at}", url) for at, url in enumerate(links, 1)),
+        actions=offers(group.ids, language),
     )
+
+
+def offers(questions: tuple[int, ...], language: Language) -> tuple[Action, ...]:
+    """What can be done about open questions, by their ids."""
+    return (Action(_ANSWER.to(language), questions), Action(_DISMISS.to(language), questions, "dismiss"))
+
+
+def safe_link(url: str | None) -> str | None:
+    """An address that a platform may link to: http or https, and nothing in it that ends a link's markup."""
+    return url.replace("(", "%28").replace(")", "%29") if url and _LINK.fullmatch(url) else None
 
 
 def _many(said: tuple[Said, Said], count: int, language: Language) -> str:
@@ -224,13 +198,14 @@ def _many(said: tuple[Said, Said], count: int, language: Language) -> str:
 def _document(one: Closest, language: Language) -> str:
     return _DOCUMENT.to(
         language,
-        name=_shortened(one.document, NAME),
-        collection=_shortened(one.collection, NAME),
+        name=shortened(one.document, NAME),
+        collection=shortened(one.collection, NAME),
         relevance=one.relevance,
     )
 
 
-def _shortened(text: str, longest: int) -> str:
+def shortened(text: str, longest: int) -> str:
+    """People's text as one line of a card."""
     line = clean_line(text, longest + 1)
     return line if len(line) <= longest else line[: longest - 1].rstrip() + "…"
 

@@ -44,7 +44,7 @@ class Inbox:
         self, rows: TurnRows, *, owner: str | None = None, lease: timedelta = LEASE, clock: Clock = _now
     ) -> None:
         self._rows = rows
-        self._owner = owner or f"{socket.gethostname()[:30]}:{os.getpid()}:{uuid.uuid4().hex}"
+        self.owner = owner or f"{socket.gethostname()[:30]}:{os.getpid()}:{uuid.uuid4().hex}"
         self._lease = lease
         self._clock = clock
         self._held: set[str] = set()
@@ -63,7 +63,7 @@ class Inbox:
     async def _claim(self, messages: Sequence[Incoming]) -> list[Claimed | None]:
         arrived = {uuid.uuid4().hex: message for message in messages}
         now = self._clock()
-        found = await self._rows.claim(arrived, owner=self._owner, now=now, until=now + self._lease)
+        found = await self._rows.claim(arrived, owner=self.owner, now=now, until=now + self._lease)
         for claimed in found.values():
             self._hold(claimed.id)
         return [found.get(turn) for turn in arrived]
@@ -72,6 +72,22 @@ class Inbox:
         """Whoever asked was cancelled while the claim was stored."""
         if claimed is not None:
             await self.release(claimed)
+
+    async def describe(self, claimed: Claimed, message: Incoming) -> None:
+        """Keep what was looked up of a question after its claim. Raises StoreError."""
+        await self._rows.describe(claimed, message, owner=self.owner)
+
+    async def knows(self, message: Incoming) -> bool:
+        """Whether this question was claimed and is not done. Raises StoreError."""
+        return await self._rows.knows(message)
+
+    async def cancel(self, message: Incoming) -> bool:
+        """Close a question that has no answer yet, whoever works on it. Raises StoreError."""
+        return await self._rows.cancel(message)
+
+    async def amend(self, message: Incoming) -> bool:
+        """New words for a question that has no answer yet; whoever works on it has Lost it. Raises StoreError."""
+        return await self._rows.amend(message, now=self._clock())
 
     def busy(self, claimed: Claimed) -> bool:
         """Too many wait in its thread already: it is answered with that instead of queueing."""
@@ -82,11 +98,11 @@ class Inbox:
         thread = _thread(claimed)
         while True:
             changed = self._changed.setdefault(thread, asyncio.Event())
-            match await self._rows.start(claimed, owner=self._owner, now=self._clock()):
+            match await self._rows.start(claimed, owner=self.owner, now=self._clock()):
                 case Started() as started:
                     return started
                 case Blocked(owners):
-                    ours = owners == {self._owner}  # then the event tells; a lease must still be able to pass
+                    ours = owners == {self.owner}  # then the event tells; a lease must still be able to pass
                     patience = self._lease.total_seconds() if ours else POLL_SECONDS
                     with suppress(TimeoutError):
                         async with asyncio.timeout(patience):
@@ -96,7 +112,7 @@ class Inbox:
         self, claimed: Claimed, answer: Answered, steps: list[dict[str, Any]], misses: Sequence[Miss]
     ) -> None:
         """Store the answer, its cost and its misses at once. Raises Lost, StoreError."""
-        await self._rows.finish(claimed, answer, owner=self._owner, steps=steps, misses=misses, now=self._clock())
+        await self._rows.finish(claimed, answer, owner=self.owner, steps=steps, misses=misses, now=self._clock())
 
     def finish_later(
         self, claimed: Claimed, answer: Answered, steps: list[dict[str, Any]], misses: Sequence[Miss]
@@ -115,7 +131,7 @@ class Inbox:
         if claimed.id in self._owed:
             return
         try:
-            await self._rows.shown(claimed.id, owner=self._owner)
+            await self._rows.shown(claimed.id, owner=self.owner)
         except StoreError:
             log.warning("a shown answer could not be marked; trying again", extra={"turn": claimed.id}, exc_info=True)
             self._owed[claimed.id] = lambda: self._shown_at_last(claimed)
@@ -123,7 +139,7 @@ class Inbox:
             self._let_go(claimed)
 
     async def _shown_at_last(self, claimed: Claimed) -> None:
-        await self._rows.shown(claimed.id, owner=self._owner)
+        await self._rows.shown(claimed.id, owner=self.owner)
         self._let_go(claimed)
 
     async def release(self, claimed: Claimed) -> None:
@@ -132,7 +148,7 @@ class Inbox:
             return
         self._held.discard(claimed.id)
         try:
-            await self._rows.release(claimed.id, owner=self._owner, now=self._clock())
+            await self._rows.release(claimed.id, owner=self.owner, now=self._clock())
         except StoreError:
             log.warning("a turn could not be given back; its lease passes soon", extra={"turn": claimed.id})
         self._let_go(claimed)
@@ -179,7 +195,7 @@ class Inbox:
 
     async def _once(self) -> None:
         try:
-            await self._rows.renew(tuple(self._held), owner=self._owner, until=self._clock() + self._lease)
+            await self._rows.renew(tuple(self._held), owner=self.owner, until=self._clock() + self._lease)
         except StoreError:
             log.warning("the leases of %d turns could not be renewed", len(self._held), exc_info=True)
         for turn, store in list(self._owed.items()):

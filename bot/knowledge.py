@@ -425,5 +425,5 @@ def _check_name(collection: str) -> None:
 
 def _query_scope(readers: Readers) -> str:
     """Who may see the words of a query: the place it was asked in where that is private, else the team."""
-    private = sorted(readers.scopes - {EVERYONE, TEAM})
+    private = sorted(scope for scope in readers.scopes if scope.startswith("place:"))
     return private[0] if private else TEAM if TEAM in readers.scopes else EVERYONE

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from retrieval.text import Language
+from agent.conversation import Overheard
+from retrieval.text import Language, Said
 
 Visibility = Literal["public", "private", "outsiders", "unknown"]
 
@@ -30,9 +31,36 @@ class Place:
     channel: str
 
 
+Role = Literal["outsider", "member", "editor"]
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Somebody who did something, and what the platform says they are: a guest or stranger, a full member, or one who
+    may change what everybody reads (a workspace admin; on Discord, Manage Messages)."""
+
+    platform: str
+    workspace: str
+    id: str
+    role: Role = "member"
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file that came with a question. It can be searched in that thread, and nowhere else."""
+
+    name: str
+    data: bytes = field(repr=False)
+    url: str | None = None
+    problem: str = ""  # why it could not be fetched, in words; then `data` is empty
+
+
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """One question that was put to the bot. `message` identifies what the person did on that platform."""
+    """One question that was put to the bot. `message` identifies what the person did on that platform.
+
+    What is looked up after the claim (`overheard`, `files`) is not stored: whoever resumes a turn looks again.
+    """
 
     place: Place
     thread: str  # the thread's root
@@ -45,6 +73,114 @@ class Incoming:
     model: str | None = None  # chosen for this question
     strategy: str | None = None
     collections: tuple[str, ...] | None = None
+    direct: bool = False  # written to the bot alone, outside of any thread: what was said there just before goes on
+    overheard: tuple[Overheard, ...] = ()  # oldest first
+    files: tuple[Attachment, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Preferences:
+    """What was chosen for a channel. None: as the settings say."""
+
+    model: str | None = None
+    strategy: str | None = None
+    steps: Literal["live", "verbose", "off"] | None = None
+    collections: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """`/kotae <name> <text>`, or the platform's own form of it, typed at a place."""
+
+    actor: Actor
+    place: Place
+    audience: Audience
+    name: str  # help | search | collections | documents | forget | unanswered | digest | settings
+    text: str
+    language: Language
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """An expert's answer to open questions, by their ids; typed at a place that `audience` sees."""
+
+    actor: Actor
+    place: Place
+    audience: Audience
+    questions: tuple[int, ...]
+    answer: str
+    question: str = ""  # better words for it; empty: as it was asked
+    url: str | None = None  # where the answer was given
+
+
+@dataclass(frozen=True, slots=True)
+class Taught:
+    """What became of a lesson. `refusal` says in words why nothing was learnt."""
+
+    closed: tuple[int, ...] = ()  # the questions that were open until now
+    told: int = 0  # threads that will be told
+    refusal: Said | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FileRef:
+    """A file to add, by what its platform needs to fetch it (`ref`: an id or an address; never a secret)."""
+
+    name: str
+    ref: Mapping[str, str]
+    verdict: "Verdict | None" = None  # once it was read
+
+
+@dataclass(frozen=True, slots=True)
+class Intake:
+    """Files that somebody gives to the knowledge: kept until the last one has its verdict."""
+
+    id: str
+    place: Place
+    thread: str | None  # where its progress shows; None: the channel
+    author: str
+    collection: str
+    scope: str
+    language: Language
+    files: tuple[FileRef, ...]
+
+    @property
+    def done(self) -> bool:
+        return all(file.verdict is not None for file in self.files)
+
+
+PostKind = Literal["steps", "answer", "card", "digest", "notice", "intake", "confirm"]
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """Something the bot says on a platform, from before it is sent: after a crash it is found again, not said twice.
+
+    `about` is what it belongs to (a turn's id, an intake's, `digest:<due>`); with `kind` and `part` it is unique.
+    `message` is the platform's id of it; None: it is not known whether it was sent.
+    """
+
+    about: str
+    kind: PostKind
+    part: int
+    place: Place
+    thread: str | None = None
+    message: str | None = None
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something to be said in a thread outside of any turn: a question asked there has an answer now."""
+
+    id: int
+    place: Place
+    thread: str
+    author: str  # who asked
+    language: Language
+    question: str
+    answer: str
+    by: str | None  # who answered, on this very platform; None: somebody elsewhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +204,7 @@ class Feedback:
     vote: Literal["up", "down"] | None
     reason: Literal["wrong", "outdated", "incomplete", "wrong_source"] | None = None
     text: str = ""
+    only: Literal["up", "down"] | None = None  # take it back only if it is this one
     at: datetime | None = None
 
 

@@ -2,7 +2,8 @@
 
 What is kept: questions with their answers, steps, votes and misses, and the words of searches, for `keep` (90 days by
 default); a claim without an answer for 7 days, as long as a platform may deliver it again; the chat log's lines for
-`keep`. A miss that is still open stays until it is closed, since the digest and the list of unanswered questions live
+`keep`; what was posted on platforms, and files that came with a question, which only its thread can search, for `keep`
+too; who changed what everybody reads for at least a year. A miss that is still open stays until it is closed, since the digest and the list of unanswered questions live
 on it, but its turn is emptied of the person and the answer. Source: reliability.md R61.
 """
 
@@ -21,16 +22,20 @@ from bot.store.condition import file_of
 from bot.store.engine import Engine, StoreError
 from bot.store.erasure import FORGOTTEN, Erased, Erasure, Expired
 from retrieval.text import Language, Said
+from retrieval.types import RAGToolError
 
 log = logging.getLogger(__name__)
 
 KEEP_DAYS = 90
 CLAIMS = timedelta(days=7)  # a claim keeps a question from being answered twice (R3)
+TRACES = timedelta(days=365)  # of privileged acts, at least
 FIRST_AFTER = timedelta(minutes=5)  # a start has more urgent things to do
 EVERY = timedelta(days=1)
 
 Clock = Callable[[], datetime]
 Sleep = Callable[[float], Awaitable[None]]
+ForgetDocument = Callable[[str], Awaitable[object]]
+"""`Knowledge.forget`: the index has an owner, so retention asks for it."""
 
 _WHO = Said(
     en="Name the person as PLATFORM:ID, such as slack:U012AB3CD or discord:80351110224678912.",
@@ -118,17 +123,29 @@ async def forget(engine: Engine, chat_log: Path, who: Person) -> Forgotten:
     return Forgotten(who, erased, lines, copies)
 
 
-async def retain(engine: Engine, chat_log: Path, *, keep: timedelta, now: datetime) -> Expired:
-    """Delete what is older than `keep` (at least the 7 days of a claim). Raises StoreError, OSError."""
+async def retain(
+    engine: Engine, chat_log: Path, *, keep: timedelta, now: datetime, forget_document: ForgetDocument | None = None
+) -> Expired:
+    """Delete what is older than `keep` (at least the 7 days of a claim); documents only with `forget_document`.
+
+    Raises StoreError, OSError, RAGToolError.
+    """
     if keep < CLAIMS:
         raise ValueError(f"claims are kept for {CLAIMS.days} days")
     before = now - keep
-    expired = await Erasure(engine).expire(before=before, inbox_before=now - CLAIMS)
+    erasure = Erasure(engine)
+    expired = await erasure.expire(before=before, inbox_before=now - CLAIMS, audit_before=now - max(keep, TRACES))
     lines = await asyncio.to_thread(_drop_old_lines, chat_log, before)
-    if expired or lines:
+    files = 0
+    if forget_document is not None:
+        for document in await erasure.thread_documents(before=before):
+            await forget_document(document)
+            files += 1
+    if expired or lines or files:
         log.info(
-            "retention: %d questions deleted, %d emptied, %d searches and %d log lines deleted",
-            *(expired.deleted, expired.emptied, expired.searches, lines),
+            "retention: %d questions deleted, %d emptied, %d searches, %d files of threads, %d posts, intakes and traces, and "
+            "%d log lines deleted",
+            *(expired.deleted, expired.emptied, expired.searches, files, expired.others, lines),
         )
     return expired
 
@@ -140,13 +157,14 @@ async def daily(
     keep: timedelta,
     clock: Clock = lambda: datetime.now(UTC),
     sleep: Sleep = asyncio.sleep,
+    forget_document: ForgetDocument | None = None,
 ) -> None:
     """`retain` soon after the start and every day, until cancelled. What fails is tried again the next day."""
     await sleep(FIRST_AFTER.total_seconds())
     while True:
         try:
-            await retain(engine, chat_log, keep=keep, now=clock())
-        except (StoreError, OSError):
+            await retain(engine, chat_log, keep=keep, now=clock(), forget_document=forget_document)
+        except (StoreError, OSError, RAGToolError):
             log.warning("what is too old could not be deleted; it is tried again tomorrow", exc_info=True)
         await sleep(EVERY.total_seconds())
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol, TypeVar
 
 from agent.conversation import Ask, Exchange
@@ -20,7 +20,7 @@ from bot.access import default_scope, readers
 from bot.admission import Admission, CrowdedError
 from bot.inbox import Inbox
 from bot.logs import ChatLog
-from bot.messages import Feedback, Incoming
+from bot.messages import Attachment, Feedback, Incoming, Verdict
 from bot.settings import SettingsError
 from bot.store.conversations import Conversations
 from bot.store.engine import StoreError, finished
@@ -37,6 +37,7 @@ T = TypeVar("T")
 
 TRIES = 2  # a turn that ended two processes does not get a third
 DEADLINE_SECONDS = 120.0
+DIRECT = timedelta(minutes=30)  # for which direct messages are one conversation
 GRACE_SECONDS = 2.0  # an agent ends itself at its deadline; one that does not is ended here
 
 
@@ -51,6 +52,17 @@ MakeAgent = Callable[[Incoming, Readers, tuple[CollectionInfo, ...]], Thinker]
 
 ListCollections = Callable[[Incoming, Readers], Awaitable[tuple[CollectionInfo, ...]]]
 """The collections to answer one question from: those chosen for it, as far as these readers may read them."""
+
+Prefer = Callable[[Incoming], Awaitable[Incoming]]
+"""The question with what was chosen for its place, where nothing was chosen for it."""
+
+Attach = Callable[[Incoming, Attachment, Language], Awaitable[Verdict]]
+"""Reads a file that came with a question, for its thread only."""
+
+
+async def _as_it_is(message: Incoming) -> Incoming:
+    return message
+
 
 _FAILED = Said(
     en="Sorry, something went wrong on my side and I could not answer. Please try again. If it happens again, tell "
@@ -86,6 +98,20 @@ _CROWDED = Said(
     ja="ただいま順番待ちの質問が多いため、お受けできません。数分後にもう一度ご質問ください。",
 )
 
+_READING = Said(en="Reading the attached file {name}.", ja="添付ファイル {name} を読んでいます。")
+_UNREAD = Said(
+    en="I could not read the attached file {name}: {reason}",
+    ja="添付ファイル {name} は読めませんでした: {reason}",
+)
+_READ = Said(
+    en="I have read the attached files ({n}). Ask me about them in this thread. To let the whole channel find them, add them "
+    "with /ingest.",
+    ja="添付ファイル（{n}件）を読みました。このスレッドで質問できます。チャンネル全体で検索できるようにするには、/ingest で追加してください。",
+)
+_HELLO = Said(
+    en="Hello! Ask me a question about your team's documents, and I will answer with the sources.",
+    ja="こんにちは。チームの文書について質問してください。出典を添えてお答えします。",
+)
 _WITHDRAWN = Said(
     en="Stopped before it was answered.",
     ja="回答の前に中止されました。",
@@ -114,8 +140,11 @@ class Turns:
         language: Language = "en",
         deadline: float = DEADLINE_SECONDS,
         admission: Admission | None = None,
+        prefer: Prefer = _as_it_is,
+        attach: Attach | None = None,
     ) -> None:
-        """`confident`: relevance 0..1 under which an answer is a miss; `language`: of a thread that shows none;
+        """`prefer`: fills in what was chosen for the place; `attach`: makes a file searchable in its thread (None: files are
+        left alone); `confident`: relevance 0..1 under which an answer is a miss; `language`: of a thread that shows none;
         `deadline` in seconds, from the moment the turn's place has come."""
         self._inbox = inbox
         self._conversations = conversations
@@ -126,6 +155,8 @@ class Turns:
         self._confident = confident
         self._language = language
         self._deadline = deadline
+        self._prefer = prefer
+        self._attach = attach
         self._admission = admission or Admission()
 
     async def reply(self, message: Incoming) -> Events:
@@ -176,10 +207,14 @@ class Turns:
     async def withdraw(self, message: Incoming) -> None:
         """Nobody waits for this question's answer any longer: close it as failed, so that it is never answered.
 
-        Nothing happens to one that is answered or held by somebody living. Raises StoreError.
+        Whoever works on it finds that out when it would store its answer. Nothing happens to one that is answered or
+        was never put. Raises StoreError.
         """
+        if not await self._inbox.knows(message):
+            return
         claimed = await self.claim(message)
         if claimed is None:
+            await self._inbox.cancel(message)
             return
         try:
             note = Answered(_WITHDRAWN.to(self._language_of(message, ())), outcome="failed", turn=claimed.id)
@@ -191,13 +226,33 @@ class Turns:
             await finished(self._inbox.release(claimed))
             raise
 
+    async def known(self, claimed: Claimed, message: Incoming) -> Claimed:
+        """The claimed question with what its platform has looked up since. Raises StoreError."""
+        message = replace(message, language=message.language or claimed.message.language)
+        await self._inbox.describe(claimed, message)
+        return replace(claimed, message=message)
+
+    async def release(self, claimed: Claimed) -> None:
+        """Give back a claimed question whose `run` was never begun. Never raises."""
+        await finished(self._inbox.release(claimed))
+
+    async def amend(self, message: Incoming) -> bool:
+        """The question was edited: open again, in its new words. False: it is answered, or not known. Raises StoreError."""
+        return await self._inbox.amend(message)
+
+    def language(self, message: Incoming) -> Language:
+        """Of what is said to the asker around an answer."""
+        return self._language_of(message, ())
+
     async def unfinished(self, platform: str) -> list[Incoming]:
         """Questions left open by a process or reply that ended: give them to `reply`, at start and every few seconds."""
         return await self._inbox.unfinished(platform)
 
-    async def history(self, message: Incoming) -> tuple[Exchange, ...]:
-        """The thread's earlier questions and answers, oldest first, bounded."""
-        return await self._conversations.history(message.place, message.thread)
+    async def history(self, message: Incoming, *, before: int | None = None) -> tuple[Exchange, ...]:
+        """The earlier questions and answers of its thread, oldest first, bounded; where it is a direct message outside
+        of any thread, those of the last half hour there."""
+        since = datetime.now(UTC) - DIRECT if message.direct else None
+        return await self._conversations.history(message.place, message.thread, before=before, since=since)
 
     async def vote(self, feedback: Feedback) -> bool:
         """Keep, change or take back a vote; a thumbs-down is a miss while it stands. False: no such turn.
@@ -229,9 +284,7 @@ class Turns:
                     else:
                         await self._inbox.shown(claimed)  # it cannot be posted where it belongs
                     return
-            history = await self._conversations.history(
-                claimed.message.place, claimed.message.thread, before=claimed.sequence
-            )
+            history = await self.history(claimed.message, before=claimed.sequence)
             language = self._language_of(claimed.message, history)
             self._chat_log.asked(claimed.id, claimed.message)
             if busy:
@@ -296,13 +349,29 @@ class Turns:
         """The agent's own events. Raises LateError when it does not keep its deadline."""
         deadline = asyncio.get_running_loop().time() + self._deadline
         end = deadline + GRACE_SECONDS
-        allowed = readers(message.place, message.audience)
+        message = await _before(end, self._prefer(message))
+        allowed = readers(message.place, message.audience, message.thread)
+        unread: list[str] = []
+        if self._attach is not None:
+            for file in message.files:
+                problem = file.problem
+                if not problem:
+                    yield Thought(_READING.to(language, name=file.name))
+                    problem = (await _before(end, self._attach(message, file, language))).reason
+                if problem:
+                    unread.append(_UNREAD.to(language, name=file.name, reason=problem))
+        if not message.text.strip():
+            read = len(message.files) - len(unread)
+            said = _READ.to(language, n=read) if read else "" if unread else _HELLO.to(language)
+            yield Answered("\n\n".join(filter(None, (said, *unread))), outcome="answered" if not unread else "declined")
+            return
         collections = await _before(end, self._list_collections(message, allowed))
         agent = self._make_agent(message, allowed, collections)
         ask = Ask(
             question=message.text,
             language=language,
             history=history,
+            overheard=message.overheard,
             collections=collections,
             deadline=deadline,
         )
@@ -312,6 +381,8 @@ class Turns:
                     event = await _before(end, anext(events))
                 except StopAsyncIteration:
                     return
+                if isinstance(event, Answered) and unread:
+                    event = replace(event, text="\n\n".join((event.text, *unread)))
                 yield event
 
     # -- small decisions --------------------------------------------------------------------------------------------

@@ -49,11 +49,13 @@ class Conversations:
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
 
-    async def history(self, place: Place, thread: str, *, before: int | None = None) -> tuple[Exchange, ...]:
+    async def history(
+        self, place: Place, thread: str, *, before: int | None = None, since: datetime | None = None
+    ) -> tuple[Exchange, ...]:
         """The thread so far, oldest first: at most 10 exchanges and 8,000 characters, the latest of them.
 
         Turns that failed or were declined say nothing about the subject and are left out. `before` is a turn's
-        sequence.
+        sequence. With `since`: what was said at the whole place after that moment, in any thread.
         """
         values = {
             "platform": place.platform,
@@ -62,7 +64,10 @@ class Conversations:
             "thread": thread,
             "before": _LAST if before is None else before,
         }
-        found = await rows(self._engine, _HISTORY, values)
+        if since is None:
+            found = await rows(self._engine, _HISTORY, values)
+        else:
+            found = await rows(self._engine, _RECENT, {**values, "since": since})
         kept: list[Exchange] = []
         room = MAX_CHARACTERS
         for row in found:
@@ -86,6 +91,14 @@ class Conversations:
             steps=tuple(row._mapping[answers.c.steps]),
             answered_at=row._mapping[answers.c.answered_at],
         )
+
+    async def last_asked(self, platform: str) -> datetime | None:
+        """When the last question came from a platform."""
+        async with read(self._engine) as db:
+            found: datetime | None = await db.scalar(
+                select(func.max(turns.c.claimed_at)).where(turns.c.platform == platform)
+            )
+        return found
 
     async def totals(self, since: datetime | None = None) -> TurnTotals:
         """All answers since a moment summed up."""
@@ -177,17 +190,18 @@ def incoming(row: Any) -> Incoming:
 
 _LAST = 2**31 - 1  # the largest sequence that PostgreSQL's INTEGER holds
 _KEEP = answers.insert()
-_HISTORY = (
+_AT_PLACE = (
     select(turns.c.text.label("question"), answers.c.text.label("answer"))
     .join(answers, answers.c.turn == turns.c.id)
     .where(
         turns.c.platform == bindparam("platform"),
         turns.c.workspace == bindparam("workspace"),
         turns.c.channel == bindparam("channel"),
-        turns.c.thread == bindparam("thread"),
         turns.c.sequence < bindparam("before"),
         answers.c.outcome.in_(("answered", "unknown")),
     )
     .order_by(turns.c.sequence.desc())
     .limit(MAX_EXCHANGES)
 )
+_HISTORY = _AT_PLACE.where(turns.c.thread == bindparam("thread"))
+_RECENT = _AT_PLACE.where(turns.c.claimed_at >= bindparam("since"))

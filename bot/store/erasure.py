@@ -20,13 +20,15 @@ from sqlalchemy import (
     or_,
     select,
     text,
+    tuple_,
     update,
 )
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from bot.access import THREAD
 from bot.store.engine import StoreError, change, rows
-from bot.store.schema import answers, documents, feedback, questions, searches, turns
+from bot.store.schema import answers, audit, documents, feedback, intakes, notices, posts, questions, searches, turns
 
 BATCH = 200  # rows a transaction: some ms of the writer's place
 FORGOTTEN = "[forgotten]"
@@ -39,19 +41,25 @@ _IN_TEXTS: Mapping[Table, tuple[str, ...]] = {
     feedback: ("text",),
     searches: ("query",),
     documents: ("author",),
+    posts: ("data",),
+    notices: ("question", "answer"),
+    intakes: ("files",),
+    audit: ("subject", "result"),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """What one round of retention took: turns deleted or, for the sake of an open miss, emptied; searches."""
+    """What one round of retention took: turns deleted or, for the sake of an open miss, emptied; searches; and of what
+    platforms are served with: posts, intakes and traces."""
 
     deleted: int
     emptied: int
     searches: int
+    others: int = 0
 
     def __bool__(self) -> bool:
-        return bool(self.deleted or self.emptied or self.searches)
+        return bool(self.deleted or self.emptied or self.searches or self.others)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +83,11 @@ class Erasure:
 
     # -- by age -----------------------------------------------------------------------------------------------------
 
-    async def expire(self, *, before: datetime, inbox_before: datetime) -> Expired:
+    async def expire(self, *, before: datetime, inbox_before: datetime, audit_before: datetime) -> Expired:
         """Delete what was asked before `before`, and before `inbox_before` what was claimed and ended without an answer.
+
+        With a turn go its posts and notices. Posts of else, and intakes that were never done, go before `before`, done
+        intakes before `inbox_before`, the traces of privileged acts before `audit_before`.
 
         A turn with an open miss is the team's to do: question, place and link of the miss stay, the person, the answer,
         its steps and the votes go. Open turns that somebody holds are left alone. Raises StoreError.
@@ -87,9 +98,22 @@ class Erasure:
         wanted = exists().where(questions.c.turn == turns.c.id, questions.c.resolved_at.is_(None))
         deleted = await self._in_batches(or_(over, idle) & ~wanted, lambda db, ids: _delete_turns(db, ids))
         emptied = await self._in_batches(over & wanted & (turns.c.author != ""), _empty_turns)
-        old = searches.c.at < before
-        gone = await self._slices(lambda db: _delete_some(db, searches, searches.c.id, old, self._batch))
-        return Expired(deleted, emptied, gone)
+        gone = await self._delete(searches, searches.c.at < before)
+        done = intakes.c.done.is_(True) & (intakes.c.made_at < inbox_before)
+        others = [
+            await self._delete(posts, posts.c.at < before),
+            await self._delete(intakes, or_(done, intakes.c.made_at < before)),
+            await self._delete(audit, audit.c.at < audit_before),
+        ]
+        return Expired(deleted, emptied, gone, sum(others))
+
+    async def thread_documents(self, *, before: datetime) -> list[str]:
+        """The ids of documents for one thread only, the files that came with questions, that are older than this."""
+        old = documents.c.scope.startswith(THREAD, autoescape=True) & (documents.c.updated_at < before)
+        return [row.id for row in await rows(self._engine, select(documents.c.id).where(old))]
+
+    async def _delete(self, table: Table, which: ColumnElement[bool]) -> int:
+        return await self._slices(lambda db: _delete_some(db, table, which, self._batch))
 
     async def _in_batches(self, which: ColumnElement[bool], work: Callable[[Connection, Sequence[str]], None]) -> int:
         some = select(turns.c.id).where(which).order_by(turns.c.sequence).limit(self._batch)
@@ -123,6 +147,7 @@ class Erasure:
         votes = await self._forget_votes(platform, person)
         added = update(documents).where(documents.c.author == person).values(author="")
         authored = await change(self._engine, lambda db: db.execute(added).rowcount)
+        await change(self._engine, partial(_delete_acts, platform=platform, person=person))
         mentions = await self._forget_mentions(person)
         questions_of_theirs = tuple(row.id for row in found)
         return Erased(questions_of_theirs, votes, asked, authored, mentions, await compact(self._engine))
@@ -163,9 +188,17 @@ class Erasure:
 
 
 async def close_open_turns(engine: AsyncEngine) -> int:
-    """Questions that were open when this database was copied: whoever held them has long answered them."""
+    """Questions, files and notices that were open when this database was copied: whoever held them has long answered,
+    read and said them."""
     closed = update(turns).where(turns.c.state != "done").values(state="done", owner=None, lease_until=None)
-    return await change(engine, lambda db: db.execute(closed).rowcount)
+    read = update(intakes).where(intakes.c.done.is_(False)).values(done=True, owner=None, lease_until=None)
+
+    def close(db: Connection) -> int:
+        db.execute(read)
+        db.execute(delete(notices))
+        return db.execute(closed).rowcount
+
+    return await change(engine, close)
 
 
 async def compact(engine: AsyncEngine) -> bool:
@@ -183,7 +216,7 @@ async def compact(engine: AsyncEngine) -> bool:
             return not done[0]  # 1: a reader or writer was in the way
         async with engine.connect() as plain:
             db = await plain.execution_options(isolation_level="AUTOCOMMIT")
-            for table in (turns, answers, questions, feedback, searches, documents):
+            for table in _IN_TEXTS:
                 await db.execute(text(f"VACUUM {table.name}"))
         return True
     except (SQLAlchemyError, StoreError):
@@ -194,6 +227,7 @@ _answered = answers.c.turn == turns.c.id
 
 
 def _delete_turns(db: Connection, ids: Sequence[str]) -> None:
+    db.execute(delete(posts).where(posts.c.about.in_(ids)))
     db.execute(delete(turns).where(turns.c.id.in_(ids)))  # the rest goes with them, by their foreign keys
 
 
@@ -203,9 +237,17 @@ def _empty_turns(db: Connection, ids: Sequence[str]) -> None:
     db.execute(update(turns).where(turns.c.id.in_(ids)).values(author="", text="", state="done", owner=None))
 
 
-def _delete_some(db: Connection, table: Table, key: ColumnElement[Any], which: ColumnElement[bool], most: int) -> int:
-    some = select(key).where(which).limit(most)
-    return db.execute(delete(table).where(key.in_(some.scalar_subquery()))).rowcount
+def _delete_some(db: Connection, table: Table, which: ColumnElement[bool], most: int) -> int:
+    key = [*table.primary_key.columns]
+    return db.execute(delete(table).where(tuple_(*key).in_(select(*key).where(which).limit(most)))).rowcount
+
+
+def _delete_acts(db: Connection, platform: str, person: str) -> None:
+    """Files they were adding; their name on what they did to the team's knowledge, and on answers still to be told."""
+    db.execute(delete(intakes).where(intakes.c.platform == platform, intakes.c.author == person))
+    who = f"{platform}:{person}"
+    db.execute(update(audit).where(audit.c.actor == who).values(actor=f"{platform}:{FORGOTTEN}"))
+    db.execute(update(notices).where(notices.c.by == who).values(by=None))
 
 
 def _delete_votes(db: Connection, person: str, ids: Collection[str]) -> None:

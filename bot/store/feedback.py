@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from sqlalchemy import Row, delete, func, select, update
+from sqlalchemy import Row, delete, func, select, true, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from bot.messages import Feedback
@@ -28,7 +28,9 @@ class Votes:
                 return False
             if given.vote is None:
                 mine = (feedback.c.turn == given.turn) & (feedback.c.author == given.author)
-                await db.execute(delete(feedback).where(mine))
+                await db.execute(
+                    delete(feedback).where(mine & (feedback.c.vote == given.only if given.only else true()))
+                )
             else:
                 values = {
                     "vote": given.vote,

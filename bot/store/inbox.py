@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from agent.events import Answered
 from bot.messages import Incoming
 from bot.store.conversations import answered, incoming, keep_answers
-from bot.store.engine import change, insert, read, storable, write
+from bot.store.engine import change, insert, read, rows, storable, write
 from bot.store.questions import Miss, add_misses
 from bot.store.schema import answers, turns
 from bot.store.together import Together
@@ -120,13 +120,13 @@ class TurnRows:
             return Started(1, None)
         async with write(self._engine) as db:
             # The open turns of the thread are locked together, so that on PostgreSQL too only one starter decides.
-            rows = (await db.execute(_open_in_thread(claimed.message))).all()
-            mine = next((row for row in rows if row.id == claimed.id and row.owner == owner), None)
+            queue = (await db.execute(_open_in_thread(claimed.message))).all()
+            mine = next((row for row in queue if row.id == claimed.id and row.owner == owner), None)
             if mine is None:
                 raise Lost(claimed.id)
             blocking = [
                 row.owner
-                for row in rows
+                for row in queue
                 if row.id != mine.id
                 and row.lease_until > now
                 and (row.sequence < mine.sequence or row.state in ("running", "answered"))
@@ -194,6 +194,30 @@ class TurnRows:
         async with write(self._engine) as db:
             await db.execute(kept.values(lease_until=until))
 
+    async def describe(self, claimed: Claimed, message: Incoming, *, owner: str) -> None:
+        """Keep what was looked up of a question after its claim: who reads its place, its link, its language."""
+        values = {"audience": message.audience.visibility, "link": message.link, "language": message.language}
+        described = update(turns).where(_mine(claimed.id, owner)).values(values)
+        await change(self._engine, lambda db: db.execute(described), durable=False)
+
+    async def knows(self, message: Incoming) -> bool:
+        """Whether this question was claimed and is not done."""
+        wanted = select(turns.c.id).where(turns.c.claim == claim_key(message), turns.c.state != "done")
+        return bool(await rows(self._engine, wanted))
+
+    async def cancel(self, message: Incoming) -> bool:
+        """Close a question that has no answer yet, whoever works on it: its owner has Lost it. Was it open?"""
+        closed = update(turns).where(_unanswered(message)).values(state="done", owner=None, lease_until=None)
+        async with write(self._engine) as db:
+            return bool((await db.execute(closed)).rowcount)
+
+    async def amend(self, message: Incoming, *, now: datetime) -> bool:
+        """Put new words to a question that has no answer yet and take it from whoever works on it. Was it open?"""
+        values = {"text": storable(message.text), "state": "waiting", "attempts": 0, "owner": None, "lease_until": now}
+        changed = update(turns).where(_unanswered(message)).values(values)
+        async with write(self._engine) as db:
+            return bool((await db.execute(changed)).rowcount)
+
     async def expire(self, *, now: datetime) -> None:
         """Nobody holds an open turn any longer."""
         async with write(self._engine) as db:
@@ -220,6 +244,10 @@ def claim_key(message: Incoming) -> str:
 
 def _mine(turn: str, owner: str) -> ColumnElement[bool]:
     return and_(turns.c.id == turn, turns.c.owner == owner)
+
+
+def _unanswered(message: Incoming) -> ColumnElement[bool]:
+    return and_(turns.c.claim == claim_key(message), turns.c.state.in_(("waiting", "running")))
 
 
 def _in_thread(message: Incoming) -> ColumnElement[bool]:

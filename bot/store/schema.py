@@ -115,6 +115,7 @@ questions = Table(
     Column("resolved_at", Moment, nullable=True),
     UniqueConstraint("turn", "reason"),
     Index("ix_questions_asked_at", "asked_at"),
+    sqlite_autoincrement=True,  # an id on an old card's button never becomes another question's
 )
 
 feedback = Table(
@@ -217,3 +218,87 @@ refusals = Table(
 )
 
 Index("ix_turns_pace", turns.c.platform, turns.c.workspace, turns.c.claimed_at)  # the last minute's questions
+
+# What was chosen for a channel; NULL: as the settings say.
+places = Table(
+    "places",
+    metadata,
+    Column("platform", String(40), primary_key=True),
+    Column("workspace", String(80), primary_key=True),
+    Column("channel", String(80), primary_key=True),
+    Column("model", String(120), nullable=True),
+    Column("strategy", String(40), nullable=True),
+    Column("steps", String(12), nullable=True),
+    Column("collections", JSON, nullable=True),
+    Column("changed_at", Moment, nullable=False),
+)
+
+# What the bot says on platforms, from before it is sent. `about` is a turn, an intake or a digest; `message` NULL: it
+# is not known whether it was sent.
+posts = Table(
+    "posts",
+    metadata,
+    Column("about", String(80), primary_key=True),
+    Column("kind", String(12), primary_key=True),  # steps | answer | card | digest | notice | intake | confirm
+    Column("part", Integer, primary_key=True),
+    Column("platform", String(40), nullable=False),
+    Column("workspace", String(80), nullable=False),
+    Column("channel", String(80), nullable=False),
+    Column("thread", String(80), nullable=True),
+    Column("message", String(80), nullable=True),
+    Column("data", JSON, nullable=False),
+    Column("at", Moment, nullable=False),
+    Index("ix_posts_message", "platform", "workspace", "channel", "message"),
+    Index("ix_posts_at", "at"),
+)
+
+# What is still to be said in threads: their questions have an answer now.
+notices = Table(
+    "notices",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("turn", ForeignKey("turns.id", ondelete="CASCADE"), nullable=False),
+    Column("question", Text, nullable=False),
+    Column("answer", Text, nullable=False),
+    Column("by", String(120), nullable=True),  # platform:id
+    Column("owner", String(80), nullable=True),
+    Column("lease_until", Moment, nullable=True),
+    Column("attempts", Integer, nullable=False, default=0),
+    Column("made_at", Moment, nullable=False),
+    UniqueConstraint("turn"),
+)
+
+# Files on their way into the knowledge, until the last one has its verdict.
+intakes = Table(
+    "intakes",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("claim", String(400), nullable=False, unique=True),  # what the person did, once
+    Column("platform", String(40), nullable=False),
+    Column("workspace", String(80), nullable=False),
+    Column("channel", String(80), nullable=False),
+    Column("thread", String(80), nullable=True),
+    Column("author", String(80), nullable=False),
+    Column("collection", String(80), nullable=False),
+    Column("scope", String(200), nullable=False),
+    Column("language", String(2), nullable=False),
+    Column("files", JSON, nullable=False),  # name, ref and, once it was read, verdict
+    Column("done", Boolean, nullable=False),
+    Column("owner", String(80), nullable=True),
+    Column("lease_until", Moment, nullable=True),
+    Column("made_at", Moment, nullable=False),
+    Index("ix_intakes_done", "done"),
+)
+
+# Who changed what everybody reads, and with what result.
+audit = Table(
+    "audit",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("at", Moment, nullable=False),
+    Column("actor", String(160), nullable=False),  # platform:id
+    Column("action", String(40), nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("result", Text, nullable=False),
+    Index("ix_audit_at", "at"),
+)

@@ -11,8 +11,9 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent.events import Answered
 from bot.access import default_scope, readers
+from bot.cards import Action, Link
 from bot.digest import CLOSEST, LINKS, Closest, Digest, Group, make_digest
-from bot.digest_text import Action, Link, as_json, card, markdown, plain
+from bot.digest_text import as_json, card, markdown, plain
 from bot.grouping import Grouping
 from bot.messages import Audience, Feedback, Incoming, Place, Visibility
 from bot.store.digests import Digests, Period, Totals
@@ -252,9 +253,9 @@ def test_a_digest_as_markdown_in_japanese() -> None:
     )
 
 
-def test_a_card_offers_to_answer() -> None:
+def test_a_card_offers_to_answer_and_to_dismiss() -> None:
     row = card(DIGEST, "ja", UTC).rows[0]
-    assert row.actions == (Action("回答する", (7, 9)),)
+    assert row.actions == (Action("回答する", (7, 9)), Action("回答せずに閉じる", (7, 9), "dismiss"))
     assert row.links[0] == Link("スレッド 1", "https://team.example/1")
 
 

@@ -36,6 +36,7 @@ from bot.store.condition import revisions
 from migrations import upgrade
 from retrieval.text import Said
 from tests.bot.library import opened
+from tests.bot.program import kotae
 from tests.fakes.gemini import FakeGemini, Refuse, Reply, busy, text
 from tests.fakes.openai import FakeOpenAI
 from tests.retrieval.test_ingest import HashEmbedder
@@ -250,6 +251,26 @@ async def test_a_platform_adds_its_own_checks(tmp_path: Path, monkeypatch: pytes
     assert {finding.about.key for finding in findings} >= {*CHECKS} - {"machine"}
     assert status(findings) == 0, report(findings, "en")
     assert not (tmp_path / "none").exists()  # a check makes nothing
+
+
+def test_the_command_asks_the_platforms_that_are_set_up(tmp_path: Path, unused_tcp_port: int) -> None:
+    nowhere = f"http://127.0.0.1:{unused_tcp_port}"
+    done = kotae(
+        "doctor",
+        "--json",
+        home=tmp_path / "home",
+        HOME=str(tmp_path),  # no weights are here, so none are loaded
+        KOTAE_EMBEDDER="fastembed:BAAI/bge-small-en-v1.5",
+        SLACK_BOT_TOKEN="xoxb-1-CANARYCANARY",
+        SLACK_APP_TOKEN="xapp-1-CANARYCANARY",
+        SLACK_API_URL=f"{nowhere}/api/",
+        DISCORD_TOKEN="CANARY.CANARY.CANARY",
+        DISCORD_API_URL=f"{nowhere}/api/v10",
+    )
+    findings = {found["about"]: found for found in json.loads(done.stdout)["findings"]}
+    assert done.returncode == 1 and "CANARY" not in done.stdout + done.stderr
+    for platform in ("slack", "discord"):
+        assert findings[platform]["level"] == "fault" and "cannot be reached" in findings[platform]["what"]
 
 
 # -- this machine ---------------------------------------------------------------------------------------------------
@@ -592,6 +613,7 @@ SLACK = {"SLACK_BOT_TOKEN": "xoxb-1-CANARYCANARY", "SLACK_APP_TOKEN": "xapp-1-CA
 async def test_platforms(tmp_path: Path) -> None:
     (none,) = await found("platforms", at(tmp_path))
     assert none.level == "ok" and "ターミナル" in none.what.ja
+    assert none.todo is not None and "kotae setup slack" in none.todo.en and "kotae setup discord" in none.todo.ja
     (slack,) = await found("platforms", at(tmp_path, **SLACK))
     assert slack.level == "ok" and slack.what.en.startswith("Slack:")
 

@@ -24,13 +24,18 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 import migrations
 from agent.events import Answered, Citation, Cost
-from bot.messages import Audience, Feedback, Incoming, Place
+from bot.messages import Audience, Feedback, FileRef, Incoming, Intake, Place, Post, Preferences
+from bot.store.audit import Trace
 from bot.store.digests import Digests
 from bot.store.documents import DocumentRow, Documents
 from bot.store.engine import connect
 from bot.store.feedback import Votes
 from bot.store.inbox import TurnRows
 from bot.store.indexes import Indexes
+from bot.store.intakes import IntakeRows
+from bot.store.notices import Notices, Telling
+from bot.store.places import Places
+from bot.store.posts import Posts
 from bot.store.questions import Miss
 from bot.store.schema import metadata
 from bot.store.searches import Searches
@@ -40,7 +45,7 @@ from retrieval.types import SearchMetrics
 
 FILES = Path(__file__).parents[1] / "files"
 GOLDEN = sorted(FILES.glob("database-*.sql"))
-HEAD = "0003"
+HEAD = "0004"
 
 
 def url_of(file: Path) -> str:
@@ -49,7 +54,7 @@ def url_of(file: Path) -> str:
 
 def tables(file: Path) -> set[str]:
     with closing(sqlite3.connect(file)) as db:
-        return {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        return {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'")}
 
 
 def differences(db: Connection) -> list[object]:
@@ -305,6 +310,16 @@ async def fill(url: str) -> None:
     await digests.sent(moment, owner="me", now=moment)
     await Usage(engine).add({(moment.date(), "gemini:gemini-3.8-flash"): Cost(3, 1200, 90, 40)})
     await Usage(engine).refuse(message, "user")
+    await Places(engine).put(message.place, Preferences(steps="off", collections=("handbook",)))
+    await Posts(engine).intend(Post(held.id, "answer", 0, message.place, "1.0"))
+    await Posts(engine).placed(Post(held.id, "answer", 0, message.place, "1.0", "2.0"))
+    file = FileRef("経費.pdf", {"file": "F1"})
+    intake = Intake("i" * 32, message.place, None, "U1", "handbook", "team", "ja", (file,))
+    admitted = IntakeRows(engine).take("slack:1", intake, owner="me", now=moment, until=until, admit=lambda it, n: it)
+    assert await admitted is not None
+    trace = Trace("slack:U1", "teach", "経費の締切は？", "answered", moment)
+    telling = Telling("毎月25日です。", "slack:U3")
+    await Notices(engine).close((1,), ("team",), now=moment, trace=trace, telling=telling)
     await engine.dispose()
 
 

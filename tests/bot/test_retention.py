@@ -15,18 +15,34 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent.events import Answered, Citation, Thought
 from bot.logs import ChatLog, Redactor
-from bot.messages import Audience, Feedback, Incoming, Place
-from bot.retention import CLAIMS, EVERY, FIRST_AFTER, Person, WhoError, daily, forget, retain
+from bot.messages import Audience, Feedback, FileRef, Incoming, Intake, Place, Post
+from bot.retention import CLAIMS, EVERY, FIRST_AFTER, TRACES, Person, WhoError, daily, forget, retain
 from bot.store import erasure
+from bot.store.audit import Audit, Trace
 from bot.store.condition import file_of
 from bot.store.documents import DocumentRow, Documents
 from bot.store.engine import StoreError, connect, rows, write
-from bot.store.erasure import Erasure
+from bot.store.erasure import FORGOTTEN, Erasure, close_open_turns
 from bot.store.feedback import Votes
 from bot.store.inbox import TurnRows
 from bot.store.indexes import Indexes
+from bot.store.intakes import IntakeRows
+from bot.store.notices import Notices, Telling
+from bot.store.posts import Posts
 from bot.store.questions import Miss, Questions
-from bot.store.schema import answers, documents, feedback, metadata, questions, searches, turns
+from bot.store.schema import (
+    answers,
+    audit,
+    documents,
+    feedback,
+    intakes,
+    metadata,
+    notices,
+    posts,
+    questions,
+    searches,
+    turns,
+)
 from bot.store.searches import Searches
 from retrieval.types import TEAM, SearchMetrics
 
@@ -80,6 +96,31 @@ class Kept:
     async def searched(self, when: datetime, query: str) -> None:
         await Searches(self.engine).add((SearchMetrics(query, "handbook", 5.0, 9, 3, 0.8, (0.8,), None, when), TEAM))
 
+    async def posted(self, when: datetime, about: str, text: str = "") -> None:
+        await Posts(self.engine).placed(Post(about, "card", 0, PLACE, message="1", data={"row": {"text": text}}))
+        await self._date(posts.update().where(posts.c.about == about).values(at=when))
+
+    async def taken_in(self, when: datetime, claim: str, *, by: str = "U1", done: bool = False) -> None:
+        given = Intake(claim, PLACE, None, by, "docs", TEAM, "en", (FileRef(f"by {PERSON.id}.md", {"id": "F1"}),))
+        intake_rows = IntakeRows(self.engine)
+        await intake_rows.take(claim, given, owner="me", now=when, until=when, admit=lambda intake, waiting: intake)
+        if done:
+            await intake_rows.done(claim, owner="me")
+
+    async def traced(self, when: datetime, actor: str, subject: str = "a.md") -> None:
+        await Audit(self.engine).note(actor, "forget", subject, "forgotten")
+        await self._date(audit.update().where(audit.c.actor == actor).values(at=when))
+
+    async def told(self, turn: str, answer: str, by: str) -> None:
+        """The turn's misses are closed by an answer, which its asker will be told."""
+        ids = [row.id for row in await rows(self.engine, select(questions.c.id).where(questions.c.turn == turn))]
+        trace = Trace(by, "teach", "questions", "answers")
+        await Notices(self.engine).close(ids, [TEAM], now=NOW, trace=trace, telling=Telling(answer, by))
+
+    async def _date(self, change: Any) -> None:
+        async with write(self.engine) as db:
+            await db.execute(change)
+
     async def count(self, table: Table) -> int:
         return int((await rows(self.engine, select(func.count()).select_from(table)))[0][0])
 
@@ -98,8 +139,9 @@ async def kept(engine: AsyncEngine, tmp_path: Path) -> AsyncIterator[Kept]:
 def test_every_table_is_thought_of() -> None:
     """A new table: say in `bot/store/erasure.py` what becomes of it, then here. These hold nothing of a person's, or go
     with their turn."""
-    without_people = {"collections", "indexes", "digests", "usage", "refusals"}
+    without_people = {"collections", "indexes", "digests", "usage", "refusals", "places"}
     erased = {table.name for table in (turns, answers, questions, feedback, searches, documents)}
+    erased |= {table.name for table in (posts, notices, intakes, audit)}
     assert set(metadata.tables) - without_people <= erased
 
 
@@ -109,7 +151,7 @@ def test_every_table_is_thought_of() -> None:
 async def test_what_is_older_goes_with_all_that_belongs_to_it(kept: Kept) -> None:
     old, new = await kept.asked(OLD), await kept.asked(NEW)
     for turn in (old, new):
-        await Votes(kept.engine).put(Feedback(turn, "U2", "up", None, "", NEW), TEAM)
+        await Votes(kept.engine).put(Feedback(turn, "U2", "up", None, "", at=NEW), TEAM)
     await kept.searched(OLD, "old words")
     await kept.searched(NEW, "new words")
     expired = await retain(kept.engine, kept.chat_log, keep=KEEP, now=NOW)
@@ -159,6 +201,57 @@ async def test_a_question_that_nobody_took_up_again_goes_in_the_end(kept: Kept) 
     assert await kept.ids() == {held}
 
 
+async def test_what_platforms_were_served_with_goes_in_its_time(kept: Kept) -> None:
+    turn = await kept.asked(OLD, missed=True)
+    await kept.told(turn, "25日です。", "slack:U9")
+    await kept.posted(NEW, turn)
+    await kept.posted(OLD, "digest:1")
+    await kept.posted(NEW, "digest:2")
+    week = NOW - CLAIMS
+    await kept.taken_in(OLD, "never done")
+    await kept.taken_in(week - timedelta(days=1), "open")
+    await kept.taken_in(week - timedelta(days=1), "done", done=True)
+    await kept.taken_in(week + timedelta(days=1), "done lately", done=True)
+    await kept.traced(NOW - TRACES - timedelta(days=1), "slack:U1")
+    await kept.traced(OLD, "slack:U2")
+    expired = await retain(kept.engine, kept.chat_log, keep=KEEP, now=NOW)
+    assert (expired.deleted, expired.others) == (1, 4)
+    assert await kept.count(notices) == 0  # with its turn
+    assert [row.about for row in await rows(kept.engine, select(posts))] == ["digest:2"]
+    assert {row.claim for row in await rows(kept.engine, select(intakes))} == {"open", "done lately"}
+    assert {row.actor for row in await rows(kept.engine, select(audit))} == {"slack:U2", "slack:U9"}
+
+
+async def test_files_of_threads_are_handed_to_whoever_can_forget_them(kept: Kept) -> None:
+    await Indexes(kept.engine).open("e5", 384, "t1")
+    store = Documents(kept.engine, "e5")
+    for number, (scope, when) in enumerate((("thread:slack:T1:C1:1", OLD), ("thread:slack:T1:C1:2", NEW), (TEAM, OLD))):
+        page = DocumentRow(
+            f"d{number}", "docs", scope, "a.md", "A", None, "h", "m", 1, "en", "U1", 1, when, when
+        )  # fmt: skip
+        await store.commit(page, generation=number + 1)
+    forgotten: list[str] = []
+
+    async def forget_document(document: str) -> bool:
+        forgotten.append(document)
+        return await store.forget(document, generation=9) == 1
+
+    await retain(kept.engine, kept.chat_log, keep=KEEP, now=NOW)
+    assert forgotten == []
+    await retain(kept.engine, kept.chat_log, keep=KEEP, now=NOW, forget_document=forget_document)
+    assert forgotten == ["d0"]
+
+
+async def test_what_was_open_in_a_copied_database_is_not_said_or_read_again(kept: Kept) -> None:
+    turn = await kept.asked(NEW, missed=True)
+    await kept.told(turn, "25日です。", "slack:U9")
+    await kept.asked(NOW, answer=None)
+    await kept.taken_in(NOW, "open")
+    assert await close_open_turns(kept.engine) == 1
+    assert await kept.count(notices) == 0
+    assert await IntakeRows(kept.engine).unfinished("slack", now=NOW + KEEP) == []
+
+
 async def test_much_goes_in_small_steps_that_let_others_write(kept: Kept) -> None:
     for _ in range(7):
         await kept.asked(OLD)
@@ -172,7 +265,9 @@ async def test_much_goes_in_small_steps_that_let_others_write(kept: Kept) -> Non
             await asyncio.sleep(0)
 
     beside = asyncio.create_task(write_beside())
-    expired = await Erasure(kept.engine, batch=2).expire(before=NOW - KEEP, inbox_before=NOW - CLAIMS)
+    expired = await Erasure(kept.engine, batch=2).expire(
+        before=NOW - KEEP, inbox_before=NOW - CLAIMS, audit_before=NOW - TRACES
+    )
     beside.cancel()
     await asyncio.gather(beside, return_exceptions=True)
     assert (expired.deleted, expired.searches) == (7, 7)
@@ -242,13 +337,13 @@ async def seeded(kept: Kept) -> dict[str, str]:
         NEW + timedelta(hours=2), by=PERSON.id, text="A namesake.", place=Place("discord", "G1", "C1")
     )
     votes = Votes(kept.engine)
-    await votes.put(Feedback(named, PERSON.id, "down", "wrong", "quokka say otherwise", NEW), TEAM)
-    await votes.put(Feedback(named, "U2", "down", "outdated", "It is 14 days", NEW), TEAM)
+    await votes.put(Feedback(named, PERSON.id, "down", "wrong", "quokka say otherwise", at=NEW), TEAM)
+    await votes.put(Feedback(named, "U2", "down", "outdated", "It is 14 days", at=NEW), TEAM)
     resolved = await kept.asked(NEW + timedelta(hours=3))
-    await votes.put(Feedback(resolved, PERSON.id, "down", "wrong", "鴨嘴獣", NEW), TEAM)
+    await votes.put(Feedback(resolved, PERSON.id, "down", "wrong", "鴨嘴獣", at=NEW), TEAM)
     await Questions(kept.engine).resolve([(await Questions(kept.engine).open({TEAM})).questions[0].id], {TEAM})
     reported = await kept.asked(NEW + timedelta(hours=4))
-    await votes.put(Feedback(reported, PERSON.id, "down", "wrong", "quokka", NEW), TEAM)
+    await votes.put(Feedback(reported, PERSON.id, "down", "wrong", "quokka", at=NEW), TEAM)
     await kept.searched(NEW, "quokka sleep")
     await kept.searched(NEW + timedelta(hours=5), "refunds")
     await Indexes(kept.engine).open("e5", 384, "t1")
@@ -256,7 +351,14 @@ async def seeded(kept: Kept) -> dict[str, str]:
         "d" * 32, "handbook", TEAM, "refunds.md", "Refunds", None, "h", "m", 1, "en", PERSON.id, 1, NEW, NEW
     )  # fmt: skip
     await Documents(kept.engine, "e5").commit(page, generation=1)
-    return {"theirs": theirs, "running": running, "named": named, "namesake": elsewhere, "resolved": resolved, "reported": reported}  # fmt: skip
+    await kept.posted(NEW, theirs, "Where do the quokka sleep?")
+    await kept.posted(NEW, "digest:1", f"Ask <@{PERSON.id}>")
+    await kept.taken_in(NOW, "theirs", by=PERSON.id)
+    await kept.taken_in(NOW, "of another")
+    await kept.traced(NEW, str(PERSON), f"by {PERSON.id}.md")
+    unsure = await kept.asked(NEW + timedelta(hours=6), missed=True)
+    await kept.told(unsure, f"Ask {PERSON.id}.", str(PERSON))
+    return {"theirs": theirs, "unsure": unsure, "running": running, "named": named, "namesake": elsewhere, "resolved": resolved, "reported": reported}  # fmt: skip
 
 
 async def test_a_person_is_gone_from_every_table(kept: Kept) -> None:
@@ -265,16 +367,24 @@ async def test_a_person_is_gone_from_every_table(kept: Kept) -> None:
     assert set(done.erased.turns) == {ids["theirs"], ids["running"]}
     assert (done.erased.votes, done.erased.searches, done.erased.documents) == (3, 1, 1)
     assert done.erased.compacted
-    assert await kept.ids() == {ids["named"], ids["namesake"], ids["resolved"], ids["reported"]}
+    assert await kept.ids() == {ids["named"], ids["namesake"], ids["resolved"], ids["reported"], ids["unsure"]}
     (named,) = await rows(kept.engine, select(turns.c.text, answers.c.text.label("answer")).join(answers).where(turns.c.id == ids["named"]))  # fmt: skip
     assert (named.text, named.answer) == ("Ask <@[forgotten]> about refunds", "By [forgotten].")
     misses = {row.turn: row for row in await rows(kept.engine, select(questions))}
-    assert misses.keys() == {ids["named"], ids["resolved"]}  # one that only they reported goes
+    assert misses.keys() == {ids["named"], ids["resolved"], ids["unsure"]}  # one that only they reported goes
     assert misses[ids["named"]].detail == "outdated: It is 14 days"
     assert misses[ids["resolved"]].detail == ""
     assert [row.author for row in await rows(kept.engine, select(feedback))] == ["U2"]
     assert [row.query for row in await rows(kept.engine, select(searches))] == ["refunds"]
     assert [row.author for row in await rows(kept.engine, select(documents))] == [""]
+    (card,) = await rows(kept.engine, select(posts))
+    assert card.data == {"row": {"text": f"Ask <@{FORGOTTEN}>"}}
+    (intake,) = await rows(kept.engine, select(intakes))
+    assert (intake.claim, intake.files[0]["name"]) == ("of another", f"by {FORGOTTEN}.md")
+    traces = await Audit(kept.engine).listed()
+    assert {one.actor for one in traces} == {f"slack:{FORGOTTEN}"} and traces[-1].subject == f"by {FORGOTTEN}.md"
+    (notice,) = await rows(kept.engine, select(notices))
+    assert (notice.by, notice.answer) == (None, f"Ask {FORGOTTEN}.")
     (namesake,) = await rows(kept.engine, select(turns).where(turns.c.id == ids["namesake"]))
     assert namesake.author == PERSON.id  # the same id on another platform is another person
     again = await forget(kept.engine, kept.chat_log, PERSON)

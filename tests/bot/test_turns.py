@@ -124,7 +124,7 @@ async def test_when_many_ask_the_asker_is_told_and_then_served_or_turned_away_at
 async def test_the_agent_is_bound_to_the_readers_of_the_place(start: Start, visibility: str, scopes: set[str]) -> None:
     bot = start(says(ANSWER))
     await bot.ask(question(visibility=visibility))
-    assert bot.agent.readers == [Readers(frozenset(scopes))]
+    assert bot.agent.readers == [Readers(frozenset({*scopes, "thread:slack:T1:C1:t"}))]
     assert bot.agent.asks[0].collections == (HANDBOOK,)
 
 

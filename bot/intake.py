@@ -1,0 +1,219 @@
+"""Files from platforms into the knowledge, one by one: taken in durably, read once, each with a verdict in words, and gone
+on with after a crash. Source: product.md §5; reliability.md R5, R19, R38 and R44.
+"""
+
+import asyncio
+import hashlib
+import logging
+import uuid
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from pathlib import PurePath
+
+from bot.access import scope_of
+from bot.knowledge import Knowledge
+from bot.messages import FileRef, Intake, Upload, Verdict
+from bot.store.audit import Trace
+from bot.store.engine import StoreError, finished
+from bot.store.intakes import IntakeRows, LostError
+from retrieval.formats.cleaning import clean_line
+from retrieval.text import Said
+from retrieval.types import EVERYONE, TEAM, RAGToolError
+
+log = logging.getLogger(__name__)
+
+FILES = 25  # of one intake
+WAITING = 3  # of one person, in intakes that were taken in before
+TRIES = 3  # a file that ended so many processes is not begun again
+LEASE = timedelta(seconds=15)
+NAME = 200  # characters of a file's name
+
+Fetch = Callable[[FileRef], Awaitable[bytes]]
+"""The bytes of a file on a platform. Raises UnreadableError with the reason in words."""
+
+_WAITING = Said(
+    en="You already have {n} files waiting to be read. Please add this one when they are done.",
+    ja="読み込み待ちのファイルがすでに {n} 件あります。終わってから、もう一度追加してください。",
+)
+_MANY = Said(
+    en="I take at most {n} files at once. Please add this one again on its own.",
+    ja="一度に追加できるファイルは {n} 件までです。このファイルは改めて追加してください。",
+)
+_INTERRUPTED = Said(
+    en="I was interrupted {n} times while reading this file and have stopped trying. Please add it again.",
+    ja="このファイルの読み込みが {n} 回中断されたため、中止しました。もう一度追加してください。",
+)
+_BROKEN = Said(
+    en="Something went wrong on my side while reading this file. Please try again.",
+    ja="こちらの問題でファイルを読み込めませんでした。もう一度お試しください。",
+)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Intakes:
+    """The files given to this process, and those another one left behind.
+
+    An intake is held while it is worked off, by a lease that a heartbeat keeps.
+    """
+
+    def __init__(
+        self, rows: IntakeRows, knowledge: Knowledge, *, owner: str, clock: Callable[[], datetime] = _now
+    ) -> None:
+        self._rows = rows
+        self._knowledge = knowledge
+        self._owner = owner
+        self._clock = clock
+        self._working: set[str] = set()
+
+    async def take_in(self, claim: str, intake: Intake) -> Intake | None:
+        """Take files durably, once for what a person did (`claim`); None: taken already. What is taken may have verdicts
+        at once: a file too much is refused. `FileRef.ref` may have a `link` to the file, for people.
+
+        Who may add what for whom was asked before (`bot.access.scopes`); ValueError for a scope that nobody may choose at
+        this place. Raises StoreError; then nothing was taken.
+        """
+        if intake.scope not in (TEAM, EVERYONE, scope_of(intake.place)):
+            raise ValueError(f"not a scope of this place: {intake.scope}")
+        now = self._clock()
+        intake = replace(intake, id=intake.id or uuid.uuid4().hex, files=_named(intake.files))
+        return await self._rows.take(claim, intake, owner=self._owner, now=now, until=now + LEASE, admit=_within_limits)
+
+    async def unfinished(self, platform: str) -> list[Intake]:
+        """Intakes whose files have no verdicts, or whose verdicts were not shown, since a process ended. Raises StoreError."""
+        return await self._rows.unfinished(platform, now=self._clock())
+
+    async def work_off(self, intake: Intake, fetch: Fetch) -> AsyncGenerator[Intake]:
+        """Read the files one by one: the intake as it stands, first and after each. Nothing when another has it.
+
+        Exhaust it: the verdicts count as shown when the next value after the last file's is asked for. Raises StoreError;
+        what is not done then, or when it is closed early, is found by `unfinished`.
+        """
+        if intake.id in self._working:
+            return
+        self._working.add(intake.id)
+        held: Intake | None = None
+        try:
+            now = self._clock()
+            held = await self._rows.claim_again(intake.id, owner=self._owner, now=now, until=now + LEASE)
+            if held is None:
+                return
+            async with self._kept(held.id):
+                yield held
+                for index, file in enumerate(held.files):
+                    if file.verdict is None:
+                        held = await self._read(held, index, fetch)
+                        yield held
+                await finished(self._rows.done(held.id, owner=self._owner))
+                held = None
+        except LostError:
+            log.warning("another process has taken over an intake", extra={"intake": intake.id})
+            held = None
+        finally:
+            self._working.discard(intake.id)
+            if held is not None:
+                await finished(self._release(held.id))
+
+    async def _release(self, intake: str) -> None:
+        try:
+            await self._rows.release(intake, owner=self._owner, now=self._clock())
+        except StoreError:
+            log.warning("an intake could not be given back; its lease passes soon", extra={"intake": intake})
+
+    # -- one file ---------------------------------------------------------------------------------------------------
+
+    async def _read(self, intake: Intake, index: int, fetch: Fetch) -> Intake:
+        """Raises LostError, StoreError."""
+        file = intake.files[index]
+        begun = await self._rows.begin(intake.id, index, owner=self._owner)
+        digest = ""
+        if begun < TRIES:
+            verdict, digest = await self._add(intake, file, fetch)
+        else:
+            verdict = _refused(intake, file, _INTERRUPTED.to(intake.language, n=begun))
+        trace = Trace(
+            f"{intake.place.platform}:{intake.author}",
+            "ingest",
+            f"{intake.collection}/{file.name} ({intake.scope}){f' sha256:{digest}' if digest else ''}",
+            f"{verdict.status}: {verdict.reason}" if verdict.reason else verdict.status,
+        )
+        await finished(self._rows.verdict(intake.id, index, verdict, owner=self._owner, trace=trace))
+        return _with_verdict(intake, index, verdict)
+
+    async def _add(self, intake: Intake, file: FileRef, fetch: Fetch) -> tuple[Verdict, str]:
+        """The verdict, and the SHA-256 of what came. A bug costs its file, not the others."""
+        digest = ""
+        try:
+            data = await fetch(file)
+            digest = hashlib.sha256(data).hexdigest()
+            upload = Upload(file.name, data, intake.collection, intake.scope, intake.author, file.ref.get("link"))
+            return await self._knowledge.add(upload, intake.language), digest
+        except RAGToolError as refusal:
+            reason = refusal.text(intake.language)
+        except Exception:
+            log.exception("a file could not be read", extra={"intake": intake.id})
+            reason = _BROKEN.to(intake.language)
+        return _refused(intake, file, reason), digest
+
+    # -- the lease --------------------------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def _kept(self, intake: str) -> AsyncIterator[None]:
+        beating = asyncio.create_task(self._beat(intake), name="intake-lease")
+        try:
+            yield
+        finally:
+            beating.cancel()
+            await asyncio.wait({beating})
+
+    async def _beat(self, intake: str) -> None:
+        while True:
+            await asyncio.sleep(LEASE.total_seconds() / 3)
+            try:
+                await self._rows.renew(intake, owner=self._owner, until=self._clock() + LEASE)
+            except StoreError:
+                log.warning("the lease of an intake could not be renewed", extra={"intake": intake}, exc_info=True)
+
+
+def _within_limits(intake: Intake, waiting: int) -> Intake:
+    """With a refusal for each file that is too much."""
+    if waiting >= WAITING:
+        reason, first = _WAITING.to(intake.language, n=waiting), 0
+    else:
+        reason, first = _MANY.to(intake.language, n=FILES), FILES
+    for index, file in enumerate(intake.files[first:], start=first):
+        intake = _with_verdict(intake, index, _refused(intake, file, reason))
+    return intake
+
+
+def _refused(intake: Intake, file: FileRef, reason: str) -> Verdict:
+    return Verdict(file.name, "refused", intake.collection, reason=reason)
+
+
+def _with_verdict(intake: Intake, index: int, verdict: Verdict) -> Intake:
+    files = list(intake.files)
+    files[index] = replace(files[index], verdict=verdict)
+    return replace(intake, files=tuple(files))
+
+
+def _named(files: tuple[FileRef, ...]) -> tuple[FileRef, ...]:
+    """With names of one clean line, each once: two files of one name would be two versions of one document."""
+    seen: set[str] = set()
+    named = []
+    for file in files:
+        name = clean_line(file.name, 1_000) or "?"
+        suffix = PurePath(name).suffix[:NAME]
+        stem = name[: len(name) - len(suffix)][: NAME - len(suffix)].rstrip()
+        name = f"{stem}{suffix}"
+        for number in count(2):
+            if name not in seen:
+                break
+            name = f"{stem} ({number}){suffix}"
+        seen.add(name)
+        named.append(replace(file, name=name))
+    return tuple(named)

@@ -1,0 +1,56 @@
+"""Who changed what everybody reads, and with what result. Source: reliability.md R19."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from sqlalchemy import Connection, select
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from bot.store.engine import change, rows, storable
+from bot.store.schema import audit
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """One privileged act. `actor` is `platform:id`; `subject` names what it was done to, with the hash of what came."""
+
+    actor: str
+    action: str
+    subject: str
+    result: str
+    at: datetime | None = None  # None: now
+
+
+class Audit:
+    """The traces of privileged acts."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine
+
+    async def note(self, actor: str, action: str, subject: str, result: str) -> None:
+        """Raises StoreError."""
+        await change(self._engine, lambda db: add_traces(db, (Trace(actor, action, subject, result),)))
+
+    async def listed(self, *, limit: int | None = None) -> list[Trace]:
+        """Newest first."""
+        columns = (audit.c.actor, audit.c.action, audit.c.subject, audit.c.result, audit.c.at)
+        wanted = select(*columns).order_by(audit.c.at.desc(), audit.c.id.desc()).limit(limit)
+        return [Trace(**row._mapping) for row in await rows(self._engine, wanted)]
+
+
+def add_traces(db: Connection, traces: Sequence[Trace]) -> None:
+    """Inside the caller's transaction: an act and its trace are stored together."""
+    now = datetime.now(UTC)
+    values = [
+        {
+            "at": trace.at or now,
+            "actor": trace.actor[:160],
+            "action": trace.action,
+            "subject": storable(trace.subject),
+            "result": storable(trace.result),
+        }
+        for trace in traces
+    ]
+    if values:
+        db.execute(audit.insert(), values)

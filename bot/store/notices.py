@@ -1,0 +1,173 @@
+"""Misses are closed and their askers are to be told, in one transaction; what is to be told waits here until it is said.
+
+Source: product.md §4; reliability.md R5.
+"""
+
+import logging
+import secrets
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, delete, func, or_, select, update
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from bot.messages import Notice, Place
+from bot.store.audit import Trace, add_traces
+from bot.store.engine import change, insert, rows, storable
+from bot.store.schema import notices, questions, turns
+from retrieval.text import language_of
+
+log = logging.getLogger(__name__)
+
+TRIES = 5
+AT_ONCE = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """What the askers will be told. `by` is `platform:id`; nobody is told in a thread with the link `here`, where it was
+    said already, nor on `silent` platforms, which have no threads to say it in."""
+
+    answer: str
+    by: str
+    here: str | None = None
+    silent: Collection[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """The questions that were open until now, and how many threads will be told."""
+
+    ids: tuple[int, ...]
+    told: int
+
+
+class Notices:
+    """Leases on what is to be said. Times are the caller's."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine
+
+    async def close(
+        self,
+        ids: Collection[int],
+        scopes: Collection[str],
+        *,
+        now: datetime,
+        trace: Trace,
+        telling: Telling | None = None,
+    ) -> Closed:
+        """Close of these questions those that are open and that readers of `scopes` may see; with `telling` their askers
+        will be told. All or nothing; without an open question nothing happens."""
+        closing = (
+            update(questions)
+            .where(questions.c.id.in_(ids), questions.c.scope.in_(scopes), questions.c.resolved_at.is_(None))
+            .values(resolved_at=now)
+            .returning(questions.c.id, questions.c.turn, questions.c.question)
+        )
+
+        def close(db: Connection) -> Closed:
+            closed = sorted(db.execute(closing).all(), key=lambda row: row.id)
+            if not closed:
+                return Closed((), 0)
+            told = 0 if telling is None else _add(db, closed, telling, now)
+            add_traces(db, (trace,))
+            return Closed(tuple(row.id for row in closed), told)
+
+        return await change(self._engine, close)
+
+    async def waiting(self, asked: Collection[str]) -> int:
+        """How many of these turns will still be told something."""
+        found = await rows(self._engine, select(func.count()).where(notices.c.turn.in_(asked)))
+        return int(found[0][0])
+
+    async def due(self, platform: str, *, owner: str, now: datetime, until: datetime) -> list[Notice]:
+        """What is to be said on this platform, the oldest first; nobody else is given it before `until`.
+
+        What could not be said TRIES times is dropped.
+        """
+        wanted = (
+            select(notices, *_TURN)
+            .join(turns, turns.c.id == notices.c.turn)
+            .where(turns.c.platform == platform, or_(notices.c.lease_until.is_(None), notices.c.lease_until <= now))
+            .order_by(notices.c.made_at, notices.c.id)
+            .limit(AT_ONCE)
+            .with_for_update(of=notices, skip_locked=True)
+        )
+
+        def take(db: Connection) -> tuple[list[Notice], int]:
+            found = db.execute(wanted).all()
+            tired = [row.id for row in found if row.attempts >= TRIES]
+            fresh = [row for row in found if row.attempts < TRIES]
+            if tired:
+                db.execute(delete(notices).where(notices.c.id.in_(tired)))
+            if fresh:
+                mine = update(notices).where(notices.c.id.in_([row.id for row in fresh]))
+                db.execute(mine.values(owner=owner, lease_until=until, attempts=notices.c.attempts + 1))
+            return [_notice(row) for row in fresh], len(tired)
+
+        given, dropped = await change(self._engine, take) if await self._any(platform, now) else ([], 0)
+        if dropped:
+            log.warning("%d notices could not be said on %s and were dropped", dropped, platform)
+        return given
+
+    async def _any(self, platform: str, now: datetime) -> bool:
+        """Asked every few seconds: mostly there is nothing, and then nothing is written."""
+        wanted = (
+            select(notices.c.id)
+            .join(turns, turns.c.id == notices.c.turn)
+            .where(turns.c.platform == platform, or_(notices.c.lease_until.is_(None), notices.c.lease_until <= now))
+            .limit(1)
+        )
+        return bool(await rows(self._engine, wanted))
+
+    async def said(self, notice: int) -> None:
+        """It was said, or never can be."""
+        await change(self._engine, lambda db: db.execute(delete(notices).where(notices.c.id == notice)))
+
+
+_TURN = (
+    *(turns.c.platform, turns.c.workspace, turns.c.channel, turns.c.thread),
+    *(turns.c.author, turns.c.language),
+)
+
+
+def _add(db: Connection, closed: Sequence[Any], telling: Telling, now: datetime) -> int:
+    """One notice a turn; a newer answer takes the place of one that is not said yet."""
+    asked = {row.turn: row.question for row in reversed(closed)}
+    wanted = select(turns.c.id, turns.c.link).where(turns.c.id.in_(asked), turns.c.platform.not_in(telling.silent))
+    told = 0
+    for row in db.execute(wanted).all():
+        if telling.here is not None and row.link == telling.here:
+            continue
+        values = {
+            # Never one that was used before: what was posted is known by it, longer than the notice is kept.
+            "id": secrets.randbits(31),
+            "question": asked[row.id],
+            "answer": storable(telling.answer),
+            "by": telling.by[:120],
+            "owner": None,
+            "lease_until": None,
+            "attempts": 0,
+            "made_at": now,
+        }
+        added = insert(db, notices).values(turn=row.id, **values)
+        db.execute(added.on_conflict_do_update(index_elements=["turn"], set_=values))
+        told += 1
+    return told
+
+
+def _notice(row: Any) -> Notice:
+    platform, _, who = (row.by or "").partition(":")
+    return Notice(
+        id=row.id,
+        place=Place(row.platform, row.workspace, row.channel),
+        thread=row.thread,
+        author=row.author,
+        language=row.language or language_of(row.question),
+        question=row.question,
+        answer=row.answer,
+        by=who if who and platform == row.platform else None,
+    )

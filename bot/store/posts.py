@@ -1,0 +1,105 @@
+"""What the bot says on platforms, written down before it is sent: after a crash it is found again, and not said twice.
+
+Source: reliability.md R5 and R6. A crash of the process loses nothing of it; after a power cut the platform may still
+have what the last rows would have told, and is then looked at.
+"""
+
+from collections.abc import Collection
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, and_, delete, select
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from bot.messages import Place, Post
+from bot.store.engine import change, insert, rows
+from bot.store.schema import posts
+
+_KEY = ("about", "kind", "part")
+
+
+class Posts:
+    """Posts, by what they belong to, their kind and part."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine
+
+    async def intend(self, post: Post) -> Post | None:
+        """Write down that this is about to be posted. What is there already is returned, and stays as it is."""
+
+        def add(db: Connection) -> Post | None:
+            added = insert(db, posts).values(_values(post)).on_conflict_do_nothing(index_elements=list(_KEY))
+            if db.execute(added.returning(posts.c.about)).first() is not None:
+                return None
+            return _post(db.execute(select(posts).where(_is(post))).one())
+
+        return await change(self._engine, add, durable=False)
+
+    async def placed(self, post: Post) -> None:
+        """It was posted: its message and its data are known now."""
+        known = {"message": post.message, "data": dict(post.data)}
+        await change(
+            self._engine,
+            lambda db: db.execute(
+                insert(db, posts).values(_values(post)).on_conflict_do_update(index_elements=list(_KEY), set_=known)
+            ),
+            durable=False,
+        )
+
+    async def of(self, about: str) -> list[Post]:
+        """All posts about this, in the order of kind and part."""
+        wanted = select(posts).where(posts.c.about == about).order_by(posts.c.kind, posts.c.part)
+        return [_post(row) for row in await rows(self._engine, wanted)]
+
+    async def at(self, place: Place, message: str) -> Post | None:
+        """What was posted as this message of the platform."""
+        here = and_(
+            posts.c.platform == place.platform,
+            posts.c.workspace == place.workspace,
+            posts.c.channel == place.channel,
+            posts.c.message == message,
+        )
+        found = await rows(self._engine, select(posts).where(here).order_by(posts.c.about, posts.c.kind).limit(1))
+        return _post(found[0]) if found else None
+
+    async def cards(self, questions: Collection[int]) -> list[Post]:
+        """The posted cards that still offer one of these questions: their data have `questions` and are not `closed`."""
+        wanted = set(questions)
+        placed = select(posts).where(posts.c.kind == "card", posts.c.message.is_not(None)).order_by(posts.c.at)
+        found = [_post(row) for row in await rows(self._engine, placed)] if wanted else []
+        return [post for post in found if not post.data.get("closed") and wanted & set(post.data.get("questions", ()))]
+
+    async def forget(self, about: str) -> None:
+        """Nothing was or will be posted about this."""
+        await change(self._engine, lambda db: db.execute(delete(posts).where(posts.c.about == about)), durable=False)
+
+
+def _is(post: Post) -> ColumnElement[bool]:
+    return and_(posts.c.about == post.about, posts.c.kind == post.kind, posts.c.part == post.part)
+
+
+def _values(post: Post) -> dict[str, Any]:
+    return {
+        "about": post.about,
+        "kind": post.kind,
+        "part": post.part,
+        "platform": post.place.platform,
+        "workspace": post.place.workspace,
+        "channel": post.place.channel,
+        "thread": post.thread,
+        "message": post.message,
+        "data": dict(post.data),
+        "at": datetime.now(UTC),
+    }
+
+
+def _post(row: Any) -> Post:
+    return Post(
+        about=row.about,
+        kind=row.kind,
+        part=row.part,
+        place=Place(row.platform, row.workspace, row.channel),
+        thread=row.thread,
+        message=row.message,
+        data=row.data,
+    )

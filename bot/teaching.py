@@ -1,0 +1,193 @@
+"""An expert's answer to questions nobody could answer: it becomes a Q/A pair, the questions are closed, and their askers
+are told. Source: product.md §3 (who may read it) and §4; reliability.md R11 and R19.
+"""
+
+import asyncio
+import hashlib
+import json
+import logging
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
+
+from bot.access import readers, role
+from bot.budget import LOCAL
+from bot.knowledge import Knowledge
+from bot.messages import Actor, Audience, Lesson, Place, Taught, Upload
+from bot.settings import Settings, filled
+from bot.store.audit import Trace
+from bot.store.documents import Documents
+from bot.store.notices import Notices, Telling
+from bot.store.questions import Question, Questions
+from retrieval.formats.cleaning import clean, clean_line
+from retrieval.text import Said, language_of, normalise
+from retrieval.types import TEAM, Readers
+
+log = logging.getLogger(__name__)
+
+ANSWERS = "answers"  # the collection of what people answered
+LONGEST = 8_000  # characters of an answer
+QUESTION = 1_000  # of a question
+WORDINGS = 5  # of one question, each a pair, so that whoever asks like one of them finds the answer
+NAME = 80  # characters of a question in its document's name
+
+_ABOUT = Said(
+    en="What members of the team answered to questions the documents had no answer to.",
+    ja="文書では答えられなかった質問に、チームのメンバーが回答した内容です。",
+)
+_MEMBERS = Said(
+    en="Only members of the team can answer or dismiss questions.",
+    ja="質問に回答したり、質問を閉じたりできるのはチームのメンバーだけです。",
+)
+_GONE = Said(
+    en="These questions are not there any more, or they were asked in a place that cannot be read here.",
+    ja="この質問はすでに削除されたか、ここからは閲覧できない場所で聞かれたものです。",
+)
+_CLOSED = Said(
+    en="These questions have been answered or dismissed already.",
+    ja="この質問はすでに回答されたか、回答せずに閉じられています。",
+)
+_EMPTY = Said(en="The answer is empty.", ja="回答が空です。")
+_LONG = Said(
+    en="The answer has {n} characters; I can keep at most {most}. Please shorten it, or add it as a document with /ingest.",
+    ja="回答が {n} 文字あります。保存できるのは {most} 文字までです。短くするか、/ingest で文書として追加してください。",
+)
+_NOT_KEPT = Said(
+    en="The answer could not be stored: {reason}",
+    ja="回答を保存できませんでした: {reason}",
+)
+
+
+class Teaching:
+    """Lessons. All raise StoreError.
+
+    The pair is stored first, then one transaction closes the questions and leaves a notice for each asker: a lesson that
+    was cut short and is given again ends as it would have.
+    """
+
+    def __init__(
+        self, settings: Settings, knowledge: Knowledge, questions: Questions, notices: Notices, documents: Documents
+    ) -> None:
+        self._settings = settings
+        self._knowledge = knowledge
+        self._questions = questions
+        self._notices = notices
+        self._documents = documents
+        self._one_by_one = asyncio.Lock()  # two answers to one question at once: the second is told so
+
+    async def teach(self, lesson: Lesson) -> Taught:
+        """Who may read the answer follows from who may read the questions: the team, or the private place they are of."""
+        answer = clean(lesson.answer).strip()
+        refusal = _unfit(answer)
+        if refusal is not None:
+            return Taught(refusal=refusal)
+        async with self._one_by_one:
+            asked = await self._theirs(lesson.actor, lesson.questions, lesson.place, lesson.audience)
+            if isinstance(asked, Said):
+                return Taught(refusal=asked)
+            still_open = [one for one in asked if one.resolved_at is None]
+            if not still_open:
+                return await self._again(lesson, answer, asked)
+            return await self._learn(lesson, answer, still_open)
+
+    async def _learn(self, lesson: Lesson, answer: str, asked: Sequence[Question]) -> Taught:
+        pairs = _pairs(lesson, answer, asked)
+        for pair in pairs:
+            await self._introduce()
+            verdict = await self._knowledge.add(pair, language_of(answer))
+            if verdict.status == "refused":
+                return Taught(refusal=filled(_NOT_KEPT, reason=verdict.reason))
+        who = f"{lesson.actor.platform}:{lesson.actor.id}"
+        closed = await self._notices.close(
+            [one.id for one in asked],
+            {one.scope for one in asked},
+            now=datetime.now(UTC),
+            trace=Trace(who, "teach", _subject(asked, pairs), f"{ANSWERS} ({', '.join(pair.scope for pair in pairs)})"),
+            telling=Telling(answer, who, here=lesson.url, silent=LOCAL),
+        )
+        log.info("learnt an answer: %d questions closed, %d threads to be told", len(closed.ids), closed.told)
+        return Taught(closed.ids, closed.told) if closed.ids else Taught(refusal=_CLOSED)
+
+    async def dismiss(self, actor: Actor, ids: Collection[int], place: Place, audience: Audience) -> Taught:
+        """Close questions without an answer; nobody is told."""
+        asked = await self._theirs(actor, ids, place, audience)
+        if isinstance(asked, Said):
+            return Taught(refusal=asked)
+        closed = await self._notices.close(
+            [one.id for one in asked],
+            {one.scope for one in asked},
+            now=datetime.now(UTC),
+            trace=Trace(f"{actor.platform}:{actor.id}", "dismiss", _subject(asked), "closed"),
+        )
+        return Taught(closed.ids) if closed.ids else Taught(refusal=_CLOSED)
+
+    async def _theirs(
+        self, actor: Actor, ids: Collection[int], place: Place, audience: Audience
+    ) -> list[Question] | Said:
+        """Of these questions those that this person may close here, or why there are none."""
+        if role(actor, self._settings) == "outsider":
+            return _MEMBERS
+        return await self._questions.get(ids, readers(place, audience).scopes) or _GONE
+
+    async def _again(self, lesson: Lesson, answer: str, asked: Sequence[Question]) -> Taught:
+        """All are closed: by this very lesson, whose outcome then got lost on its way, or by somebody else."""
+        for pair in _pairs(lesson, answer, asked):
+            known = await self._documents.find(ANSWERS, pair.scope, pair.name)
+            if known is None or (known.hash, known.author) != (hashlib.sha256(pair.data).hexdigest(), pair.author):
+                return Taught(refusal=_CLOSED)
+        told = await self._notices.waiting({one.turn for one in asked})
+        return Taught(tuple(sorted(one.id for one in asked)), told)
+
+    async def _introduce(self) -> None:
+        """Say what the collection is about before its first document is in; people's own words for it stay."""
+        empty = {info.name for info in await self._knowledge.collections(Readers(frozenset()))}
+        if ANSWERS not in empty and not await self._documents.listed(collection=ANSWERS):
+            await self._knowledge.describe(ANSWERS, _ABOUT.to(self._settings.language))
+
+
+def _unfit(answer: str) -> Said | None:
+    if not any(character.isalnum() for character in answer):
+        return _EMPTY
+    if len(answer) > LONGEST:
+        return filled(_LONG, n=str(len(answer)), most=str(LONGEST))
+    return None
+
+
+def _pairs(lesson: Lesson, answer: str, asked: Sequence[Question]) -> list[Upload]:
+    """Whoever may read the team's questions reads the answer to them; else each private place has its own."""
+    scopes = {one.scope for one in asked}
+    return [_pair(lesson, answer, scope, asked) for scope in ([TEAM] if TEAM in scopes else sorted(scopes))]
+
+
+def _pair(lesson: Lesson, answer: str, scope: str, asked: Sequence[Question]) -> Upload:
+    """The document of one scope. Only what was asked in that scope is in it: a private question's words stay private,
+    also where they were taken over as the better ones."""
+    own = [_line(one.question) for one in asked if one.scope == scope]
+    others = {normalise(_line(one.question)) for one in asked if one.scope != scope}
+    better = _line(lesson.question)
+    if better and normalise(better) not in others - {normalise(text) for text in own}:
+        own.insert(0, better)
+    distinct: dict[str, str] = {}
+    for text in filter(None, own):
+        distinct.setdefault(normalise(text), text)
+    wordings = [*distinct.values()][:WORDINGS] or ["?"]
+    data = json.dumps([{"question": text, "answer": answer} for text in wordings], ensure_ascii=False, indent=1)
+    return Upload(_name(wordings[0]), data.encode(), ANSWERS, scope, lesson.actor.id, lesson.url)
+
+
+def _line(question: str) -> str:
+    return clean_line(question, QUESTION)
+
+
+def _name(question: str) -> str:
+    """One question, one name: who answers it anew replaces the answer."""
+    plain = question.replace("/", "／").replace("\\", "＼")
+    if len(plain) > NAME:
+        plain = f"{plain[: NAME - 10].rstrip()}… {hashlib.sha256(question.encode()).hexdigest()[:8]}"
+    return f"Q&A: {plain}.json"
+
+
+def _subject(asked: Sequence[Question], pairs: Sequence[Upload] = ()) -> str:
+    """By number: whoever reads the trace may not be allowed to read the questions."""
+    numbers = ", ".join(str(one.id) for one in asked)
+    hashes = "".join(f" sha256:{hashlib.sha256(pair.data).hexdigest()}" for pair in pairs)
+    return f"questions {numbers}{hashes}"
