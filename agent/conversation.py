@@ -18,6 +18,7 @@ LANGUAGES: Mapping[Language, str] = {"ja": "Japanese", "en": "English"}
 QUESTION_CHARACTERS = 8_000
 HISTORY_CHARACTERS = 12_000
 HISTORY_EXCHANGES = 12
+OVERHEARD_CHARACTERS = 6_000
 RESULTS_CHARACTERS = 48_000  # of all tool results in a conversation
 
 _HEAD = re.compile(r"^Result \d+ \(Score", re.MULTILINE)  # of a passage in a result (`agent.tools.as_result`)
@@ -33,6 +34,14 @@ class Exchange:
 
 
 @dataclass(frozen=True, slots=True)
+class Overheard:
+    """What somebody else wrote in the thread. `author`: a name for people."""
+
+    author: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Ask:
     """One question with everything its turn may know. `deadline` is in the event loop's time."""
 
@@ -41,6 +50,7 @@ class Ask:
     history: tuple[Exchange, ...] = ()  # oldest first
     collections: tuple[CollectionInfo, ...] = ()  # those the asker may search
     deadline: float | None = None
+    overheard: tuple[Overheard, ...] = ()  # oldest first
 
 
 def opening(ask: Ask) -> list[Message]:
@@ -53,7 +63,23 @@ def opening(ask: Ask) -> list[Message]:
     messages: list[Message] = [SystemMessage(text, ask.language, ask.collections)]
     for exchange in recent(ask.history):
         messages += [UserMessage(exchange.question), ModelMessage(exchange.answer)]
-    return [*messages, UserMessage(cut(visible(ask.question), QUESTION_CHARACTERS))]
+    return [*messages, asked(ask)]
+
+
+def asked(ask: Ask) -> UserMessage:
+    """The question, with the latest of what others said in the thread before it as its context, marked as such."""
+    question = cut(visible(ask.question), QUESTION_CHARACTERS)
+    lines: list[str] = []
+    left = OVERHEARD_CHARACTERS
+    for other in reversed(ask.overheard):
+        name, text = (" ".join(visible(part).split()) for part in (other.author, other.text))
+        line = f"- {cut(name, 80)}: {cut(text, OVERHEARD_CHARACTERS // 4)}"
+        left -= len(line)
+        if left < 0:
+            break
+        if text:
+            lines.append(line)
+    return UserMessage(question, prompt("overheard", messages="\n".join(reversed(lines))) if lines else "")
 
 
 def recent(history: Sequence[Exchange]) -> list[Exchange]:
@@ -166,7 +192,7 @@ def echoes_instructions(text: str) -> bool:
 @lru_cache(maxsize=1)
 def _stretches() -> tuple[str, ...]:
     """Overlapping pieces of the instructions; what a prompt is filled in with is not ours."""
-    names = ("system", "review", "rewrite", "draft", "synthesise")
+    names = ("system", "review", "rewrite", "draft", "synthesise", "overheard")
     passages = [_squeezed(passage) for name in names for passage in re.split(r"\$\w+", prose(name))]
     return tuple(
         passage[at : at + _ECHO] for passage in passages for at in range(0, len(passage) - _ECHO + 1, _ECHO // 4)

@@ -2,33 +2,41 @@
 
 import math
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 
 from agent.asking import Asked, asked, denied, offers
 from agent.quoting import LONGEST, Unit
 from agent.support import Quote, addresses, aliases_of, holds, term_weights, units_of
 from agent.vocabulary import translations
-from retrieval.text import language_of, normalise
+from retrieval.text import Language, language_of, normalise
 from retrieval.types import Hit
 
 Tokenise = Callable[[str], Sequence[str]]
 
 PASSAGES = 3  # the best passages are read
+_REMEMBERED = 1024  # texts whose terms are kept: those of a few turns
 MANY = 8  # items of a list that is quoted whole
 
-# How much a word of the question counts when it stands not in the sentence but …
-_IN_HEADING, _IN_LEAD, _IN_PASSAGE = 0.7, 0.5, 0.15
-_BIGRAMS = 0.5  # the weight of common character pairs: they carry over inflection and compounds
-_FORM = 0.25  # of having the form of an answer (a date for "when")
+# How much a word of the question counts when it stands not in the sentence but in a heading, in the sentence before,
+# more where the sentence points back there, or only further away: then it speaks for another sentence.
+_IN_HEADING, _IN_LEAD, _POINTED_AT, _FAR = 0.5, 0.4, 0.2, -0.3
+_NEAR = 2  # sentences to either side
+_CHARACTERS = 0.45  # the weight of common character sequences: they carry over inflection, compounds and misspellings
+_FORM = 0.35  # of having the form of an answer (a date for "when")
 _FORM_DECISIVE = 0.6  # … where little else can be one: an address, a number, a code, a name, a command
 _DECISIVE = frozenset(["email", "phone", "code", "name", "command"])
 _LENGTH, _USUAL = 0.3, 25  # how hard long sentences are held down; terms of a usual one
-_BESIDE, _COMPLETES, _REFERS = 0.03, 0.1, 0.05  # a second quotation next to the first; giving the form it lacks
+# A passage was judged by its relevance before and is read now, so its rank counts for little: a hundredth of the best
+# passage's relevance halves a sentence's score. What is under `_DOUBT` is all alike.
+_RELEVANCE, _DOUBT = 0.15, 0.01
+_GAIN = 1.0  # of a second quotation's having words of the question that the first lacks
+_BESIDE, _COMPLETES, _REFERS = 0.03, 0.1, 0.05  # of its standing next to the first; giving the form it lacks
 # Of the best quotation's score: what is weaker is left out. From the same passage, from another, from another that
 # has not the form of an answer where the first one has.
-_WORTH, _WORTH_ELSEWHERE, _WORTH_UNLIKE = 0.4, 0.6, 0.8
+_WORTH, _WORTH_ELSEWHERE, _WORTH_UNLIKE = 0.3, 0.4, 0.55
 _SAME_SCRIPT, _OTHER_SCRIPT = 0.4, 0.7  # with so relevant passages in the asker's script the other one counts less
 _UNMEASURED = 0.7  # of a sentence in the other script without the number that was asked for
 _FRAGMENT = 0.7  # of a line that is no sentence
@@ -45,13 +53,14 @@ _INTRODUCES = re.compile(
 _ANNOUNCES = re.compile(
     r"[:：]$|(?<![0-9０-９一-龯])(?:以下|下記|次)の(?:とおり|通り|手順|もの|方法|コマンド|リンク|表|リスト|ページ)[^。]*[。．]?$"
     r"|\b(?:steps?|process|instructions?|links?|table|list|form|sections?|guide|procedure|details|options|commands?|examples?) below\b|\bbelow[.:]$"
-    r"|\bas follows\b[.:]?$|\bthe following [^.]{0,60}[.:]$|^this page (?:outlines|describes|explains|covers|contains|is about)",
+    r"|\bas follows\b[.:]?$|\bthe following (?!(?:years?|months?|weeks?|days?|mornings?|evenings?|nights?|seasons?|decades?|centur\w+)\b)[^.]{0,60}[.:]$|^this page (?:outlines|describes|explains|covers|contains|is about)",
     re.IGNORECASE,
 )
 _LABEL = re.compile(r"^[^:：。.!?]{1,40}(?:：|: )\s*(\S.*)$")
 _WANTS_LINKS = re.compile(
     r"リンク|url|ページ|サイト|フォーム|ドキュメント|資料|トラッカー|\b(?:where|links?|urls?|pages?|sites?|websites?|forms?|docs?|documentation|guides?|trackers?)\b"
 )
+_ACCENTED, _ACCENT = re.compile(r"[\u00c0-\u024f]"), re.compile(r"[\u0300-\u036f]")
 _DIGITS = re.compile(r"\d[\d,.]*")
 _CAPITALISED = re.compile(r"\b[A-Z][\w'’-]+")
 
@@ -64,7 +73,7 @@ class _Candidate:
     score: float
     form: float
     terms: frozenset[str]
-    covered: float  # share of the question in unit, lead and headings
+    held: Mapping[str, float]  # of each term of the question its share in it, as far as unit, lead or headings have it
 
 
 def quotable(hits: Sequence[Hit]) -> list[str]:
@@ -102,10 +111,24 @@ def compose(
     `idf` (term → weight) is estimated from the hits when absent: measured, it chooses as well. `similarities`
     (quotable text → cosine with the question) decides where question and passage differ in script.
     """
-    tokenise = cache(tokenise)
+    terms = reader(tokenise)
     ranked = choose(question, hits, tokenise=tokenise, idf=idf, similarities=similarities, limit=limit)
-    answers = ranked and addresses(question, hits, ranked, tokenise=tokenise, idf=idf, similarities=similarities)
+    answers = ranked and addresses(question, hits, ranked, tokenise=terms, idf=idf, similarities=similarities)
     return ranked if answers else []
+
+
+@lru_cache(maxsize=4)
+def reader(tokenise: Tokenise) -> Tokenise:
+    """`tokenise` as questions and passages are compared: without accents, and remembering what it has read. One turn
+    reads the same passages for each of its steps."""
+    return lru_cache(maxsize=_REMEMBERED)(lambda text: tuple(tokenise(_plain(text))))
+
+
+def _plain(text: str) -> str:
+    """`text` with Latin letters without their accents: "Céloron" is asked for as "Celeron". Kana keep their marks."""
+    if text.isascii() or not _ACCENTED.search(text):
+        return text
+    return unicodedata.normalize("NFC", _ACCENT.sub("", unicodedata.normalize("NFD", text)))
 
 
 def choose(
@@ -118,6 +141,7 @@ def choose(
     limit: int = 2,
 ) -> list[Quote]:
     """The best quotations, whether or not they answer."""
+    tokenise = reader(tokenise)
     wanted = asked(question)
     read = _read(hits)
     weights = term_weights(question, hits, tokenise, idf)
@@ -158,48 +182,56 @@ def _scored(
         language_of(hit.passage.text) == language and hit.relevance >= _SAME_SCRIPT * best for hit in hits[:PASSAGES]
     )
     links = bool(_WANTS_LINKS.search(normalise(question)))
-    pairs = _pairs(question)
+    characters = _characters(question, language)
     aliases = aliases_of(question, tokenise)
     foreign = frozenset(term for word in translations(question) for term in tokenise(word))
     spread = _spread(similarities.get(unit.text) for group in read for unit in group)
     found: list[_Candidate] = []
     for number, group in enumerate(read):
         hit = hits[number]
-        rank = hit.relevance / best
+        rank = (hit.relevance + _DOUBT) / (best + _DOUBT)
         across = language_of(hit.passage.text) != language
-        if across and own_script:
+        if not across:
+            rank **= _RELEVANCE
+        elif own_script:
             rank *= _OTHER_SCRIPT
-        unit_terms = [tuple(tokenise(unit.text)) for unit in group]
-        everywhere = frozenset(term for terms in unit_terms for term in terms)
-        for place, (unit, terms) in enumerate(zip(group, unit_terms, strict=True)):
+        told_in = [frozenset(tokenise(unit.text)) for unit in group]
+        everywhere = frozenset().union(*told_in)
+        for place, (unit, own) in enumerate(zip(group, told_in, strict=True)):
             if not _says_something(unit, place, group, wanted, links=links):
                 continue
-            own = frozenset(terms)
             heading = frozenset(tokenise(" ".join((hit.passage.title, *unit.headings))))
             lead = frozenset(tokenise(unit.lead)) if unit.lead else frozenset()
             # A pair's question is the best description of its answer.
-            lead_weight = 1.0 if unit.kind == "pair" else _IN_LEAD
+            lead_weight = 1.0 if unit.kind == "pair" else _IN_LEAD + _POINTED_AT * bool(_ANAPHOR.match(unit.text))
+            near = told_in[max(0, place - _NEAR) : place + _NEAR + 1]
+            held: dict[str, float] = {}
             covered = 0.0
             for term, weight in weights.items():
-                covered += weight * max(
-                    holds(own, term, aliases),
-                    lead_weight * holds(lead, term, aliases),
-                    _IN_HEADING * holds(heading, term, aliases),
-                    _IN_PASSAGE * (term in everywhere),
+                held[term] = (
+                    weight
+                    / total
+                    * max(
+                        holds(own, term, aliases),
+                        lead_weight * holds(lead, term, aliases),
+                        _IN_HEADING * holds(heading, term, aliases),
+                    )
                 )
-            covered /= total
-            score = covered + _BIGRAMS * (len(pairs & _pairs(unit.text)) / len(pairs) if pairs else 0.0)
+                far = not held[term] and term in everywhere and not any(term in terms for terms in near)
+                covered += _FAR * weight / total if far else held[term]
+            alike = sum(map(_run(unit.text, language).__contains__, characters)) / (len(characters) or 1)
+            score = covered + _CHARACTERS * alike
             if across:
                 known = len(foreign & (own | heading)) / len(foreign) if foreign else 0.0
                 score = 0.6 * spread(similarities.get(unit.text)) + 0.4 * known + covered
             form = offers(_without(unit.text, question), wanted)
             told = score > 0 and _tells(unit, own, weights, wanted, question)
-            score /= 1 + _LENGTH * math.log(1 + len(terms) / _USUAL)
+            score /= 1 + _LENGTH * math.log(1 + len(tokenise(unit.text)) / _USUAL)
             weight = _FORM_DECISIVE if across and wanted.counter else form_weight
             score = rank * (score + (weight * form if told else 0.0)) * (1.0 if told else 0.5)
             score *= _UNMEASURED if across and wanted.counter and not form else 1.0
             score *= _FRAGMENT if unit.kind == "sentence" and not _whole(unit.text) else 1.0
-            found.append(_Candidate(unit, number, place, score, form, own, covered))
+            found.append(_Candidate(unit, number, place, score, form, own, held))
     return sorted(found, key=lambda candidate: (-candidate.score, candidate.hit, candidate.place))
 
 
@@ -262,12 +294,21 @@ def _best(candidates: Sequence[_Candidate], limit: int) -> list[_Candidate]:
             language = language_of(chosen[0].unit.text)
             open_ = [each for each in open_ if each.hit == chosen[0].hit or language_of(each.unit.text) == language]
             open_ = [
-                candidate for candidate in open_ if candidate.score >= _worth(candidate, chosen[0]) * chosen[0].score
+                each for each in open_ if each.score + _gain(each, chosen) >= _worth(each, chosen[0]) * chosen[0].score
             ]
         if not open_:
             break
-        chosen.append(max(open_, key=lambda candidate: candidate.score + _beside(candidate, chosen)))
+        chosen.append(max(open_, key=lambda each: each.score + _gain(each, chosen) + _beside(each, chosen)))
     return chosen
+
+
+def _gain(candidate: _Candidate, chosen: Sequence[_Candidate]) -> float:
+    """The share of the question that a candidate has and the chosen ones lack: two that repeat each other say less."""
+    if not chosen:
+        return 0.0
+    return _GAIN * sum(
+        max(0.0, share - max(one.held[term] for one in chosen)) for term, share in candidate.held.items()
+    )
 
 
 def _worth(candidate: _Candidate, first: _Candidate) -> float:
@@ -297,9 +338,15 @@ def _without(text: str, question: str) -> str:
     return _CAPITALISED.sub(lambda name: "" if name.group().lower() in names else name.group(), text)
 
 
-def _pairs(text: str) -> frozenset[str]:
-    plain = re.sub(r"\s+", "", normalise(text))
-    return frozenset(plain[at : at + 2] for at in range(len(plain) - 1))
+def _characters(question: str, language: Language) -> frozenset[str]:
+    """The sequences of characters that tell words of any form: pairs in Japanese, threes with the gaps in English."""
+    run = _run(question, language)
+    length = 2 if language == "ja" else 3
+    return frozenset(run[at : at + length] for at in range(len(run) - length + 1))
+
+
+def _run(text: str, language: Language) -> str:
+    return ("" if language == "ja" else " ").join(normalise(_plain(text)).split())
 
 
 def _spread(values: Iterable[float | None]) -> Callable[[float | None], float]:

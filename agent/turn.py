@@ -13,10 +13,9 @@ from agent.calling import Hands, speak
 from agent.citing import without_marks
 from agent.conversation import (
     LANGUAGES,
-    QUESTION_CHARACTERS,
     Ask,
+    asked,
     bounded,
-    cut,
     echoes_instructions,
     neutral,
     opening,
@@ -331,7 +330,7 @@ class Turn:
         """Empty when the model has none, or fails: the turn has its outcome already."""
         instructions = prompt("general", language=LANGUAGES[self.ask.language])
         system = SystemMessage(instructions, self.ask.language)
-        question = UserMessage(cut(self.ask.question, QUESTION_CHARACTERS))
+        question = asked(self.ask)
         try:
             said = spoken((await self.reply([system, question], self._model_ends)).text)
         except (ModelError, TimeoutError) as error:

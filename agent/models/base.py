@@ -23,7 +23,14 @@ class SystemMessage:
 
 @dataclass(frozen=True, slots=True)
 class UserMessage:
+    """`context`: what a model should know beside the text, and that nobody asked of it: others' words in the thread."""
+
     text: str
+    context: str = ""
+
+    @property
+    def whole(self) -> str:
+        return f"{self.context}\n\n{self.text}" if self.context else self.text
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from itertools import chain, zip_longest
 from typing import Any
 
 from agent.arithmetic import answer, compute
-from agent.extraction import compose, crosses, quotable
+from agent.extraction import compose, crosses, quotable, reader
 from agent.followups import Part as Question
 from agent.models.base import (
     Message,
@@ -216,7 +216,7 @@ class ExtractiveModel:
         quotes = [
             Quote(text, evidence.index(passages[n]), 0.0, "sentence") for text, n in quotations(kept) if n in passages
         ]
-        if not any(addresses(one.query, evidence, quotes, tokenise=self._tokenise) for one in questions):
+        if not any(addresses(one.query, evidence, quotes, tokenise=reader(self._tokenise)) for one in questions):
             return {"verdict": "reject", "critique": NOT_ANSWERING.to(turn.language), "answer": ""}
         if dropped:
             return {"verdict": "revise", "critique": NOT_QUOTED.to(turn.language), "answer": kept}

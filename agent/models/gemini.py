@@ -257,7 +257,7 @@ def _conversation(
             case SystemMessage():
                 system.append(message.text)
             case UserMessage():
-                say("user", _text(message.text))
+                say("user", _text(message.whole))
             case ModelMessage(raw=_Said() as said, calls=calls) if said.model == model and all(
                 call.name in declared for call in calls
             ):

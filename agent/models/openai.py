@@ -316,7 +316,7 @@ def _conversation(messages: Sequence[Message], model: str, declared: Collection[
             case SystemMessage():
                 system.append(message.text)
             case UserMessage():
-                say("user", message.text)
+                say("user", message.whole)
             case ModelMessage(raw=Said() as raw, calls=calls) if (
                 calls and raw.model == model and all(call.name in declared for call in calls)
             ):

@@ -116,6 +116,48 @@ def test_the_sentence_before_names_what_the_answer_points_at() -> None:
 
 
 @pytest.mark.parametrize(
+    ("question", "page", "second"),
+    [
+        (
+            "Where are signed contracts archived, and where are they shredded?",
+            "Signed contracts are archived in the basement of the Osaka office. "
+            "The board has signed contracts in Osaka since 1990. "
+            "All of them are shredded by a firm in Kobe after ten years.",
+            "All of them are shredded by a firm in Kobe after ten years.",
+        ),
+        (
+            "契約書の原本はどこに保管され、どこで廃棄されますか？",
+            "契約書の原本は大阪の地下倉庫に保管されます。契約書の原本には大阪の番号が付きます。10年たつと神戸の工場で廃棄されます。",
+            "10年たつと神戸の工場で廃棄されます。",
+        ),
+    ],
+)
+def test_the_second_quotation_adds_what_the_first_does_not_say(question: str, page: str, second: str) -> None:
+    assert quoted(question, hit(page))[1].text == second
+
+
+def test_a_less_relevant_passage_is_quoted_when_it_says_more_of_what_was_asked() -> None:
+    general = hit("The archive holds contracts and plans. Contracts are kept for many years.")
+    exact = hit("Plans of the old factory were moved to the archive in 2011.", relevance=0.2, document="factory.md")
+    assert quoted("In which year were the plans of the old factory moved?", general, exact)[0].hit == 1
+
+
+def test_accents_make_no_difference() -> None:
+    page = hit("Registers of the Ottoman tax office were kept in many places. Temür moved them to Bursa.")
+    assert quoted("Where did Temur keep the registers?", page)[0].text == "Temür moved them to Bursa."
+    assert quoted("Who is Zoe Müller?", hit("Zoë Muller runs the archive. Everyone else is at the reception."))
+
+
+def test_a_year_that_follows_announces_nothing() -> None:
+    page = hit(
+        "Visitors sign a list. Registration of all visitors was introduced in 2015, "
+        "halving the number of badges lost in the following years."
+    )
+    assert "2015" in quoted("When was the registration of visitors introduced?", page)[0].text
+    assert not quoted("Which papers are needed to register?", hit("To register you need the following papers."))
+
+
+@pytest.mark.parametrize(
     ("question", "page"),
     [
         (
