@@ -19,7 +19,8 @@ from rich.text import Text
 from adapters import console_words as say
 from adapters.lines import Lines, repaired
 from adapters.markdown import SOURCES, one_line, source_line, step_words
-from adapters.port import Desk, ThreadView, relay
+from adapters.port import Talking, ThreadView, relay
+from adapters.verdicts import VERDICTS
 from agent.events import Answered, Citation, Drafted, Event, Outcome, Reflected, Step, Thought, ToolCalled, ToolReturned
 from bot.messages import Audience, Feedback, Incoming, Place, Upload, Verdict
 from bot.wire import as_json as event_json
@@ -159,7 +160,7 @@ def _key(passage: Passage) -> tuple[str, str, int]:
 
 
 async def ask_once(
-    desk: Desk,
+    desk: Talking,
     question: str,
     preferences: Preferences,
     *,
@@ -189,7 +190,7 @@ async def ask_once(
     return view.answered.outcome if view.answered else "failed"
 
 
-async def _relay(desk: Desk, message: Incoming, view: ThreadView) -> None:
+async def _relay(desk: Talking, message: Incoming, view: ThreadView) -> None:
     """Show a turn. One that is stopped, or that nobody can read any longer, is over: it does not come back."""
     try:
         await relay(desk.reply(message), view)
@@ -198,7 +199,7 @@ async def _relay(desk: Desk, message: Incoming, view: ThreadView) -> None:
         raise
 
 
-async def _leftovers(desk: Desk) -> list[Incoming]:
+async def _leftovers(desk: Talking) -> list[Incoming]:
     """The channel's questions that a process left open when it died; those of dead pipes are closed."""
     left = await desk.unfinished(PLACE.platform)
     for message in left:
@@ -240,7 +241,7 @@ class Channel:
         self._at = 0
         self._running: asyncio.Task[None] | None = None
 
-    async def run(self, desk: Desk) -> int:
+    async def run(self, desk: Talking) -> int:
         """Until the input ends or /quit. Returns the exit status."""
         left = await _leftovers(desk)
         if self._lines.interactive and not self._json:
@@ -264,7 +265,7 @@ class Channel:
             show(self._screen, "")
         return 0
 
-    async def _resume(self, desk: Desk, left: list[Incoming]) -> None:
+    async def _resume(self, desk: Talking, left: list[Incoming]) -> None:
         """Answer what a crash interrupted, each question in its thread; the conversation goes on in the last of them."""
         for message in left:
             if not self._json:
@@ -278,12 +279,12 @@ class Channel:
             self._at = at
             await self._put(desk, message)
 
-    async def _ask(self, desk: Desk, question: str) -> None:
+    async def _ask(self, desk: Talking, question: str) -> None:
         place = PLACE if self._lines.interactive else PASSING
         thread = self._threads[self._at]
         await self._put(desk, Incoming(place, thread.id, uuid.uuid4().hex, AUTHOR, question, AUDIENCE))
 
-    async def _put(self, desk: Desk, message: Incoming) -> None:
+    async def _put(self, desk: Talking, message: Incoming) -> None:
         thread, question = self._threads[self._at], message.text
         view: JsonView | ConsoleView
         view = JsonView() if self._json else ConsoleView(self._screen, language_of(question), self._preferences.steps)
@@ -331,7 +332,7 @@ class Channel:
 
     # -- commands ---------------------------------------------------------------------------------------------------
 
-    async def _do(self, desk: Desk, command: str, rest: str) -> None:
+    async def _do(self, desk: Talking, command: str, rest: str) -> None:
         match command:
             case "/help":
                 self._say(say.HELP)
@@ -364,7 +365,7 @@ class Channel:
         else:
             self._say(say.WHICH_THREAD, n=len(self._threads))
 
-    async def _vote(self, desk: Desk, vote: Literal["up", "down"], rest: str) -> None:
+    async def _vote(self, desk: Talking, vote: Literal["up", "down"], rest: str) -> None:
         answered = self._threads[self._at].answered
         if answered is None:
             self._say(say.NO_ANSWER_YET)
@@ -391,7 +392,7 @@ class Channel:
         else:
             self._say(say.WHICH_SOURCE, numbers=", ".join(str(citation.n) for citation in citations))
 
-    async def _ingest(self, desk: Desk, rest: str) -> None:
+    async def _ingest(self, desk: Talking, rest: str) -> None:
         if not rest:
             self._say(say.WHICH_FILE)
             return
@@ -409,9 +410,9 @@ class Channel:
             upload = Upload(name, data, self._preferences.default_collection, TEAM, AUTHOR)
             with _busy(self._screen, self._preferences.language, quiet=False):
                 verdict = await desk.ingest(upload)
-            self._say(say.VERDICTS[verdict.status], **_shown(verdict))
+            self._say(VERDICTS[verdict.status], **_shown(verdict))
 
-    async def _unanswered(self, desk: Desk) -> None:
+    async def _unanswered(self, desk: Talking) -> None:
         found = await desk.unanswered(PLACE, AUDIENCE)
         if not found.total:
             self._say(say.NONE_UNANSWERED)

@@ -65,19 +65,6 @@ WHICH_FILE = Said(
 )
 CANNOT_OPEN = Said(en="{name}: cannot be opened ({why})", ja="{name}: 開けません（{why}）")
 EMPTY_FOLDER = Said(en="There are no files in {name}.", ja="{name} にファイルがありません。")
-VERDICTS: dict[Literal["added", "replaced", "unchanged", "refused"], Said] = {
-    "added": Said(
-        en="{name}: added to {collection} ({chunks} chunks)",
-        ja="{name}: {collection} に追加しました（{chunks} チャンク）",
-    ),
-    "replaced": Said(
-        en="{name}: replaced in {collection} ({chunks} chunks)",
-        ja="{name}: {collection} の文書を更新しました（{chunks} チャンク）",
-    ),
-    "unchanged": Said(en="{name}: unchanged", ja="{name}: 変更はありません"),
-    "refused": Said(en="{name}: refused. {reason}", ja="{name}: 追加できませんでした。{reason}"),
-}
-
 NONE_UNANSWERED = Said(en="No question is waiting for an answer.", ja="回答を待っている質問はありません。")
 HIDDEN = Said(en="and {n} more, asked in private places", ja="ほかに、非公開の場所で聞かれた質問が {n} 件あります。")
 MISSED: dict[Literal["unknown", "low_confidence", "reported"], Said] = {

@@ -13,12 +13,14 @@ import typer
 from bot import listing, upkeep
 from bot.frame import (
     ANSWERED,
+    CONFIG,
     FAILED,
     INTERRUPTED,
     LANGUAGE,
     UNANSWERED,
     USAGE,
     as_owner,
+    aside,
     complain,
     finish,
     readable,
@@ -32,10 +34,11 @@ from bot.messages import Verdict
 from retrieval.types import TEAM
 
 if TYPE_CHECKING:  # what is heavy is imported by the commands that need it
-    from adapters.port import Desk
+    from adapters.port import Adapter, Desk
     from bot.app import Application
     from bot.client import Owner
     from bot.commands import Looking, Working
+    from bot.settings import Settings
 
 
 cli = typer.Typer(
@@ -72,14 +75,6 @@ InCollection = Annotated[str | None, typer.Option("--collection", help=_("The co
 )
 def run() -> None:
     settings = settings_or_exit()
-    if settings.platforms:
-        complain(
-            _(
-                "This version cannot connect to {names} yet. Use kotae chat in the terminal.",
-                "このバージョンはまだ {names} に接続できません。端末で kotae chat をお使いください。",
-            ).format(names=", ".join(settings.platforms)),
-            USAGE,
-        )
     from adapters.web.listening import Address, listen
 
     address: Address | None = None
@@ -89,17 +84,53 @@ def run() -> None:
         address = listen(settings.web_host, settings.web_port, token=settings.web_token)
 
     async def work(app: "Application") -> int:
+        from adapters.platforms import announcing, connected, digest_target
         from adapters.web.server import serving, until_stopped
+        from bot.app import make_adapters
 
-        async with until_stopped() as stopped, app.looked_after(), serving(app, address):
+        adapters = make_adapters(settings)
+        async with AsyncExitStack() as stack:
+            stopped = await stack.enter_async_context(until_stopped())
+            await stack.enter_async_context(app.looked_after())
+            if adapters:
+                await app.warm()  # nobody's first question waits for it
+                await stack.enter_async_context(aside(_say_problems(settings)))
+            platforms = await stack.enter_async_context(connected(adapters, app.desk, _say_who))
+            await stack.enter_async_context(serving(app, address, platforms=lambda: platforms.connected))
+            if adapters and settings.digest_channel is not None:
+                adapter, channel = digest_target(adapters, settings.digest_channel)
+                await stack.enter_async_context(aside(app.clock(announcing(adapter, channel, app.digest_card)).run()))
             listing.banner(app.settings, await app.knowledge.collections(app.readers), LANGUAGE)
             assert address is not None  # `first` has run
             listing.say(address.banner(LANGUAGE))
-            await stopped.wait()
+            async with aside(platforms.until_refused(stopped)):
+                await stopped.wait()
+            if platforms.refusal is not None:
+                complain(platforms.refusal.text(LANGUAGE), CONFIG)
             listing.say(_("Stopping …", "終了しています…"))
         return ANSWERED
 
     as_owner(work, first=first, level="INFO")
+
+
+async def _say_problems(settings: "Settings") -> None:
+    """What the platforms themselves say is not well, before anybody asks; no answer waits for it."""
+    from adapters.discord import check as discord
+    from adapters.slack import check as slack
+
+    for looked in (slack.problems, discord.problems):
+        for remark in await looked(settings):
+            listing.warn(remark.what.to(LANGUAGE))
+            if remark.todo is not None:
+                listing.warn(f"    → {remark.todo.to(LANGUAGE)}")
+
+
+def _say_who(adapter: "Adapter") -> None:
+    listing.say(
+        _("{platform}: connected as {who}.", "{platform}: {who} として接続しました。").format(
+            platform=adapter.name, who=adapter.who
+        )
+    )
 
 
 @cli.command(help=_("Talk with the bot in this terminal.", "この端末でボットと会話します。"))

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from bot.doctor import Check, Remark, Subject, aside, fault, fine, warning
 from bot.doctor_machine import FREE_SOME, START
 from bot.settings import Settings, SettingsError, filled
 from bot.store.condition import Condition, condition, file_of, server_condition
+from bot.store.conversations import Conversations
 from bot.store.documents import DocumentRow, Documents
 from bot.store.engine import StoreError, connect
 from bot.store.indexes import Indexes, IndexRow
@@ -139,6 +141,23 @@ async def _kept(settings: Settings) -> tuple[list[DocumentRow], IndexRow | None]
         engine = connect(settings.database_url)
         try:
             return await Documents(engine, "").listed(), await Indexes(engine).current()
+        finally:
+            await engine.dispose()
+    except (StoreError, OSError):
+        return None
+
+
+async def heard(settings: Settings, platform: str) -> datetime | None:
+    """When the last question came from a platform; None when none ever did, or nobody can say."""
+    file = file_of(settings.database_url)
+    if file is not None and not file.exists():
+        return None
+    try:
+        if not (await _condition(settings, seconds=0)).current:
+            return None
+        engine = connect(settings.database_url)
+        try:
+            return await Conversations(engine).last_asked(platform)
         finally:
             await engine.dispose()
     except (StoreError, OSError):

@@ -99,7 +99,7 @@ _NOT_OFFERED = Said(
 )
 _REPLIED = Said(en="{name} replied.", ja="{name} から応答がありました。")
 _KEY = Said(en="{name} does not accept the key.", ja="{name} がキーを受け付けません。")
-_KEYS = {
+KEYS = {
     "gemini": Said(
         en="Put a valid GEMINI_API_KEY into .env; keys are made at aistudio.google.com/apikey.",
         ja=".env の GEMINI_API_KEY を正しいキーにしてください。キーは aistudio.google.com/apikey で作れます。",
@@ -188,7 +188,7 @@ async def model(settings: Settings) -> Sequence[Remark]:
 def _unwell(error: ModelError, name: str, provider: str) -> Remark:
     match error:
         case ModelUnavailable(why="key"):
-            return fault(filled(_KEY, name=name), _KEYS[provider])
+            return fault(filled(_KEY, name=name), KEYS[provider])
         case ModelUnavailable(why="model"):
             return fault(filled(_NAME, name=name), _NAMES[provider])
         case ModelUnavailable(why="timeout"):
@@ -210,6 +210,10 @@ _NO_PLATFORM = Said(
     en="None is set up; the terminal and the HTTP API work without.",
     ja="設定されていません。ターミナルと HTTP API はこのままで使えます。",
 )
+_SET_ONE_UP = Said(
+    en="To be asked in a channel: kotae setup slack, or kotae setup discord.",
+    ja="チャンネルで使うには: kotae setup slack または kotae setup discord",
+)
 _PLATFORMS = Said(
     en="{names}: all their settings are there and of the right kinds.",
     ja="{names}: 設定はそろっていて、種類も正しいです。",
@@ -228,7 +232,7 @@ _GOOD_DIGEST = Said(en="The next one is due {due} ({zone}).", ja="次回は {due
 async def platforms(settings: Settings) -> Sequence[Remark]:
     """Half-set ones and tokens of the wrong kind do not load; what a platform itself says is its own checks' part."""
     if not settings.platforms:
-        return [fine(_NO_PLATFORM)]
+        return [fine(_NO_PLATFORM, _SET_ONE_UP)]
     return [fine(filled(_PLATFORMS, names=", ".join(settings.platforms)))]
 
 

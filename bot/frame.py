@@ -7,7 +7,8 @@ import asyncio
 import errno
 import os
 import sys
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 LANGUAGE = interface_language(os.environ)
 ANSWERED, FAILED, USAGE, UNANSWERED, INTERRUPTED = 0, 1, 2, 3, 130
+CONFIG = 78  # EX_CONFIG of sysexits.h: a platform refuses the settings
 
 
 def words(en: str, ja: str) -> str:
@@ -141,6 +143,18 @@ def show(
         return ANSWERED
 
     (with_home if whole else with_database)(work)
+
+
+@asynccontextmanager
+async def aside(work: Coroutine[None, None, None]) -> AsyncIterator[None]:
+    """`work` goes on while the block runs."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
 
 
 def finish(main: Callable[[], Coroutine[None, None, int]]) -> NoReturn:

@@ -39,13 +39,15 @@ SLACK_BOT_AT = Said(
     ja="api.slack.com/apps → アプリ → OAuth & Permissions → Bot User OAuth Token",
 )
 SLACK_APP_AT = Said(
-    en="api.slack.com/apps → your app → Basic Information → App-Level Tokens (scope connections:write)",
-    ja="api.slack.com/apps → アプリ → Basic Information → App-Level Tokens（スコープ connections:write）",
+    en="api.slack.com/apps → your app → App-Level Tokens, on the page that opens (scope connections:write)",
+    ja="api.slack.com/apps → アプリ → 最初に開くページの App-Level Tokens（スコープ connections:write）",
 )
 DISCORD_AT = Said(
     en="discord.com/developers/applications → your application → Bot → Reset Token",
     ja="discord.com/developers/applications → アプリケーション → Bot → Reset Token",
 )
+
+GEMINI_AT = Said(en="aistudio.google.com/apikey → Create API key", ja="aistudio.google.com/apikey →「API キーを作成」")
 
 
 def slack_bot_token(token: str) -> Said | None:
@@ -81,3 +83,21 @@ def discord_token(token: str) -> Said | None:
     if kind is None:
         return None
     return _complaint("DISCORD_TOKEN", kind, Said(en="the bot's token", ja="ボットのトークン"), DISCORD_AT)
+
+
+_GEMINI_KINDS: tuple[tuple[re.Pattern[str], Said], ...] = (
+    (re.compile(r"sk-.+"), Said(en="a key of another provider (sk-)", ja="ほかの提供元のキー（sk-）")),
+    (re.compile(r"xox[a-z][.-].+|xapp-.+"), Said(en="a Slack token", ja="Slack のトークン")),
+    (re.compile(r"ya29\..+"), Said(en="a Google access token", ja="Google のアクセストークン")),
+    (re.compile(r"https?://.+"), Said(en="an address", ja="アドレス")),
+    (re.compile(r"\{.*", re.DOTALL), Said(en="a service account's file", ja="サービスアカウントのファイル")),
+    (re.compile(r"[\w.-]+@[\w.-]+"), Said(en="a mail address", ja="メールアドレス")),
+)
+
+
+def gemini_key(key: str) -> Said | None:
+    """What is wrong with GEMINI_API_KEY; None: nothing that can be seen (the shape of keys is not promised)."""
+    kind = next((kind for pattern, kind in _GEMINI_KINDS if pattern.fullmatch(key)), None)
+    if kind is None:
+        return None
+    return _complaint("GEMINI_API_KEY", kind, Said(en="a Gemini API key", ja="Gemini の API キー"), GEMINI_AT)

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import sys
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -30,19 +31,111 @@ AsJson = Annotated[
     )
 )
 def doctor(as_json: AsJson = False) -> None:
+    from adapters.discord import check as discord
+    from adapters.slack import check as slack
     from bot.doctor import as_json as in_json
     from bot.doctor import diagnose, report, status
     from bot.logs import set_up
 
     async def main() -> int:
         set_up(os.environ.get("KOTAE_LOG_LEVEL", "").upper() or "ERROR")  # settings that do not load are a finding
-        found = await diagnose()
+        found = await diagnose((*slack.CHECKS, *discord.CHECKS))
         if as_json:
             listing.print_json(in_json(found, LANGUAGE))
         else:
             for line in report(found, LANGUAGE):
                 listing.say(line)
         return status(found)
+
+    finish(main)
+
+
+@cli.command(
+    help=_(
+        "Set up Slack, Discord or Gemini: asks, checks each token at once, and writes .env.",
+        "Slack、Discord、Gemini を設定します。質問に答えるとトークンをその場で確認し、.env に書き込みます。",
+    )
+)
+def setup(
+    what: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="slack|discord|gemini", help=_("What to set up.", "設定するものです。"), show_default=False
+        ),
+    ] = None,
+    bot_token: Annotated[
+        str | None,
+        typer.Option(
+            help=_("Slack: bot token (xoxb-); - reads it from stdin.", "Slack のボットトークン（- で標準入力から）。")
+        ),
+    ] = None,
+    app_token: Annotated[
+        str | None,
+        typer.Option(
+            help=_("Slack: app-level token (xapp-); - as above.", "Slack のアプリレベルトークン（- で標準入力から）。")
+        ),
+    ] = None,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            help=_("Discord: the bot's token; - as above.", "Discord のボットのトークン（- で標準入力から）。")
+        ),
+    ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option(help=_("Gemini: the API key; - as above.", "Gemini の API キー（- で標準入力から）。")),
+    ] = None,
+    guilds: Annotated[
+        str | None,
+        typer.Option(
+            help=_("Discord: servers whose members are the team.", "メンバーをチームとするサーバーの ID です。")
+        ),
+    ] = None,
+    digest_channel: Annotated[
+        str | None,
+        typer.Option(help=_("Id of the channel for the weekly digest.", "週次ダイジェストのチャンネル ID です。")),
+    ] = None,
+    timezone: Annotated[str | None, typer.Option(help=_("Such as Asia/Tokyo.", "Asia/Tokyo などの名前です。"))] = None,
+    language: Annotated[str | None, typer.Option(help=_("Of the interface: ja, en.", "画面の言語です: ja、en"))] = None,
+    no_check: Annotated[
+        bool, typer.Option("--no-check", help=_("Do not ask the platform.", "プラットフォームに確認しません。"))
+    ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help=_("Take every default, unasked.", "質問せず、すべて既定値にします。"))
+    ] = False,
+    wait: Annotated[
+        bool | None,
+        typer.Option(
+            "--wait/--no-wait",
+            help=_("Slack: wait for the first mention.", "Slack で最初のメンションが届くまで待ちます。"),
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    from adapters.setup import set_up as ask
+    from adapters.wizard import Given, Terminal
+    from bot.logs import set_up
+
+    values = {
+        "SLACK_BOT_TOKEN": bot_token,
+        "SLACK_APP_TOKEN": app_token,
+        "DISCORD_TOKEN": token,
+        "GEMINI_API_KEY": key,
+        "KOTAE_DISCORD_GUILDS": guilds,
+        "KOTAE_DIGEST_CHANNEL": digest_channel,
+        "KOTAE_TIMEZONE": timezone,
+        "KOTAE_LANGUAGE": language,
+    }
+    given = Given({name: value for name, value in values.items() if value is not None}, not no_check, yes, wait)
+
+    def read(prompt: str, hidden: bool) -> str:
+        return str(typer.prompt(prompt, default="", show_default=False, hide_input=hidden))
+
+    terminal = Terminal(LANGUAGE, read if sys.stdin.isatty() and sys.stdout.isatty() else None)
+
+    async def main() -> int:
+        set_up("ERROR")
+        return await ask(what, given, terminal, os.environ)
 
     finish(main)
 

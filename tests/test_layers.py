@@ -15,8 +15,11 @@ MAY_IMPORT = {
     "retrieval": {"retrieval"},
     "migrations": {"migrations", "bot.store.schema"},
 }
-COMPOSITION_ROOT = {"bot/app.py", "bot/cli.py", "bot/__main__.py"}
+COMPOSITION_ROOT = {"bot/app.py", "bot/cli.py", "bot/upkeep.py", "bot/__main__.py"}
 ONE_PLACE = {
+    "slack_bolt": {"adapters/slack/"},
+    "slack_sdk": {"adapters/slack/"},
+    "discord": {"adapters/discord/"},
     "qdrant_edge": {"retrieval/index/edge.py"},
     "qdrant_client": {"retrieval/index/server.py", "retrieval/index/requests.py", "retrieval/index/wire.py"},
     "google.genai": {"agent/models/gemini.py", "retrieval/embeddings/gemini.py"},

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from adapters.port import Desk
+from adapters.port import Talking
 from agent.events import Answered, Event
 from bot.messages import Incoming
 from bot.store.engine import StoreError
@@ -31,7 +31,7 @@ class Replies:
     Source: product.md §1 "Never silent"; `adapters/console.py` does the same for a terminal.
     """
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Talking) -> None:
         self._desk = desk
         self._running: set[asyncio.Task[None]] = set()
 

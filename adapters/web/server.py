@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp
 
 from adapters.console import PASSING
-from adapters.port import Desk
+from adapters.port import Talking
 from adapters.web import api, orders
 from adapters.web.api import Office, make_api
 from adapters.web.guard import Guard
@@ -121,7 +121,7 @@ class _Server(uvicorn.Server):
             one.close()
 
 
-async def _close_abandoned(desk: Desk) -> None:
+async def _close_abandoned(desk: Talking) -> None:
     """Questions whose asker is gone with the process, or the connection, that brought them: closed, and not answered."""
     while True:
         try:

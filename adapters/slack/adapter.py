@@ -1,0 +1,238 @@
+"""Slack: events in, turns out. A question is claimed before its event is acknowledged; everything else happens after.
+
+Source: style.md "A platform"; platforms.md §1 (claim before the ack); reliability.md R1-R5, R8, R10 and R57.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from slack_bolt.app.async_app import AsyncApp
+from slack_bolt.authorization import AuthorizeResult
+from slack_bolt.response import BoltResponse
+from slack_sdk.web.async_client import AsyncWebClient
+
+from adapters.port import Desk
+from adapters.questions import Questions
+from adapters.slack import commands, digest, home, intake
+from adapters.slack.audience import Places
+from adapters.slack.client import CredentialsError, GoneError, Slack, SlackError, UnsupportedError
+from adapters.slack.events import (
+    PLATFORM,
+    Asked,
+    Deleted,
+    Edited,
+    Opened,
+    Reacted,
+    Replied,
+    Seen,
+    Us,
+    seen,
+)
+from adapters.slack.office import Office
+from adapters.slack.socket import NOT_STORED, Connections, DisabledError
+from adapters.slack.surroundings import Surroundings
+from adapters.slack.thread import SlackThread
+from bot.cards import Card
+from bot.messages import Audience, Feedback, Place, Preferences
+from bot.settings import SettingsError, SlackSettings, filled
+from bot.store.engine import StoreError
+from retrieval.text import Language, Said
+
+if TYPE_CHECKING:
+    from bot.store.inbox import Claimed
+
+log = logging.getLogger(__name__)
+
+DRAIN_SECONDS = 20.0
+LOOK_EVERY_SECONDS = 5.0  # for what another process, or a reply that failed, has left behind
+
+_REFUSED = Said(
+    en="Slack refuses the settings ({code}). `kotae doctor` names what is wrong and where it is put right.",
+    ja="Slack に設定を拒否されました（{code}）。`kotae doctor` で原因と直し方を確認できます。",
+)
+
+Next = Callable[[], Awaitable[BoltResponse]]
+
+
+class SlackAdapter:
+    """One workspace. `run` serves it; `place` and `announce` work while it runs."""
+
+    name = "Slack"
+    platform = PLATFORM
+
+    def __init__(self, settings: SlackSettings, *, language: Language) -> None:
+        self._settings = settings
+        self._language = language
+        self._office: Office | None = None
+        self._connections: Connections | None = None
+        self.who = ""
+        self.ready = asyncio.Event()
+
+    @property
+    def connected(self) -> bool:
+        return self._connections is not None and self._connections.connected
+
+    async def run(self, desk: Desk) -> None:
+        """Serve until cancelled; then take nothing new in and let what runs end, for at most 20 seconds.
+
+        Raises SettingsError when Slack refuses the tokens for good, ConnectionError when it cannot be reached.
+        """
+        token, url = self._settings.bot_token.get_secret_value(), self._settings.api_url
+        async with Slack(token, url) as slack:
+            try:
+                await slack.identify()
+            except (CredentialsError, UnsupportedError) as error:
+                raise _refused(error.code) from None
+            except SlackError as error:
+                raise ConnectionError(error.code) from None
+            office = Office(slack, desk, Places(slack), self._language)
+            questions = Questions(PLATFORM, desk, office.tasks, partial(_view, office), Surroundings(office))
+            app = self._app(office, questions)
+            opening = AsyncWebClient(base_url=slack.web.base_url, retry_handlers=[])
+            self._connections = Connections(app, opening, self._settings.app_token.get_secret_value())
+            self._office = office
+            self.who = f"@{slack.me.name} in {slack.me.team_name}"
+            chores = [
+                asyncio.create_task(self._tell(), name="slack-ready"),
+                asyncio.create_task(_look_after(office, questions), name="slack-leftovers"),
+            ]
+            try:
+                await self._connections.run()
+            except DisabledError as error:
+                raise _refused(error.code) from None
+            finally:
+                self._connections = self._office = None
+                self.ready.clear()
+                for chore in chores:
+                    chore.cancel()
+                await asyncio.gather(*chores, return_exceptions=True)
+                await office.tasks.drain(DRAIN_SECONDS)
+
+    async def place(self, channel: str) -> tuple[Place, Audience]:
+        """A channel by its id, and who reads it. Raises LookupError when the bot cannot post there, ConnectionError
+        while Slack is not connected."""
+        office = self._at_work()
+        try:
+            info = await office.slack.channel(channel)
+        except GoneError as error:
+            raise LookupError(error.code) from None
+        except SlackError as error:
+            raise ConnectionError(error.code) from None
+        if info.get("is_archived") or info.get("is_member") is False:
+            raise LookupError("is_archived" if info.get("is_archived") else "not_in_channel")
+        return office.place(channel), await office.places.audience(channel)
+
+    async def announce(self, channel: str, card: Card, *, about: str) -> None:
+        """Post a card and its rows. Raises ConnectionError when not all of it could be posted: the same call goes on."""
+        office = self._at_work()
+        try:
+            await digest.announce(office, office.place(channel), card, about)
+        except SlackError as error:
+            raise ConnectionError(error.code) from None
+
+    def _at_work(self) -> Office:
+        if self._office is None:
+            raise ConnectionError("Slack is not connected")
+        return self._office
+
+    async def _tell(self) -> None:
+        assert self._connections is not None
+        await self._connections.first.wait()
+        self.ready.set()
+
+    # -- Bolt -------------------------------------------------------------------------------------------------------
+
+    def _app(self, office: Office, questions: Questions) -> AsyncApp:
+        slack = office.slack
+        us = Us(slack.me.user, slack.me.bot_id, slack.me.team)
+
+        async def authorize(enterprise_id: str | None, team_id: str | None) -> AuthorizeResult:
+            """One workspace: who we are is known, so no event waits for `auth.test`."""
+            return AuthorizeResult(
+                enterprise_id=enterprise_id, team_id=us.team, bot_user_id=us.user, bot_id=us.bot_id, bot_token=token
+            )
+
+        token = self._settings.bot_token.get_secret_value()
+        app = AsyncApp(
+            client=AsyncWebClient(base_url=slack.web.base_url),
+            authorize=authorize,
+            request_verification_enabled=False,  # Socket Mode: there is no signature
+            ignoring_self_events_enabled=False,  # `seen` leaves them out, and its answer is acknowledged
+        )
+
+        async def claim(body: Mapping[str, Any], next: Next) -> BoltResponse:
+            if body.get("type") != "event_callback":
+                return await next()
+            try:
+                await self._take(seen(body, us), office, questions)
+            except StoreError:
+                log.error("an event could not be stored; Slack sends it again", exc_info=True)
+                return BoltResponse(status=NOT_STORED)
+            return BoltResponse(status=200)
+
+        app.use(claim)
+        commands.register(app, office)
+        return app
+
+    async def _take(self, event: Seen | None, office: Office, questions: Questions) -> None:
+        """What has to be durable is, when this returns; the rest is a task. Raises StoreError."""
+        match event:
+            case Asked(message, stranger):
+                await questions.ask(message, stranger=stranger)
+            case Edited(message, addressed, stranger):
+                work = questions.edit(message, addressed=addressed, stranger=stranger)
+                office.tasks.start(work, "slack-edit")
+            case Deleted(message):
+                office.tasks.start(questions.delete(message), "slack-delete")
+            case Reacted():
+                office.tasks.start(_vote(office, event), "slack-reaction")
+            case Replied():
+                office.tasks.start(_reply(office, event), "slack-reply")
+            case Opened(user):
+                office.tasks.start(home.publish(office, user), "slack-home")
+            case None:
+                pass
+
+
+def _view(office: Office, claimed: "Claimed", preferences: Preferences) -> SlackThread:
+    return SlackThread(
+        office.slack,
+        office.desk,
+        claimed,
+        steps=preferences.steps or "live",
+        language=office.desk.language(claimed.message),
+        recipient=(claimed.message.author, office.slack.me.team),
+    )
+
+
+async def _vote(office: Office, reacted: Reacted) -> None:
+    post = await office.desk.post_at(reacted.place, reacted.message)
+    if post is not None and post.kind == "answer":
+        await office.desk.vote(Feedback(post.about, reacted.author, reacted.vote, only=reacted.thumb))
+
+
+async def _reply(office: Office, replied: Replied) -> None:
+    post = await office.desk.post_at(replied.place, replied.thread)
+    if post is not None and post.kind == "card":
+        await digest.replied(office, replied, post)
+
+
+async def _look_after(office: Office, questions: Questions) -> None:
+    """Take up what was left unfinished, by this process before it was restarted or by another, and say what is due."""
+    while True:
+        try:
+            await questions.resume()
+            for left in await office.desk.intakes(PLATFORM):
+                office.tasks.start(intake.resume(office, left), "slack-intake")
+            for notice in await office.desk.notices(PLATFORM):
+                office.tasks.start(digest.tell(office, notice), "slack-notice")
+        except StoreError:
+            log.warning("what was left unfinished could not be looked up; trying again", exc_info=True)
+        await asyncio.sleep(LOOK_EVERY_SECONDS)
+
+
+def _refused(code: str) -> SettingsError:
+    return SettingsError(filled(_REFUSED, code=code))

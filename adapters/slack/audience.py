@@ -1,0 +1,128 @@
+"""Who can read a place in Slack, and who somebody is there: asked of Slack, never read from a text. Fails closed.
+
+A place that anybody from outside the team can read counts as theirs: Slack Connect, and channels with guests in them.
+Source: product.md §3; reliability.md R11 and R13; docs.slack.dev conversation and user objects.
+"""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from adapters.slack.client import Slack, SlackError, UnsupportedError
+from adapters.slack.events import PLATFORM
+from bot.messages import Actor, Audience, Role
+from retrieval.text import Language
+
+log = logging.getLogger(__name__)
+
+PUBLIC, PRIVATE = Audience("public"), Audience("private")
+OUTSIDERS, UNKNOWN = Audience("outsiders"), Audience("unknown")
+
+_SHARED = ("is_ext_shared", "is_pending_ext_shared", "is_shared", "is_org_shared")
+_GUEST = ("is_restricted", "is_ultra_restricted", "is_stranger")
+_ADMIN = ("is_admin", "is_owner", "is_primary_owner")
+_LOOKUP = ("unknown_method",)  # a server that has no such concept; every other refusal leaves the answer open
+
+
+class Places:
+    """What Slack says about channels and people; `Slack` keeps it for as long as it may be believed."""
+
+    def __init__(self, slack: Slack) -> None:
+        self._slack = slack
+
+    async def audience(self, channel: str, author: str | None = None, *, stranger: bool = False) -> Audience:
+        """Who reads `channel`; with `author`, who writes there, a guest makes it the outsiders'. Never raises."""
+        if stranger:
+            return OUTSIDERS
+        try:
+            if author is not None and (await self._role(author)) == "outsider":
+                return OUTSIDERS
+            return await self._of(channel, author)
+        except SlackError as error:
+            log.warning("who reads a channel could not be looked up: %s", error.code)
+            return UNKNOWN
+
+    async def actor(self, user: str, *, stranger: bool = False) -> Actor:
+        """Somebody with what they may do; an outsider where Slack does not say. Never raises."""
+        role: Role = "outsider"
+        if not stranger:
+            try:
+                role = await self._role(user)
+            except SlackError as error:
+                log.warning("who somebody is could not be looked up: %s", error.code)
+        return Actor(PLATFORM, self._slack.me.team, user, role)
+
+    async def is_member(self, channel: str, user: str) -> bool:
+        """Whether somebody reads a channel: anybody in the team a public one, members only any other. Never raises."""
+        try:
+            info = await self._slack.channel(channel)
+            if info.get("is_channel") and not info.get("is_private") and await self._role(user) != "outsider":
+                return True
+            return user in await self._slack.members(channel)
+        except SlackError as error:
+            log.info("who reads a channel could not be looked up: %s", error.code)
+            return False
+
+    async def name(self, user: str) -> str:
+        """A name for people; the id where Slack does not say. Never raises."""
+        try:
+            found = await self._slack.user(user)
+        except SlackError:
+            return user
+        profile = found.get("profile") or {}
+        return str(profile.get("display_name") or found.get("real_name") or found.get("name") or user)
+
+    async def language(self, user: str) -> Language | None:
+        """The language somebody has chosen in Slack. Never raises."""
+        try:
+            locale = str((await self._slack.user(user)).get("locale") or "")
+        except SlackError:
+            return None
+        return "ja" if locale.lower().startswith("ja") else "en" if locale else None
+
+    async def _of(self, channel: str, author: str | None) -> Audience:
+        try:
+            info = await self._slack.channel(channel)
+        except UnsupportedError as error:
+            if error.code not in _LOOKUP:
+                raise
+            return PRIVATE if channel.startswith("D") else PUBLIC if channel.startswith("C") else UNKNOWN
+        if any(info.get(flag) for flag in _SHARED):
+            return OUTSIDERS
+        if info.get("is_im"):
+            partner = info.get("user") or author
+            return UNKNOWN if not partner else OUTSIDERS if await self._role(str(partner)) == "outsider" else PRIVATE
+        if await self._has_guests(channel):
+            return OUTSIDERS
+        if info.get("is_mpim") or info.get("is_private") or info.get("is_group"):
+            return PRIVATE
+        return PUBLIC if info.get("is_channel") or info.get("is_private") is False else UNKNOWN
+
+    async def _has_guests(self, channel: str) -> bool:
+        try:
+            guests = {
+                user["id"] for user in await self._slack.users() if self._is_outsider(user) and not user.get("deleted")
+            }
+            if not guests:
+                return False
+            return not guests.isdisjoint(await self._slack.members(channel))
+        except UnsupportedError as error:
+            if error.code not in _LOOKUP:
+                raise
+            return False
+
+    async def _role(self, user: str) -> Role:
+        try:
+            found = await self._slack.user(user)
+        except UnsupportedError as error:
+            if error.code not in _LOOKUP:
+                raise
+            return "member"
+        if self._is_outsider(found):
+            return "outsider"
+        return "editor" if any(found.get(flag) for flag in _ADMIN) else "member"
+
+    def _is_outsider(self, user: Mapping[str, Any]) -> bool:
+        team = user.get("team_id") or self._slack.me.team
+        elsewhere = team != self._slack.me.team and not user.get("is_bot")
+        return elsewhere or any(user.get(flag) for flag in _GUEST)

@@ -1,0 +1,223 @@
+"""What an event of Slack's means to us. Pure: a payload in, a value out; nothing is looked up.
+
+Source: docs.slack.dev events `app_mention`, `message`, `reaction_added`; reliability.md R2, R3, R8 and R13.
+"""
+
+import html
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from bot.messages import Audience, Incoming, Place
+
+PLATFORM = "slack"
+UNKNOWN = Audience("unknown")
+
+_SPOKEN = (None, "file_share", "thread_broadcast", "me_message")  # subtypes of what a person says
+_LABELLED = re.compile(r"<([@#!]|(?:https?|mailto|tel):)([^<>|]*)(?:\|([^<>]*))?>")
+_UP = frozenset({"+1", "thumbsup"})
+_DOWN = frozenset({"-1", "thumbsdown"})
+
+
+@dataclass(frozen=True, slots=True)
+class Us:
+    """Who the bot is there: its user, its bot id, and the workspace it is installed in."""
+
+    user: str
+    bot_id: str
+    team: str
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Somebody addressed the bot. `stranger`: the event itself says that they belong to another workspace."""
+
+    message: Incoming
+    stranger: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """A message that addresses the bot has new words; or no longer does, then `message.text` is what was left."""
+
+    message: Incoming
+    addressed: bool
+    stranger: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    message: Incoming  # its text is not known
+
+
+@dataclass(frozen=True, slots=True)
+class Replied:
+    """Somebody wrote in a thread without addressing the bot: perhaps an answer to one of its cards."""
+
+    place: Place
+    thread: str
+    message: str
+    author: str
+    text: str
+    stranger: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Reacted:
+    """A thumb on a message, or its end (`vote` None). `thumb`: which one was taken away."""
+
+    place: Place
+    message: str
+    author: str
+    vote: Literal["up", "down"] | None
+    thumb: Literal["up", "down"]
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """Somebody looks at the App Home."""
+
+    user: str
+
+
+Seen = Asked | Edited | Deleted | Replied | Reacted | Opened
+
+
+def seen(body: Mapping[str, Any], us: Us) -> Seen | None:
+    """What an event envelope's payload asks of us; None: nothing. Never raises, whatever the payload is."""
+    try:
+        event = body["event"]
+        match event["type"]:
+            case "app_mention":
+                return _said(event, us, addressed=True)
+            case "message":
+                return _message(event, us)
+            case "reaction_added" | "reaction_removed":
+                return _reaction(event, us)
+            case "app_home_opened" if event.get("tab") == "home":
+                return Opened(_id(event["user"]))
+    except (KeyError, TypeError, AttributeError, ValueError):
+        return None  # not of a form that Slack documents: acknowledged and forgotten
+    return None
+
+
+def incoming(event: Mapping[str, Any], us: Us) -> Incoming:
+    """A message as a question. Who reads its place is not in the event: it is looked up. Raises KeyError, TypeError,
+    ValueError for what is not of a message's form."""
+    ts = _id(event["ts"])
+    return Incoming(
+        place=Place(PLATFORM, us.team, _id(event["channel"])),
+        thread=_id(event.get("thread_ts") or ts),
+        message=ts,
+        author=_id(event["user"]),
+        text=readable(str(event.get("text") or ""), us.user),
+        audience=UNKNOWN,
+    )
+
+
+def readable(text: str, me: str | None = None, names: Mapping[str, str] | None = None) -> str:
+    """Slack's text as people read it: without the mention of `me`, other mentions by name, addresses without brackets."""
+    names = names or {}
+
+    def shown(match: re.Match[str]) -> str:
+        kind, rest, label = match.groups()
+        match kind:
+            case "@":
+                return "" if rest == me else "@" + (names.get(rest) or label or rest)
+            case "#":
+                return "#" + (label or rest)
+            case "!":
+                return "@" + (label or rest.partition("^")[0]).lstrip("@")
+            case _:
+                return f"{kind}{rest}".removeprefix("mailto:").removeprefix("tel:")
+
+    return html.unescape(_LABELLED.sub(shown, text)).strip()
+
+
+def mentions(text: str, user: str) -> bool:
+    return re.search(rf"<@{re.escape(user)}(?:\|[^<>]*)?>", text) is not None
+
+
+def file_ids(messages: Iterable[Mapping[str, Any]], ts: str) -> list[Mapping[str, Any]]:
+    """The files of one message among `messages`."""
+    return [file for message in messages if message.get("ts") == ts for file in message.get("files") or ()]
+
+
+# -- the kinds of message events ------------------------------------------------------------------------------------
+
+
+def _message(event: Mapping[str, Any], us: Us) -> Seen | None:
+    match event.get("subtype"):
+        case "message_changed":
+            return _changed(event, us)
+        case "message_deleted":
+            return _deleted(event, us, event.get("deleted_ts") or event["previous_message"]["ts"])
+        case subtype if subtype in _SPOKEN:
+            direct = event.get("channel_type") == "im"
+            return _said(event, us, addressed=direct or mentions(str(event.get("text") or ""), us.user))
+    return None
+
+
+def _said(event: Mapping[str, Any], us: Us, *, addressed: bool) -> Seen | None:
+    if not _by_a_person(event, us):
+        return None
+    message = incoming(event, us)
+    if addressed:
+        return Asked(message, _stranger(event, us))
+    if event.get("thread_ts") and event["thread_ts"] != event["ts"]:
+        return Replied(
+            message.place, message.thread, message.message, message.author, message.text, _stranger(event, us)
+        )
+    return None
+
+
+def _changed(event: Mapping[str, Any], us: Us) -> Seen | None:
+    after, before = event["message"], event.get("previous_message") or {}
+    if after.get("subtype") == "tombstone":  # deleted, but its thread lives on
+        return _deleted(event, us, after["ts"])
+    if not _by_a_person(after, us) or after.get("text") == before.get("text"):
+        return None  # Slack itself unfurled a link, or our reply started a thread
+    after = {**after, "channel": event["channel"]}
+    addressed = event.get("channel_type") == "im" or mentions(str(after.get("text") or ""), us.user)
+    was_addressed = event.get("channel_type") == "im" or mentions(str(before.get("text") or ""), us.user)
+    if not (addressed or was_addressed):
+        return None
+    return Edited(incoming(after, us), addressed, _stranger(after, us))
+
+
+def _deleted(event: Mapping[str, Any], us: Us, ts: Any) -> Deleted | None:
+    before = event.get("previous_message") or {}
+    if before and not _by_a_person(before, us):
+        return None
+    about = {"ts": ts, "channel": event["channel"], "thread_ts": before.get("thread_ts"), "user": before.get("user")}
+    return Deleted(incoming({**about, "user": about["user"] or "unknown"}, us))
+
+
+def _reaction(event: Mapping[str, Any], us: Us) -> Reacted | None:
+    item, name = event["item"], str(event["reaction"]).partition("::")[0]  # "+1::skin-tone-3"
+    if item.get("type") != "message" or name not in _UP | _DOWN or event["user"] == us.user:
+        return None
+    thumb: Literal["up", "down"] = "up" if name in _UP else "down"
+    place = Place(PLATFORM, us.team, _id(item["channel"]))
+    added = event["type"] == "reaction_added"
+    return Reacted(place, _id(item["ts"]), _id(event["user"]), thumb if added else None, thumb)
+
+
+def _by_a_person(event: Mapping[str, Any], us: Us) -> bool:
+    """No bot's words, our own included, start anything: two bots would talk forever (R8)."""
+    if event.get("bot_id") or event.get("bot_profile") or event.get("subtype") == "bot_message" or event.get("hidden"):
+        return False
+    return bool(event.get("user")) and event["user"] not in (us.user, "USLACKBOT")
+
+
+def _stranger(event: Mapping[str, Any], us: Us) -> bool:
+    """Slack Connect: the author's own workspace is another one."""
+    teams = (event.get("user_team"), event.get("source_team"), event.get("team"))
+    return bool(event.get("is_stranger")) or any(str(team)[:1] == "T" and team != us.team for team in teams)
+
+
+def _id(value: Any) -> str:
+    if not isinstance(value, str) or not value or len(value) > 80:
+        raise ValueError("not an id")
+    return value

@@ -1,0 +1,27 @@
+"""What all gestures in Slack share: the API, the application's desk, who is who, and the tasks that they start."""
+
+from dataclasses import dataclass, field
+
+from adapters.port import Desk
+from adapters.slack.audience import Places
+from adapters.slack.client import Slack
+from adapters.slack.events import PLATFORM
+from adapters.tasks import Tasks
+from bot.messages import Place
+from retrieval.text import Language
+
+
+@dataclass(frozen=True, slots=True)
+class Office:
+    slack: Slack
+    desk: Desk
+    places: Places
+    language: Language  # of the interface where nobody's own is known
+    tasks: Tasks = field(default_factory=Tasks)
+
+    def place(self, channel: str) -> Place:
+        return Place(PLATFORM, self.slack.me.team, channel)
+
+    async def language_of(self, user: str) -> Language:
+        """A person's own, as Slack knows it. Never raises."""
+        return await self.places.language(user) or self.language

@@ -1,0 +1,226 @@
+"""The connections through which Slack sends events: two at a time, watched, and made anew when one ends or goes deaf.
+
+Slack rotates connections every few hours; with two, one listens meanwhile. Everything that arrives is acknowledged,
+except what could not be stored. Source: reliability.md R1, R4 and R31; docs.slack.dev Socket Mode.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from typing import Any
+
+from slack_bolt.adapter.socket_mode.async_internals import run_async_bolt_app, send_async_response
+from slack_bolt.app.async_app import AsyncApp
+from slack_bolt.response import BoltResponse
+from slack_sdk.errors import SlackApiError
+from slack_sdk.socket_mode.aiohttp import SocketModeClient
+from slack_sdk.socket_mode.async_client import AsyncBaseSocketModeClient
+from slack_sdk.socket_mode.request import SocketModeRequest
+from slack_sdk.socket_mode.response import SocketModeResponse
+from slack_sdk.web.async_client import AsyncWebClient
+
+log = logging.getLogger(__name__)
+_sdk = logging.getLogger(f"{__name__}.sdk")
+_sdk.setLevel(logging.CRITICAL)  # it logs a traceback for what is said here in a line
+
+CONNECTIONS = 2
+PING_SECONDS = 5  # the client ends a session whose pong does not come
+DEAF_SECONDS = 25.0  # without a hello
+OPENING_SECONDS = 10.0
+CROWDED_SECONDS = 600.0  # before a connection that was one too many is tried again
+CLOSING_SECONDS = 3.0  # for what is being acknowledged
+NOT_STORED = (
+    503  # a middleware's answer to an event that could not be stored: not acknowledged, so Slack sends it again
+)
+
+_FIRST_WAIT, _LAST_WAIT = 1.0, 60.0
+_STEADY_SECONDS = 60.0  # a connection that lasted so long was a good one
+_GREETING_SECONDS, _WATCH_SECONDS = 0.05, 1.0  # between two looks
+_FOR_GOOD = frozenset(
+    {
+        *("invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired", "not_allowed_token_type"),
+        *("missing_scope", "app_not_found", "socket_mode_not_enabled", "access_denied", "org_login_required"),
+    }
+)
+
+
+class DisabledError(Exception):
+    """Slack sends no events until somebody changes the app's settings. `code` is Slack's word for the reason."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+class Connections:
+    """Keeps connections open for an app. `connected`: events can arrive now."""
+
+    def __init__(self, app: AsyncApp, web: AsyncWebClient, app_token: str) -> None:
+        """`web` is for `apps.connections.open`."""
+        self._app = app
+        self._web = web
+        self._token = app_token
+        self._up: set[int] = set()
+        self.first = asyncio.Event()  # set once events can arrive
+
+    @property
+    def connected(self) -> bool:
+        return bool(self._up)
+
+    async def run(self) -> None:
+        """Until cancelled. Raises DisabledError."""
+        keepers = [asyncio.create_task(self._keep(n), name=f"slack-connection-{n}") for n in range(CONNECTIONS)]
+        try:
+            await asyncio.gather(*keepers)
+        finally:
+            for keeper in keepers:
+                keeper.cancel()
+            await asyncio.gather(*keepers, return_exceptions=True)
+
+    async def _keep(self, number: int) -> None:
+        wait = _FIRST_WAIT
+        while True:
+            began = time.monotonic()
+            try:
+                async with asyncio.timeout(OPENING_SECONDS):
+                    url = await self._address()
+                reason = await self._serve(number, url)
+            except TimeoutError:
+                log.warning("Slack does not answer; trying again")
+                reason = ""
+            except _BusyError as error:
+                await asyncio.sleep(error.seconds)
+                continue
+            except OSError as error:
+                log.warning("Slack cannot be reached (%s); trying again", type(error).__name__)
+                reason = ""
+            if reason == "link_disabled":
+                raise DisabledError(reason)
+            if reason == "too_many_websockets" and number:
+                await asyncio.sleep(CROWDED_SECONDS)
+            elif time.monotonic() - began < _STEADY_SECONDS:
+                await asyncio.sleep(wait)
+                wait = min(2 * wait, _LAST_WAIT)
+            else:
+                wait = _FIRST_WAIT
+
+    async def _address(self) -> str:
+        """Where to connect, once. Raises DisabledError, _BusyError, OSError."""
+        try:
+            opened = await self._web.apps_connections_open(app_token=self._token)
+        except SlackApiError as error:
+            code = str(error.response.get("error"))
+            if code in _FOR_GOOD:
+                raise DisabledError(code) from None
+            log.warning("Slack gives no connection (%s); trying again", code)
+            after = str(error.response.headers.get("Retry-After", ""))
+            raise _BusyError(float(after) if after.isdecimal() else _LAST_WAIT) from None
+        except Exception as error:  # what aiohttp and json raise is not the same everywhere
+            raise ConnectionError(type(error).__name__) from None
+        return str(opened["url"])
+
+    async def _serve(self, number: int, url: str) -> str:
+        """One connection from its start to its end; the reason Slack gave for it, or "". Raises TimeoutError, OSError."""
+        client = _Client(self._token, self._web, self._handle)
+        try:
+            client.wss_uri = url
+            async with asyncio.timeout(OPENING_SECONDS):
+                await client.connect()  # type: ignore[no-untyped-call]
+            deadline = time.monotonic() + DEAF_SECONDS
+            while client.alive and not client.greeted.is_set():
+                if time.monotonic() > deadline:
+                    raise TimeoutError
+                await client.ends_within(_GREETING_SECONDS)
+            self._up.add(number)
+            self.first.set()
+            while client.alive:
+                await client.ends_within(_WATCH_SECONDS)
+            return client.reason
+        finally:
+            self._up.discard(number)
+            await client.end()
+
+    async def _handle(self, client: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
+        began = time.time()
+        try:
+            response = await run_async_bolt_app(self._app, request)
+        except Exception:
+            log.exception("an envelope of type %s could not be worked on", request.type)
+            response = BoltResponse(status=200)
+        if response.status == NOT_STORED:
+            return
+        if response.status != 200:
+            log.info("nobody works on an envelope of type %s", request.type)
+            response = BoltResponse(status=200)
+        try:
+            await send_async_response(client, request, response, began)
+        except OSError:
+            log.info("an envelope was not acknowledged: its connection had ended; Slack sends it again")
+
+
+class _BusyError(Exception):
+    def __init__(self, seconds: float) -> None:
+        super().__init__(seconds)
+        self.seconds = seconds
+
+
+Handle = Callable[[AsyncBaseSocketModeClient, SocketModeRequest], Any]
+
+
+class _Client(SocketModeClient):
+    """One connection, which ends when Slack ends it: the SDK would go on by itself, with the same single-use address
+    for ever if that has expired."""
+
+    def __init__(self, token: str, web: AsyncWebClient, handle: Handle) -> None:
+        super().__init__(token, web_client=web, auto_reconnect_enabled=False, ping_interval=PING_SECONDS, logger=_sdk)
+        self.greeted = asyncio.Event()
+        self.reason = ""
+        self._over = asyncio.Event()
+        self._handle = handle
+        self._busy: set[asyncio.Task[Any]] = set()
+        self.message_listeners.append(self._look)
+        self.socket_mode_request_listeners.append(self._work)
+
+    @property
+    def alive(self) -> bool:
+        return not self._over.is_set() and self.current_session is not None and not self.current_session.closed
+
+    async def ends_within(self, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._over.wait()
+        except TimeoutError:
+            pass
+
+    async def connect_to_new_endpoint(self, force: bool = False) -> None:
+        self._over.set()
+
+    async def end(self) -> None:
+        """Close it when what it has brought is acknowledged."""
+        if self._busy:
+            await asyncio.wait(self._busy, timeout=CLOSING_SECONDS)
+        tasks = [task for task in (self.message_processor, self.current_session_monitor, self.message_receiver) if task]
+        await self.close()  # type: ignore[no-untyped-call]
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _look(self, client: AsyncBaseSocketModeClient, message: dict[str, Any], raw: str | None = None) -> None:
+        if message.get("type") == "hello":
+            self.greeted.set()
+        elif message.get("envelope_id") and SocketModeRequest.from_dict(message) is None:
+            log.warning("an envelope without a payload was acknowledged and left alone")
+            await self.send_socket_mode_response(SocketModeResponse(envelope_id=str(message["envelope_id"])))
+
+    async def run_message_listeners(self, message: dict[str, Any], raw_message: str) -> None:
+        if message.get("type") == "disconnect":
+            self.reason = str(message.get("reason") or "")
+        await super().run_message_listeners(message, raw_message)
+
+    async def _work(self, client: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._busy.add(task)  # also keeps it from being collected: the SDK holds no reference
+        try:
+            await self._handle(client, request)
+        finally:
+            self._busy.discard(task)

@@ -1,0 +1,258 @@
+"""One message with steps in it: opened once, then a stream that is added to, or a text that is edited.
+
+A stream carries task cards. Where there is none, or once it has ended or broken, the message's whole text is edited: what
+was to be shown is all kept here. Source: reliability.md R6 and R29; field.md #4; docs.slack.dev chat.startStream.
+"""
+
+import asyncio
+import html
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from adapters.port import Desk
+from adapters.slack.client import GoneError, Mark, RefusedError, Slack, SlackError, StreamOver, UnreachableError
+from adapters.slack.taskcards import TaskCard, TaskCards, chunk, closed, rich
+from bot.messages import Place, Post
+
+log = logging.getLogger(__name__)
+
+PLAIN = 3_500  # characters of a text that can still be edited
+STARTING_SECONDS = 3.0  # for a stream: few may be started a minute, and then a message is there sooner
+LOOK = 100  # messages of the thread that are looked at for one of ours
+
+_FIXED = frozenset({"block_mismatch", "streaming_state_conflict", "cant_update_message", "edit_window_closed"})
+
+
+class SealedError(Exception):
+    """The message can be edited no longer, and shows the first `shown` of its cards."""
+
+    def __init__(self, shown: int) -> None:
+        super().__init__(shown)
+        self.shown = shown
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What all messages of a turn share. `recipient`: the asker's user and team; Slack streams to nobody else."""
+
+    slack: Slack
+    desk: Desk
+    id: str
+    place: Place
+    thread: str
+    recipient: tuple[str, str] | None = None
+
+
+class StepMessage:
+    """Everything raises SlackError and StoreError; RefusedError when no blocks are accepted, though text may be."""
+
+    def __init__(self, turn: Turn, number: int) -> None:
+        self.ts = ""
+        self.streaming = False
+        self.streamed = False  # it began as a stream
+        self._turn = turn
+        self._slack = turn.slack
+        self._channel = turn.place.channel
+        self._number = number
+        self._mark = Mark(turn.id, "steps", number)
+        self._ids = f"{turn.id}-{number}-"  # of its cards: by them a stream is found again, as it takes no metadata
+        self._post: Post | None = None  # as it was placed
+        self._told: TaskCards = ()  # what the stream surely has
+        self._asked: Sequence[str] | None = None  # what the last edit was to show
+        self._sure: Sequence[str] | None = None  # what the message surely shows
+        self._refused = False  # it was surely not posted
+
+    async def show(self, cards: TaskCards, thinking: str | None, *, final: bool, stream: bool, plain: bool) -> None:
+        """Show these cards, and under them (or in their place) that the turn is at work.
+
+        `stream`: it may begin as one; `plain`: without blocks. Raises SealedError, and StreamOver when a reader stopped it.
+        """
+        if not self.ts:
+            await self._open(cards, thinking, stream=stream, plain=plain)
+        if self.streaming:
+            await self._stream(cards, thinking, final=final)
+        else:
+            await self._edit(cards, thinking, final=final, plain=plain)
+        if cards and self._post is not None and self._post.data.get("placeholder"):
+            await self._placed(placeholder=False)
+
+    async def stop(self) -> None:
+        """Leave the message as it is."""
+        if self.streaming:
+            self.streaming = False
+            await stop(self._turn, self.ts, _chunks(self._ids, closed(self._told), self._told))
+
+    # -- once -------------------------------------------------------------------------------------------------------
+
+    async def _open(self, cards: TaskCards, thinking: str | None, *, stream: bool, plain: bool) -> None:
+        turn, data = self._turn, {"stream": stream, "placeholder": not cards}
+        post = Post(turn.id, "steps", self._number, turn.place, turn.thread, data=data)
+        before = await turn.desk.intend(post)
+        if before is not None:
+            await self._take_up(before, cards, thinking, plain=plain)
+        elif stream:
+            await self._start(_or_thinking(cards, thinking))
+        if not self.ts:
+            await self._say(_lines(cards, thinking), plain=plain, maybe_sent=before is not None and not self._refused)
+        self._post = post
+        await self._placed(placeholder=not cards)
+
+    async def _say(self, lines: Sequence[str], *, plain: bool, maybe_sent: bool) -> None:
+        text, blocks = drawn(lines, plain)
+        thread, mark = self._turn.thread, self._mark
+        try:
+            self.ts = await self._slack.post(
+                self._channel, text=text, blocks=blocks, thread=thread, mark=mark, maybe_sent=maybe_sent
+            )
+        except RefusedError:
+            self._refused = True
+            raise
+        if not maybe_sent:  # what was found may have older words
+            self._asked = self._sure = lines
+
+    async def _placed(self, *, placeholder: bool) -> None:
+        assert self._post is not None
+        data = {"stream": self.streaming, "placeholder": placeholder}
+        self._post = replace(self._post, message=self.ts, data=data)
+        await self._turn.desk.placed(self._post)
+
+    async def _take_up(self, before: Post, cards: TaskCards, thinking: str | None, *, plain: bool) -> None:
+        """Go on with the message of an earlier attempt; without one there is no `ts` afterwards."""
+        streamed = bool(before.data.get("stream"))
+        self.ts = before.message or (await find(self._turn, self._number) if streamed else "")
+        if not self.ts:
+            return
+        if streamed:
+            await stop(self._turn, self.ts)
+        try:
+            await self._edit(cards, thinking, final=False, plain=plain)
+        except GoneError as error:
+            if error.code != "message_not_found":
+                raise
+            self.ts = ""
+
+    async def _start(self, cards: TaskCards) -> None:
+        turn = self._turn
+        if turn.recipient is None or self._slack.wait("chat.startStream") > STARTING_SECONDS:
+            return
+        user, team = turn.recipient
+        try:
+            async with asyncio.timeout(STARTING_SECONDS):
+                self.ts = await self._slack.start_stream(
+                    self._channel, turn.thread, recipient=user, recipient_team=team, chunks=_chunks(self._ids, cards)
+                )
+            self.streaming, self.streamed, self._told = True, True, cards
+        except (UnreachableError, TimeoutError):  # it may have been started all the same
+            self.ts = await find(turn, self._number)
+            if self.ts:
+                await stop(turn, self.ts)
+        except SlackError as error:
+            log.debug("no stream: %s", error)
+
+    # -- again and again --------------------------------------------------------------------------------------------
+
+    async def _stream(self, cards: TaskCards, thinking: str | None, *, final: bool) -> None:
+        shown = _or_thinking(cards, thinking)
+        chunks = _chunks(self._ids, shown, self._told)
+        try:
+            if final:
+                await self._slack.stop_stream(self._channel, self.ts, chunks=chunks, mark=self._mark)
+            elif chunks:
+                await self._slack.append_stream(self._channel, self.ts, chunks=chunks)
+            self._told, self.streaming = shown, not final
+            return
+        except GoneError:
+            raise
+        except StreamOver as error:
+            self.streaming = False
+            if error.code == "stopped_by_user":
+                raise
+            if not chunks:
+                return
+        except SlackError as error:
+            log.info("a stream broke, its message is edited from now on: %s", error)
+            self.streaming = False
+            await stop(self._turn, self.ts)
+        await self._edit(cards, thinking, final=final, plain=False)
+
+    async def _edit(self, cards: TaskCards, thinking: str | None, *, final: bool, plain: bool) -> None:
+        """The message's whole text, unless it is there already."""
+        lines = _lines(cards, thinking)
+        if lines == self._sure or (lines == self._asked and not final):
+            return
+        text, blocks = drawn(lines, plain)
+        for again in (True, False):
+            try:
+                await self._slack.update(self._channel, self.ts, text=text, blocks=blocks, mark=self._mark, last=final)
+                break
+            except SlackError as error:
+                if again and error.code == "streaming_state_conflict":
+                    await stop(self._turn, self.ts)  # it did not end when it should have
+                elif error.code in _FIXED:
+                    raise SealedError(await self._count(cards)) from error
+                else:
+                    raise
+        self._asked, self._sure = lines, lines if final else None
+
+    async def _count(self, cards: TaskCards) -> int:
+        """How many of the cards the message shows, which was a stream."""
+        try:
+            messages = await self._slack.replies(self._channel, self._turn.thread, limit=LOOK)
+        except SlackError:
+            messages = []
+        there = {card for each in messages if each.get("ts") == self.ts for card in _cards_in(each)}
+        if not there:
+            return len(self._told)
+        wanted = [(each["id"], each["title"]) for each in _chunks(self._ids, cards)]
+        return next((n for n, each in enumerate(wanted) if each not in there), len(wanted))
+
+
+async def find(turn: Turn, number: int) -> str:
+    """The ts of a stream that was started without our knowing of it, else nothing. Raises SlackError."""
+    ids = f"{turn.id}-{number}-"
+    for message in await turn.slack.replies(turn.place.channel, turn.thread, limit=LOOK):
+        if any(id.startswith(ids) for id, _ in _cards_in(message)):
+            return str(message["ts"])
+    return ""
+
+
+async def stop(turn: Turn, ts: str, chunks: Sequence[Mapping[str, Any]] = ()) -> None:
+    """End a stream, if it is one and has not ended. What Slack says to that does not matter."""
+    with suppress(SlackError):
+        await turn.slack.stop_stream(turn.place.channel, ts, chunks=chunks)
+
+
+def drawn(lines: Sequence[str], plain: bool) -> tuple[str, list[dict[str, Any]]]:
+    """Lines as text and blocks. Beside blocks the text is only the notification's; `plain`: it is all there is."""
+    text = ""
+    for line in lines:
+        longer = f"{text}\n{html.escape(line, quote=False)}".strip()
+        if text and not plain and len(longer) > PLAIN:
+            text += "\n…"
+            break
+        text = longer
+    return text, [] if plain else [rich(lines)]
+
+
+def _lines(cards: TaskCards, thinking: str | None) -> list[str]:
+    return [card.text for card in cards] + ([thinking] if thinking else [])
+
+
+def _or_thinking(cards: TaskCards, thinking: str | None) -> TaskCards:
+    """A stream shows by itself that its newest card is at work."""
+    return cards or (TaskCard(thinking or "…", "in_progress"),)
+
+
+def _chunks(ids: str, cards: Sequence[TaskCard], told: TaskCards = ()) -> list[dict[str, Any]]:
+    made = (chunk(f"{ids}{n}", card, told[n] if n < len(told) else None) for n, card in enumerate(cards))
+    return [each for each in made if each is not None]
+
+
+def _cards_in(message: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Id and title of a message's task cards."""
+    for block in message.get("blocks") or ():
+        if "title" in block:
+            yield str(block.get("task_id") or block.get("id") or ""), str(block["title"])

@@ -1,0 +1,104 @@
+"""What a question's event does not say: who reads its place, what was said in its thread before, the files that came along.
+
+Source: reliability.md R13 and R30; platforms.md §2 (an app_mention carries no files).
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from adapters.slack import files
+from adapters.slack.client import SlackError
+from adapters.slack.events import mentions, readable
+from adapters.slack.office import Office
+from agent.conversation import Overheard
+from bot.messages import Attachment, Incoming
+from retrieval.loaders import Limits
+from retrieval.text import Language, Said
+from retrieval.types import UnreadableError
+
+log = logging.getLogger(__name__)
+
+HEARD = 30  # messages of a thread that are context
+FILES = 5  # of one question that are read
+LOOKUP_SECONDS = 8.0  # for the thread; without it the question is answered by itself
+
+_TOO_MANY = Said(
+    en="only {n} files of one message are read; add the others with /ingest",
+    ja="一度に読めるのは{n}件までです。残りは /ingest で追加してください",
+)
+
+
+class Surroundings:
+    """Looks around a question, once a turn."""
+
+    def __init__(self, office: Office) -> None:
+        self._office = office
+
+    async def __call__(self, message: Incoming, stranger: bool) -> Incoming:
+        """The question with all that is known of it now; what Slack does not say stays as it is."""
+        office = self._office
+        audience, thread = await asyncio.gather(
+            office.places.audience(message.place.channel, message.author, stranger=stranger), self._thread(message)
+        )
+        heard = [one for one in thread if _before(one, message) and not self._ours(one)][-HEARD:]
+        attached = [file for one in thread if one.get("ts") == message.message for file in one.get("files") or ()]
+        return replace(
+            message,
+            text=await self._named(message.text),
+            direct=message.place.channel.startswith("D") and message.thread == message.message,
+            audience=audience,
+            link=office.slack.permalink(message.place.channel, message.message, message.thread),
+            overheard=tuple([await self._overheard(one) for one in heard]),
+            files=await self._files(attached, office.desk.language(message)),
+        )
+
+    async def _thread(self, message: Incoming) -> Sequence[Mapping[str, Any]]:
+        """The thread with the question itself, whose event carries no files; once a turn (R30)."""
+        try:
+            async with asyncio.timeout(LOOKUP_SECONDS):
+                return await self._office.slack.replies(message.place.channel, message.thread, limit=200)
+        except (SlackError, TimeoutError) as error:
+            log.info("a thread could not be read (%s): the question stands by itself", type(error).__name__)
+            return ()
+
+    def _ours(self, message: Mapping[str, Any]) -> bool:
+        """The bot's own words, and what was said to it: those are the conversation already."""
+        me = self._office.slack.me
+        own = message.get("user") == me.user or (me.bot_id and message.get("bot_id") == me.bot_id)
+        return bool(own) or mentions(str(message.get("text") or ""), me.user)
+
+    async def _overheard(self, message: Mapping[str, Any]) -> Overheard:
+        author = str(message.get("user") or "")
+        name = await self._office.places.name(author) if author else str(message.get("username") or "bot")
+        return Overheard(name, await self._named(readable(str(message.get("text") or ""))))
+
+    async def _named(self, text: str) -> str:
+        """`@U12` of a mention as `@name`."""
+        for user in {word.strip("@,.:;!?、。") for word in text.split() if word[:2] in ("@U", "@W")}:
+            if user.isalnum() and user.isupper():
+                text = text.replace(f"@{user}", f"@{await self._office.places.name(user)}")
+        return text
+
+    async def _files(self, found: Sequence[Mapping[str, Any]], language: Language) -> tuple[Attachment, ...]:
+        taken = [await self._file(file, language) for file in found[:FILES]]
+        left = _TOO_MANY.to(language, n=FILES)
+        taken += [Attachment(_name(file), b"", problem=left) for file in found[FILES:]]
+        return tuple(taken)
+
+    async def _file(self, file: Mapping[str, Any], language: Language) -> Attachment:
+        try:
+            data = await files.download(self._office.slack, file, Limits().file)
+        except UnreadableError as error:
+            return Attachment(_name(file), b"", problem=error.text(language))
+        return Attachment(_name(file), data, url=str(file.get("permalink") or "") or None)
+
+
+def _before(one: Mapping[str, Any], message: Incoming) -> bool:
+    return str(one.get("ts") or "") < message.message
+
+
+def _name(file: Mapping[str, Any]) -> str:
+    return str(file.get("name") or file.get("title") or file.get("id") or "file")

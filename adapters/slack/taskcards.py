@@ -1,0 +1,122 @@
+"""A turn's steps as Slack's task cards and as lines of text. Pure: an event in, the cards so far out.
+
+Source: docs.slack.dev task_update chunk and rich_text block.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from adapters.markdown import harmless, step_text
+from agent.events import Drafted, Step, Thought, ToolCalled, ToolReturned
+from retrieval.text import Language
+
+Status = Literal["in_progress", "complete", "error"]
+
+TITLE = 250  # characters; the documents say 256
+STEP = 1_000  # characters of one step: nobody reads more of a thought in a thread
+SOURCES = 3
+
+_LINK = re.compile(r"https?://[^\s<>]+")
+_BREAK = re.compile(r"[\s、。，．,.]")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskCard:
+    """One step. `call`: the tool call that is at work or has returned."""
+
+    text: str
+    status: Status = "complete"
+    call: str = ""
+    sources: tuple[tuple[str, str], ...] = ()  # address and name of what was found
+
+
+TaskCards = tuple[TaskCard, ...]
+
+
+def after(cards: TaskCards, event: Step, language: Language) -> TaskCards:
+    """The cards once `event` has happened. The newest is at work until the next event; a tool until it returns."""
+    cards = tuple(
+        replace(card, status="complete") if card.status == "in_progress" and not card.call else card for card in cards
+    )
+    text = cut(step_text(event, language), STEP)
+    match event:
+        case Drafted():
+            return cards
+        case Thought():
+            return (*cards, TaskCard(text, "in_progress"))
+        case ToolCalled(id=call):
+            return (*cards, TaskCard(text, "in_progress", call))
+        case ToolReturned(id=call, failed=failed):
+            status: Status = "error" if failed else "complete"
+            at_work = [n for n, card in enumerate(cards) if card.call == call and card.status == "in_progress"]
+            done = tuple(replace(card, status=status) if n in at_work[:1] else card for n, card in enumerate(cards))
+            return (*done, TaskCard(text, status, sources=_sources(event)))
+        case _:
+            return (*cards, TaskCard(text))
+
+
+def closed(cards: Sequence[TaskCard]) -> TaskCards:
+    """Slack marks a card as broken that is still at work when its message ends. Source: vercel/chat PR 917."""
+    return tuple(replace(card, status="complete") if card.status == "in_progress" else card for card in cards)
+
+
+def chunk(id: str, card: TaskCard, known: TaskCard | None) -> dict[str, Any] | None:
+    """What turns `known` into `card` in a stream; None: nothing. To send it again changes nothing further.
+
+    A title and a status are replaced by the next ones; details and sources are added to, so they are sent once.
+    Source: openclaw PR 125168.
+    """
+    if known is not None and (known.text, known.status) == (card.text, card.status):
+        return None
+    title, details = _title(card.text)
+    made: dict[str, Any] = {"type": "task_update", "id": id, "title": title, "status": card.status}
+    fresh = known is None or known.text != card.text
+    if details and fresh:
+        made["details"] = details
+    if card.sources and fresh:
+        made["sources"] = [{"type": "url", "url": url, "text": name} for url, name in card.sources]
+    return made
+
+
+def weight(card: TaskCard) -> int:
+    """Bytes of its text as Slack counts them against a message: details twice. Source: openclaw PR 143882."""
+    title, details = _title(card.text)
+    return len(title.encode()) + 2 * len(details.encode())
+
+
+def rich(lines: Sequence[str]) -> dict[str, Any]:
+    """Lines as a block in which nothing is markup and nobody is called; each line's label stands out."""
+    sections = []
+    for line in lines:
+        label, colon, words = line.partition(": ")
+        elements: list[Mapping[str, Any]] = [{"type": "text", "text": label + colon.rstrip(), "style": {"bold": True}}]
+        if words:
+            elements.append({"type": "text", "text": f" {words}"})
+        sections.append(
+            {"type": "rich_text_section", "elements": elements if words else [{"type": "text", "text": line}]}
+        )
+    return {"type": "rich_text", "elements": sections}
+
+
+def cut(text: str, characters: int) -> str:
+    return text if len(text) <= characters else text[: characters - 1].rstrip() + "…"
+
+
+def _title(text: str) -> tuple[str, str]:
+    """A card's one line, and what has no room on it."""
+    if len(text) <= TITLE:
+        return text, ""
+    breaks = [found.end() for found in _BREAK.finditer(text, TITLE - 60, TITLE - 1)]
+    at = breaks[-1] if breaks else TITLE - 1
+    return text[:at].rstrip() + "…", "…" + text[at:]
+
+
+def _sources(returned: ToolReturned) -> tuple[tuple[str, str], ...]:
+    found = {
+        hit.passage.url: harmless(hit.passage.document)
+        for hit in returned.hits
+        if hit.passage.url and _LINK.fullmatch(hit.passage.url)
+    }
+    return tuple((url, cut(name, 100)) for url, name in found.items() if name)[:SOURCES]

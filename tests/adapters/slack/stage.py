@@ -1,0 +1,180 @@
+"""One turn in a thread of Slack's fake, through the real client: what is posted is kept as a desk keeps it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any, cast
+
+from adapters.markdown import step_text
+from adapters.port import Desk, relay
+from adapters.slack.client import Slack
+from adapters.slack.steps import EVERY_SECONDS, Shown
+from adapters.slack.thread import SlackThread
+from agent.events import Answered, Event, Events, Step
+from bot.messages import Audience, Incoming, Place, Post
+from bot.store.inbox import Claimed
+from retrieval.text import Language
+from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_world import Message
+
+STREAMS = ("chat.startStream", "chat.appendStream", "chat.stopStream")
+STATUS = "assistant.threads.setStatus"
+
+
+class Rows:
+    """What was posted, with the meaning that `Desk` gives it; it outlives the process, as a database does."""
+
+    def __init__(self) -> None:
+        self.kept: dict[tuple[str, str, int], Post] = {}
+
+    async def intend(self, post: Post) -> Post | None:
+        before = self.kept.get(_key(post))
+        self.kept.setdefault(_key(post), replace(post, message=None))
+        return before
+
+    async def placed(self, post: Post) -> None:
+        self.kept[_key(post)] = post
+
+    async def posts(self, about: str) -> list[Post]:
+        return [self.kept[key] for key in sorted(self.kept) if key[0] == about]
+
+    def of(self, kind: str) -> list[Post]:
+        return [post for key, post in sorted(self.kept.items()) if key[1] == kind]
+
+
+class Hours:
+    """A clock whose sleepers wake when a test says so; the pause between edits is over at once."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+        self._sleepers: list[tuple[float, asyncio.Event]] = []
+        self._asleep = asyncio.Event()
+
+    def __call__(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        if seconds <= EVERY_SECONDS:
+            return
+        woken = asyncio.Event()
+        self._sleepers.append((self.now + seconds, woken))
+        self._asleep.set()
+        await woken.wait()
+
+    async def advance(self, seconds: float) -> None:
+        """Once somebody sleeps."""
+        async with asyncio.timeout(10):
+            await self._asleep.wait()
+        self.now += seconds
+        for due, woken in self._sleepers:
+            if due <= self.now:
+                woken.set()
+        self._sleepers = [(due, woken) for due, woken in self._sleepers if due > self.now]
+        if not self._sleepers:
+            self._asleep.clear()
+
+
+class _Skipping:
+    """The client's clock: it waits for nothing, and yet time passes."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        await asyncio.sleep(0)
+
+
+class Stage:
+    def __init__(self, fake: FakeSlack, slack: Slack, rows: Rows, asked: str) -> None:
+        self.fake, self.slack, self.rows, self.asked = fake, slack, rows, asked
+        self.hours = Hours()
+        self.turn = "turn-1"
+
+    def view(self, steps: Shown = "live", language: Language = "en", *, streams: bool = True) -> SlackThread:
+        place = Place("slack", "T0TEAM", "C1")
+        message = Incoming(place, self.asked, self.asked, "U1", "?", Audience("public"), language)
+        return SlackThread(
+            self.slack,
+            cast(Desk, self.rows),
+            Claimed(self.turn, message, 1, 0),
+            steps=steps,
+            language=language,
+            recipient=("U1", "T0TEAM") if streams else None,
+            clock=self.hours,
+            sleep=self.hours.sleep,
+        )
+
+    async def play(self, events: Iterable[Event], steps: Shown = "live", language: Language = "en", **how: Any) -> None:
+        """A whole turn, at once."""
+        view = self.view(steps, language, **how)
+        await view.begin()
+        try:
+            await relay(_stream(events), view)
+        finally:
+            await view.close()
+
+    async def step(self, view: SlackThread, event: Step, language: Language = "en") -> None:
+        """A step, once it shows."""
+        await view.step(event)
+        line = step_text(event, language)
+        await self.fake.wait_for(lambda: line in self.text)
+
+    def calls(self, method: str) -> list[dict[str, Any]]:
+        """The arguments of each such request that was not refused."""
+        return [each.arguments for each in self.fake.journal.calls(method) if each.answer and each.answer.get("ok")]
+
+    @property
+    def replies(self) -> list[Message]:
+        return self.fake.thread("C1", self.asked)
+
+    @property
+    def shown(self) -> list[str]:
+        return [message.shown for message in self.replies]
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.shown)
+
+    @property
+    def status(self) -> str:
+        return self.fake.world.status("C1", self.asked)
+
+
+@asynccontextmanager
+async def staged(*, without: Iterable[str] = (), rows: Rows | None = None) -> AsyncIterator[Stage]:
+    async with FakeSlack(without=tuple(without), limits=False) as fake:
+        asked = await fake.says("C1", "U1", "@kotae ?")
+        time = _Skipping()
+        async with Slack(fake.bot_token, fake.api_url, clock=time, sleep=time.sleep, chance=lambda: 0.0) as slack:
+            await slack.identify()
+            yield Stage(fake, slack, rows or Rows(), asked)
+
+
+@asynccontextmanager
+async def again(stage: Stage) -> AsyncIterator[Stage]:
+    """The next process on the same workspace and the same rows."""
+    time = _Skipping()
+    async with Slack(
+        stage.fake.bot_token, stage.fake.api_url, clock=time, sleep=time.sleep, chance=lambda: 0.0
+    ) as slack:
+        await slack.identify()
+        yield Stage(stage.fake, slack, stage.rows, stage.asked)
+
+
+def lines(events: Iterable[Event], language: Language = "en") -> list[str]:
+    """The steps as lines; a draft is none."""
+    return [line for event in events if not isinstance(event, Answered) and (line := step_text(event, language))]
+
+
+async def _stream(events: Iterable[Event]) -> Events:
+    for event in events:
+        yield event
+
+
+def _key(post: Post) -> tuple[str, str, int]:
+    return post.about, post.kind, post.part

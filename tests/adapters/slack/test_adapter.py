@@ -1,0 +1,263 @@
+"""Questions in Slack: the real slack-bolt against a Slack that keeps its rules, with every disturbance it is known for."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.adapters.slack.service import Held, answers, bot
+from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_gate import error
+from tests.fakes.slack_world import OTHER_TEAM, Message
+
+EVERYONE, TEAM = {"everyone"}, {"everyone", "team"}
+
+
+def finals(slack: FakeSlack, ts: str, text: str = "30 days") -> list[Message]:
+    return [reply for reply in slack.replies(ts) if text in reply.shown]
+
+
+def answered(slack: FakeSlack, ts: str, text: str = "30 days") -> Callable[[], list[Message]]:
+    return lambda: finals(slack, ts, text)
+
+
+@pytest.mark.parametrize("order", ["message first", "mention first"])
+async def test_a_mention_is_answered_once_in_its_thread(order: str, tmp_path: Path) -> None:
+    async with FakeSlack(order=order, copies=2) as slack, bot(slack, tmp_path) as here:  # type: ignore[arg-type]
+        asked = await slack.says("C1", "U1", "@kotae How long do refunds take?")
+        await slack.wait_for(answered(slack, asked))
+        await slack.wait_for_idle()
+        steps, answer = slack.replies(asked)
+        assert "🧠 Thought: Looking it up." in steps.shown and "30 days" in answer.shown
+        assert [ask.question for ask in here.player.asks] == ["How long do refunds take?"]
+        assert here.player.readers[0].scopes >= TEAM
+        assert slack.journal.acked_within(1.0) and not answer.mentions
+
+
+async def test_a_direct_message_needs_no_mention_and_reads_its_own_place(tmp_path: Path) -> None:
+    async with FakeSlack() as slack, bot(slack, tmp_path) as here:
+        asked = await slack.says(slack.dm("U1"), "U1", "How long do refunds take?")
+        await slack.wait_for(answered(slack, asked))
+        assert (
+            f"place:slack:{here.player.messages[0].place.workspace}:{slack.dm('U1')}" in here.player.readers[0].scopes
+        )
+
+
+async def test_a_thread_is_a_conversation_and_others_are_context(tmp_path: Path) -> None:
+    async with FakeSlack() as slack, bot(slack, tmp_path) as here:
+        asked = await slack.says("C1", "U1", "@kotae How long do refunds take?")
+        await slack.wait_for(answered(slack, asked))
+        await slack.says("C1", "U2", "Customers in Osaka ask that a lot.", thread=asked)
+        await slack.says("C1", "U1", "@kotae And abroad?", thread=asked)
+        await slack.wait_for(lambda: len(finals(slack, asked)) == 2)
+        second = here.player.asks[1]
+        assert [(one.question, one.answer) for one in second.history] == [
+            ("How long do refunds take?", "Refunds take 30 days.")
+        ]
+        assert [(one.author, one.text) for one in second.overheard] == [("ben", "Customers in Osaka ask that a lot.")]
+
+
+async def test_direct_messages_are_one_conversation_also_outside_of_threads(tmp_path: Path) -> None:
+    async with FakeSlack() as slack, bot(slack, tmp_path) as here:
+        for text in ("How long do refunds take?", "And abroad?"):
+            asked = await slack.says(slack.dm("U1"), "U1", text)
+            await slack.wait_for(answered(slack, asked))
+        assert [one.question for one in here.player.asks[1].history] == ["How long do refunds take?"]
+
+
+async def test_what_is_not_for_the_bot_is_acknowledged_and_left_alone(tmp_path: Path) -> None:
+    async with FakeSlack() as slack, bot(slack, tmp_path) as here:
+        slack.world.add_user("U9", "robot", kind="bot", bot_id="B9")
+        slack.world.channels["C1"].members.add("U9")
+        await slack.says("C1", "U1", "Lunch?")
+        await slack.says("C1", "U9", "@kotae I am a bot, too")
+        slack.event({"type": "app_rate_limited"})
+        slack.event({"type": "message", "subtype": "message_changed"})
+        slack.event({"type": "of_the_future", "channel": "C1"})
+        await slack.wait_for_idle()
+        assert all(delivery.acked for delivery in slack.journal.deliveries) and not here.player.asks
+
+
+async def test_two_bots_do_not_talk_to_each_other(tmp_path: Path) -> None:
+    async with FakeSlack() as slack, bot(slack, tmp_path) as here:
+        asked = await slack.says("C1", "U1", "@kotae How long?")
+        await slack.wait_for(answered(slack, asked))
+        await slack.wait_for_idle()
+        assert len(here.player.asks) == 1  # its own posts came back to it
+
+
+@pytest.mark.parametrize("who", ["guest", "stranger", "shared", "guest reads", "unknown"])
+async def test_outsiders_and_unknown_places_are_held_to_what_everyone_may_read(who: str, tmp_path: Path) -> None:
+    async with FakeSlack() as slack, bot(slack, tmp_path) as here:
+        world, author = slack.world, "U1"
+        if who in ("guest", "guest reads"):
+            world.add_user("U7", "gast", kind="guest")
+            world.channels["C1"].members.add("U7")
+            author = "U7" if who == "guest" else "U1"
+        if who == "stranger":
+            world.add_user("U7", "fremd", kind="stranger", team=OTHER_TEAM)
+            world.channels["C1"].members.add("U7")
+            world.channels["C1"].ext_shared = True
+            author = "U7"
+        if who == "shared":
+            world.channels["C1"].ext_shared = True
+        if who == "unknown":
+            slack.fail("conversations.info", error("fatal_error"))
+        asked = await slack.says("C1", author, "@kotae How long do refunds take?")
+        await slack.wait_for(answered(slack, asked), timeout=20)
+        assert {scope for scope in here.player.readers[0].scopes if not scope.startswith("thread:")} == EVERYONE
+
+
+async def test_a_file_that_came_with_the_question_is_fetched(tmp_path: Path) -> None:
+    async with FakeSlack() as slack, bot(slack, tmp_path) as here:
+        file = slack.world.add_file("plan.txt", b"The plan.", "U1")
+        asked = await slack.says("C1", "U1", "@kotae What is the plan?", files=[file])
+        await slack.wait_for(answered(slack, asked))
+        (attached,) = here.player.messages[0].files
+        assert (attached.name, attached.data) == ("plan.txt", b"The plan.")
+
+
+async def test_an_edited_question_is_answered_in_its_new_words_only(tmp_path: Path) -> None:
+    held = Held("Old.")
+    async with FakeSlack() as slack, bot(slack, tmp_path, held, answers()) as here:
+        asked = await slack.says("C1", "U1", "@kotae How long do refunds tale?")
+        await asyncio.wait_for(held.begun.wait(), 10)
+        await slack.unfurls(asked)  # changes nothing
+        await slack.edits(asked, "@kotae How long do refunds take?")
+        await slack.wait_for(answered(slack, asked))
+        await slack.wait_for_idle()
+        assert [ask.question[-5:] for ask in here.player.asks] == ["tale?", "take?"]
+        assert not finals(slack, asked, "Old.") and len(slack.replies(asked)) == 2
+
+
+async def test_a_mention_added_by_an_edit_is_a_question(tmp_path: Path) -> None:
+    async with FakeSlack() as slack, bot(slack, tmp_path):
+        asked = await slack.says("C1", "U1", "How long do refunds take?")
+        await slack.edits(asked, "@kotae How long do refunds take?")
+        await slack.wait_for(answered(slack, asked))
+
+
+async def test_a_deleted_question_is_not_answered_and_its_steps_go(tmp_path: Path) -> None:
+    held = Held()
+    async with FakeSlack() as slack, bot(slack, tmp_path, held, answers()) as here:
+        asked = await slack.says("C1", "U1", "@kotae How long?")
+        await asyncio.wait_for(held.begun.wait(), 10)
+        await slack.wait_for(lambda: slack.thread("C1", asked))
+        await slack.deletes(asked)
+        await slack.wait_for(lambda: not [each for each in slack.thread("C1", asked) if not each.deleted])
+        held.go_on.set()
+        other = await slack.says("C1", "U1", "@kotae How long do refunds take?")
+        await slack.wait_for(answered(slack, other))
+        assert not finals(slack, asked, "Late.") and not await here.desk.unfinished("slack")
+
+
+@pytest.mark.parametrize(("name", "vote"), [("-1::skin-tone-4", "down"), ("thumbsup", "up")])
+async def test_a_thumb_of_any_colour_on_the_answer_is_a_vote(name: str, vote: str, tmp_path: Path) -> None:
+    async with FakeSlack() as slack, bot(slack, tmp_path) as here:
+        asked = await slack.says("C1", "U1", "@kotae How long do refunds take?")
+        (answer,) = await slack.wait_for(answered(slack, asked))
+        turn = answer.metadata["event_payload"]["about"]
+
+        async def votes() -> list[str]:
+            return [str(one.vote) for one in await here.data.votes.of(turn)]
+
+        async def kept() -> bool:
+            return await here.desk.post_at(here.player.messages[0].place, answer.ts) is not None
+
+        await _until(slack, kept, True)
+        await slack.reacts("U2", answer.ts, name)
+
+        await _until(slack, votes, [vote])
+        await slack.unreacts("U2", answer.ts, name)
+        await _until(slack, votes, [])
+
+
+async def test_what_cannot_be_stored_is_not_acknowledged_and_comes_again(tmp_path: Path) -> None:
+    async with FakeSlack(scale=20.0) as slack, bot(slack, tmp_path) as here:
+        claim, fails = here.desk.claim, [True]
+
+        class Full:
+            """The disk, full for a moment."""
+
+            async def __call__(self, message: object) -> object:
+                if fails:
+                    from bot.store.engine import StoreError
+                    from retrieval.text import Said
+
+                    fails.pop()
+                    raise StoreError(Said(en="full", ja="満杯"))
+                return await claim(message)  # type: ignore[arg-type]
+
+        here.desk.claim = Full()  # type: ignore[method-assign, assignment]
+        asked = await slack.says("C1", "U1", "@kotae How long do refunds take?")
+        await slack.wait_for(answered(slack, asked))
+        assert [delivery.acked for delivery in slack.journal.deliveries].count(False) >= 1
+
+
+async def test_a_turn_left_by_a_process_that_ended_is_taken_up_and_ends_in_one_answer(tmp_path: Path) -> None:
+    held = Held()
+    async with FakeSlack() as slack:
+        async with bot(slack, tmp_path, held):
+            asked = await slack.says("C1", "U1", "@kotae How long do refunds take?")
+            await asyncio.wait_for(held.begun.wait(), 10)
+            await slack.wait_for(lambda: slack.thread("C1", asked))
+            for task in asyncio.all_tasks():
+                if task.get_name() == "slack-turn":
+                    task.cancel()  # as a process that is shut down does in the end
+        async with bot(slack, tmp_path):
+            await slack.wait_for(answered(slack, asked))
+            await slack.wait_for_idle()
+        assert len(finals(slack, asked)) == 1 and len(slack.replies(asked)) == 2
+
+
+@pytest.mark.parametrize("code", ["channel_not_found", "not_in_channel", "is_archived"])
+async def test_a_thread_that_is_gone_ends_its_turn_at_once(code: str, tmp_path: Path) -> None:
+    async with FakeSlack() as slack, bot(slack, tmp_path) as here:
+        for method in ("chat.postMessage", "chat.startStream"):
+            slack.fail(method, error(code))
+        await slack.says("C1", "U1", "@kotae How long do refunds take?")
+
+        async def left() -> int:
+            return len(await here.desk.unfinished("slack")) + (not here.player.asks)
+
+        await _until(slack, left, 0)
+        await slack.wait_for_idle()
+        assert len(slack.journal.calls("chat.postMessage")) <= 2
+
+
+@pytest.mark.parametrize("text", ["", "   "])
+async def test_a_bare_mention_is_greeted(text: str, tmp_path: Path) -> None:
+    async with FakeSlack() as slack, bot(slack, tmp_path):
+        asked = await slack.says("C1", "U1", f"@kotae{text}")
+        await slack.wait_for(answered(slack, asked, "Ask me a question"))
+
+
+async def test_many_turns_wait_in_line_and_say_so(tmp_path: Path) -> None:
+    held = Held()
+    async with FakeSlack(limits=False) as slack, bot(slack, tmp_path, held, answers(), at_once=1):
+        first = await slack.says("C1", "U1", "@kotae How long is it?")
+        await asyncio.wait_for(held.begun.wait(), 10)
+        second = await slack.says("C1", "U2", "@kotae How long do refunds take?")
+        await slack.wait_for(lambda: any("1 before this one" in reply.shown for reply in slack.thread("C1", second)))
+        held.go_on.set()
+        await slack.wait_for(answered(slack, first, "Late."))
+        await slack.wait_for(answered(slack, second))
+
+
+async def test_a_refused_token_is_said_once_and_in_words(tmp_path: Path) -> None:
+    from bot.settings import SettingsError
+
+    async with FakeSlack() as slack:
+        slack.app.bot_token = "xoxb-another"
+        with pytest.raises(SettingsError, match="invalid_auth"):
+            async with bot(slack, tmp_path):
+                pass
+
+
+async def _until(slack: FakeSlack, look: Callable[[], object], wanted: object) -> None:
+    """Ask the database again with every change in Slack, and now and then."""
+    async with asyncio.timeout(10):
+        while (found := await look()) != wanted:  # type: ignore[misc]
+            assert found != wanted
+            await asyncio.sleep(0.02)
