@@ -56,6 +56,7 @@ class Item:
     """An item of a list that begins in the line at `start`. Of a numbered one `number` is where its number stands."""
 
     start: int
+    end: int
     list_start: int
     depth: int
     ordinal: int = 0
@@ -98,7 +99,7 @@ def structure(text: str) -> Structure:
             case "list_item_open" | "blockquote_open":
                 depth += 1
                 if token.type == "list_item_open" and token.map:
-                    items.append(_item(token, lines[token.map[0]], starts[token.map[0]], lists[-1], len(lists)))
+                    items.append(_item(token, lines, starts, lists[-1], len(lists)))
                     lists[-1][1] += 1
             case "list_item_close" | "blockquote_close":
                 depth -= 1
@@ -107,11 +108,13 @@ def structure(text: str) -> Structure:
     return Structure(tuple(blocks), tuple(items), frozenset(tops))
 
 
-def _item(token: Token, line: str, start: int, of: Sequence[int], depth: int) -> Item:
+def _item(token: Token, lines: Sequence[str], starts: Sequence[int], of: Sequence[int], depth: int) -> Item:
+    first, last = token.map or (0, 0)
+    start, end = starts[first], starts[last] - 1
     if not token.info:
-        return Item(start, of[0], depth)
-    number = next((each.span() for each in _NUMBER.finditer(line) if each.group() == token.info), None)
-    return Item(start, of[0], depth, of[1], (start + number[0], start + number[1]) if number else None)
+        return Item(start, end, of[0], depth)
+    number = next((each.span() for each in _NUMBER.finditer(lines[first]) if each.group() == token.info), None)
+    return Item(start, end, of[0], depth, of[1], (start + number[0], start + number[1]) if number else None)
 
 
 def _block(kind: Kind, token: Token, lines: Sequence[str], starts: Sequence[int], depth: int) -> Iterator[Block]:

@@ -5,7 +5,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from adapters.blocks import Block, Structure, structure
+from adapters.blocks import Block, Item, Structure, structure
 from adapters.inline import Emphasis, Span, scan, whole
 
 Measure = Callable[[str], int]
@@ -144,7 +144,7 @@ class _Splitter:
         return max(low, here.at + 1)
 
     def _part(self, here: _Cut, cut: _Cut) -> str:
-        body = self._renumbered(here.at, cut.at)
+        body = self._renumbered(here, cut.at)
         if cut.within:
             body = body.rstrip("\n") + cut.after  # the closing line is moved to the left with the others
         if here.margin != (0, 0):
@@ -157,29 +157,46 @@ class _Splitter:
             body = body.rstrip()[:-1]
         return here.before + body.rstrip() + cut.after
 
-    def _renumbered(self, start: int, end: int) -> str:
-        """The text between. A list that goes on there goes on with its numbers, and as a list of its own after what
-        stood inside of it: with `2)` after `1.`, since Markdown would take them for one."""
-        pieces: list[str] = []
-        done = start
-        signs: dict[int, str] = {}  # of each list that goes on, the sign after its numbers
-        last = ""
+    def _renumbered(self, here: _Cut, end: int) -> str:
+        """The text between. A list that goes on there goes on with its numbers; after one that stood further inside and
+        does no more, it goes on with `2)` instead of `2.`, since Markdown would take the two for one."""
+        start = here.at
+        edits: list[tuple[int, int, str]] = []
+        signs: dict[int, str] = {}  # of each list, the sign after its numbers
+        before: Item | None = None
         first, stop = (bisect_left(self._item_starts, place) for place in (start, end))
         for item in self._structure.items[first:stop]:
-            if item.number is None:
+            if item.number is None or item.number[1] >= end:
                 continue
             begin, after = item.number
-            if item.list_start < start and done <= begin and after < end:
-                if item.list_start not in signs:
-                    signs[item.list_start] = "." if last == ")" else ")" if last == "." else self._text[after]
-                    if self._text[start : item.start].rpartition("\n")[0].strip():  # a number ends no paragraph
-                        pieces += [self._text[done : item.start], "\n"]
-                        done = item.start
-                if int(self._text[begin:after]) != item.ordinal or self._text[after] != signs[item.list_start]:
-                    pieces += [self._text[done:begin], str(item.ordinal), signs[item.list_start]]
-                    done = after + 1
-            last = signs.get(item.list_start, self._text[after])
+            goes_on = item.list_start < start
+            if item.list_start not in signs:
+                signs[item.list_start] = sign = self._text[after]
+                if before and before.depth > item.depth and here.margin != (0, 0) and signs[before.list_start] == sign:
+                    signs[item.list_start] = ")" if sign == "." else "."
+                if goes_on and self._text[start : item.start].rpartition("\n")[0].strip():  # a number ends no paragraph
+                    edits.append((item.start, item.start, "\n"))
+            number = str(item.ordinal) if goes_on else self._text[begin:after]
+            if int(number) != int(self._text[begin:after]) or signs[item.list_start] != self._text[after]:
+                edits.append((begin, after + 1, number + signs[item.list_start]))
+                edits += self._shifted(item, min(item.end, end), len(number) - (after - begin))
+            before = item
+        pieces: list[str] = []
+        done = start
+        for begin, after, new in sorted(edits):
+            pieces += [self._text[done:begin], new]
+            done = after
         return "".join([*pieces, self._text[done:end]])
+
+    def _shifted(self, item: Item, end: int, columns: int) -> Iterator[tuple[int, int, str]]:
+        """What follows an item's first line stands as far to the right as its text."""
+        place = self._text.find("\n", item.start, end) + 1
+        while columns > 0 and 0 < place < end:
+            found = _MARGIN.match(self._text, place)
+            at = found.end(2) if found and found[2] else place
+            if self._text[at : at + 1] not in ("\n", ""):
+                yield (at, at, " " * columns)
+            place = self._text.find("\n", place, end) + 1
 
     # -- where to cut -----------------------------------------------------------------------------------------------
 

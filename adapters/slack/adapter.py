@@ -46,6 +46,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_bolt = logging.getLogger(f"{__name__}.bolt")
+_bolt.setLevel(logging.ERROR)  # it warns of a token in the environment, which is where tokens are
+
 DRAIN_SECONDS = 20.0
 LOOK_EVERY_SECONDS = 5.0  # for what another process, or a reply that failed, has left behind
 
@@ -157,6 +160,7 @@ class SlackAdapter:
 
         token = self._settings.bot_token.get_secret_value()
         app = AsyncApp(
+            logger=_bolt,
             client=AsyncWebClient(base_url=slack.web.base_url),
             authorize=authorize,
             request_verification_enabled=False,  # Socket Mode: there is no signature

@@ -14,7 +14,7 @@ from typing import Any
 
 from adapters.port import Desk
 from adapters.slack.client import GoneError, Mark, RefusedError, Slack, SlackError, StreamOver, UnreachableError
-from adapters.slack.taskcards import TaskCard, TaskCards, chunk, closed, rich
+from adapters.slack.taskcards import TaskCard, TaskCards, chunk, closed, cut, rich
 from bot.messages import Place, Post
 
 log = logging.getLogger(__name__)
@@ -27,11 +27,7 @@ _FIXED = frozenset({"block_mismatch", "streaming_state_conflict", "cant_update_m
 
 
 class SealedError(Exception):
-    """The message can be edited no longer, and shows the first `shown` of its cards."""
-
-    def __init__(self, shown: int) -> None:
-        super().__init__(shown)
-        self.shown = shown
+    """The message can be edited no longer; what was to be shown needs another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +48,6 @@ class StepMessage:
     def __init__(self, turn: Turn, number: int) -> None:
         self.ts = ""
         self.streaming = False
-        self.streamed = False  # it began as a stream
         self._turn = turn
         self._slack = turn.slack
         self._channel = turn.place.channel
@@ -61,8 +56,7 @@ class StepMessage:
         self._ids = f"{turn.id}-{number}-"  # of its cards: by them a stream is found again, as it takes no metadata
         self._post: Post | None = None  # as it was placed
         self._told: TaskCards = ()  # what the stream surely has
-        self._asked: Sequence[str] | None = None  # what the last edit was to show
-        self._sure: Sequence[str] | None = None  # what the message surely shows
+        self._shown: Sequence[str] | None = None  # the lines it has as a text, where they are known
         self._refused = False  # it was surely not posted
 
     async def show(self, cards: TaskCards, thinking: str | None, *, final: bool, stream: bool, plain: bool) -> None:
@@ -111,7 +105,7 @@ class StepMessage:
             self._refused = True
             raise
         if not maybe_sent:  # what was found may have older words
-            self._asked = self._sure = lines
+            self._shown = lines
 
     async def _placed(self, *, placeholder: bool) -> None:
         assert self._post is not None
@@ -144,7 +138,7 @@ class StepMessage:
                 self.ts = await self._slack.start_stream(
                     self._channel, turn.thread, recipient=user, recipient_team=team, chunks=_chunks(self._ids, cards)
                 )
-            self.streaming, self.streamed, self._told = True, True, cards
+            self.streaming, self._told = True, cards
         except (UnreachableError, TimeoutError):  # it may have been started all the same
             self.ts = await find(turn, self._number)
             if self.ts:
@@ -181,33 +175,16 @@ class StepMessage:
     async def _edit(self, cards: TaskCards, thinking: str | None, *, final: bool, plain: bool) -> None:
         """The message's whole text, unless it is there already."""
         lines = _lines(cards, thinking)
-        if lines == self._sure or (lines == self._asked and not final):
+        if lines == self._shown:
             return
         text, blocks = drawn(lines, plain)
-        for again in (True, False):
-            try:
-                await self._slack.update(self._channel, self.ts, text=text, blocks=blocks, mark=self._mark, last=final)
-                break
-            except SlackError as error:
-                if again and error.code == "streaming_state_conflict":
-                    await stop(self._turn, self.ts)  # it did not end when it should have
-                elif error.code in _FIXED:
-                    raise SealedError(await self._count(cards)) from error
-                else:
-                    raise
-        self._asked, self._sure = lines, lines if final else None
-
-    async def _count(self, cards: TaskCards) -> int:
-        """How many of the cards the message shows, which was a stream."""
         try:
-            messages = await self._slack.replies(self._channel, self._turn.thread, limit=LOOK)
-        except SlackError:
-            messages = []
-        there = {card for each in messages if each.get("ts") == self.ts for card in _cards_in(each)}
-        if not there:
-            return len(self._told)
-        wanted = [(each["id"], each["title"]) for each in _chunks(self._ids, cards)]
-        return next((n for n, each in enumerate(wanted) if each not in there), len(wanted))
+            await self._slack.update(self._channel, self.ts, text=text, blocks=blocks, mark=self._mark, last=final)
+        except SlackError as error:
+            if error.code in _FIXED:
+                raise SealedError(str(error)) from None
+            raise
+        self._shown = lines
 
 
 async def find(turn: Turn, number: int) -> str:
@@ -229,11 +206,13 @@ def drawn(lines: Sequence[str], plain: bool) -> tuple[str, list[dict[str, Any]]]
     """Lines as text and blocks. Beside blocks the text is only the notification's; `plain`: it is all there is."""
     text = ""
     for line in lines:
-        longer = f"{text}\n{html.escape(line, quote=False)}".strip()
-        if text and not plain and len(longer) > PLAIN:
+        escaped = html.escape(line, quote=False)
+        if len(escaped) > PLAIN:
+            escaped = html.escape(cut(line, PLAIN // 5), quote=False)  # "&amp;" at worst
+        if text and not plain and len(text) + len(escaped) > PLAIN:
             text += "\n…"
             break
-        text = longer
+        text = f"{text}\n{escaped}" if text else escaped
     return text, [] if plain else [rich(lines)]
 
 

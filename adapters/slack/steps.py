@@ -61,7 +61,6 @@ class Steps:
         self._language = language
         self._clock = clock
         self._sleep = sleep
-        self._streams = steps == "live"
         self._plain = False  # blocks are not accepted here
         self._cards: TaskCards = ()
         self._parts: list[_Part] = []
@@ -141,8 +140,8 @@ class Steps:
         if not self._parts or not self._fits(self._parts[-1], number):
             self._add_part(number)
 
-    def _add_part(self, start: int, at: int | None = None) -> None:
-        self._parts.insert(len(self._parts) if at is None else at, _Part(start))
+    def _add_part(self, start: int) -> None:
+        self._parts.append(_Part(start))
         self._in_view.clear()
 
     def _fits(self, part: _Part, number: int) -> bool:
@@ -211,9 +210,8 @@ class Steps:
             try:
                 await self._show(part, final=last or number < len(self._parts))
             except SealedError as error:
-                part.settled = True
-                if error.shown < len(self._of(part)):
-                    self._add_part(part.start + error.shown, number)
+                log.info("a message of steps is replaced: %s", error)
+                await self._replace(number - 1)
             except RefusedError as error:
                 if self._plain:
                     self._give_up(error)
@@ -225,7 +223,7 @@ class Steps:
             except (SlackError, StoreError) as error:  # the next change tries again
                 self._complain(error)
                 break
-        if self._over or all(part.message is not None and part.message.ts for part in self._parts):
+        if self._over or all(part.settled or (part.message and part.message.ts) for part in self._parts):
             self._in_view.set()
 
     async def _show(self, part: _Part, final: bool) -> None:
@@ -238,14 +236,25 @@ class Steps:
         if part.message is None:
             part.message, part.opened = StepMessage(self._turn, self._parts.index(part)), self._clock()
         await part.message.show(
-            closed(cards) if final else cards, thinking, final=final, stream=self._streams, plain=self._plain
+            closed(cards) if final else cards,
+            thinking,
+            final=final,
+            stream=self._steps == "live" and not self._plain,
+            plain=self._plain,
         )
-        self._streams = self._streams and part.message.streamed
         part.settled = final
+
+    async def _replace(self, number: int) -> None:
+        """Another message for the cards of one that takes no edits."""
+        old = self._parts[number]
+        self._parts[number] = _Part(old.start, settled=True)
+        self._parts.insert(number + 1, _Part(old.start))
+        if old.message is not None:
+            await self._discard(old.message.ts)
 
     def _make_plain(self, number: int) -> None:
         """No blocks any more, and messages as short as a text may be."""
-        self._plain, self._streams = True, False
+        self._plain = True
         del self._parts[number + 1 :]
         for card in range(self._parts[number].start + 1, len(self._cards)):
             self._seat(card)

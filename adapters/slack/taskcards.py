@@ -50,8 +50,10 @@ def after(cards: TaskCards, event: Step, language: Language) -> TaskCards:
             return (*cards, TaskCard(text, "in_progress", call))
         case ToolReturned(id=call, failed=failed):
             status: Status = "error" if failed else "complete"
-            at_work = [n for n, card in enumerate(cards) if card.call == call and card.status == "in_progress"]
-            done = tuple(replace(card, status=status) if n in at_work[:1] else card for n, card in enumerate(cards))
+            at_work = [card.call == call and card.status == "in_progress" for card in cards]
+            done = tuple(
+                replace(card, status=status) if its else card for card, its in zip(cards, at_work, strict=True)
+            )
             return (*done, TaskCard(text, status, sources=_sources(event)))
         case _:
             return (*cards, TaskCard(text))
