@@ -387,7 +387,9 @@ async def look(settings: Settings) -> list[Remark]:
 
 async def _checked(settings: Settings) -> list[Remark]:
     remarks = await look(settings)
-    return [*remarks, await _events(settings)] if settings.slack is not None else remarks
+    if not remarks or any(remark.level == "fault" for remark in remarks):  # that has to be mended first
+        return remarks
+    return [*remarks, await _events(settings)]
 
 
 async def _events(settings: Settings) -> Remark:

@@ -18,6 +18,7 @@ from adapters.web.listening import Address, listen
 from adapters.web.server import serving
 from bot.app import Application, running
 from bot.client import SOCKET
+from bot.desk import FrontDesk
 from bot.inbox import Inbox
 from bot.logs import ChatLog, Redactor
 from bot.store.inbox import TurnRows
@@ -140,4 +141,13 @@ class Service:
             chat_log=ChatLog(app.settings.chat_log, Redactor()),
             confident=0.5,
         )
-        return replace(app, turns=turns)
+        desk = FrontDesk(
+            app.settings,
+            app.data,
+            app.knowledge,
+            turns,
+            models=app.models,
+            make_digest=app.digest,
+            owner=app.owner,
+        )
+        return replace(app, turns=turns, desk=desk)
