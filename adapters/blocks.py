@@ -1,7 +1,7 @@
 """The blocks of a Markdown text by their place in it, read once for all who cut it or rewrite it. Pure."""
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -71,10 +71,10 @@ class Structure:
     items: tuple[Item, ...]
     tops: frozenset[int]
 
-    def at(self, place: int) -> Block | None:
-        """The block that `place` is inside of or at the start of."""
-        found = bisect_right(self.blocks, place, key=lambda block: block.start) - 1
-        return self.blocks[found] if found >= 0 and place < self.blocks[found].end else None
+    def before(self, place: int) -> Block | None:
+        """The last block that begins before `place`."""
+        found = bisect_left(self.blocks, place, key=lambda block: block.start) - 1
+        return self.blocks[found] if found >= 0 else None
 
 
 def structure(text: str) -> Structure:
@@ -125,7 +125,7 @@ def _block(kind: Kind, token: Token, lines: Sequence[str], starts: Sequence[int]
     lead = _lead(lines[first], kind, depth)
     match kind:
         case "fence":
-            ends = last > first + 1 and _closes(lines[last - 1], token.markup, depth)
+            ends = last > first + 1 and _closes(lines[last - 1], token.markup, lead)
             close = starts[last - 1] if ends else end
             inside = min(starts[first + 1], end)
             yield Block(kind, start, end, depth, lead, inside, close, token.markup, token.info.strip())
@@ -146,6 +146,6 @@ def _lead(line: str, kind: Kind, depth: int) -> str:
     return ((_LEAD if depth else _BLANK).match(line) or [""])[0]
 
 
-def _closes(line: str, markup: str, depth: int) -> bool:
-    shown = line.lstrip("> \t" if depth else " ").rstrip()
-    return shown.startswith(markup) and not shown.strip(markup[0])
+def _closes(line: str, markup: str, lead: str) -> bool:
+    shown = line.lstrip("> \t" if lead else " ")
+    return len(line) - len(shown) <= len(lead) + 3 and shown.startswith(markup) and not shown.rstrip().strip(markup[0])

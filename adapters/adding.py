@@ -1,0 +1,97 @@
+"""What people are told on any platform when they give something to the knowledge: who may, and how far it is.
+
+Source: product.md §3 and §5; reliability.md R19 and R44.
+"""
+
+import hashlib
+from dataclasses import replace
+from datetime import datetime
+
+from adapters.verdicts import verdict_line
+from bot.messages import FileRef, Intake, Verdict
+from retrieval.text import Language, Said
+from retrieval.types import EVERYONE, TEAM
+
+LINES = 25  # verdicts that one message shows
+LINE, NAME = 330, 80  # characters of one, and of the file's name in it
+
+NOTHING = Said(en="Give a file, a text or a link.", ja="ファイル、テキスト、リンクのどれかを入れてください。")
+ONE_KIND = Said(
+    en="Add a link by itself, without files or a text.", ja="リンクは、ファイルやテキストとは別に追加してください。"
+)
+STARTED = Said(en="I am reading it; the result follows.", ja="読み込みを始めました。結果は追ってお知らせします。")
+FAILED = Said(
+    en="Sorry, that could not be stored. Please try again.",
+    ja="申し訳ありません。保存できませんでした。もう一度お試しください。",
+)
+MESSAGE_GONE = Said(
+    en="the message cannot be read; it may be deleted, or I am not in its channel",
+    ja="メッセージを読めません。削除されたか、チャンネルに私が参加していない可能性があります",
+)
+
+TITLE = Said(en="Add to knowledge", ja="ナレッジに追加")
+FILES = Said(en="Files", ja="ファイル")
+TEXT = Said(en="or a text", ja="またはテキスト")
+TEXT_TITLE = Said(en="Title of the text", ja="テキストのタイトル")
+COLLECTION = Said(en="Collection", ja="コレクション")
+NEW_COLLECTION = Said(en="or a new collection", ja="または新しいコレクション")
+SCOPE = Said(en="Who may find it", ja="検索できる人")
+
+_READERS = {
+    TEAM: Said(en="Everyone in the team", ja="チームの全員"),
+    EVERYONE: Said(en="Everyone, guests and partners too", ja="ゲストや社外を含む全員"),
+}
+_HERE = Said(en="Members of this channel only", ja="このチャンネルのメンバーのみ")
+_PASTED = Said(en="Pasted text", ja="貼り付けたテキスト")
+_HEAD = Said(en="📥 Reading {done} of {total} …", ja="📥 読み込み中（{done}/{total}）…")
+_DONE = Said(
+    en="📥 Done: {ok} added or up to date, {bad} refused.",
+    ja="📥 完了しました: 追加・更新 {ok}件、追加できなかったもの {bad}件。",
+)
+_MORE = Said(en="… and {n} more", ja="… ほか {n}件")
+_BY = Said(en="Added by {who}", ja="追加した人: {who}")
+
+
+def readers_of(scope: str, language: Language) -> str:
+    """A scope in words, at the place it is chosen for."""
+    return _READERS.get(scope, _HERE).to(language)
+
+
+def pasted(text: str, name: str, language: Language) -> FileRef:
+    """A text as a file, whose name is the given one or its first line."""
+    first = name or text.strip().splitlines()[0][:60].strip("# ") or _PASTED.to(language)
+    first = first.replace("/", "／")
+    return FileRef(first if first.endswith(".md") else f"{first}.md", {"text": text})
+
+
+def message_name(text: str, instead: str, identity: str, at: datetime) -> str:
+    """A document's name that people recognise and no other message has: its first words, its day and a short hash."""
+    words = shortened(" ".join(text.split()), 60).replace("/", "／")
+    return f"{words or instead} ({at:%Y-%m-%d} {hashlib.sha256(identity.encode()).hexdigest()[:4]}).md"
+
+
+def progress(intake: Intake) -> tuple[str, list[str]]:
+    """How far an intake is, and a line for each verdict. They hold what people wrote: escape them."""
+    verdicts = [file.verdict for file in intake.files if file.verdict is not None]
+    bad = sum(verdict.status == "refused" for verdict in verdicts)
+    if intake.done:
+        head = _DONE.to(intake.language, ok=len(verdicts) - bad, bad=bad)
+    else:
+        head = _HEAD.to(intake.language, done=len(verdicts), total=len(intake.files))
+    return head, [_line(verdict, intake.language) for verdict in verdicts]
+
+
+def more(count: int, language: Language) -> str:
+    return _MORE.to(language, n=count)
+
+
+def added_by(who: str, language: Language) -> str:
+    return _BY.to(language, who=shortened(who, NAME))
+
+
+def shortened(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+
+
+def _line(verdict: Verdict, language: Language) -> str:
+    return shortened(verdict_line(replace(verdict, name=shortened(verdict.name, NAME)), language), LINE)
