@@ -5,15 +5,15 @@ was to be shown is all kept here. Source: reliability.md R6 and R29; field.md #4
 """
 
 import asyncio
-import html
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from adapters.port import Desk
 from adapters.slack.client import GoneError, Mark, RefusedError, Slack, SlackError, StreamOver, UnreachableError
+from adapters.slack.dialect import escaped
 from adapters.slack.taskcards import TaskCard, TaskCards, chunk, closed, cut, rich
 from bot.messages import Place, Post
 
@@ -189,9 +189,9 @@ class StepMessage:
 
 async def find(turn: Turn, number: int) -> str:
     """The ts of a stream that was started without our knowing of it, else nothing. Raises SlackError."""
-    ids = f"{turn.id}-{number}-"
     for message in await turn.slack.replies(turn.place.channel, turn.thread, limit=LOOK):
-        if any(id.startswith(ids) for id, _ in _cards_in(message)):
+        ids = [str(block.get("task_id") or block.get("id") or "") for block in message.get("blocks") or ()]
+        if any(id.startswith(f"{turn.id}-{number}-") for id in ids):
             return str(message["ts"])
     return ""
 
@@ -206,13 +206,13 @@ def drawn(lines: Sequence[str], plain: bool) -> tuple[str, list[dict[str, Any]]]
     """Lines as text and blocks. Beside blocks the text is only the notification's; `plain`: it is all there is."""
     text = ""
     for line in lines:
-        escaped = html.escape(line, quote=False)
-        if len(escaped) > PLAIN:
-            escaped = html.escape(cut(line, PLAIN // 5), quote=False)  # "&amp;" at worst
-        if text and not plain and len(text) + len(escaped) > PLAIN:
+        safe = escaped(line)
+        if len(safe) > PLAIN:
+            safe = escaped(cut(line, PLAIN // 5))  # "&amp;" at worst
+        if text and not plain and len(text) + len(safe) > PLAIN:
             text += "\n…"
             break
-        text = f"{text}\n{escaped}" if text else escaped
+        text = f"{text}\n{safe}" if text else safe
     return text, [] if plain else [rich(lines)]
 
 
@@ -228,10 +228,3 @@ def _or_thinking(cards: TaskCards, thinking: str | None) -> TaskCards:
 def _chunks(ids: str, cards: Sequence[TaskCard], told: TaskCards = ()) -> list[dict[str, Any]]:
     made = (chunk(f"{ids}{n}", card, told[n] if n < len(told) else None) for n, card in enumerate(cards))
     return [each for each in made if each is not None]
-
-
-def _cards_in(message: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Id and title of a message's task cards."""
-    for block in message.get("blocks") or ():
-        if "title" in block:
-            yield str(block.get("task_id") or block.get("id") or ""), str(block["title"])

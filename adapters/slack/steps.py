@@ -5,7 +5,6 @@ Source: product.md §1; reliability.md R28 and R29; field.md #3 and #4.
 """
 
 import asyncio
-import html
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from adapters.slack.client import GoneError, RefusedError, SlackError, StreamOver
+from adapters.slack.dialect import escaped
 from adapters.slack.stepmessage import PLAIN, SealedError, StepMessage, Turn, find, stop
 from adapters.slack.taskcards import TaskCard, TaskCards, after, closed, weight
 from agent.events import Step
@@ -295,4 +295,4 @@ class Steps:
 
 
 def _size(card: TaskCard) -> int:
-    return len(html.escape(card.text, quote=False)) + 1
+    return len(escaped(card.text)) + 1

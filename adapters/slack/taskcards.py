@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from adapters.markdown import harmless, step_text
+from adapters.markdown import step_text
 from agent.events import Drafted, Step, Thought, ToolCalled, ToolReturned
 from retrieval.text import Language
 
@@ -16,9 +16,7 @@ Status = Literal["in_progress", "complete", "error"]
 
 TITLE = 250  # characters; the documents say 256
 STEP = 1_000  # characters of one step: nobody reads more of a thought in a thread
-SOURCES = 3
 
-_LINK = re.compile(r"https?://[^\s<>]+")
 _BREAK = re.compile(r"[\s、。，．,.]")
 
 
@@ -29,7 +27,6 @@ class TaskCard:
     text: str
     status: Status = "complete"
     call: str = ""
-    sources: tuple[tuple[str, str], ...] = ()  # address and name of what was found
 
 
 TaskCards = tuple[TaskCard, ...]
@@ -54,7 +51,7 @@ def after(cards: TaskCards, event: Step, language: Language) -> TaskCards:
             done = tuple(
                 replace(card, status=status) if its else card for card, its in zip(cards, at_work, strict=True)
             )
-            return (*done, TaskCard(text, status, sources=_sources(event)))
+            return (*done, TaskCard(text, status))
         case _:
             return (*cards, TaskCard(text))
 
@@ -67,18 +64,16 @@ def closed(cards: Sequence[TaskCard]) -> TaskCards:
 def chunk(id: str, card: TaskCard, known: TaskCard | None) -> dict[str, Any] | None:
     """What turns `known` into `card` in a stream; None: nothing. To send it again changes nothing further.
 
-    A title and a status are replaced by the next ones; details and sources are added to, so they are sent once.
+    A title and a status are replaced by the next ones; details are added to, so they are sent once. No card links what was
+    found: only what an answer cites is linked, and that by the answer (R16).
     Source: openclaw PR 125168.
     """
     if known is not None and (known.text, known.status) == (card.text, card.status):
         return None
     title, details = _title(card.text)
     made: dict[str, Any] = {"type": "task_update", "id": id, "title": title, "status": card.status}
-    fresh = known is None or known.text != card.text
-    if details and fresh:
+    if details and (known is None or known.text != card.text):
         made["details"] = details
-    if card.sources and fresh:
-        made["sources"] = [{"type": "url", "url": url, "text": name} for url, name in card.sources]
     return made
 
 
@@ -113,12 +108,3 @@ def _title(text: str) -> tuple[str, str]:
     breaks = [found.end() for found in _BREAK.finditer(text, TITLE - 60, TITLE - 1)]
     at = breaks[-1] if breaks else TITLE - 1
     return text[:at].rstrip() + "…", "…" + text[at:]
-
-
-def _sources(returned: ToolReturned) -> tuple[tuple[str, str], ...]:
-    found = {
-        hit.passage.url: harmless(hit.passage.document)
-        for hit in returned.hits
-        if hit.passage.url and _LINK.fullmatch(hit.passage.url)
-    }
-    return tuple((url, cut(name, 100)) for url, name in found.items() if name)[:SOURCES]

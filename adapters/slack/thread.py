@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from adapters.markdown import answer_markdown
-from adapters.port import Desk, ThreadView
+from adapters.port import Desk, TurnView
 from adapters.slack.buttons import feedback, plain_feedback
 from adapters.slack.client import Mark, RefusedError, Slack, SlackError, UnreachableError
 from adapters.slack.dialect import Rendered, messages, plain_messages
@@ -41,7 +41,7 @@ _REVIEWING = Said(en="is reviewing its answer…", ja="回答を見直してい�
 _EMPTY = Said(en="(The answer is empty.)", ja="（回答は空でした。）")
 
 
-class SlackThread(ThreadView):
+class SlackThread(TurnView):
     """A turn's view. `begin` it at the turn's start, and `close` it at its end, whatever became of it.
 
     Status and steps never raise. `answer` raises GoneError when there is nowhere to answer any more, other SlackErrors
@@ -217,14 +217,9 @@ class SlackThread(ThreadView):
 
 def answer_parts(answered: Answered, language: Language) -> list[Rendered]:
     """The answer with its sources as Slack's messages, at least one."""
-    return messages(_markdown(answered, language))
+    return messages(answer_markdown(answered, language)) or messages(_EMPTY.to(language))
 
 
 def plain_parts(answered: Answered, language: Language) -> list[str]:
     """The same as texts without blocks, for where blocks are refused; at least one."""
-    return plain_messages(_markdown(answered, language))
-
-
-def _markdown(answered: Answered, language: Language) -> str:
-    markdown = answer_markdown(answered, language)
-    return markdown if markdown.strip() else _EMPTY.to(language)
+    return plain_messages(answer_markdown(answered, language)) or [_EMPTY.to(language)]

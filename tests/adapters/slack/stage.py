@@ -9,9 +9,9 @@ from typing import Any, cast
 from adapters.markdown import step_text
 from adapters.port import Desk, relay
 from adapters.slack.client import Slack
-from adapters.slack.steps import EVERY_SECONDS, Shown
+from adapters.slack.steps import EVERY_SECONDS, Shown, Sleep
 from adapters.slack.thread import SlackThread
-from agent.events import Answered, Event, Events, Step
+from agent.events import Answered, Drafted, Event, Events, Reflected, Step, Thought, ToolCalled, ToolReturned
 from bot.messages import Audience, Incoming, Place, Post
 from bot.store.inbox import Claimed
 from retrieval.text import Language
@@ -20,6 +20,18 @@ from tests.fakes.slack_world import Message
 
 STREAMS = ("chat.startStream", "chat.appendStream", "chat.stopStream")
 STATUS = "assistant.threads.setStatus"
+
+TURN: tuple[Step, ...] = (
+    Thought("Look it up."),
+    ToolCalled("1", "search_rag_knowledge_base", {"query": "refund"}),
+    ToolReturned("1", "search_rag_knowledge_base", "Nothing relevant"),
+    Thought("Other words."),
+    ToolCalled("2", "search_rag_knowledge_base", {"query": "money back"}),
+    ToolReturned("2", "search_rag_knowledge_base", "not reachable", failed=True),
+    Drafted("30 days."),
+    Reflected("keep", "Good."),
+)
+ANSWER = Answered("30 days.", turn="turn-1")
 
 
 class Rows:
@@ -95,7 +107,9 @@ class Stage:
         self.hours = Hours()
         self.turn = "turn-1"
 
-    def view(self, steps: Shown = "live", language: Language = "en", *, streams: bool = True) -> SlackThread:
+    def view(
+        self, steps: Shown = "live", language: Language = "en", *, streams: bool = True, sleep: Sleep | None = None
+    ) -> SlackThread:
         place = Place("slack", "T0TEAM", "C1")
         message = Incoming(place, self.asked, self.asked, "U1", "?", Audience("public"), language)
         return SlackThread(
@@ -106,7 +120,7 @@ class Stage:
             language=language,
             recipient=("U1", "T0TEAM") if streams else None,
             clock=self.hours,
-            sleep=self.hours.sleep,
+            sleep=sleep or self.hours.sleep,
         )
 
     async def play(self, events: Iterable[Event], steps: Shown = "live", language: Language = "en", **how: Any) -> None:
@@ -123,6 +137,10 @@ class Stage:
         await view.step(event)
         line = step_text(event, language)
         await self.fake.wait_for(lambda: line in self.text)
+
+    async def comes_to_show(self, text: str) -> None:
+        """One reply, with this text."""
+        await self.fake.wait_for(lambda: self.shown == [text])
 
     def calls(self, method: str) -> list[dict[str, Any]]:
         """The arguments of each such request that was not refused."""
@@ -147,7 +165,7 @@ class Stage:
 
 @asynccontextmanager
 async def staged(*, without: Iterable[str] = (), rows: Rows | None = None) -> AsyncIterator[Stage]:
-    async with FakeSlack(without=tuple(without), limits=False) as fake:
+    async with FakeSlack(without=tuple(without), limits=False, subscribed=()) as fake:
         asked = await fake.says("C1", "U1", "@kotae ?")
         time = _Skipping()
         async with Slack(fake.bot_token, fake.api_url, clock=time, sleep=time.sleep, chance=lambda: 0.0) as slack:
@@ -178,3 +196,20 @@ async def _stream(events: Iterable[Event]) -> Events:
 
 def _key(post: Post) -> tuple[str, str, int]:
     return post.about, post.kind, post.part
+
+
+LINES = lines(TURN)
+
+
+def steps_and_answer(stage: Stage) -> None:
+    """Exactly these: all steps in their order, each once, then the answer, once."""
+    assert stage.shown[:-1] == ["\n".join(LINES)] and "30 days." in stage.shown[-1]
+
+
+def votes(blocks: list[dict[str, Any]]) -> list[str]:
+    """The values of all buttons in these blocks."""
+    found = [element for block in blocks for element in block.get("elements", ())]
+    pairs = [
+        [each["positive_button"], each["negative_button"]] if "positive_button" in each else [each] for each in found
+    ]
+    return [button["value"] for pair in pairs for button in pair if "value" in button]

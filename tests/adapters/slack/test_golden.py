@@ -43,12 +43,22 @@ FAILED: dict[Language, tuple[Event, ...]] = {
         Answered("Sorry, I could not answer. (number: 1234abcd)", outcome="failed", turn="turn-en"),
     ),
 }
-LONG: dict[Language, str] = {
-    "ja": "\n\n".join(
-        f"## {n}. 申請の手順\n\n" + "所属長の承認を得てから、申請書を総務部に提出します。" * 12 for n in range(1, 48)
+_PLACES: dict[Language, str] = {
+    "ja": "| 窓口 | 内線 |\n| --- | --- |\n| 総務部 | 1200 |\n| 経理部 | 1300 |",
+    "en": "| desk | extension |\n| --- | --- |\n| office | 1200 |\n| accounts | 1300 |",
+}
+LONG: dict[Language, str] = {  # more than one message takes
+    "ja": f"{_PLACES['ja']}\n\n"
+    + "\n\n".join(
+        f"## {n}. 申請の手順\n\n{'所属長の承認を得てから、申請書を総務部に提出します。' * 15}\n\n"
+        "- 用紙は**総務部**にあります。\n- 期限は`毎月25日`です。"
+        for n in range(1, 22)
     ),
-    "en": "\n\n".join(
-        f"## {n}. How to apply\n\n" + "Have it approved, then hand in the form. " * 8 for n in range(1, 48)
+    "en": f"{_PLACES['en']}\n\n"
+    + "\n\n".join(
+        f"## {n}. How to apply\n\n{'Have it approved, then hand in the form. ' * 9}\n\n"
+        "- The **office** has the form.\n- It is due on the `25th`."
+        for n in range(1, 22)
     ),
 }
 
