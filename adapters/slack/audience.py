@@ -5,6 +5,7 @@ Source: product.md §3; reliability.md R11 and R13; docs.slack.dev conversation 
 """
 
 import logging
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,6 +19,8 @@ log = logging.getLogger(__name__)
 PUBLIC, PRIVATE = Audience("public"), Audience("private")
 OUTSIDERS, UNKNOWN = Audience("outsiders"), Audience("unknown")
 
+NEW = 20  # members that are looked up one by one
+_MENTION = re.compile(r"(?<![\w@])@([UW][A-Z0-9]{1,20})(?![\w])")
 _SHARED = ("is_ext_shared", "is_pending_ext_shared", "is_shared", "is_org_shared")
 _GUEST = ("is_restricted", "is_ultra_restricted", "is_stranger")
 _ADMIN = ("is_admin", "is_owner", "is_primary_owner")
@@ -63,6 +66,15 @@ class Places:
             log.info("who reads a channel could not be looked up: %s", error.code)
             return False
 
+    async def is_here(self, channel: str) -> bool:
+        """Whether the bot is in a channel, and may post there. Never raises."""
+        try:
+            info = await self._slack.channel(channel)
+        except SlackError as error:
+            log.info("a channel could not be looked up: %s", error.code)
+            return False
+        return info.get("is_member") is not False and not info.get("is_archived")
+
     async def name(self, user: str) -> str:
         """A name for people; the id where Slack does not say. Never raises."""
         try:
@@ -71,6 +83,11 @@ class Places:
             return user
         profile = found.get("profile") or {}
         return str(profile.get("display_name") or found.get("real_name") or found.get("name") or user)
+
+    async def named(self, text: str) -> str:
+        """`@U12` of a mention as `@name`. Never raises."""
+        names = {user: await self.name(user) for user in set(_MENTION.findall(text))}
+        return _MENTION.sub(lambda found: f"@{names[found[1]]}", text)
 
     async def language(self, user: str) -> Language | None:
         """The language somebody has chosen in Slack. Never raises."""
@@ -99,17 +116,19 @@ class Places:
         return PUBLIC if info.get("is_channel") or info.get("is_private") is False else UNKNOWN
 
     async def _has_guests(self, channel: str) -> bool:
+        """Everybody's account is known for an hour; who joined since is looked up, so that a new guest counts at once."""
         try:
-            guests = {
-                user["id"] for user in await self._slack.users() if self._is_outsider(user) and not user.get("deleted")
-            }
-            if not guests:
-                return False
-            return not guests.isdisjoint(await self._slack.members(channel))
+            known = {str(user["id"]): user for user in await self._slack.users()}
+            members = await self._slack.members(channel)
+            new = [member for member in members if member not in known]
+            if len(new) > NEW:
+                raise SlackError("users.info", "too_many")
+            known |= {member: await self._slack.user(member) for member in new}
         except UnsupportedError as error:
             if error.code not in _LOOKUP:
                 raise
             return False
+        return any(self._is_outsider(known[member]) and not known[member].get("deleted") for member in members)
 
     async def _role(self, user: str) -> Role:
         try:

@@ -1,32 +1,46 @@
 """A card as blocks of Slack's that only its reader sees: plain text, with links of our own."""
 
 from adapters.slack.dialect import escaped
-from adapters.slack.widgets import Json, plain, section, shortened
-from bot.cards import Card, Link
+from adapters.slack.widgets import Json, context, plain, section, shortened
+from bot.cards import Card, Link, Row
 
-ROWS = 15  # with their details at most 2 blocks each, of 50
+WEIGHT = 11_000  # characters of all blocks; Source: reliability.md R29, bolt-js #2509
+BLOCK_WEIGHT = 125  # that each block counts for
+ROWS = 20  # at most 2 blocks each, of 50
 
 
 def card_blocks(card: Card) -> tuple[str, list[Json]]:
-    """Text for where blocks are not shown, and the blocks."""
+    """Plain text for where blocks are not shown, and the blocks; rows for which there is no room are counted."""
     blocks: list[Json] = [{"type": "header", "text": plain(card.title, 150)}]
     if card.lines:
         blocks.append(section("\n".join(card.lines)))
-    for row in card.rows[:ROWS]:
-        blocks.append(section(shortened(row.text, 600)))
-        elements: list[Json] = [plain(shortened(detail, 200)) for detail in row.details[:8]]
-        if row.links:
-            links = " · ".join(_link(link) for link in row.links[:5])
-            elements.append({"type": "mrkdwn", "text": links, "verbatim": True})
-        if elements:
-            blocks.append({"type": "context", "elements": elements})
+    weight = sum(map(_weight, blocks)) + sum(map(len, card.foot))
     foot = list(card.foot)
-    if len(card.rows) > ROWS:
-        foot.insert(0, f"… +{len(card.rows) - ROWS}")
+    for number, row in enumerate(card.rows):
+        drawn = _row(row)
+        weight += sum(map(_weight, drawn))
+        if number >= ROWS or weight > WEIGHT:
+            foot.insert(0, f"… +{len(card.rows) - number}")
+            break
+        blocks += drawn
     if foot:
-        blocks.append({"type": "context", "elements": [plain("\n".join(foot))]})
-    return escaped(card.title), blocks
+        blocks.append(context("\n".join(foot)))
+    return card.title, blocks
+
+
+def _row(row: Row) -> list[Json]:
+    elements: list[Json] = [plain(detail, 300) for detail in row.details[:9]]
+    if row.links:
+        links = " · ".join(map(_link, row.links[:5]))
+        if len(links) <= 3_000:
+            elements.append({"type": "mrkdwn", "text": links, "verbatim": True})
+    return [section(shortened(row.text, 600)), *([{"type": "context", "elements": elements}] if elements else [])]
 
 
 def _link(link: Link) -> str:
-    return f"<{link.url.replace('>', '%3E').replace('|', '%7C')}|{escaped(link.text)}>"
+    return f"<{escaped(link.url).replace('|', '%7C')}|{escaped(link.text)}>"
+
+
+def _weight(block: Json) -> int:
+    texts = [block["text"]] if "text" in block else block["elements"]
+    return BLOCK_WEIGHT + sum(len(text["text"]) for text in texts)

@@ -6,7 +6,7 @@ It is one person's page, but not a private place: it shows what the whole team m
 import logging
 
 from adapters.slack.cards import card_blocks
-from adapters.slack.client import SlackError
+from adapters.slack.client import SlackError, UnsupportedError
 from adapters.slack.office import Office
 from adapters.slack.widgets import Json, button, section
 from bot.messages import Audience, Command
@@ -16,8 +16,7 @@ from retrieval.text import Said
 log = logging.getLogger(__name__)
 
 INGEST_BUTTON = "kotae_home_ingest"
-TEAM_AUDIENCE = Audience("public")
-_OUTSIDE = Audience("outsiders")
+_TEAM = Audience("public")
 _HELLO = Said(
     en="Mention me in a channel, or write to me in Messages: I answer from your team's documents, with the sources.",
     ja="チャンネルでメンションするか、「メッセージ」タブで質問してください。チームの文書から、出典を添えてお答えします。",
@@ -29,21 +28,20 @@ async def publish(office: Office, user: str) -> None:
     """Draw it anew for somebody who has opened it. Where there is no App Home, nothing happens."""
     language = await office.language_of(user)
     actor = await office.places.actor(user)
-    audience = _OUTSIDE if actor.role == "outsider" else TEAM_AUDIENCE
     blocks: list[Json] = [section(_HELLO.to(language))]
     if actor.role != "outsider":
-        blocks.append(
-            {"type": "actions", "elements": [button(_ADD.to(language), INGEST_BUTTON, "home", style="primary")]}
-        )
-    for name in ("unanswered", "documents"):
-        try:
-            shown = await office.desk.command(Command(actor, office.place(""), audience, name, "", language))
-        except StoreError as error:
-            shown_blocks = [section(error.text(language))]
-        else:
-            shown_blocks = card_blocks(shown)[1]
-        blocks += [{"type": "divider"}, *shown_blocks]
+        add = button(_ADD.to(language), INGEST_BUTTON, "home", style="primary")
+        blocks.append({"type": "actions", "elements": [add]})
+        for name in ("unanswered", "documents"):
+            try:
+                card = await office.desk.command(Command(actor, office.place(""), _TEAM, name, "", language))
+                shown = card_blocks(card)[1]
+            except StoreError as error:
+                shown = [section(error.text(language))]
+            blocks += [{"type": "divider"}, *shown]
     try:
-        await office.slack.publish_home(user, {"type": "home", "blocks": blocks[:100]})
+        await office.slack.publish_home(user, {"type": "home", "blocks": blocks})
+    except UnsupportedError:
+        pass  # the client has said so once
     except SlackError as error:
         log.info("the App Home could not be drawn: %s", error.code)

@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from adapters.slack.widgets import Json, input_block, modal, plain, shortened
+from adapters.slack.widgets import Json, input_block, modal, plain, section, shortened
 from retrieval.text import Language, Said
 from retrieval.types import EVERYONE, TEAM
 
 INGEST = "kotae_ingest"
 TEXT_CHARACTERS = 3_000  # that Slack lets a field hold
+OPTIONS = 100  # of a menu
 
 _TITLE = Said(en="Add to knowledge", ja="ナレッジに追加")
 _SUBMIT, _CLOSE = Said(en="Add", ja="追加"), Said(en="Cancel", ja="キャンセル")
@@ -27,6 +28,10 @@ _SCOPE = Said(en="Who may find it", ja="検索できる人")
 _WHERE = Said(en="Channel it belongs to", ja="追加先のチャンネル")
 _WHERE_HINT = Said(en="Progress is shown there.", ja="進み具合はそのチャンネルに表示されます。")
 _MESSAGE = Said(en="This message and its files will be added:", ja="このメッセージとファイルを追加します:")
+_THREAD = Said(
+    en="This message with its replies, and its files, will be added:",
+    ja="このメッセージと返信、ファイルを追加します:",
+)
 _READERS = {
     TEAM: Said(en="Everyone in the team", ja="チームの全員"),
     EVERYONE: Said(en="Everyone, guests and partners too", ja="ゲストや社外を含む全員"),
@@ -36,13 +41,23 @@ _HERE = Said(en="Members of this channel only", ja="このチャンネルのメ�
 
 @dataclass(frozen=True, slots=True)
 class Shortcut:
-    """The message that a shortcut was used on."""
+    """The message that a shortcut was used on. `text` and the files' names are for showing it."""
 
-    channel: str
     message: str
     thread: str
     text: str
-    files: tuple[Mapping[str, str], ...]  # id and name
+    files: tuple[str, ...]
+    replies: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a modal was opened with. `channel`: where that was; empty: in nobody's channel."""
+
+    channel: str = ""
+    response_url: str = ""
+    message: str = ""
+    thread: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,19 +75,18 @@ class Given:
 
 def ingest_modal(
     language: Language,
+    kept: Kept,
     *,
-    channel: str | None,
     collections: Sequence[str],
-    scopes: Sequence[str],
-    response_url: str = "",
+    scopes: Sequence[str] = (),
     shortcut: Shortcut | None = None,
 ) -> Json:
-    """`channel` None: it is asked for. The first collection and the first scope are chosen already."""
+    """Without `kept.channel` it is asked for. The first collection and the first scope are chosen already."""
     blocks: list[Json] = []
     if shortcut is not None:
-        names = [file["name"] for file in shortcut.files]
-        shown = "\n".join((shortened(shortcut.text, 500), *names)).strip()
-        blocks.append({"type": "section", "text": plain(f"{_MESSAGE.to(language)}\n\n{shown}")})
+        about = _THREAD if shortcut.replies else _MESSAGE
+        shown = "\n".join((shortened(shortcut.text, 500), *(shortened(name, 100) for name in shortcut.files))).strip()
+        blocks.append(section(f"{about.to(language)}\n\n{shown}"))
     else:
         file = {"type": "file_input", "action_id": "files", "max_files": 10}
         text = {"type": "plain_text_input", "action_id": "text", "multiline": True, "max_length": TEXT_CHARACTERS}
@@ -84,7 +98,7 @@ def ingest_modal(
             input_block("name", _NAME.to(language), name, optional=True),
             input_block("link", _LINK.to(language), link, optional=True),
         ]
-    if channel is None:
+    if not kept.channel:
         where = {
             "type": "conversations_select",
             "action_id": "channel",
@@ -95,27 +109,23 @@ def ingest_modal(
             },
         }
         blocks.append(input_block("channel", _WHERE.to(language), where, hint=_WHERE_HINT.to(language)))
-    blocks.append(_select("collection", _COLLECTION.to(language), [(name, name) for name in collections[:100]]))
+    blocks.append(_select("collection", _COLLECTION.to(language), [(name, name) for name in collections]))
     new = {"type": "plain_text_input", "action_id": "new", "max_length": 80}
     blocks.append(input_block("new", _NEW.to(language), new, optional=True))
-    if channel is not None and len(scopes) > 0:
+    if kept.channel and scopes:
         readers = [(scope, _READERS.get(scope, _HERE).to(language)) for scope in scopes]
         blocks.append(_select("scope", _SCOPE.to(language), readers))
-    kept: Json = {"channel": channel, "url": response_url}
-    if shortcut is not None:
-        kept |= {
-            "message": shortcut.message,
-            "thread": shortcut.thread,
-            "from": shortcut.channel,
-            "text": shortened(shortcut.text, 100),
-            "files": [dict(file) for file in shortcut.files],
-        }
-    metadata = json.dumps(kept, ensure_ascii=False)
+    metadata = json.dumps([kept.channel, kept.response_url, kept.message, kept.thread])
     return modal(INGEST, _TITLE.to(language), _SUBMIT.to(language), _CLOSE.to(language), blocks, metadata)
 
 
-def given(view: Mapping[str, Any], kept: Mapping[str, Any]) -> Given:
-    """What a submitted modal holds; `kept` is what was put into it when it was opened."""
+def kept_in(view: Mapping[str, Any]) -> Kept:
+    """What the application itself put into the modal when it was opened."""
+    return Kept(*json.loads(view["private_metadata"]))
+
+
+def given_in(view: Mapping[str, Any]) -> Given:
+    """What a person put into it."""
     values = view["state"]["values"]
 
     def of(block: str, action: str | None = None) -> Mapping[str, Any]:
@@ -123,17 +133,18 @@ def given(view: Mapping[str, Any], kept: Mapping[str, Any]) -> Given:
 
     chosen = str((of("collection").get("selected_option") or {}).get("value") or "")
     return Given(
-        files=tuple(of("files").get("files") or kept.get("files") or ()),
+        files=tuple(of("files").get("files") or ()),
         text=str(of("text").get("value") or "").strip(),
         name=str(of("name").get("value") or "").strip(),
         link=str(of("link").get("value") or "").strip(),
         collection=str(of("new").get("value") or "").strip() or chosen,
         scope=str((of("scope").get("selected_option") or {}).get("value") or ""),
-        channel=str(of("channel").get("selected_conversation") or kept.get("channel") or ""),
+        channel=str(of("channel").get("selected_conversation") or ""),
     )
 
 
 def _select(block: str, label: str, choices: Sequence[tuple[str, str]]) -> Json:
-    options = [{"text": plain(shown, 75), "value": shortened(value, 150)} for value, shown in choices]
-    element = {"type": "static_select", "action_id": block, "options": options, "initial_option": options[0]}
+    """A menu with its first choice chosen. A value that would have to be cut would be another one: it is left out."""
+    options = [{"text": plain(shown, 75), "value": value} for value, shown in choices if len(value) <= 150]
+    element = {"type": "static_select", "action_id": block, "options": options[:OPTIONS], "initial_option": options[0]}
     return input_block(block, label, element)

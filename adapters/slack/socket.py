@@ -8,6 +8,8 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from slack_bolt.adapter.socket_mode.async_internals import run_async_bolt_app, send_async_response
@@ -20,23 +22,35 @@ from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.socket_mode.response import SocketModeResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
+from adapters.tasks import Tasks
+
 log = logging.getLogger(__name__)
 _sdk = logging.getLogger(f"{__name__}.sdk")
 _sdk.setLevel(logging.CRITICAL)  # it logs a traceback for what is said here in a line
 
 CONNECTIONS = 2
-PING_SECONDS = 5  # the client ends a session whose pong does not come
-DEAF_SECONDS = 25.0  # without a hello
-OPENING_SECONDS = 10.0
-CROWDED_SECONDS = 600.0  # before a connection that was one too many is tried again
-CLOSING_SECONDS = 3.0  # for what is being acknowledged
 NOT_STORED = (
     503  # a middleware's answer to an event that could not be stored: not acknowledged, so Slack sends it again
 )
 
-_FIRST_WAIT, _LAST_WAIT = 1.0, 60.0
-_STEADY_SECONDS = 60.0  # a connection that lasted so long was a good one
-_GREETING_SECONDS, _WATCH_SECONDS = 0.05, 1.0  # between two looks
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How long things may take, and what lies between them, in seconds."""
+
+    ping: float = 5.0  # a session that is silent so long is pinged, and ends when no pong comes within half of it
+    deaf: float = 25.0  # without a hello
+    opening: float = 10.0
+    crowded: float = 600.0  # before a connection that was one too many is tried again
+    closing: float = 3.0  # for what is being acknowledged, then for Slack's farewell
+    again: float = 1.0  # between two attempts: twice as long after each that failed,
+    longest: float = 60.0  # up to this
+    steady: float = 20.0  # a connection that lasted so long was a good one
+    watch: float = 1.0  # between two looks at a connection that says nothing
+
+
+PACE = Pace()
+_ROTATION = frozenset({"warning", "refresh_requested"})
 _FOR_GOOD = frozenset(
     {
         *("invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired", "not_allowed_token_type"),
@@ -56,12 +70,14 @@ class DisabledError(Exception):
 class Connections:
     """Keeps connections open for an app. `connected`: events can arrive now."""
 
-    def __init__(self, app: AsyncApp, web: AsyncWebClient, app_token: str) -> None:
+    def __init__(self, app: AsyncApp, web: AsyncWebClient, app_token: str, *, pace: Pace = PACE) -> None:
         """`web` is for `apps.connections.open`."""
         self._app = app
         self._web = web
         self._token = app_token
+        self._pace = pace
         self._up: set[int] = set()
+        self._farewells = Tasks()
         self.first = asyncio.Event()  # set once events can arrive
 
     @property
@@ -77,69 +93,74 @@ class Connections:
             for keeper in keepers:
                 keeper.cancel()
             await asyncio.gather(*keepers, return_exceptions=True)
+            await self._farewells.drain(2 * self._pace.closing)
 
     async def _keep(self, number: int) -> None:
-        wait = _FIRST_WAIT
+        pace = self._pace
+        wait = pace.again
         while True:
             began = time.monotonic()
+            good, reason = False, ""
             try:
-                async with asyncio.timeout(OPENING_SECONDS):
+                async with asyncio.timeout(pace.opening):
                     url = await self._address()
-                reason = await self._serve(number, url)
+                good, reason = await self._serve(number, url)
             except TimeoutError:
                 log.warning("Slack does not answer; trying again")
-                reason = ""
             except _BusyError as error:
                 await asyncio.sleep(error.seconds)
                 continue
             except OSError as error:
-                log.warning("Slack cannot be reached (%s); trying again", type(error).__name__)
-                reason = ""
+                log.warning("Slack cannot be reached (%s); trying again", error)
+            lasted = time.monotonic() - began
             if reason == "link_disabled":
                 raise DisabledError(reason)
             if reason == "too_many_websockets" and number:
-                await asyncio.sleep(CROWDED_SECONDS)
-            elif time.monotonic() - began < _STEADY_SECONDS:
-                await asyncio.sleep(wait)
-                wait = min(2 * wait, _LAST_WAIT)
+                await asyncio.sleep(pace.crowded)
+            elif good and (reason in _ROTATION or lasted >= pace.steady):
+                wait = pace.again
+                await asyncio.sleep(max(0.0, pace.again - lasted))
             else:
-                wait = _FIRST_WAIT
+                await asyncio.sleep(wait)
+                wait = min(2 * wait, pace.longest)
 
     async def _address(self) -> str:
         """Where to connect, once. Raises DisabledError, _BusyError, OSError."""
         try:
-            opened = await self._web.apps_connections_open(app_token=self._token)
+            return str((await self._web.apps_connections_open(app_token=self._token))["url"])
         except SlackApiError as error:
-            code = str(error.response.get("error"))
+            body = getattr(error.response, "data", None)  # what was no JSON comes as the HTTP library's own response
+            code = str(body.get("error")) if isinstance(body, dict) else "no answer of Slack's"
             if code in _FOR_GOOD:
                 raise DisabledError(code) from None
-            log.warning("Slack gives no connection (%s); trying again", code)
-            after = str(error.response.headers.get("Retry-After", ""))
-            raise _BusyError(float(after) if after.isdecimal() else _LAST_WAIT) from None
+            if code == "ratelimited":
+                log.warning("Slack gives no connection (%s); trying again", code)
+                after = str(error.response.headers.get("Retry-After", ""))
+                raise _BusyError(float(after) if after.isdecimal() else self._pace.longest) from None
+            raise ConnectionError(code) from None
         except Exception as error:  # what aiohttp and json raise is not the same everywhere
             raise ConnectionError(type(error).__name__) from None
-        return str(opened["url"])
 
-    async def _serve(self, number: int, url: str) -> str:
-        """One connection from its start to its end; the reason Slack gave for it, or "". Raises TimeoutError, OSError."""
-        client = _Client(self._token, self._web, self._handle)
+    async def _serve(self, number: int, url: str) -> tuple[bool, str]:
+        """One connection from its start to its end: whether it ever was one, and the reason Slack gave for its end, or
+        "". Raises TimeoutError, OSError."""
+        client = _Client(self._token, self._web, self._handle, self._pace)
         try:
             client.wss_uri = url
-            async with asyncio.timeout(OPENING_SECONDS):
+            async with asyncio.timeout(self._pace.opening):
                 await client.connect()  # type: ignore[no-untyped-call]
-            deadline = time.monotonic() + DEAF_SECONDS
-            while client.alive and not client.greeted.is_set():
-                if time.monotonic() > deadline:
-                    raise TimeoutError
-                await client.ends_within(_GREETING_SECONDS)
-            self._up.add(number)
-            self.first.set()
+            deadline = time.monotonic() + self._pace.deaf
             while client.alive:
-                await client.ends_within(_WATCH_SECONDS)
-            return client.reason
+                if client.greeted:
+                    self._up.add(number)
+                    self.first.set()
+                elif time.monotonic() > deadline:
+                    raise TimeoutError
+                await client.news(self._pace.watch)
+            return client.greeted, client.reason
         finally:
             self._up.discard(number)
-            await client.end()
+            self._farewells.start(client.end(), "slack-farewell")  # the next connection does not wait for it
 
     async def _handle(self, client: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
         began = time.time()
@@ -172,11 +193,13 @@ class _Client(SocketModeClient):
     """One connection, which ends when Slack ends it: the SDK would go on by itself, with the same single-use address
     for ever if that has expired."""
 
-    def __init__(self, token: str, web: AsyncWebClient, handle: Handle) -> None:
-        super().__init__(token, web_client=web, auto_reconnect_enabled=False, ping_interval=PING_SECONDS, logger=_sdk)
-        self.greeted = asyncio.Event()
+    def __init__(self, token: str, web: AsyncWebClient, handle: Handle, pace: Pace) -> None:
+        super().__init__(token, web_client=web, auto_reconnect_enabled=False, ping_interval=pace.ping, logger=_sdk)
+        self._pace = pace
+        self.greeted = False
         self.reason = ""
-        self._over = asyncio.Event()
+        self._over = False
+        self._news = asyncio.Event()
         self._handle = handle
         self._busy: set[asyncio.Task[Any]] = set()
         self.message_listeners.append(self._look)
@@ -184,30 +207,37 @@ class _Client(SocketModeClient):
 
     @property
     def alive(self) -> bool:
-        return not self._over.is_set() and self.current_session is not None and not self.current_session.closed
+        return not self._over and self.current_session is not None and not self.current_session.closed
 
-    async def ends_within(self, seconds: float) -> None:
-        try:
+    async def news(self, seconds: float) -> None:
+        """Until Slack has said hello or told it to go, but no longer than this; a connection that breaks says nothing."""
+        with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self._over.wait()
-        except TimeoutError:
-            pass
+                await self._news.wait()
+        self._news.clear()
 
     async def connect_to_new_endpoint(self, force: bool = False) -> None:
-        self._over.set()
+        self._over = True
+        self._news.set()
 
     async def end(self) -> None:
         """Close it when what it has brought is acknowledged."""
-        if self._busy:
-            await asyncio.wait(self._busy, timeout=CLOSING_SECONDS)
         tasks = [task for task in (self.message_processor, self.current_session_monitor, self.message_receiver) if task]
-        await self.close()  # type: ignore[no-untyped-call]
-        await asyncio.gather(*tasks, return_exceptions=True)
+        try:
+            if self._busy:
+                await asyncio.wait(self._busy, timeout=self._pace.closing)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._pace.closing):  # one that is half open says nothing any more
+                    await self.disconnect()  # type: ignore[no-untyped-call]
+        finally:
+            await self.close()  # type: ignore[no-untyped-call]
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _look(self, client: AsyncBaseSocketModeClient, message: dict[str, Any], raw: str | None = None) -> None:
         if message.get("type") == "hello":
-            self.greeted.set()
-        elif message.get("envelope_id") and SocketModeRequest.from_dict(message) is None:
+            self.greeted = True
+            self._news.set()
+        elif message.get("envelope_id") and not ("type" in message and isinstance(message.get("payload"), dict | str)):
             log.warning("an envelope without a payload was acknowledged and left alone")
             await self.send_socket_mode_response(SocketModeResponse(envelope_id=str(message["envelope_id"])))
 

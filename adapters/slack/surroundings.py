@@ -47,7 +47,7 @@ class Surroundings:
         attached = [file for one in thread if one.get("ts") == message.message for file in one.get("files") or ()]
         return replace(
             message,
-            text=await self._named(message.text),
+            text=await office.places.named(message.text),
             direct=message.place.channel.startswith("D") and message.thread == message.message,
             audience=audience,
             link=office.slack.permalink(message.place.channel, message.message, message.thread),
@@ -73,20 +73,12 @@ class Surroundings:
     async def _overheard(self, message: Mapping[str, Any]) -> Overheard:
         author = str(message.get("user") or "")
         name = await self._office.places.name(author) if author else str(message.get("username") or "bot")
-        return Overheard(name, await self._named(readable(str(message.get("text") or ""))))
-
-    async def _named(self, text: str) -> str:
-        """`@U12` of a mention as `@name`."""
-        for user in {word.strip("@,.:;!?、。") for word in text.split() if word[:2] in ("@U", "@W")}:
-            if user.isalnum() and user.isupper():
-                text = text.replace(f"@{user}", f"@{await self._office.places.name(user)}")
-        return text
+        return Overheard(name, await self._office.places.named(readable(str(message.get("text") or ""))))
 
     async def _files(self, found: Sequence[Mapping[str, Any]], language: Language) -> tuple[Attachment, ...]:
-        taken = [await self._file(file, language) for file in found[:FILES]]
+        taken = await asyncio.gather(*(self._file(file, language) for file in found[:FILES]))
         left = _TOO_MANY.to(language, n=FILES)
-        taken += [Attachment(_name(file), b"", problem=left) for file in found[FILES:]]
-        return tuple(taken)
+        return (*taken, *(Attachment(_name(file), b"", problem=left) for file in found[FILES:]))
 
     async def _file(self, file: Mapping[str, Any], language: Language) -> Attachment:
         try:

@@ -1,28 +1,59 @@
-"""Slack's widgets in small parts, and a message outside of any turn that is said once, whatever happens meanwhile."""
+"""Slack's widgets in small parts, what is said to one person, and a message that is said once, whatever happens meanwhile.
 
+Source: docs.slack.dev/reference/block-kit for the lengths.
+"""
+
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from adapters.slack.client import Mark
+from adapters.slack.client import Mark, SlackError
+from adapters.slack.dialect import escaped
 from adapters.slack.office import Office
 from bot.messages import Post
+from retrieval.text import Language, Said
+
+log = logging.getLogger(__name__)
 
 Json = dict[str, Any]
 
+CLOSE = Said(en="Close", ja="閉じる")
+
 
 async def say_once(office: Office, post: Post, *, text: str, blocks: Sequence[Json] = ()) -> Post:
-    """Post it, unless it is there already; with its message's id. Raises SlackError. Source: reliability.md R6."""
+    """Post it, unless it is there already; with its message's id. Raises SlackError, StoreError. Source: R6."""
     before = await office.desk.intend(post)
     if before is not None and before.message is not None:
         return before
+    return await say(office, post, text=text, blocks=blocks, maybe_sent=before is not None)
+
+
+async def say(office: Office, post: Post, *, text: str, blocks: Sequence[Json] = (), maybe_sent: bool = False) -> Post:
+    """Post what was written down before. Raises SlackError, StoreError."""
     mark = Mark(post.about, post.kind, post.part)
     ts = await office.slack.post(
-        post.place.channel, text=text, blocks=blocks, thread=post.thread, mark=mark, maybe_sent=before is not None
+        post.place.channel, text=text, blocks=blocks, thread=post.thread, mark=mark, maybe_sent=maybe_sent
     )
     posted = replace(post, message=ts)
     await office.desk.placed(posted)
     return posted
+
+
+async def whisper(office: Office, channel: str, user: str, text: str, thread: str | None = None) -> None:
+    """Say something to one person. Never raises: whoever cannot be told has left."""
+    try:
+        await office.slack.ephemeral(channel, user, text=escaped(text), thread=thread)
+    except SlackError as error:
+        log.info("somebody could not be told something: %s", error.code)
+
+
+async def respond(office: Office, url: str, text: str, blocks: Sequence[Json] = ()) -> None:
+    """Answer a gesture at its response_url. Never raises: it is good for half an hour."""
+    try:
+        await office.slack.respond(url, text=escaped(text), blocks=blocks)
+    except SlackError as error:
+        log.warning("a command could not be answered: %s", error.code)
 
 
 def plain(text: str, limit: int = 3_000) -> Json:
@@ -34,18 +65,17 @@ def section(text: str) -> Json:
     return {"type": "section", "text": plain(text)}
 
 
+def context(*texts: str) -> Json:
+    """Small print; at most ten texts."""
+    return {"type": "context", "elements": [plain(text) for text in texts[:10]]}
+
+
 def shortened(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
 
 
 def button(text: str, action: str, value: str, **more: Any) -> Json:
-    return {
-        "type": "button",
-        "text": {"type": "plain_text", "text": shortened(text, 75)},
-        "action_id": action,
-        "value": value,
-        **more,
-    }
+    return {"type": "button", "text": plain(text, 75), "action_id": action, "value": value, **more}
 
 
 def input_block(block: str, label: str, element: Mapping[str, Any], *, optional: bool = False, hint: str = "") -> Json:
@@ -53,23 +83,30 @@ def input_block(block: str, label: str, element: Mapping[str, Any], *, optional:
     shown: Json = {
         "type": "input",
         "block_id": block,
-        "label": {"type": "plain_text", "text": shortened(label, 2_000)},
+        "label": plain(label, 2_000),
         "element": dict(element),
         "optional": optional,
     }
-    if hint:
-        shown["hint"] = {"type": "plain_text", "text": shortened(hint, 2_000)}
-    return shown
+    return shown | {"hint": plain(hint, 2_000)} if hint else shown
 
 
 def modal(callback: str, title: str, submit: str, close: str, blocks: Sequence[Json], metadata: str = "") -> Json:
-    """A view for `views.open`. Slack takes 24 characters for a title and for each button."""
+    """A view for `views.open`, with fields to fill in."""
+    titles = {name: plain(text, 24) for name, text in (("title", title), ("submit", submit), ("close", close))}
     return {
         "type": "modal",
         "callback_id": callback,
-        "title": {"type": "plain_text", "text": shortened(title, 24)},
-        "submit": {"type": "plain_text", "text": shortened(submit, 24)},
-        "close": {"type": "plain_text", "text": shortened(close, 24)},
+        **titles,
         "blocks": list(blocks),
         "private_metadata": metadata,
+    }
+
+
+def notice_modal(text: str, language: Language) -> Json:
+    """A view that only says something."""
+    return {
+        "type": "modal",
+        "title": plain("Kotae", 24),
+        "close": plain(CLOSE.to(language), 24),
+        "blocks": [section(text)],
     }

@@ -13,6 +13,7 @@ from adapters.slack.adapter import SlackAdapter
 from agent.conversation import Ask
 from agent.events import Answered, Event, Events, Thought
 from bot.admission import Admission
+from bot.app import Application, running
 from bot.database import Database, database
 from bot.desk import FrontDesk
 from bot.inbox import Inbox
@@ -22,7 +23,9 @@ from bot.messages import Incoming
 from bot.settings import Settings, SlackSettings
 from bot.store.inbox import TurnRows
 from bot.turns import Turns
+from retrieval.text import Language
 from retrieval.types import CollectionInfo, Readers
+from tests.bot.library import opened
 from tests.fakes.slack import FakeSlack
 
 Act = Callable[[Ask], Events]
@@ -33,6 +36,15 @@ def answers(text: str = "Refunds take 30 days.", *before: Event) -> Act:
         for event in before or (Thought("Looking it up."),):
             yield event
         yield Answered(text, confidence=0.9, searched=("handbook",), model="scripted")
+
+    return act
+
+
+def misses(text: str = "Nothing was found.") -> Act:
+    """Nobody can answer it: it is an open question from then on."""
+
+    async def act(ask: Ask) -> Events:
+        yield Answered(text, outcome="unknown", searched=("handbook",), confidence=0.1)
 
     return act
 
@@ -95,8 +107,7 @@ async def bot(
     **more: Any,
 ) -> AsyncIterator[Service]:
     """One process that serves the workspace, connected."""
-    settings = Settings(KOTAE_HOME=str(home), KOTAE_MODEL="extractive", _env_file=None, **more)
-    tokens = SlackSettings(SecretStr(slack.bot_token), SecretStr(slack.app_token), slack.api_url)
+    settings = _settings(home, more)
     player = Player(*(acts or (answers(),)))
     async with database(settings) as data:
         inbox = Inbox(TurnRows(data.engine))
@@ -128,18 +139,49 @@ async def bot(
             make_digest=no_digest,
             owner=inbox.owner,
         )
-        adapter = SlackAdapter(tokens, language="en")
-        task = asyncio.create_task(adapter.run(desk))
-        ready = asyncio.create_task(adapter.ready.wait())
         try:
-            await asyncio.wait({task, ready}, return_when=asyncio.FIRST_COMPLETED)
-            if task.done():
-                await task
-            await slack.connected(2)
-            yield Service(slack, player, desk, data, adapter, inbox)
+            async with serving(slack, desk, settings.language) as adapter:
+                yield Service(slack, player, desk, data, adapter, inbox)
         finally:
-            ready.cancel()
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
             await inbox.close()
+
+
+@asynccontextmanager
+async def serving(slack: FakeSlack, desk: FrontDesk, language: Language) -> AsyncIterator[SlackAdapter]:
+    """The adapter, connected."""
+    tokens = SlackSettings(SecretStr(slack.bot_token), SecretStr(slack.app_token), slack.api_url)
+    adapter = SlackAdapter(tokens, language=language)
+    task = asyncio.create_task(adapter.run(desk))
+    ready = asyncio.create_task(adapter.ready.wait())
+    try:
+        await asyncio.wait({task, ready}, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            await task
+        await slack.connected(2)
+        yield adapter
+    finally:
+        ready.cancel()
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+@asynccontextmanager
+async def taught(slack: FakeSlack, home: Path, *acts: Act, **more: Any) -> AsyncIterator[Service]:
+    """The same with a real knowledge, whose embedder only counts: what is added is in its documents."""
+    async with opened(home) as library, bot(slack, home, *acts, knowledge=library.knowledge, **more) as here:
+        yield here
+
+
+@asynccontextmanager
+async def whole(slack: FakeSlack, home: Path, **more: Any) -> AsyncIterator[tuple[Application, SlackAdapter]]:
+    """The whole application behind the adapter, with its own model and embedder; the first search takes seconds."""
+    settings = _settings(home, more)
+    async with running(settings, Redactor()) as app, serving(slack, app.desk, settings.language) as adapter:
+        yield app, adapter
+
+
+def _settings(home: Path, more: dict[str, Any]) -> Settings:
+    """Of nothing but these values and the environment's."""
+    given = {"KOTAE_HOME": str(home), "KOTAE_MODEL": "extractive", "KOTAE_LANGUAGE": "en", "_env_file": None}
+    return Settings(**(given | more))

@@ -1,0 +1,198 @@
+"""Who reads a place and who somebody is: asked of Slack, closed when it does not say."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+
+from adapters.port import Desk
+from adapters.slack.audience import NEW, OUTSIDERS, PRIVATE, PUBLIC, UNKNOWN, Places
+from adapters.slack.client import Slack
+from adapters.slack.office import Office
+from adapters.slack.surroundings import FILES, HEARD, Surroundings
+from bot.messages import Audience, Incoming
+from retrieval.text import Language
+from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_gate import error, slow
+from tests.fakes.slack_world import World
+
+
+@asynccontextmanager
+async def looking(**how: Any) -> AsyncIterator[tuple[FakeSlack, Places]]:
+    async with FakeSlack(limits=False, **how) as slack, Slack(slack.bot_token, slack.api_url) as client:
+        await client.identify()
+        yield slack, Places(client)
+
+
+def workspace(world: World, bot: str) -> None:
+    """A guest, a stranger, an admin, somebody who has left, another bot, and each kind of place."""
+    world.add_user("U3", "gast", kind="guest")
+    world.add_user("U4", "some-channels", kind="restricted")
+    world.add_user("U5", "fremd", kind="stranger")
+    world.add_user("U6", "chef", kind="admin")
+    world.add_user("U7", "gone", kind="deleted")
+    world.add_user("U8", "robot", kind="bot")
+    world.add_channel("C2", "guests", members=("U1", "U3", bot))
+    world.add_channel("C3", "connect", members=("U1", "U5", bot), ext_shared=True)
+    world.add_channel("C4", "robots", members=("U1", "U7", "U8", bot))
+    world.add_channel("C5", "elsewhere", members=("U2",))
+    world.add_channel("G1", "private", kind="private", members=("U1", bot))
+    world.add_channel("G2", "private-guests", kind="private", members=("U1", "U4", bot))
+    world.add_channel("G3", "not-ours", kind="private", members=("U1",))
+    world.add_channel("M1", "", kind="mpim", members=("U1", "U2", bot))
+    world.add_channel("M2", "", kind="mpim", members=("U1", "U3", bot))
+
+
+async def test_who_reads_a_place() -> None:
+    async with looking() as (slack, places):
+        workspace(slack.world, slack.bot_user)
+        direct = {user: slack.dm(user) for user in ("U1", "U3", "U5")}
+        for channel, author, audience in (
+            ("C1", "U1", PUBLIC),
+            ("C1", None, PUBLIC),
+            ("C4", "U1", PUBLIC),
+            ("C5", "U1", PUBLIC),
+            ("C1", "U3", OUTSIDERS),
+            ("C1", "U4", OUTSIDERS),
+            ("C1", "U5", OUTSIDERS),
+            ("C2", "U1", OUTSIDERS),
+            ("C3", "U1", OUTSIDERS),
+            ("G1", "U1", PRIVATE),
+            ("G2", "U1", OUTSIDERS),
+            ("G3", "U1", UNKNOWN),
+            ("M1", "U1", PRIVATE),
+            ("M2", "U1", OUTSIDERS),
+            (direct["U1"], "U1", PRIVATE),
+            (direct["U3"], "U3", OUTSIDERS),
+            (direct["U5"], None, OUTSIDERS),
+            ("C404", "U1", UNKNOWN),
+            ("C1", "U404", UNKNOWN),
+        ):
+            assert await places.audience(channel, author) == audience, (channel, author)
+        assert await places.audience("C1", "U1", stranger=True) == OUTSIDERS
+
+
+async def test_a_guest_who_joins_changes_who_reads_a_place_at_once() -> None:
+    async with looking() as (slack, places):
+        assert await places.audience("C1", "U1") == PUBLIC
+        slack.world.add_user("U3", "gast", kind="guest")  # after everybody's account was looked up
+        slack.world.channels["C1"].members.add("U3")
+        assert await places.audience("C1", "U1") == OUTSIDERS
+        slack.world.channels["C1"].members.remove("U3")
+        assert await places.audience("C1", "U1") == PUBLIC
+        for number in range(NEW + 1):
+            slack.world.add_user(f"UN{number}")
+            slack.world.channels["C1"].members.add(f"UN{number}")
+        assert await places.audience("C1", "U1") == UNKNOWN
+
+
+@pytest.mark.parametrize("method", ["users.info", "users.list", "conversations.info", "conversations.members"])
+@pytest.mark.parametrize("code", ["missing_scope", "unknown_method"])
+async def test_what_slack_does_not_say_is_unknown_unless_it_has_no_such_thing(method: str, code: str) -> None:
+    async with looking() as (slack, places):
+        workspace(slack.world, slack.bot_user)
+        slack.fail(method, error(code))
+        expected = {True: UNKNOWN, False: PUBLIC}[code == "missing_scope"]
+        assert await places.audience("C1", "U1") == expected
+        if method == "conversations.info" and code == "unknown_method":
+            assert await places.audience("D1", "U1") == PRIVATE and await places.audience("G1", "U1") == UNKNOWN
+
+
+async def test_who_somebody_is() -> None:
+    async with looking() as (slack, places):
+        workspace(slack.world, slack.bot_user)
+        roles = {user: (await places.actor(user)).role for user in ("U1", "U3", "U4", "U5", "U6", "U404")}
+        assert roles == {"U1": "member", "U6": "editor", **dict.fromkeys(("U3", "U4", "U5", "U404"), "outsider")}
+        assert (await places.actor("U6", stranger=True)).role == "outsider"
+        slack.world.users["U2"].locale = "ja-JP"
+        assert [await places.language(user) for user in ("U1", "U2", "U404")] == ["en", "ja", None]
+        assert (
+            await places.named("@U1 and @U2, not me@U1 nor @U404 or @U12")
+            == "@ann and @ben, not me@U1 nor @U404 or @U12"
+        )
+
+
+async def test_who_may_take_a_message_out_of_a_place() -> None:
+    async with looking() as (slack, places):
+        workspace(slack.world, slack.bot_user)
+        for channel, user, allowed in (
+            ("C1", "U1", True),
+            ("C5", "U1", True),  # public: they could read it
+            ("C1", "U3", False),
+            ("C2", "U3", True),
+            ("G1", "U1", True),
+            ("G1", "U2", False),
+            ("G3", "U1", False),  # nobody can tell
+            (slack.dm("U1"), "U1", True),
+            (slack.dm("U1"), "U2", False),
+            ("C404", "U1", False),
+        ):
+            assert await places.is_member(channel, user) is allowed, (channel, user)
+        assert [await places.is_here(channel) for channel in ("C1", "C5", "G3")] == [True, False, False]
+        slack.world.channels["C4"].archived = True
+        assert not await places.is_here("C4")
+
+
+# -- what surrounds a question --------------------------------------------------------------------------------------
+
+
+class _Desk:
+    def language(self, message: Incoming) -> Language:
+        return "ja"
+
+
+@asynccontextmanager
+async def around() -> AsyncIterator[tuple[FakeSlack, Callable[..., Any]]]:
+    async with FakeSlack(limits=False) as slack, Slack(slack.bot_token, slack.api_url) as client:
+        await client.identify()
+        office = Office(client, cast(Desk, _Desk()), Places(client), "en")
+        look = Surroundings(office)
+
+        async def asked(channel: str, ts: str, text: str = "?", thread: str = "") -> Incoming:
+            message = Incoming(office.place(channel), thread or ts, ts, "U1", text, Audience("unknown"))
+            return await look(message, False)
+
+        yield slack, asked
+
+
+async def test_a_question_learns_who_reads_it_what_was_said_before_and_what_came_along() -> None:
+    async with around() as (slack, asked):
+        root = await slack.says("C1", "U2", "The plan, <@U1>?")
+        for number in range(HEARD + 5):
+            await slack.says("C1", "U2", f"Point {number}.", thread=root)
+        earlier = await slack.says("C1", "U1", "@kotae And this?", thread=root)
+        files = [slack.world.add_file(f"{number}.md", b"# Plan\n", "U1") for number in range(FILES)]
+        files.append(slack.world.add_file("much.md", b"# Plan\n", "U1"))
+        files[0].serves = "login"
+        ts = await slack.says("C1", "U1", "@kotae What is it, <@U2>?", thread=root, files=files)
+        await slack.says("C1", "U2", "Later.", thread=root)
+
+        message = await asked("C1", ts, "What is it, @U2?", root)
+        assert message.text == "What is it, @ben?" and message.audience == PUBLIC and not message.direct
+        assert message.link and message.link.endswith(f"p{ts.replace('.', '')}?thread_ts={root}&cid=C1")
+        heard = [one.text for one in message.overheard]
+        assert len(heard) == HEARD and heard[-1] == f"Point {HEARD + 4}." and "And this?" not in heard and earlier
+        assert [file.name for file in message.files] == [file.name for file in files]
+        assert message.files[1].data == b"# Plan\n"
+        assert message.files[0].problem and "一度に読めるのは5件" in message.files[-1].problem
+
+
+async def test_a_question_stands_by_itself_where_nothing_can_be_looked_up() -> None:
+    async with around() as (slack, asked):
+        direct = await slack.says(slack.dm("U1"), "U1", "What is it?")
+        assert (await asked(slack.dm("U1"), direct)).direct
+        slack.fail("conversations.replies", error("missing_scope"))
+        slack.fail("conversations.info", error("missing_scope"))
+        ts = await slack.says("C1", "U1", "@kotae What is it?")
+        message = await asked("C1", ts, "What is it?")
+        assert message == replace(message, overheard=(), files=(), audience=UNKNOWN) and message.text == "What is it?"
+
+
+async def test_a_thread_that_takes_too_long_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("adapters.slack.surroundings.LOOKUP_SECONDS", 0.05)
+    async with around() as (slack, asked):
+        slack.fail("conversations.replies", slow(0.5))
+        ts = await slack.says("C1", "U1", "@kotae What is it?")
+        assert (await asked("C1", ts)).audience == PUBLIC

@@ -1,0 +1,330 @@
+"""The digest in a channel: posted once, answered, confirmed or dismissed by members, and the askers are told."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from adapters.platforms import announcing
+from bot.cards import Card, Link, Row
+from bot.digest_text import offers
+from bot.messages import Audience, Incoming, Place
+from bot.schedule import DigestClock
+from bot.store.digests import Digests
+from bot.store.engine import StoreError
+from bot.store.questions import Question
+from retrieval.text import Said
+from tests.adapters.slack.service import Service, misses, taught, whole
+from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_gate import error
+from tests.fakes.slack_world import Message, View
+
+ANSWER, DISMISS, SAVE, DISCARD = "kotae_answer", "kotae_dismiss", "kotae_save", "kotae_discard"
+ABOUT = "digest:20261123T000000"
+PIER = "They moor at pier seven."
+
+
+async def asks(here: Service, text: str, channel: str = "C1", user: str = "U1") -> tuple[str, Question]:
+    """Somebody has asked what nobody can answer; the thread and the open question."""
+    ts = await here.slack.says(channel, user, text)
+    audience = Audience("private" if channel.startswith("G") else "public")
+    link = f"{here.slack.url}/archives/{channel}/p{ts.replace('.', '')}"
+    asked = Incoming(Place("slack", "T0TEAM", channel), ts, ts, user, text, audience, link=link)
+    assert [event async for event in here.desk.reply(asked)]
+    open_ones = (await here.desk.unanswered(asked.place, audience)).questions
+    return ts, next(one for one in open_ones if one.link == link)
+
+
+def row(number: int, *questions: Question) -> Row:
+    links = tuple(Link(f"thread {n}", one.link or "") for n, one in enumerate(questions, 1))
+    return Row(
+        f"{number}. {questions[0].question}", ("asked once",), links, offers(tuple(one.id for one in questions), "en")
+    )
+
+
+def card(*groups: tuple[Question, ...]) -> Card:
+    rows = tuple(row(number, *group) for number, group in enumerate(groups, 1))
+    return Card("Unanswered questions", ("2 asked",), rows, ("and 1 asked in private places",))
+
+
+def cards(slack: FakeSlack, channel: str = "C1") -> list[Message]:
+    """Without the head."""
+    return [message for message in slack.posted(channel) if not message.shown.startswith("Unanswered")]
+
+
+async def opened(slack: FakeSlack, user: str) -> View:
+    def look() -> View | None:
+        try:
+            return slack.modal(user)
+        except LookupError:
+            return None
+
+    view = await slack.wait_for(look)
+    assert view is not None
+    return view
+
+
+def told(slack: FakeSlack, thread: str, words: str) -> Callable[[], list[Message]]:
+    return lambda: [reply for reply in slack.replies(thread) if words in reply.shown]
+
+
+# -- from the question to the answer -----------------------------------------------------------------------------------
+
+
+async def test_a_weeks_digest_is_answered_and_the_next_question_is_answered_from_it(tmp_path: Path) -> None:
+    asked_ja, secret = "社員食堂のカレーの辛さは選べますか？", "秘密プロジェクト「くじら」の開始日はいつですか？"
+    async with FakeSlack(limits=False) as slack:
+        slack.world.users["U2"].locale = "ja-JP"
+        slack.world.add_channel("G1", "secret", kind="private", members=("U1", slack.bot_user))
+        slack.world.add_channel("C2", "digest", members=("U2", slack.bot_user))
+        async with whole(slack, tmp_path, KOTAE_LANGUAGE="ja") as (app, adapter):
+            threads = [
+                await slack.says(channel, "U1", f"@kotae {text}")
+                for channel, text in (("C1", asked_ja), ("G1", secret))
+            ]
+            for thread in threads:
+                await slack.wait_for(told(slack, thread, "見つかりません"), timeout=20)
+            digests, announce = Digests(app.data.engine), announcing(adapter, "C2", app.digest_card)
+            await digests.begin(datetime.now(UTC) - timedelta(days=9))
+            clock = DigestClock(
+                digests, app.schedule, announce, owner="me", clock=lambda: datetime.now(UTC) + timedelta(days=7)
+            )
+            assert await clock.look() and not await clock.look()
+            head, shown = slack.posted("C2")
+            assert head.shown.startswith("未回答の質問") and "ほかに非公開の場所で 1件" in head.shown
+            assert asked_ja in shown.shown and "くじら" not in head.shown + shown.shown
+            assert shown.actions == [ANSWER, DISMISS, "kotae_link:1"] and threads[0].replace(".", "") in shown.urls[0]
+
+            await slack.presses("U2", shown, ANSWER)
+            view = await opened(slack, "U2")
+            assert view.body["title"]["text"] == "回答する" and "チームの全員" in str(view.body["blocks"])
+            await slack.submits("U2", {"answer": "はい、甘口・中辛・辛口から選べます。"})
+            (notice,) = await slack.wait_for(told(slack, threads[0], "甘口"))
+            assert notice.mentions == ["U1"] and "回答が付きました（ben さんより）" in notice.shown
+            await slack.wait_for(lambda: "✅ ben さんが回答しました" in shown.shown)
+            assert shown.actions == ["kotae_link:1"]
+
+            again = await slack.says("C2", "U2", f"@kotae {asked_ja}")
+            (answer,) = await slack.wait_for(told(slack, again, "甘口・中辛・辛口"), timeout=20)
+            assert (
+                "Q&A" in answer.shown
+                and not (await app.desk.unanswered(Place("slack", "T0TEAM", "C2"), Audience("public"))).shown
+            )
+
+
+async def test_a_digest_that_was_cut_short_goes_on_where_it_was(tmp_path: Path) -> None:
+    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses()) as here:
+        first, second, third = [(await asks(here, f"Question {number}?"))[1] for number in range(3)]
+        slack.fail("chat.postMessage", error("restricted_action"), calls=[3])  # the head and one card arrive
+        with pytest.raises(ConnectionError):
+            await here.adapter.announce("C1", card((first,), (second,), (third,)), about=ABOUT)
+        posts = await here.desk.posts(ABOUT)
+        assert [bool(post.message) for post in posts] == [True, False, True]
+        await here.desk.placed(replace(posts[0], message=None))  # it arrived, and the process ended before it knew
+        for _ in range(2):  # without the first, which was answered meanwhile, and in another order
+            await here.adapter.announce("C1", card((third,), (second,)), about=ABOUT)
+        heads = [message for message in slack.posted("C1") if message.shown.startswith("Unanswered")]
+        texts = [message.shown.splitlines()[0].partition(". ")[2] for message in cards(slack)]
+        assert len(heads) == 1 and sorted(texts) == [f"Question {number}?" for number in range(3)]
+
+
+# -- who answers what ---------------------------------------------------------------------------------------------------
+
+
+async def test_an_answer_closes_its_cards_and_only_the_askers_are_called(tmp_path: Path) -> None:
+    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses()) as here:
+        slack.world.users["U2"].name = "<!channel> https://evil.example"
+        slack.world.add_channel("C2", "more", members=("U2", slack.bot_user))
+        hostile = "Where do <!here> ships moor, <@U2>? https://evil.example/x"
+        (thread, one), (_, two) = await asks(here, hostile), await asks(here, "Where do they moor?", user="U2")
+        await here.adapter.announce("C1", card((one, two)), about=ABOUT)
+        await here.adapter.announce("C2", card((one,), (two,)), about="digest:before")
+        (shown,) = cards(slack)
+        assert not shown.mentions and all(url.startswith(slack.url) for url in shown.urls) and len(shown.urls) == 2
+        assert shown.actions == [ANSWER, DISMISS, "kotae_link:1", "kotae_link:2"]
+
+        await slack.presses("U1", shown, ANSWER)
+        await slack.presses("U2", shown, ANSWER)
+        await opened(slack, "U1")
+        empty = (await slack.submits("U1", {"answer": "…"})).payload
+        assert empty is not None and empty["errors"] == {"answer": "The answer is empty."}
+        words = f"{PIER} <!channel> https://evil.example/y " + "long " * 590
+        assert (await slack.submits("U1", {"answer": words, "question": "Where do ships moor?"})).payload is None
+        await opened(slack, "U2")
+        second = (await slack.submits("U2", {"answer": "At pier eight."})).payload
+        assert second is not None and "answered or dismissed already" in second["errors"]["answer"]
+
+        (notice,) = await slack.wait_for(told(slack, thread, PIER))
+        assert notice.mentions == ["U1"] and not notice.urls and "from ann" in notice.shown
+        assert notice.shown.count("long") == 590
+        await slack.wait_for(
+            lambda: all("Answered by ann" in each.shown for each in (*cards(slack), *cards(slack, "C2")))
+        )
+        for each in (*cards(slack), *cards(slack, "C2")):
+            assert ANSWER not in each.actions and "kotae_link:1" in each.actions and not each.mentions
+        (document,) = await here.data.documents.listed()
+        assert (document.collection, document.scope, document.author) == ("answers", "team", "U1")
+        await slack.wait_for_idle()
+        assert len([m for m in slack.whispers("U1") if "Threads that are told: 2" in m.shown]) == 1
+        assert not slack.journal.errors()
+
+
+async def test_a_reply_under_a_card_is_the_answer_once_somebody_confirms_it(tmp_path: Path) -> None:
+    async with FakeSlack(limits=False, copies=2) as slack, taught(slack, tmp_path, misses()) as here:
+        slack.world.add_user("U7", "gast", kind="guest")
+        slack.world.add_channel("C2", "harbour", members=("U1", slack.bot_user))
+        thread, question = await asks(here, "Where do ships moor?", "C2")
+        await here.adapter.announce("C1", card((question,)), about=ABOUT)
+        (shown,) = cards(slack)
+
+        def confirms() -> list[Message]:
+            return [reply for reply in slack.replies(shown.ts) if SAVE in reply.actions]
+
+        first = await slack.says("C1", "U2", "No idea, <!channel>.", thread=shown.ts)
+        (confirm,) = await slack.wait_for(confirms)
+        assert "“Where do ships moor?”" in confirm.shown and not confirm.mentions
+        await slack.presses("U2", confirm, DISCARD)
+        await slack.wait_for(lambda: not confirms())
+        await slack.deletes(first)
+
+        gone = await slack.says("C1", "U2", "At pier nine.", thread=shown.ts)
+        (confirm,) = await slack.wait_for(confirms)
+        await slack.deletes(gone)
+        await slack.presses("U1", confirm, SAVE)
+        await slack.wait_for(lambda: [m for m in slack.whispers("U1") if "not there any more" in m.shown])
+        slack.world.channels["C1"].members.add("U7")
+        await slack.says("C1", "U7", "At pier ten.", thread=shown.ts)
+        await slack.wait_for_idle()
+        assert not confirms()  # a guest teaches nothing
+        slack.world.channels["C1"].members.remove("U7")
+
+        await slack.says("C1", "U2", f"{PIER} Ask <@U1>. {'x' * 3_500}", thread=shown.ts)
+        (confirm,) = await slack.wait_for(confirms)
+        await slack.presses("U1", confirm, SAVE, copies=2)
+        (notice,) = await slack.wait_for(told(slack, thread, PIER))
+        assert "Ask @ann." in notice.shown and notice.mentions == ["U1"] and notice.shown.count("x") == 3_500
+        await slack.wait_for(lambda: "Saved as the answer" in confirm.shown and not confirm.actions)
+        await slack.wait_for(lambda: "Answered by ann" in shown.shown)
+        await slack.says("C1", "U2", "Thanks!", thread=shown.ts)
+        await slack.wait_for_idle()
+        assert not confirms() and [m.shown for m in slack.whispers("U1")] == ["That reply is not there any more."]
+
+
+async def test_dismissing_tells_nobody_and_is_not_done_twice(tmp_path: Path) -> None:
+    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses()) as here:
+        thread, question = await asks(here, "Where do ships moor?")
+        await here.adapter.announce("C1", card((question,)), about=ABOUT)
+        (shown,) = cards(slack)
+        blocks = list(shown.blocks)
+        await slack.presses("U2", shown, DISMISS, copies=2)
+        await slack.wait_for(lambda: "➖ Dismissed by ben" in shown.shown)
+        shown.blocks = blocks  # somebody whose screen is old
+        await slack.presses("U1", shown, DISMISS)
+        await slack.wait_for(lambda: slack.whispers("U1"))
+        await slack.presses("U1", shown, ANSWER)
+        view = await opened(slack, "U1")
+        assert "meanwhile" in str(view.body) and not view.body.get("submit")
+        await slack.wait_for_idle()
+        assert not slack.whispers("U2") and not slack.replies(thread)
+        assert not await here.desk.notices("slack") and not await here.data.documents.listed()
+
+
+async def test_what_was_asked_in_a_private_place_stays_there(tmp_path: Path) -> None:
+    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses()) as here:
+        slack.world.add_channel("G1", "secret", kind="private", members=("U1", "U2", slack.bot_user))
+        (thread, private), (_, public) = (
+            await asks(here, "When does the whale start?", "G1"),
+            await asks(here, "And tea?"),
+        )
+        await here.adapter.announce("G1", card((private,), (private, public)), about=ABOUT)
+        one, both = cards(slack, "G1")
+        await slack.presses("U2", both, ANSWER)
+        view = await opened(slack, "U2")
+        assert "Everyone in the team" in str(view.body) and "whale" not in str(view.body)
+        await slack.closes("U2")
+        await slack.presses("U2", one, ANSWER)
+        view = await opened(slack, "U2")
+        assert "Only members of the private places" in str(view.body) and "whale" in str(view.body)
+        await slack.submits("U2", {"answer": "On April 1."})
+        await slack.wait_for(told(slack, thread, "On April 1."))
+        assert [row.scope for row in await here.data.documents.listed()] == ["place:slack:T0TEAM:G1"]
+        # A card of it in a place that others read is worth nothing there.
+        thread, other = await asks(here, "Who is the whale?", "G1")
+        await here.adapter.announce("C1", card((other,)), about="digest:leak")
+        (leaked,) = cards(slack)
+        for action in (ANSWER, DISMISS):
+            await slack.presses("U2", leaked, action)
+        await slack.wait_for(lambda: [m for m in slack.whispers("U2") if m.channel == "C1"])
+        (still,) = await here.desk.questions([other.id], Place("slack", "T0TEAM", "G1"), Audience("private"))
+        assert still.resolved_at is None
+
+
+async def test_guests_and_forged_buttons_close_nothing(tmp_path: Path) -> None:
+    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses()) as here:
+        slack.world.add_user("U7", "gast", kind="guest")
+        slack.world.add_channel("C2", "elsewhere", members=("U1", "U2", slack.bot_user))
+        _, question = await asks(here, "Where do ships moor?")
+        await here.adapter.announce("C1", card((question,)), about=ABOUT)
+        (shown,) = cards(slack)
+
+        async def press(action: str, value: str, message: str, channel: str, user: str) -> None:
+            button = {"type": "button", "action_id": action, "block_id": "b", "value": value, "action_ts": "1.0"}
+            container = {"type": "message", "message_ts": message, "channel_id": channel}
+            told = {"user": {"id": user}, "channel": {"id": channel}, "container": container, "actions": [button]}
+            await slack.gesture({"type": "block_actions", "message": {"ts": message}} | told)
+
+        for action in (ANSWER, DISMISS):
+            await press(action, f"{ABOUT}:0", shown.ts, "C2", "U1")  # a card of another channel
+            await press(action, "nonsense", shown.ts, "C1", "U1")
+        reply = await slack.says("C1", "U2", PIER, thread=shown.ts)
+        (confirm,) = await slack.wait_for(lambda: slack.replies(shown.ts))
+        for action in (SAVE, DISCARD):
+            await press(action, f"{ABOUT}:0", shown.ts, "C1", "U1")  # on what is no confirmation
+            await press(action, f"confirm:C1:{reply}", shown.ts, "C1", "U1")
+            await press(action, f"confirm:C1:{reply}", confirm.ts, "C2", "U1")
+        await slack.wait_for_idle()
+        slack.world.channels["C1"].members.add("U7")
+        for action in (ANSWER, DISMISS):
+            await press(action, f"{ABOUT}:0", shown.ts, "C1", "U7")
+        await slack.wait_for(lambda: [m for m in slack.whispers("U7") if "Only members" in m.shown])
+        await slack.wait_for_idle()
+        views = [str(view.body) for view in slack.world.views.values()]
+        assert sum("Only members of the team" in view for view in views) == 1 and not any("submit" in v for v in views)
+        (still,) = await here.desk.questions([question.id], Place("slack", "T0TEAM", "C1"), Audience("public"))
+        assert still.resolved_at is None and not confirm.deleted and ANSWER in shown.actions
+
+
+async def test_an_answer_that_cannot_be_stored_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("adapters.slack.acks.ACK_SECONDS", 0.2)
+    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses()) as here:
+        _, question = await asks(here, "Where do ships moor?")
+        await here.adapter.announce("C1", card((question,)), about=ABOUT)
+        teach, go_on = here.desk.teach, asyncio.Event()
+
+        class Full:
+            """The disk."""
+
+            async def __call__(self, lesson: object) -> object:
+                if go_on.is_set():
+                    await asyncio.sleep(0.3)  # longer than the acknowledgement waits
+                raise StoreError(Said(en="full", ja="満杯"))
+
+        here.desk.teach = Full()  # type: ignore[method-assign, assignment]
+        (shown,) = cards(slack)
+        await slack.presses("U2", shown, ANSWER)
+        await opened(slack, "U2")
+        failed = (await slack.submits("U2", {"answer": PIER})).payload
+        assert failed is not None and "could not be stored" in failed["errors"]["answer"]
+        go_on.set()
+        slow = await slack.submits("U2", {"answer": f"{PIER} <!channel>"})
+        assert slow.payload is None  # the modal is gone now
+        (kept,) = await slack.wait_for(lambda: [m for m in slack.whispers("U2") if PIER in m.shown])
+        assert "could not be stored" in kept.shown and "<!channel>" in kept.shown and not kept.mentions
+        here.desk.teach = teach  # type: ignore[method-assign]
+        await slack.presses("U2", shown, ANSWER)
+        await opened(slack, "U2")
+        assert (await slack.submits("U2", {"answer": PIER})).payload is None
+        await slack.wait_for(lambda: "Answered by ben" in shown.shown)

@@ -1,0 +1,56 @@
+"""The App Home: what the whole team may read, for its members."""
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from bot.messages import Upload
+from tests.adapters.slack.service import misses, taught
+from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_text import shown
+from tests.fakes.slack_world import View
+
+RULES = b"# Refunds\n\nRefunds take 30 days.\n"
+
+
+async def home(slack: FakeSlack, user: str) -> View:
+    await slack.opens_home(user)
+    await slack.wait_for(lambda: (slack.app.id, user) in slack.world.homes)
+    return slack.home(user)
+
+
+async def test_members_see_what_the_team_may_read_and_guests_none_of_it(tmp_path: Path) -> None:
+    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses()) as here:
+        slack.world.users["U2"].locale = "ja-JP"
+        slack.world.add_user("U7", "gast", kind="guest")
+        slack.world.add_channel("G1", "secret", kind="private", members=("U1", slack.bot_user))
+        for number in range(30):
+            await here.desk.ingest(Upload(f"<!here> {number}.md", RULES, "documents", "team", "U1"))
+        await here.desk.ingest(Upload("whale.md", RULES, "documents", "place:slack:T0TEAM:G1", "U1"))
+        for channel, text in (("C1", "@kotae Is tea at four?"), ("G1", "@kotae When does the whale start?")):
+            asked = await slack.says(channel, "U1", text)
+            await slack.wait_for(lambda asked=asked: slack.replies(asked)[-1:])  # type: ignore[misc]
+        await slack.wait_for_idle()
+
+        blocks = (await home(slack, "U1")).body["blocks"]
+        text = shown(blocks, "")
+        assert "Is tea at four?" in text and "29.md" in text and "1 asked in private places" in text
+        assert "whale" not in str(blocks) and "kotae_home_ingest" in str(blocks)
+        assert "未回答の質問" in shown((await home(slack, "U2")).body["blocks"], "")
+        (hello,) = (await home(slack, "U7")).body["blocks"]
+        assert hello["type"] == "section" and not slack.journal.errors()
+        await slack.opens_home("U2", "messages")  # the other tab is a conversation
+
+
+async def test_a_slack_without_homes_is_said_once_and_breaks_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    async with FakeSlack(limits=False, without=("views.publish",)) as slack, taught(slack, tmp_path):
+        for user in ("U1", "U2", "U1"):
+            await slack.opens_home(user)
+        asked = await slack.says("C1", "U1", "@kotae How long do refunds take?")
+        await slack.wait_for(lambda: [reply for reply in slack.replies(asked) if "30 days" in reply.shown])
+        await slack.wait_for_idle()
+        assert caplog.text.count("views.publish") == 1 and len(slack.journal.calls("views.publish")) <= 2
