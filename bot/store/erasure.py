@@ -228,6 +228,12 @@ _answered = answers.c.turn == turns.c.id
 
 def _delete_turns(db: Connection, ids: Sequence[str]) -> None:
     db.execute(delete(posts).where(posts.c.about.in_(ids)))
+    asked = set(db.scalars(select(questions.c.id).where(questions.c.turn.in_(ids))))
+    if asked:  # a digest's card holds the words of the questions it offers
+        for card in db.execute(select(posts.c.about, posts.c.part, posts.c.data).where(posts.c.kind == "card")).all():
+            if not asked.isdisjoint(card.data.get("questions", ())):
+                its = (posts.c.about == card.about) & (posts.c.kind == "card") & (posts.c.part == card.part)
+                db.execute(delete(posts).where(its))
     db.execute(delete(turns).where(turns.c.id.in_(ids)))  # the rest goes with them, by their foreign keys
 
 

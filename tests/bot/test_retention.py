@@ -391,6 +391,17 @@ async def test_a_person_is_gone_from_every_table(kept: Kept) -> None:
     assert not again.erased.turns and not again.lines
 
 
+async def test_a_card_that_holds_their_question_goes_and_others_stay(kept: Kept) -> None:
+    theirs = await kept.asked(NOW, text="Where is my CANARY badge?", by=PERSON.id, missed=True)
+    await kept.asked(NOW, text="How long?", by="U9", missed=True)
+    ids = [row.id for row in await rows(kept.engine, select(questions.c.id).order_by(questions.c.id))]
+    for part, number in enumerate(ids):
+        post = Post("digest:1", "card", part, PLACE, message=str(part), data={"questions": [number], "row": {}})
+        await Posts(kept.engine).placed(post)
+    assert (await Erasure(kept.engine).forget(PERSON.platform, PERSON.id)).turns == (theirs,)
+    assert [post.data["questions"] for post in await Posts(kept.engine).of("digest:1")] == [ids[1:]]
+
+
 async def test_no_file_holds_a_word_of_the_person(sqlite_url: str, tmp_path: Path) -> None:
     """Neither the database nor its log beside it, nor the chat log; while another process has the database open."""
     engine, beside = connect(sqlite_url), connect(sqlite_url)
