@@ -388,6 +388,10 @@ def make_adapters(settings: Settings) -> list["Adapter"]:
         from adapters.slack.adapter import SlackAdapter
 
         made.append(SlackAdapter(settings.slack, language=settings.language))
+    if settings.discord is not None:
+        from adapters.discord.adapter import DiscordAdapter
+
+        made.append(DiscordAdapter(settings.discord, language=settings.language))
     return made
 
 
