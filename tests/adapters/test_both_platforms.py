@@ -17,20 +17,19 @@ async def test_an_answer_given_in_slack_reaches_whoever_asked_in_discord(tmp_pat
     curry, whale = "Which curry does the canteen serve on Fridays?", "When does the secret project Whale begin?"
     async with FakeSlack(limits=False) as slack, FakeDiscord(limits=False) as discord:
         slack.world.add_channel("G1", "secret", kind="private", members=("U1", slack.bot_user))
-        settings = Settings(
-            _env_file=None,
-            KOTAE_HOME=str(tmp_path),
-            KOTAE_MODEL="extractive",
-            KOTAE_LANGUAGE="en",
-            KOTAE_DIGEST_CHANNEL="slack:C1",
-            SLACK_BOT_TOKEN=slack.bot_token,
-            SLACK_APP_TOKEN=slack.app_token,
-            SLACK_API_URL=slack.api_url,
-            DISCORD_TOKEN=discord.token,
-            DISCORD_API_URL=discord.api_url,
-            DISCORD_GATEWAY_URL=discord.gateway_url,
-            DISCORD_CDN_URL=discord.cdn_url,
-        )
+        given = {
+            "KOTAE_HOME": str(tmp_path),
+            "KOTAE_MODEL": "extractive",
+            "KOTAE_LANGUAGE": "en",
+            "SLACK_BOT_TOKEN": slack.bot_token,
+            "SLACK_APP_TOKEN": slack.app_token,
+            "SLACK_API_URL": slack.api_url,
+            "DISCORD_TOKEN": discord.token,
+            "DISCORD_API_URL": discord.api_url,
+            "DISCORD_GATEWAY_URL": discord.gateway_url,
+            "DISCORD_CDN_URL": discord.cdn_url,
+        }
+        settings = Settings.model_validate(given)
         adapters = make_adapters(settings)
         async with running(settings, Redactor()) as app, connected(adapters, app.desk) as platforms:
             for adapter in adapters:

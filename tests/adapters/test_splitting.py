@@ -4,7 +4,7 @@ import random
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 
 import pytest
 from hypothesis import example, given, settings
@@ -16,7 +16,7 @@ from rich.cells import cell_len
 from adapters.inline import scan, whole
 from adapters.splitting import SMALLEST, split, utf8_length
 
-MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
 Told = tuple[str, str]  # a character, or a list's mark, and its form
 
 
@@ -103,11 +103,48 @@ def _last_header(shown: Sequence[Told]) -> Sequence[Told]:
 # -- what people and models write -----------------------------------------------------------------------------------
 
 WORDS = (
-    *("refund", "takes", "thirty", "days", "a_b", "C#", "1.5", "2024/04/01", "e.g.", "<b>", "&amp;", "\\*", "[1]", "x=y"),
-    *("有給休暇", "入社日", "付与します", "カタカナ", "です", "がぎぐ", "か\u3099", "👩\u200d👩\u200d👧\u200d👦", "🇯🇵🇫🇷", "👍🏽", "☎\ufe0f"),
+    *(
+        "refund",
+        "takes",
+        "thirty",
+        "days",
+        "a_b",
+        "C#",
+        "1.5",
+        "2024/04/01",
+        "e.g.",
+        "<b>",
+        "&amp;",
+        "\\*",
+        "[1]",
+        "x=y",
+    ),
+    *(
+        "有給休暇",
+        "入社日",
+        "付与します",
+        "カタカナ",
+        "です",
+        "がぎぐ",
+        "か\u3099",
+        "👩\u200d👩\u200d👧\u200d👦",
+        "🇯🇵🇫🇷",
+        "👍🏽",
+        "☎\ufe0f",
+    ),
 )
 ENDS = (" ", " ", " ", "", ", ", ". ", "、", "。", "。[2] ", "！", "\n")
-CODE = ("def f(x):", "    return x  # 返す", "", "| a | b |", "- no item", "# no heading", "**no bold**", "y" * 90, "値 = 1")
+CODE = (
+    "def f(x):",
+    "    return x  # 返す",
+    "",
+    "| a | b |",
+    "- no item",
+    "# no heading",
+    "**no bold**",
+    "y" * 90,
+    "値 = 1",
+)
 
 
 class Writer:
@@ -160,7 +197,9 @@ class Writer:
 
     def _numbers(self, depth: int) -> str:
         start, lazy = self._hand.randrange(0, 120), self._hand.random() < 0.3
-        return "\n".join(self._item(f"{start if lazy else start + n}. ", depth) for n in range(self._hand.randrange(1, 6)))
+        return "\n".join(
+            self._item(f"{start if lazy else start + n}. ", depth) for n in range(self._hand.randrange(1, 6))
+        )
 
     def _item(self, mark: str, depth: int) -> str:
         inside = [self._line(self._hand.randrange(1, 12))]
@@ -193,7 +232,9 @@ def test_the_parts_show_what_the_text_shows(seed: int, blocks: int, limit: int, 
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.text("ab あ。\n`*_~[](){}<>|-#>1.\\&;:!\t" + "👩\u200d\u3099\ufe0f🇯🇵", max_size=400), st.integers(SMALLEST, 120))
+@given(
+    st.text("ab あ。\n`*_~[](){}<>|-#>1.\\&;:!\t" + "👩\u200d\u3099\ufe0f🇯🇵", max_size=400), st.integers(SMALLEST, 120)
+)
 @example("```\n" + "\n" * 100, SMALLEST)
 @example("`" * 200, SMALLEST)
 @example("> " * 100 + "a", SMALLEST)
@@ -206,7 +247,7 @@ def test_whatever_is_written_nothing_is_lost(text: str, limit: int) -> None:
     assert all(0 < len(part) <= limit for part in parts)
     wanted = iter(re.sub(r"[\s>\\]", "", "".join(parts)))
     assert all(char in wanted for char in re.sub(r"[\s>\\\d.)]", "", text))  # in this order; lists may be renumbered
-    for before, after in zip(parts, parts[1:], strict=False):
+    for before, after in pairwise(parts):
         assert whole(before[-1] + after[0], 1) or limit < 2 * len("e" + "\u0301" * 100)
 
 
@@ -232,7 +273,9 @@ def test_the_first_part_may_be_shorter() -> None:
         ("```sh\n" + "a" * 30 + "\n" + "b" * 20 + "\n```", 50, ["```sh\n" + "a" * 30 + "\n```", "```sh\n" + "b" * 20 + "\n```"]),
         ("A text that is here. **A bold one, that goes on.**", 40, ["A text that is here.", "**A bold one, that goes on.**"]),
         ("**A bold text is here and it does go on.**", 40, ["**A bold text is here and it does go**", "**on.**"]),
-        ("```\nnever closed\n", 40, ["```\nnever closed\n```"]),
+        ("```\nnever closed", 40, ["```\nnever closed\n```"]),
+        ("- ```\n  never closed\n\nAfter it, there is a text.", 40, ["- ```\n  never closed\n  ```", "After it, there is a text."]),
+        ("> ```\n> never closed\n\n10. *", 99, ["> ```\n> never closed\n> ```\n\n10. *"]),
         ("1. one item\n1. two items\n1. three more items\n1. four", 40, ["1. one item\n1. two items", "3. three more items\n4. four"]),
     ],
 )  # fmt: skip
@@ -300,7 +343,11 @@ def test_bytes_are_measured_as_utf8() -> None:
 
 
 def test_japanese_emphasis_without_blanks_is_emphasis() -> None:
-    for text, sure in (("**「有給」**です", (True, False)), ("**100%**です", (True, False)), ("は**太字**です", (True, True))):
+    for text, sure in (
+        ("**「有給」**です", (True, False)),
+        ("**100%**です", (True, False)),
+        ("は**太字**です", (True, True)),
+    ):
         (found,) = scan(text).emphases
         assert (found.opens_surely, found.closes_surely) == sure
     assert not scan("2 ** 3 ** 4 and 5*6 and a_b_c").emphases
@@ -312,5 +359,5 @@ def test_spans_are_where_they_stand() -> None:
     kinds = ["code", "link", "image", "auto", "tag", "mark", "escape", "entity", "url"]
     assert [span.kind for span in spans] == kinds and spans[1].target == "https://x.example/(y)"
     shown = " ".join(text[span.start : span.end] for span in spans)
-    assert shown + "." == text and all(a.end < b.start for a, b in zip(spans, spans[1:], strict=False))
+    assert shown + "." == text and all(a.end < b.start for a, b in pairwise(spans))
     assert "".join(chain(text[slice(*span.inner)] for span in spans[:3])) == "ab `c`d"

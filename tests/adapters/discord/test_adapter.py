@@ -1,0 +1,396 @@
+"""Questions in Discord: the real discord.py against a Discord that keeps its rules, with every disturbance it is known for."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.messages import Place
+from bot.settings import SettingsError
+from bot.store.engine import StoreError
+from retrieval.text import Said
+from tests.adapters.discord.acting import Held, answers
+from tests.adapters.discord.service import Service, bot, until
+from tests.fakes.discord_fake import ANN, GENERAL, GUILD, FakeDiscord
+from tests.fakes.discord_gate import error
+from tests.fakes.discord_payloads import CONTENT_INTENT
+from tests.fakes.discord_world import FORUM, PRIVATE_THREAD, VOICE, Message
+
+EVERYONE, TEAM = {"everyone"}, {"everyone", "team"}
+POST = "POST /channels/{channel}/messages"
+THREAD = "POST /channels/{channel}/messages/{message}/threads"
+
+
+def finals(discord: FakeDiscord, asked: str, text: str = "30 days") -> list[Message]:
+    return [reply for reply in discord.replies(asked) if text in reply.shown]
+
+
+def answered(discord: FakeDiscord, asked: str, text: str = "30 days") -> Callable[[], list[Message]]:
+    return lambda: finals(discord, asked, text)
+
+
+def scopes(here: Service, turn: int = 0) -> set[str]:
+    return {scope for scope in here.player.readers[turn].scopes if not scope.startswith("thread:")}
+
+
+# -- where and to whom ------------------------------------------------------------------------------------------------
+
+
+async def test_a_mention_is_answered_once_in_its_thread(tmp_path: Path) -> None:
+    async with FakeDiscord(copies=2) as discord, bot(discord, tmp_path) as here:
+        asked = await discord.says("general", "ann", "@kotae How long do refunds take?")
+        await discord.wait_for(answered(discord, asked))
+        await discord.wait_for_idle()
+        steps, answer = discord.thread(asked)
+        assert "🧠 Thought: Looking it up." in steps.shown and "30 days" in answer.shown
+        assert discord.place(asked).name == "How long do refunds take?"
+        assert [ask.question for ask in here.player.asks] == ["How long do refunds take?"]
+        assert scopes(here) == TEAM and not answer.mentions and not answer.previews
+        assert here.player.messages[0].link == f"https://discord.com/channels/{GUILD}/{GENERAL}/{asked}"
+        assert here.adapter.who == "@kotae in Loopback" and here.adapter.connected
+
+
+async def test_a_direct_message_needs_no_mention_and_goes_on_with_the_last_one(tmp_path: Path) -> None:
+    async with FakeDiscord(intents=0) as discord, bot(discord, tmp_path) as here:
+        for text in ("How long do refunds take?", "And abroad?"):
+            asked = await discord.says(discord.dm("ann"), "ann", text)
+            await discord.wait_for(answered(discord, asked))
+        assert scopes(here) == TEAM | {f"place:discord:%40me:{discord.dm('ann')}"}
+        assert [one.question for one in here.player.asks[1].history] == ["How long do refunds take?"]
+
+
+async def test_a_thread_is_a_conversation_and_others_are_context(tmp_path: Path) -> None:
+    async with FakeDiscord(limits=False) as discord, bot(discord, tmp_path) as here:
+        asked = await discord.says("general", "ann", "@kotae How long do refunds take?")
+        await discord.wait_for(answered(discord, asked))
+        await discord.says("general", "ben", "Customers in Osaka ask that a lot.", thread=asked)
+        await discord.says("general", "ann", "<@BOT> And abroad, <@1100000000000000022>?", thread=asked)
+        await discord.wait_for(lambda: len(finals(discord, asked)) == 2)
+        await discord.says("general", "ann", "@kotae And by card?", thread=asked)
+        await discord.wait_for(lambda: len(finals(discord, asked)) == 3)
+        second, third = here.player.asks[1:]
+        assert second.question == "And abroad, @ben?" and third.overheard == second.overheard
+        assert [(one.question, one.answer) for one in second.history] == [
+            ("How long do refunds take?", "Refunds take 30 days.")
+        ]
+        assert [(one.author, one.text) for one in second.overheard] == [("ben", "Customers in Osaka ask that a lot.")]
+
+
+async def test_without_the_content_intent_a_mention_is_answered_all_the_same(tmp_path: Path) -> None:
+    async with FakeDiscord(intents=0) as discord, bot(discord, tmp_path) as here:
+        said = await discord.says("general", "ben", "Customers in Osaka ask that a lot.")
+        asked = await discord.says("general", "ann", "<@BOT> How long do refunds take?", reply=said)
+        await discord.wait_for(answered(discord, asked))
+        assert here.player.asks[0].overheard == ()
+        assert not discord.gateway.received[0]["d"]["intents"] & CONTENT_INTENT
+
+
+async def test_what_a_question_replies_to_is_context(tmp_path: Path) -> None:
+    async with FakeDiscord() as discord, bot(discord, tmp_path) as here:
+        said = await discord.says("general", "ben", "The VPN is down.")
+        asked = await discord.says("general", "ann", "@kotae Who repairs this? refunds", reply=said)
+        await discord.wait_for(answered(discord, asked))
+        assert [one.text for one in here.player.asks[0].overheard] == ["The VPN is down."]
+
+
+async def test_a_forum_post_and_a_thread_of_people_are_answered_there(tmp_path: Path) -> None:
+    async with FakeDiscord() as discord, bot(discord, tmp_path) as here:
+        discord.world.add_channel("help", kind=FORUM)
+        post = await discord.posts("help", "ann", "Refunds", "@kotae How long do refunds take?")
+        await discord.wait_for(answered(discord, post))
+        talk = await discord.starts_thread("ben", await discord.says("general", "ben", "Refunds again"), "Refunds")
+        asked = await discord.says("general", "ben", "@kotae How long do refunds take?", thread=talk)
+        await discord.wait_for(answered(discord, talk))
+        assert {message.place.channel for message in here.player.messages} == {discord.place("help").id, GENERAL}
+        assert [message.thread for message in here.player.messages] == [post, talk]
+        assert asked not in discord.world.channels and not [each for each in discord.journal.errors() if "403" in each]
+
+
+@pytest.mark.parametrize("where", ["role", "everyone", "private thread", "other server", "two servers", "stranger"])
+async def test_the_rights_of_a_channel_decide_what_may_be_read_there(where: str, tmp_path: Path) -> None:
+    async with FakeDiscord() as discord:
+        channel, chosen, expected = GENERAL, None, TEAM
+        if where == "role":
+            channel = discord.world.add_channel("board", only=[ANN, discord.bot_user]).id
+            expected = TEAM | {f"place:discord:{GUILD}:{channel}"}
+        if where == "private thread":
+            kept = discord.world.add_thread(discord.place(GENERAL), "secret", ANN, kind=PRIVATE_THREAD)
+            kept.people.add(discord.bot_user)
+            channel, expected = kept.id, TEAM | {f"place:discord:{GUILD}:{kept.id}"}
+        if where in ("other server", "two servers"):
+            other = discord.world.add_guild("Elsewhere")
+            discord.world.join(discord.bot_user, other.id)
+            chosen, expected = ((other.id,) if where == "other server" else None), EVERYONE
+        if where == "stranger":
+            discord.world.add_user("mallory", guilds=())
+            channel, expected = discord.dm("mallory"), EVERYONE
+        async with bot(discord, tmp_path, guilds=chosen) as here:
+            author = "mallory" if where == "stranger" else "ann"
+            asked = await discord.says(channel, author, "@kotae How long do refunds take?")
+            await discord.wait_for(
+                lambda: [each for each in discord.posted(channel) if "30" in each.shown] or finals(discord, asked)
+            )
+            assert scopes(here) == expected
+
+
+async def test_whoever_left_the_server_is_a_stranger_and_what_is_unknown_is_kept_closed(tmp_path: Path) -> None:
+    async with FakeDiscord() as discord, bot(discord, tmp_path) as here:
+        await discord.leaves("ben")
+        asked = await discord.says(discord.dm("ben"), "ben", "How long do refunds take?")
+        await discord.wait_for(answered(discord, asked))
+        discord.fail("GET /guilds/{guild}/members/{user}", error(50001))
+        asked = await discord.says(discord.dm("ann"), "ann", "How long do refunds take?")
+        await discord.wait_for(answered(discord, asked))
+        assert scopes(here, 0) == EVERYONE == scopes(here, 1)
+        assert [message.audience.visibility for message in here.player.messages] == ["outsiders", "unknown"]
+
+
+async def test_the_role_of_the_bot_addresses_it_and_a_reply_to_an_answer_does(tmp_path: Path) -> None:
+    async with FakeDiscord() as discord, bot(discord, tmp_path):
+        discord.world.guilds[GUILD].roles[GUILD].permissions |= 1 << 17
+        role = next(each.id for each in discord.world.guilds[GUILD].roles.values() if each.bot_id)
+        asked = await discord.says("general", "ann", f"<@&{role}> How long do refunds take?")
+        (answer,) = await discord.wait_for(answered(discord, asked))
+        await discord.says("general", "ann", "And abroad?", reply=answer.id, thread=asked)
+        await discord.wait_for(lambda: len(finals(discord, asked)) == 2)
+
+
+async def test_what_is_not_for_the_bot_is_left_alone(tmp_path: Path) -> None:
+    async with FakeDiscord() as discord, bot(discord, tmp_path) as here:
+        robot = discord.world.add_user("robot", bot=True)
+        await discord.says("general", "ann", "Lunch?")
+        await discord.says("general", robot.id, "@kotae I am a bot, too")
+        await discord.says("general", "ann", "@everyone Lunch!")
+        asked = await discord.says("general", "ann", "@kotae How long?")
+        await discord.wait_for(answered(discord, asked))
+        await discord.wait_for_idle()
+        assert len(here.player.asks) == 1 and len(discord.posted("general")) == 0
+
+
+# -- what goes along, changes, or is taken back -----------------------------------------------------------------------
+
+
+async def test_a_file_that_came_with_the_question_is_fetched_without_the_token(tmp_path: Path) -> None:
+    async with FakeDiscord() as discord, bot(discord, tmp_path) as here:
+        plan = discord.world.add_file("plan.txt", b"The plan.")
+        away = discord.world.add_file("away.txt", b"", serves="redirect", redirect=f"{discord.url}/elsewhere/x")
+        asked = await discord.says("general", "ann", "@kotae What is the plan?", files=[plan, away])
+        await discord.wait_for(answered(discord, asked))
+        first, second = here.player.messages[0].files
+        assert (first.name, first.data) == ("plan.txt", b"The plan.")
+        assert not second.data and "away from Discord" in second.problem
+        fetched = [each for each in discord.journal.entries if each.route in ("GET file", "GET elsewhere")]
+        assert fetched and not any(each.body["authorization"] for each in fetched)
+
+
+async def test_an_edited_question_is_answered_in_its_new_words_only(tmp_path: Path) -> None:
+    held = Held("Old.")
+    async with FakeDiscord() as discord, bot(discord, tmp_path, held, answers()) as here:
+        asked = await discord.says("general", "ann", "@kotae How long do refunds tale?")
+        await asyncio.wait_for(held.begun.wait(), 10)
+        await discord.unfurls(asked)  # changes nothing
+        await discord.edits(asked, "@kotae How long do refunds take?")
+        await discord.wait_for(answered(discord, asked))
+        await discord.wait_for_idle()
+        assert [ask.question[-5:] for ask in here.player.asks] == ["tale?", "take?"]
+        assert not finals(discord, asked, "Old.") and len(discord.replies(asked)) == 2
+
+
+async def test_a_mention_added_by_an_edit_is_a_question(tmp_path: Path) -> None:
+    async with FakeDiscord() as discord, bot(discord, tmp_path):
+        asked = await discord.says("general", "ann", "How long do refunds take?")
+        await discord.edits(asked, "@kotae How long do refunds take?")
+        await discord.wait_for(answered(discord, asked))
+
+
+@pytest.mark.parametrize("how", ["deleted", "no longer for the bot"])
+async def test_a_question_that_is_taken_back_is_not_answered_and_its_steps_go(how: str, tmp_path: Path) -> None:
+    held = Held()
+    async with FakeDiscord() as discord, bot(discord, tmp_path, held, answers()) as here:
+        asked = await discord.says("general", "ann", "@kotae How long?")
+        await asyncio.wait_for(held.begun.wait(), 10)
+        await discord.wait_for(lambda: discord.thread(asked))
+        if how == "deleted":
+            await discord.deletes(asked)
+        else:
+            await discord.edits(asked, "Never mind.")
+        await discord.wait_for(lambda: not discord.thread(asked))
+        held.go_on.set()
+        other = await discord.says("general", "ann", "@kotae How long do refunds take?")
+        await discord.wait_for(answered(discord, other))
+        assert not finals(discord, asked, "Late.") and not await here.desk.unfinished("discord")
+
+
+# -- what goes wrong --------------------------------------------------------------------------------------------------
+
+
+async def test_events_that_come_again_after_a_resumed_session_are_one_question(tmp_path: Path) -> None:
+    async with FakeDiscord() as discord, bot(discord, tmp_path) as here:
+        discord.gateway.rules.overlap = 20
+        asked = await discord.says("general", "ann", "@kotae How long do refunds take?")
+        await discord.wait_for(answered(discord, asked))
+        discord.close(4000)
+        later = await discord.says("general", "ben", "@kotae How long do refunds take?")
+        await discord.wait_for(answered(discord, later))
+        await discord.wait_for_idle()
+        assert discord.gateway.resumed == 1 and discord.gateway.identified == 1
+        assert len(here.player.asks) == 2 and [len(finals(discord, each)) for each in (asked, later)] == [1, 1]
+        assert here.adapter.connected
+
+
+async def test_what_cannot_be_stored_is_tried_again(tmp_path: Path) -> None:
+    async with FakeDiscord() as discord, bot(discord, tmp_path) as here:
+        claim, fails = here.desk.claim, [True]
+
+        async def full(message: Any) -> Any:
+            if fails:
+                fails.pop()
+                raise StoreError(Said(en="full", ja="満杯"))
+            return await claim(message)
+
+        here.desk.claim = full  # type: ignore[method-assign]
+        asked = await discord.says("general", "ann", "@kotae How long do refunds take?")
+        await discord.wait_for(answered(discord, asked))
+        assert not fails
+
+
+async def test_a_turn_left_by_a_process_that_ended_is_taken_up_and_ends_in_one_answer(tmp_path: Path) -> None:
+    held = Held()
+    async with FakeDiscord() as discord:
+        async with bot(discord, tmp_path, held):
+            asked = await discord.says("general", "ann", "@kotae How long do refunds take?")
+            await asyncio.wait_for(held.begun.wait(), 10)
+            await discord.wait_for(lambda: discord.thread(asked))
+            for task in asyncio.all_tasks():
+                if task.get_name() == "discord-turn":
+                    task.cancel()  # as a process that is shut down does in the end
+        async with bot(discord, tmp_path) as here:
+            await discord.wait_for(answered(discord, asked))
+            await discord.wait_for_idle()
+            assert scopes(here) == TEAM
+        assert len(finals(discord, asked)) == 1 and len(discord.replies(asked)) == 2
+
+
+async def test_without_the_right_to_threads_answers_are_replies_and_that_is_said_once(tmp_path: Path) -> None:
+    async with FakeDiscord(limits=False) as discord:
+        for who in (GUILD, discord.bot_user):
+            discord.world.deny(GENERAL, "create_public_threads", who=who)
+        async with bot(discord, tmp_path) as here:
+            asked = await discord.says("general", "ann", "@kotae How long do refunds take?")
+            (answer,) = await discord.wait_for(answered(discord, asked))
+            await discord.wait_for_idle()
+            again = await discord.says("general", "ann", "And abroad?", reply=answer.id)
+            await discord.wait_for(answered(discord, again))
+            notes = [each for each in discord.posted("general") if "Create Public Threads" in each.shown]
+            assert len(notes) == 1 and len(discord.journal.calls(THREAD)) == 1 and not answer.mentions
+            assert [one.question for one in here.player.asks[1].history] == ["How long do refunds take?"]
+
+
+async def test_a_thread_that_is_locked_meanwhile_leaves_its_answer_in_the_channel(tmp_path: Path) -> None:
+    held = Held("30 days.")
+    async with FakeDiscord() as discord, bot(discord, tmp_path, held):
+        asked = await discord.says("general", "ann", "@kotae How long do refunds take?")
+        await asyncio.wait_for(held.begun.wait(), 10)
+        await discord.wait_for(lambda: discord.thread(asked))
+        await discord.archives(asked, locked=True)
+        held.go_on.set()
+        (answer,) = await discord.wait_for(answered(discord, asked))
+        assert answer.channel == GENERAL
+
+
+async def test_a_channel_without_threads_and_a_thread_that_is_there_already(tmp_path: Path) -> None:
+    async with FakeDiscord() as discord, bot(discord, tmp_path):
+        voice = discord.world.add_channel("voice", kind=VOICE)
+        discord.tell.channel(voice, "CHANNEL_CREATE")
+        asked = await discord.says("voice", "ann", "@kotae How long do refunds take?")
+        await discord.wait_for(answered(discord, asked))
+        assert finals(discord, asked)[0].channel == voice.id
+        discord.fail(THREAD, error(160004), calls=[1])
+        other = await discord.says("general", "ann", "@kotae How long do refunds take?")
+        await discord.starts_thread("ann", other, "Mine")
+        await discord.wait_for(answered(discord, other))
+
+
+@pytest.mark.parametrize("code", [10003, 10008, 50001, 50013])
+async def test_a_place_that_is_gone_or_barred_ends_its_turn_at_once(code: int, tmp_path: Path) -> None:
+    async with FakeDiscord() as discord, bot(discord, tmp_path) as here:
+        for route in (POST, THREAD):
+            discord.fail(route, error(code))
+        await discord.says("general", "ann", "@kotae How long do refunds take?")
+
+        async def left() -> int:
+            return len(await here.desk.unfinished("discord")) + (not here.player.asks)
+
+        await until(left, lambda count: count == 0)
+        await discord.wait_for_idle()
+        assert len(discord.journal.calls(POST)) <= 3 and len(discord.journal.calls(THREAD)) <= 2
+
+
+async def test_many_turns_wait_in_line_and_say_so(tmp_path: Path) -> None:
+    held = Held()
+    async with FakeDiscord(limits=False) as discord, bot(discord, tmp_path, held, answers(), at_once=1):
+        first = await discord.says("general", "ann", "@kotae How long is it?")
+        await asyncio.wait_for(held.begun.wait(), 10)
+        second = await discord.says("general", "ben", "@kotae How long do refunds take?")
+        await discord.wait_for(lambda: any("1 before this one" in each.shown for each in discord.thread(second)))
+        held.go_on.set()
+        await discord.wait_for(answered(discord, first, "Late."))
+        await discord.wait_for(answered(discord, second))
+
+
+async def test_a_bare_mention_is_greeted(tmp_path: Path) -> None:
+    async with FakeDiscord() as discord, bot(discord, tmp_path):
+        asked = await discord.says("general", "ann", "@kotae")
+        await discord.wait_for(answered(discord, asked, "Ask me a question"))
+
+
+# -- refusals ---------------------------------------------------------------------------------------------------------
+
+
+async def test_a_refused_token_is_said_in_words(tmp_path: Path) -> None:
+    async with FakeDiscord() as discord:
+        discord.app.revoked = True
+        with pytest.raises(SettingsError, match="does not accept DISCORD_TOKEN"):
+            async with bot(discord, tmp_path):
+                pass
+
+
+async def test_refused_intents_name_the_switch_and_where_it_is(tmp_path: Path) -> None:
+    async with FakeDiscord() as discord:
+        flags = discord.payloads.application_flags(discord.app)
+        discord.payloads.application_flags = lambda app: flags  # type: ignore[method-assign]
+        discord.app.intents = 0  # switched off a moment after it was looked at
+        with pytest.raises(SettingsError, match=r"Message Content Intent: https://discord\.com/developers"):
+            async with bot(discord, tmp_path):
+                pass
+
+
+async def test_a_token_that_is_reset_while_it_runs_stops_everything(tmp_path: Path) -> None:
+    async with FakeDiscord() as discord:
+        with pytest.raises(SettingsError, match="DISCORD_TOKEN"):
+            async with bot(discord, tmp_path) as here:
+                discord.app.revoked = True
+                await discord.says("general", "ann", "@kotae How long do refunds take?")
+                await discord.wait_for(lambda: not here.adapter.connected)
+                await discord.wait_for_idle()
+                assert len([each for each in discord.journal.entries if each.status == 401]) <= 2
+
+
+async def test_a_server_that_is_not_there_is_a_connection_error(tmp_path: Path) -> None:
+    async with FakeDiscord() as discord:
+        discord.api_url = "http://127.0.0.1:9/api/v10"
+        with pytest.raises(ConnectionError):
+            async with bot(discord, tmp_path):
+                pass
+
+
+async def test_the_place_of_the_digest_is_one_the_bot_can_write_to(tmp_path: Path) -> None:
+    async with FakeDiscord() as discord, bot(discord, tmp_path) as here:
+        assert (await here.adapter.place(GENERAL))[0] == Place("discord", GUILD, GENERAL)
+        await discord.denies(GENERAL, "send_messages")
+        await discord.wait_for_idle()
+        for channel in (GENERAL, "1", "general"):
+            with pytest.raises(LookupError):
+                await here.adapter.place(channel)

@@ -1,0 +1,214 @@
+"""The digest in a channel of Discord: posted once, answered, confirmed or dismissed by members, and the askers are told."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from adapters.discord import digest
+from adapters.discord.events import Replied
+from adapters.port import PostError
+from bot.cards import Card, Link, Row
+from bot.digest_text import offers
+from bot.messages import Actor, Audience, Command, Notice, Place
+from bot.store.questions import Question
+from tests.adapters.discord.gesturing import Here, gesturing
+from tests.adapters.discord.test_commands import EVIL, answered
+from tests.fakes.discord_fake import ANN, BEN, GENERAL, GUILD, FakeDiscord
+from tests.fakes.discord_gate import error
+from tests.fakes.discord_world import Message
+
+ABOUT = "digest:20261123T000000"
+HERE = Place("discord", GUILD, GENERAL)
+PIER = "They moor at pier seven."
+
+
+def row(number: int, *questions: Question) -> Row:
+    links = tuple(Link(f"thread {n}", one.link or "") for n, one in enumerate(questions, 1))
+    ids = tuple(one.id for one in questions)
+    return Row(f"{number}. {questions[0].question}", ("asked once",), links, offers(ids, "en"))
+
+
+def card(*groups: tuple[Question, ...]) -> Card:
+    rows = tuple(row(number, *group) for number, group in enumerate(groups, 1))
+    return Card("Unanswered questions", ("2 asked",), rows, ("and 1 asked in private places",))
+
+
+def cards(fake: FakeDiscord, channel: str = "general") -> list[Message]:
+    return [one for one in fake.posted(channel) if one.content[2:4] in ("1.", "2.", "3.")]
+
+
+def told(fake: FakeDiscord, thread: str, words: str) -> Callable[[], list[Message]]:
+    return lambda: [one for one in fake.thread(thread) if one.author == fake.bot_user and words in one.content]
+
+
+async def announced(here: Here, *groups: tuple[Question, ...], channel: str = GENERAL) -> list[Message]:
+    await digest.announce(here.office, replace(HERE, channel=channel), card(*groups), f"{ABOUT}{channel[-2:]}")
+    return cards(here.discord, channel)
+
+
+def thread_of(question: Question) -> str:
+    return (question.link or "").rpartition("/")[2]
+
+
+# -- from the question to the answer ------------------------------------------------------------------------------------
+
+
+async def test_an_answer_closes_its_cards_and_only_the_askers_are_called(tmp_path: Path) -> None:
+    async with FakeDiscord(limits=False) as fake, gesturing(fake, tmp_path) as here:
+        fake.world.users[BEN].display = EVIL[:40]
+        secret = fake.world.add_channel("secret", only=[ANN, fake.bot_user]).id
+        more = fake.world.add_channel("more").id
+        asked, same = await here.misses(f"Where do ships moor? {EVIL}"), await here.misses("Which pier?", user="owner")
+        private = await here.misses("Where is the whale?", secret)
+        (shown,) = await announced(here, (asked, same, private))
+        (other,) = await announced(here, (asked, same), channel=more)
+        head = fake.posted("general")[0]
+        assert head.content == "**Unanswered questions**\n2 asked\n-# and 1 asked in private places"
+        assert list(shown.buttons.values()) == ["Answer this", "Dismiss"]
+        assert [url.rpartition("/")[2] for url in shown.urls] == [*map(thread_of, (asked, same, private))]
+        assert not (shown.mentions or shown.named or shown.previews) and "evil" in shown.content
+
+        gesture = await fake.presses("ben", shown.id, "Answer this")
+        assert gesture.modal and gesture.latency < 1.0 and "Everyone in the team" in str(gesture.modal)
+        assert "Which pier?" in str(gesture.modal) and "whale" not in str(gesture.modal)
+        long = f"{PIER} {EVIL}\n" + "Mind the tide.\n" * 180 + "The end."
+        answer = await fake.submits("ben", {"answer": long})
+        assert await answered(fake, answer) == "Saved as the answer. Threads that are told: 2."
+        for question, author in ((asked, ANN), (same, fake.person("owner").id)):
+            await fake.wait_for(told(fake, thread_of(question), "The end."))
+            first, *rest = fake.posted(thread_of(question))
+            assert first.mentions == [author] and "has an answer now, from" in first.content and PIER in first.content
+            assert rest and not any(one.mentions or one.named or one.urls for one in rest)
+            assert first.named == [f"@{author}"] and not (first.urls or first.previews)
+        await fake.wait_for(lambda: "✅ Answered by" in shown.content and "✅ Answered by" in other.content)
+        assert not shown.buttons and len(shown.urls) == 3 and not (shown.named or shown.mentions)
+        still = await here.desk.unanswered(
+            HERE, Audience("public")
+        )  # what nobody here may read is not theirs to answer
+        assert (still.shown, still.hidden) == (0, 1) and not fake.posted(thread_of(private))
+        (document,) = await here.library.documents.listed()
+        assert document.url == f"https://discord.com/channels/{GUILD}/{GENERAL}/{shown.id}"
+
+        late = await fake.forges("ann", shown.id, f"kotae:answer:{ABOUT}10:0")
+        assert "answered or dismissed meanwhile" in await answered(fake, late)
+        assert len(fake.posted("general")) == 2
+
+
+async def test_a_digest_that_was_cut_short_goes_on_where_it_was(tmp_path: Path) -> None:
+    async with FakeDiscord(limits=False) as fake, gesturing(fake, tmp_path) as here:
+        first, second, third = [await here.misses(f"Question {number}?") for number in range(3)]
+        fake.fail("POST /channels/{channel}/messages", error(50035), calls=[3])  # the head and one card arrive
+        with pytest.raises(PostError):
+            await announced(here, (first,), (second,), (third,))
+        posts = await here.desk.posts(f"{ABOUT}10")
+        assert [bool(post.message) for post in posts] == [True, False, True]
+        await here.desk.placed(replace(posts[0], message=None))  # it arrived, and the process ended before it knew
+        for _ in range(2):  # without the first, which was answered meanwhile, and in another order
+            await announced(here, (third,), (second,))
+        heads = [one for one in fake.posted("general") if one.content.startswith("**Unanswered")]
+        texts = [one.content.splitlines()[0][5:] for one in cards(fake)]
+        assert len(heads) == 1 and sorted(texts) == [f"Question {number}?**" for number in range(3)]
+
+
+async def test_a_modal_that_was_open_over_a_restart_is_not_lost(tmp_path: Path) -> None:
+    async with FakeDiscord(limits=False) as fake:
+        async with gesturing(fake, tmp_path) as here:
+            asked = await here.misses("Where do ships moor?")
+            (shown,) = await announced(here, (asked,))
+            await fake.presses("ben", shown.id, "Answer this")
+        async with gesturing(fake, tmp_path) as here:
+            assert "Saved" in await answered(fake, await fake.submits("ben", {"answer": PIER}))
+            await fake.wait_for(told(fake, thread_of(asked), PIER))
+            await fake.wait_for(lambda: "✅ Answered by ben" in shown.content)
+
+
+async def test_a_reply_is_confirmed_once_and_then_the_answer(tmp_path: Path) -> None:
+    async with FakeDiscord(limits=False) as fake, gesturing(fake, tmp_path) as here:
+        first, second = await here.misses("Where do ships moor?"), await here.misses("Who has the key?")
+        shown, other = await announced(here, (first,), (second,))
+
+        async def replies(to: Message, text: str, thread: str | None = None) -> str:
+            written = await fake.says("general", "ben", text, reply="" if thread else to.id, thread=thread or "")
+            post = await here.desk.post_at(HERE, to.id)
+            assert post is not None
+            for _ in range(2):
+                await digest.replied(here.office, Replied(HERE, to.id, thread, written, BEN, text), post)
+            return written
+
+        written = await replies(shown, f"<@BOT> {PIER}")
+        (confirm,) = [one for one in fake.replies(written) if "Save this reply" in one.content]
+        assert "“Where do ships moor?”" in confirm.content and not confirm.mentions
+        forged = await fake.forges("ann", shown.id, next(iter(confirm.buttons)))
+        assert "answered or dismissed meanwhile" in await answered(fake, forged)
+        saved = await fake.presses("ann", confirm.id, "Save as the answer")
+        assert saved.answer and not saved.failed
+        await fake.wait_for(told(fake, thread_of(first), PIER))
+        await fake.wait_for(lambda: "✅ Answered by ann" in shown.content)
+        assert confirm.content == "Saved as the answer. Threads that are told: 1." and not confirm.buttons
+        (document,) = await here.library.documents.listed()
+        assert document.url == f"https://discord.com/channels/{GUILD}/{GENERAL}/{written}"
+        await replies(shown, "Also pier eight.")  # the card is closed
+
+        thread = await fake.starts_thread("ben", other.id, "The key") or other.id
+        written = await replies(other, "Dunno.", other.id)
+        (confirm,) = [one for one in fake.thread(other.id) if "Save this reply" in one.content]
+        await fake.presses("ben", confirm.id, "No")
+        await fake.wait_for(lambda: confirm.deleted)
+        written = await replies(other, "Under the mat.", other.id)
+        (confirm,) = [one for one in fake.thread(other.id) if "Save this reply" in one.content]
+        await fake.deletes(written)
+        gone = await fake.presses("ben", confirm.id, "Save as the answer")
+        assert "not there any more" in await answered(fake, gone) and confirm.deleted and other.buttons
+        assert thread and len([one for one in fake.posted("general") if "Save this reply" in one.content]) == 0
+
+
+async def test_a_question_can_be_dismissed_by_members_only(tmp_path: Path) -> None:
+    async with FakeDiscord(limits=False) as fake:
+        async with gesturing(fake, tmp_path) as here:
+            asked = await here.misses("Where do ships moor?")
+            (shown,) = await announced(here, (asked,))
+        async with gesturing(fake, tmp_path, guilds=["1"]) as here:  # this server is not the team's
+            for label in ("Answer this", "Dismiss"):
+                gesture = await fake.presses("ben", shown.id, label)
+                assert "Only members of the team" in await answered(fake, gesture)
+        async with gesturing(fake, tmp_path) as here:
+            head = fake.posted("general")[0]
+            for message, name in ((shown, f"{ABOUT}99:0"), (head, f"{ABOUT}10:0")):
+                other = await fake.forges("ben", message.id, f"kotae:dismiss:{name}")
+                assert "answered or dismissed meanwhile" in await answered(fake, other)
+            gesture = await fake.presses("ben", shown.id, "Dismiss")
+            await fake.wait_for(lambda: "➖ Dismissed by ben" in shown.content)
+            assert gesture.answer and not shown.buttons and len(fake.thread(thread_of(asked))) == 0
+            empty = Command(Actor("discord", GUILD, BEN), HERE, Audience("public"), "unanswered", "", "en")
+            assert "No open questions" in str(await here.desk.command(empty))
+
+
+async def test_askers_are_told_where_they_have_asked_as_long_as_that_is_there(tmp_path: Path) -> None:
+    async with FakeDiscord(limits=False) as fake, gesturing(fake, tmp_path) as here:
+        gone, closed, bare = [await here.misses(f"Question {number}?") for number in range(3)]
+        (shown,) = await announced(here, (gone, closed, bare))
+        for question in (gone, bare):
+            await fake.removes(thread_of(question))
+        await fake.deletes(thread_of(gone))
+        await fake.archives(thread_of(closed))
+        await fake.presses("ben", shown.id, "Answer this")
+        await answered(fake, await fake.submits("ben", {"answer": PIER}))
+        await fake.wait_for(told(fake, thread_of(closed), PIER))
+        await fake.wait_for(lambda: len(fake.replies(thread_of(bare))) == 1)  # in the channel: it has no thread
+        await here.office.tasks.drain(5)
+        assert await here.desk.notices("discord") == [] and len(fake.posted("general")) == 3
+
+        direct = replace(HERE, workspace="@me", channel=fake.dm("ann"))
+        asked = await fake.says(direct.channel, "ann", "船は？")
+        notice = Notice(7, direct, asked, ANN, "ja", "船は？", PIER, None)
+        fake.fail("POST /channels/{channel}/messages", error(50035), calls=[1, 2])
+        with pytest.raises(PostError):
+            await digest.tell(here.office, notice)
+        for _ in range(2):
+            await digest.tell(here.office, notice)
+        (message,) = fake.replies(asked)
+        assert message.content.startswith(f"<@{ANN}> ご質問「船は？」に回答が付きました:\n") and message.mentions == [
+            ANN
+        ]
