@@ -10,9 +10,9 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 Kind = Literal["prose", "heading", "fence", "table", "lines", "code"]
-"""`prose`: a paragraph or an underlined heading; `lines`: HTML and rules; `code`: indented."""
+"""`prose`: a paragraph or an underlined heading; `lines`: a rule; `code`: indented. HTML is text, as it is in chats."""
 
-_parser = MarkdownIt("commonmark").enable("table").disable(["inline", "reference"])
+_parser = MarkdownIt("commonmark", {"html": False}).enable("table").disable(["inline", "reference"])
 _BLANK = re.compile(r"[ \t]*")
 _LEAD = re.compile(r"(?:[ \t]*(?:>|(?:[-+*]|\d{1,9}[.)])(?=[ \t]|$)))*[ \t]*")
 _NUMBER = re.compile(r"\d{1,9}(?=[.)])")
@@ -22,7 +22,6 @@ _KINDS: dict[str, Kind] = {
     "fence": "fence",
     "table_open": "table",
     "code_block": "code",
-    "html_block": "lines",
     "hr": "lines",
 }
 

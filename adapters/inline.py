@@ -12,15 +12,20 @@ from typing import Literal
 
 Kind = Literal["code", "link", "image", "mark", "tag", "auto", "url", "entity", "escape"]
 
+URL = r"https?://(?:\([^\s()<>*|`\"'\[\]\\）」』】、。，＞〉》“”]*\)|[^\s()<>*|`\"'\[\]\\）」』】、。，＞〉》“”])+"
+"""A bare address, as agent/links.py takes it; `TRAILING` is no part of it at its end."""
+
+TRAILING = ".,;:!?*_~…"
+
 _TOKEN = re.compile(
     r"(?P<escape>\\[!-/:-@\[-`{-~])"
     r"|(?P<ticks>`+)"
     r"|(?P<open>!?\[)"
     r"|(?P<close>\])"
-    r"|(?P<auto><(?:[a-zA-Z][a-zA-Z0-9+.-]{1,31}:[^\s<>]*|[^\s<>@]{1,200}@[^\s<>]{1,200})>)"
-    r"|(?P<tag></?[a-zA-Z!?][^<>\n]*>)"
+    r"|(?P<auto><(?:[a-zA-Z][a-zA-Z0-9+.-]{1,31}:[^\s<>]*|[\w.+-]{1,64}@[a-zA-Z0-9][a-zA-Z0-9.-]{0,253})>)"
+    r"|(?P<tag></?[a-zA-Z!?][^<>\n`\[\]]*>|<(?:https?|mailto):[^\s<>|`]*\|[^<>\n`]*>)"  # HTML, and links as Slack has them
     r"|(?P<entity>&(?:\#\d{1,7}|\#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,30});)"
-    r"|(?P<url>\bhttps?://[^\s<>*|`\"\[\]）)」』】、。，＞〉》“”]+)"
+    rf"|(?P<url>{URL})"
     r"|(?P<run>\*+|_+|~+)"
 )
 _TARGET = re.compile(
@@ -29,7 +34,6 @@ _TARGET = re.compile(
     r"(?:\s+(?:\"[^\"]{0,1000}\"|'[^']{0,1000}'|\([^()]{0,1000}\)))?[ \t]*\n?[ \t]*\)"
 )
 _REFERENCE = re.compile(r"\[[^\[\]\n]{0,200}\]")
-_TRAILING = ".,;:!?*_~…"
 _SHORT = 12  # characters in brackets: a citation, [1], is never cut
 
 
@@ -100,7 +104,7 @@ def scan(text: str) -> Inline:
                     spans.append(Span("code", start, closing + at - start, (at, closing)))
                     at = closing + at - start
             case "url":
-                at = start + len(found.group().rstrip(_TRAILING))
+                at = start + len(found.group().rstrip(TRAILING))
                 spans.append(Span("url", start, at))
             case "open":
                 brackets.append((start, found.group() == "![", len(spans), len(runs)))

@@ -94,11 +94,16 @@ def _step_words(event: Step, language: Language) -> str:
 
 def answer_markdown(answered: Answered, language: Language) -> str:
     """The answer with its numbered sources beneath: `[1] document › “quotation” (collection)`, linked if it has a URL."""
-    text = without_pings(answered.text)
+    text, sources = without_pings(answered.text), sources_markdown(answered, language)
+    return f"{text}\n\n{sources}" if sources else text
+
+
+def sources_markdown(answered: Answered, language: Language) -> str:
+    """What `answer_markdown` has beneath the answer, for a platform that keeps it in one piece; empty without sources."""
     if not answered.citations:
-        return text
+        return ""
     lines = (source_line(citation, language, linked=True) for citation in answered.citations)
-    return "\n".join((text, "", f"**{SOURCES.to(language)}**", *lines))
+    return "\n".join((f"**{SOURCES.to(language)}**", *lines))
 
 
 def source_line(citation: Citation, language: Language, *, linked: bool = False) -> str:

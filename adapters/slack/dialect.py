@@ -1,196 +1,202 @@
-"""Standard Markdown as Slack takes it: in `markdown` blocks, and as mrkdwn for where those are refused. Pure.
+"""Standard Markdown as what Slack takes: `markdown` blocks where they are known, mrkdwn where they are not. Pure.
 
-Source: docs.slack.dev markdown block (12,000 characters in a message) and formatting (escaping); reliability.md R15, R29;
-field.md #2.
+An answer comes with allowed addresses alone (agent/links.py). What is added here: whatever its text holds, Slack finds
+no mention, no link but Markdown's and bare addresses, and no image in it.
+Source: reliability.md R15, R16 and R29; docs.slack.dev markdown block; field.md #2 for what was measured.
 """
 
+import html
 import re
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
-from rich.cells import cell_len
-
-from adapters.blocks import structure
+from adapters.blocks import Block, structure
+from adapters.inline import Span, scan, wide
 from adapters.markdown import without_pings
+from adapters.slack.mrkdwn import APART, HIDDEN, address, cleaned, escaped, joinless, mrkdwn, settled, table_text
 from adapters.splitting import split
+from agent.links import visible
 
-FIRST = 3_000  # characters of a long answer's first message: what it says, before how
-LIMIT = 9_000  # of each other; Slack takes 12,000 of Markdown, and less when it makes many blocks of it
-PLAIN = 3_500  # of a text without blocks
-EXPANSIONS = 40  # blocks that Slack may make of one message's Markdown, of 50
-NOTIFICATION = 3_000  # characters beside the blocks, for notifications and readers aloud
+__all__ = ["FIRST", "LIMIT", "PLAIN", "Rendered", "escaped", "messages", "mrkdwn", "plain_messages", "slack_markdown"]
 
-Json = dict[str, Any]
+LIMIT = 10_000
+"""Characters of `markdown` blocks in a message: Slack takes 12,000, about 13,200 with all other blocks, and 10,000 in
+the cells of tables. Source: docs.slack.dev markdown and table block; bolt-js #2509; metabase #79908."""
 
-_IMAGE = re.compile(r"!\[([^\[\]\n]*)\]\((?:[^()\n]|\([^()\n]*\))*\)")
-_AUTOLINK = re.compile(r"<(?=(?:https?|mailto|slack|tel|ftp):[^>\n]*\|)", re.IGNORECASE)
-_parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+FIRST = 3_000
+"""Characters of a long answer's first message: the gist, and no wall of text."""
+
+PLAIN = 3_900
+"""Characters of a message's text. Source: chat.postMessage, 4,000."""
+
+_BLOCKS = 44  # of the 50 of a message: what Slack makes of one `markdown` block, and room for buttons
+_ROWS = 90  # of the 100 of a table
+_COLUMNS = 20
+_HEADING = 150  # characters of a header block
+_ROUNDED = 1.2  # times `FIRST`: what is no longer is one message
+
+_OWN_BLOCK = re.compile(r"^[ \t>]*(?:#{1,6}[ \t]|\|?[ \t]*:?-+:?[ \t]*(?:\||$)|(?:[-*_=][ \t]*){3,}$)", re.MULTILINE)
+_ROW = re.compile(r"^[ \t>]*\|", re.MULTILINE)
+_CODE_LINK = re.compile(r"<(?=(?:https?|mailto|tel|ftp|slack|file|data|javascript):|//)", re.IGNORECASE)
+_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
+_INERT = re.compile(r"</?(?:b|strong|i|em|u|s|del|ins|sup|sub|small|kbd|mark)>", re.IGNORECASE)
+_DEFINITION = re.compile(rf"^([ \t>{APART}]*\[[^\]\n]+\]):", re.MULTILINE)
+_INFO = re.compile(r"[\w+#.-]{1,30}")
+_PIPE = re.compile(r"(?<!\\)\|")
+_NOTHING = "…"
 
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """A message: `blocks`, and `text` for where those are not shown."""
+    """One message: `blocks` and `text` of chat.postMessage. `text` is for notifications, and shortened if need be."""
 
-    blocks: tuple[Json, ...]
+    blocks: list[dict[str, Any]]
     text: str
 
 
-def messages(markdown: str, *, first: int = FIRST) -> list[Rendered]:
-    """A text as messages of one `markdown` block each. A long one begins with a short message; each holds at most one
-    table and not more than Slack makes 50 blocks of. Blank text has none."""
-    safe = harmless_markdown(markdown)
-    parts = split(safe, LIMIT) if len(safe) <= LIMIT else split(safe, LIMIT, first=first)
-    return [_rendered(piece) for part in parts for piece in _simple(part)]
+def messages(markdown: str, *, first_limit: int = FIRST, tail: str = "") -> list[Rendered]:
+    """An answer as one message or several, at least one. Of a long one the first has no more than `first_limit`
+    characters. `tail`, its sources, stays in one piece: with the last part, or alone where it does not fit there."""
+    text, end = slack_markdown(markdown).strip(), slack_markdown(tail).strip()
+    long = _weight(text) > first_limit * _ROUNDED
+    parts = split(text, LIMIT, measure=_weight, first=first_limit if long else None)
+    if end and parts and _weight(f"{parts[-1]}\n\n{end}") <= LIMIT:
+        parts[-1] += f"\n\n{end}"
+    else:
+        parts += split(end, LIMIT, measure=_weight)
+    return [Rendered([{"type": "markdown", "text": part}], _notification(part)) for part in parts or [_NOTHING]]
 
 
-def plain_messages(markdown: str) -> list[str]:
-    """The same as texts in mrkdwn."""
-    limit = PLAIN
-    while True:
-        texts = [mrkdwn(part) for part in split(markdown, limit)]
-        if limit < 400 or all(len(text) <= PLAIN + 400 for text in texts):  # escaping makes a text longer
-            return [text for text in texts if text]
-        limit //= 2
-
-
-def escaped(text: str) -> str:
-    """Text in which mrkdwn sees no mention and no link."""
-    return without_pings(text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"))
-
-
-def harmless_markdown(markdown: str) -> str:
-    """Markdown in which Slack's own forms (`<!here>`, `<@U1>`, `<url|label>`) are nothing, and images are their words."""
-    return _AUTOLINK.sub("<\u200b", without_pings(_IMAGE.sub(r"\1", markdown)))
-
-
-def mrkdwn(markdown: str) -> str:
-    """Slack's own markup: `*bold*`, `_italic_`, `<url|label>`, and tables as text in columns."""
-    return "\n\n".join(filter(None, _blocks(_parser.parse(markdown)))).strip()
-
-
-def _rendered(markdown: str) -> Rendered:
-    text = mrkdwn(markdown)
-    return Rendered(({"type": "markdown", "text": markdown},), text[:NOTIFICATION])
-
-
-def _simple(part: str) -> Iterator[str]:
-    """Cut where a second table begins, or after many blocks."""
-    found = structure(part)
-    begin, tables, blocks = 0, 0, 0
-    for block in found.blocks:
-        here = block.start in found.tops or block.depth == 0
-        full = blocks >= EXPANSIONS or (block.kind == "table" and tables)
-        if full and here and part[begin : block.start].strip():
-            yield part[begin : block.start].strip("\n")
-            begin, tables, blocks = block.start, 0, 0
-        tables += block.kind == "table"
-        blocks += 1
-    if part[begin:].strip():
-        yield part[begin:].strip("\n")
-
-
-# -- mrkdwn -----------------------------------------------------------------------------------------------------------
-
-
-def _blocks(tokens: Sequence[Token]) -> Iterator[str]:
-    """One text a block of the top level."""
-    at = 0
-    while at < len(tokens):
-        end = _end(tokens, at)
-        yield _block(tokens[at], tokens[at + 1 : end])
-        at = end + 1
-
-
-def _end(tokens: Sequence[Token], at: int) -> int:
-    """Where what opens at `at` closes."""
-    depth = 0
-    for place in range(at, len(tokens)):
-        depth += tokens[place].nesting
-        if depth <= 0:
-            return place
-    return len(tokens) - 1
-
-
-def _block(token: Token, inside: Sequence[Token]) -> str:
-    match token.type:
-        case "heading_open":
-            title = "".join(_inline(inside)).strip()
-            return f"*{title}*" if title and "*" not in title else title
-        case "paragraph_open":
-            return "".join(_inline(inside))
-        case "fence" | "code_block":
-            return f"```\n{escaped(token.content.rstrip())}\n```"
-        case "blockquote_open":
-            quoted = "\n\n".join(filter(None, _blocks(inside)))
-            return "\n".join(f"> {line}" for line in quoted.splitlines())
-        case "bullet_list_open" | "ordered_list_open":
-            return "\n".join(_items(token, inside))
-        case "table_open":
-            return f"```\n{escaped(_table(inside))}\n```"
-        case "hr":
-            return "———"
-        case _:
-            return escaped(token.content.strip())
-
-
-def _items(token: Token, inside: Sequence[Token]) -> Iterator[str]:
-    number = int(token.attrGet("start") or 1) if token.type == "ordered_list_open" else None
-    at = 0
-    while at < len(inside):
-        end = _end(inside, at)
-        mark = "•" if number is None else f"{number}."
-        said = "\n".join(filter(None, _blocks(inside[at + 1 : end])))
-        first, *rest = said.splitlines() or [""]
-        yield "\n".join([f"{mark} {first}", *(f"    {line}" for line in rest)])
-        number = None if number is None else number + 1
-        at = end + 1
-
-
-def _inline(tokens: Sequence[Token]) -> Iterator[str]:
-    marks = {"strong": "*", "em": "_", "s": "~"}
-    target = ""
-    for token in tokens:
-        match token.type:
-            case "inline":
-                yield from _inline(token.children or [])
-            case "text" | "text_special" | "html_inline":
-                yield escaped(token.content)
-            case "code_inline":
-                yield f"`{escaped(token.content)}`"
-            case "softbreak" | "hardbreak":
-                yield "\n"
-            case "link_open":
-                target = str(token.attrGet("href") or "")
-                yield f"<{_address(target)}|" if target else ""
-            case "link_close":
-                yield ">" if target else ""
-                target = ""
-            case "image":
-                yield escaped(token.content)
-            case kind if kind.removesuffix("_open").removesuffix("_close") in marks:
-                yield marks[kind.removesuffix("_open").removesuffix("_close")]
-
-
-def _address(url: str) -> str:
-    return url.replace("&", "&amp;").replace("<", "%3C").replace(">", "%3E").replace("|", "%7C")
-
-
-def _table(inside: Sequence[Token]) -> str:
-    """Columns by the width that characters have on a screen: a kanji is as wide as two letters."""
-    rows: list[list[str]] = []
-    for token in inside:
-        if token.type == "tr_open":
-            rows.append([])
-        elif token.type == "inline" and rows:
-            rows[-1].append("".join(each.content for each in token.children or [] if each.content) or token.content)
-    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=False)]
-    lines = [
-        "  ".join(cell + " " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=False))
-        for row in rows
+def plain_messages(markdown: str, *, tail: str = "") -> list[str]:
+    """The same as texts in mrkdwn, for where `markdown` blocks are refused (`invalid_blocks`); at least one."""
+    made = [
+        text
+        for part in [*split(markdown, FIRST), *split(tail, FIRST)]
+        for text in split(mrkdwn(part), PLAIN)
+        if text.strip()
     ]
-    if lines:
-        lines.insert(1, "  ".join("-" * width for width in widths))
-    return "\n".join(line.rstrip() for line in lines)
+    if tail and len(made) > 1 and len(made[-2]) + len(made[-1]) + 2 <= PLAIN:
+        made[-2:] = [f"{made[-2]}\n\n{made[-1]}"]
+    return made or [_NOTHING]
+
+
+def _notification(part: str) -> str:
+    first, *more = split(mrkdwn(part), PLAIN - 2) or [_NOTHING]
+    return f"{first} …" if more else first
+
+
+def _weight(text: str) -> int:
+    """Characters, or what the blocks and rows that Slack will make of them come to at this limit."""
+    blocks = 1 + 2 * sum(1 for _ in _OWN_BLOCK.finditer(text))
+    rows = sum(1 for _ in _ROW.finditer(text))
+    return max(len(text), -(-blocks * LIMIT // _BLOCKS), rows * LIMIT // _ROWS)
+
+
+# -- Markdown as Slack reads it -------------------------------------------------------------------------------------
+
+
+def slack_markdown(markdown: str) -> str:
+    """Markdown that says the same and that Slack reads as nothing else.
+
+    `<` is an entity outside of code, where Slack shows it and reads no token (measured: posthog #95054); in code an
+    invisible letter stands behind it where a token would begin. Around emphasis beside Japanese stands another one,
+    without which Slack shows the asterisks.
+    """
+    text = cleaned(markdown)
+    pieces: list[str] = []
+    done = 0
+    for block in structure(text).blocks:
+        pieces += [text[done : block.text_start], _block(text, block)]
+        done = block.end
+    return settled("".join([*pieces, text[done:]]))
+
+
+def _block(text: str, block: Block) -> str:
+    shown = text[block.text_start : block.end]
+    match block.kind:
+        case "fence":
+            info = _INFO.match(block.info)
+            _, line_end, code = shown.partition("\n")
+            return f"{block.marker}{info[0] if info else ''}{line_end}{_code(code)}"
+        case "code":
+            return _code(shown)
+        case "table":
+            rows = shown.split("\n")
+            if len(_PIPE.findall(rows[0])) > _COLUMNS:
+                cells = [[cell.strip() for cell in _PIPE.split(row.strip(" \t>|"))] for row in (rows[0], *rows[2:])]
+                return f"```\n{_code(table_text(cells))}\n```"
+            return _prose(shown, line_end=" ")
+        case "heading":
+            return _prose(shown[len(block.marker) :].strip() if len(shown) > _HEADING else shown, line_end=" ")
+        case _:
+            return _prose(shown, line_end=" " if ">" in block.lead else "\n")
+
+
+def _code(text: str) -> str:
+    return _CODE_LINK.sub(f"<{HIDDEN}", without_pings(text))
+
+
+def _prose(text: str, line_end: str) -> str:
+    """`line_end`: what stands for `<br>`."""
+    found = scan(text)
+    hidden = {each.start for each in found.emphases if each.start and wide(text[each.start - 1])}
+    hidden |= {each.end for each in found.emphases if each.end < len(text) and wide(text[each.end])}
+    places = iter(sorted(hidden))
+    place = next(places, len(text))
+    pieces = [""]
+    done = 0
+    for span in (*found.spans, None):
+        start = span.start if span else len(text)
+        while place < start:
+            pieces += [_inert(text[done:place], pieces[-1]), HIDDEN]
+            done, place = place, next(places, len(text))
+        pieces.append(_inert(text[done:start], pieces[-1]))
+        if span:
+            if pieces[-1].endswith("\\"):  # it would take away the meaning of what follows
+                pieces.append(HIDDEN)
+            pieces.append(_span(text, span, line_end))
+            done = span.end
+    return _DEFINITION.sub(rf"\1{HIDDEN}:", "".join(pieces))  # a line that Slack would take for a link's address
+
+
+def _inert(text: str, before: str = "") -> str:
+    """Text in which nothing is a link or an image, whatever brackets it has."""
+    shown = without_pings(text).replace("<", "&lt;").replace("![", f"!{HIDDEN}[").replace("](", f"]{HIDDEN}(")
+    return HIDDEN + shown if before.endswith("]") and shown.startswith("(") else shown
+
+
+def _span(text: str, span: Span, line_end: str) -> str:
+    shown, inner = text[span.start : span.end], text[slice(*span.inner)]
+    match span.kind:
+        case "code":
+            return _code(shown)
+        case "image":
+            return f"{APART}{_prose(inner, line_end)}{APART}"
+        case "link":
+            url, words = address(span.target), _prose(inner, " ")
+            return f"{APART}{words}{APART}" if url is None else f"[{words if words.strip() else url}]({url})"
+        case "auto":
+            if "|" in shown:  # Slack's own form of a link, which Markdown does not know
+                return _inert(shown)
+            url = address(shown[1:-1])
+            return f"{APART}{_inert(shown[1:-1])}{APART}" if url is None else f"<{url}>"
+        case "url":
+            url = address(shown)
+            return f"{APART}{_inert(shown)}{APART}" if url is None else f"<{url}>"
+        case "tag":
+            return line_end + APART if _BREAK.fullmatch(shown) else APART if _INERT.fullmatch(shown) else _inert(shown)
+        case "entity":
+            return _entity(shown)
+        case "escape":
+            return "&lt;" if shown == "\\<" else joinless(shown[1]) if shown[1] in ".:/@" else shown
+        case "mark":
+            return _inert(shown)
+
+
+def _entity(shown: str) -> str:
+    told = html.unescape(shown)
+    if told in ("<", ">", "&", "\u00a0", '"', "'") or len(told) != 1:
+        return shown
+    if told in "*_~`[]()\\|#!" or told.isspace() or visible(told) != told:
+        return " " if told.isspace() else f"\\{told}" if told == visible(told) else ""
+    return joinless(told)

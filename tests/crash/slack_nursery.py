@@ -200,12 +200,14 @@ def has_steps(slack: FakeSlack, asked: Asked) -> bool:
     return any("Looking it up" in each.shown for each in slack.thread(asked.channel, asked.ts))
 
 
-def all_done(home: Path) -> bool:
-    """Whether every turn is."""
+def open_turns(home: Path) -> set[str]:
+    """The questions that are claimed and not done, by their ts."""
+    if not (home / "kotae.db").exists():
+        return set()
     with sqlite3.connect(home / "kotae.db") as db:
-        ((left,),) = db.execute("SELECT count(*) FROM turns WHERE state != 'done'").fetchall()
+        found = {ts for (ts,) in db.execute("SELECT message FROM turns WHERE state != 'done'")}
     db.close()
-    return not left
+    return found
 
 
 def check_database(home: Path, questions: Iterable[Asked]) -> None:

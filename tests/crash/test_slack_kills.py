@@ -12,13 +12,13 @@ from tests.crash.slack_life import POINTS
 from tests.crash.slack_nursery import (
     KILLED,
     acknowledged,
-    all_done,
     ask,
     check_database,
     check_thread,
     has_steps,
     modern,
     nursery,
+    open_turns,
     unfinished,
     whole,
     workspace,
@@ -49,7 +49,7 @@ async def test_a_question_is_answered_once_wherever_the_process_died(
             assert whole(slack, asked[-1]) == (point in ("answer posted", "answer placed", "shown"))
         bot = await lives.live()
         await slack.wait_for(lambda: all(whole(slack, each) and acknowledged(slack, each) for each in asked))
-        await slack.wait_for(lambda: all_done(tmp_path))
+        await slack.wait_for(lambda: not open_turns(tmp_path))
         await slack.wait_for_idle()
         await lives.end(bot)
         for each, point in zip(asked, points, strict=True):

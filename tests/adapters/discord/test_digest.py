@@ -64,6 +64,7 @@ async def test_an_answer_closes_its_cards_and_only_the_askers_are_called(tmp_pat
         private = await here.misses("Where is the whale?", secret)
         (shown,) = await announced(here, (asked, same, private))
         (other,) = await announced(here, (asked, same), channel=more)
+        (third,) = await announced(here, (asked, private), channel=secret)
         head = fake.posted("general")[0]
         assert head.content == "**Unanswered questions**\n2 asked\n-# and 1 asked in private places"
         assert list(shown.buttons.values()) == ["Answer this", "Dismiss"]
@@ -73,6 +74,10 @@ async def test_an_answer_closes_its_cards_and_only_the_askers_are_called(tmp_pat
         gesture = await fake.presses("ben", shown.id, "Answer this")
         assert gesture.modal and gesture.latency < 1.0 and "Everyone in the team" in str(gesture.modal)
         assert "Which pier?" in str(gesture.modal) and "whale" not in str(gesture.modal)
+        beside = await fake.presses(
+            "ann", third.id, "Answer this"
+        )  # where both are read, the team gets the team's words
+        assert "Where do ships moor?" in str(beside.modal) and "whale" not in str(beside.modal)
         long = f"{PIER} {EVIL}\n" + "Mind the tide.\n" * 180 + "The end."
         answer = await fake.submits("ben", {"answer": long})
         assert await answered(fake, answer) == "Saved as the answer. Threads that are told: 2."
@@ -83,6 +88,7 @@ async def test_an_answer_closes_its_cards_and_only_the_askers_are_called(tmp_pat
             assert rest and not any(one.mentions or one.named or one.urls for one in rest)
             assert first.named == [f"@{author}"] and not (first.urls or first.previews)
         await fake.wait_for(lambda: "✅ Answered by" in shown.content and "✅ Answered by" in other.content)
+        assert third.buttons and "✅" not in third.content  # one of its questions is open
         assert not shown.buttons and len(shown.urls) == 3 and not (shown.named or shown.mentions)
         still = await here.desk.unanswered(
             HERE, Audience("public")

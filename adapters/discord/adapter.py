@@ -1,0 +1,333 @@
+"""Discord: events in, turns out. A question is claimed before anything else is done about it.
+
+Discord sends nothing twice on its own accord, so what could not be claimed is tried again here; what it does send again,
+after a resumed session, is the same claim. Source: style.md "A platform"; reliability.md R3, R5, R8, R10, R32 and R57.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack, suppress
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import discord
+
+from adapters.discord import commands, digest, intake, voting
+from adapters.discord.audience import Places
+from adapters.discord.dialect import escaped
+from adapters.discord.errors import NETWORK, GoneError
+from adapters.discord.events import (
+    PLATFORM,
+    Asked,
+    Edited,
+    Replied,
+    Spot,
+    addressed,
+    by_a_person,
+    edited,
+    said,
+    spot,
+    thumb,
+    withdrawn,
+    written_in,
+)
+from adapters.discord.gateway import Bot, Identifies, enter, hears_others, listen, pointed_at, token_refused
+from adapters.discord.office import Office
+from adapters.discord.rest import Mark, Rest
+from adapters.discord.surroundings import Surroundings
+from adapters.discord.thread import DiscordThread
+from adapters.port import Desk, PostError
+from adapters.questions import Questions
+from bot.cards import Card
+from bot.messages import Audience, Incoming, Place, Preferences
+from bot.settings import DiscordSettings
+from bot.store.engine import StoreError
+from retrieval.text import Language
+
+if TYPE_CHECKING:
+    from bot.store.inbox import Claimed
+
+log = logging.getLogger(__name__)
+
+DRAIN_SECONDS = 20.0
+LOOK_EVERY_SECONDS = 5.0  # for what another process, or a reply that failed, has left behind
+HERE_SECONDS = 3.0  # for the servers to be told, after which the bot counts as ready all the same
+STORE_WAITS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # between tries to claim a question
+
+
+class DiscordAdapter:
+    """One application. `run` serves it; `place` and `announce` work while it runs."""
+
+    name = "Discord"
+    platform = PLATFORM
+
+    def __init__(self, settings: DiscordSettings, *, language: Language) -> None:
+        self._settings = settings
+        self._language = language
+        self._office: Office | None = None
+        self._bot: Bot | None = None
+        self._identifies = Identifies()
+        self.who = ""
+        self.ready = asyncio.Event()
+
+    @property
+    def connected(self) -> bool:
+        return self._bot is not None and self._bot.up
+
+    async def run(self, desk: Desk) -> None:
+        """Serve until cancelled; then take nothing new in and let what runs end, for at most 20 seconds.
+
+        Raises SettingsError when Discord refuses the token or the intents for good, ConnectionError when it cannot be
+        reached.
+        """
+        token = self._settings.token.get_secret_value()
+        with pointed_at(self._settings):
+            content = await hears_others(token)
+            async with AsyncExitStack() as ending:
+                bot = await ending.enter_async_context(Bot(self._identifies, content=content))
+                rest = Rest(bot)
+                ending.push_async_callback(rest.close)
+                office = Office(bot, rest, desk, Places(bot, rest, self._settings.guilds), self._language)
+                questions = Questions(PLATFORM, desk, office.tasks, partial(_view, office), Surroundings(office))
+                _Events(office, questions).register(bot)
+                commands.register(bot, office)
+                voting.register(bot, office)
+                await enter(bot, token)
+                self._bot, self._office = bot, office
+                await self._serve(bot, office, questions)
+
+    async def _serve(self, bot: Bot, office: Office, questions: Questions) -> None:
+        listening = asyncio.create_task(listen(bot), name="discord-gateway")
+        refused = asyncio.create_task(office.rest.refused.wait(), name="discord-refused")
+        chores = [
+            refused,
+            asyncio.create_task(self._tell(bot, office), name="discord-ready"),
+            asyncio.create_task(_look_after(office, questions, self.ready), name="discord-leftovers"),
+        ]
+        try:
+            await asyncio.wait({listening, refused}, return_when=asyncio.FIRST_COMPLETED)
+            if refused.done():
+                raise token_refused()
+            listening.result()
+        finally:
+            self._bot = self._office = None
+            self.ready.clear()
+            for chore in (listening, *chores):
+                chore.cancel()
+            await asyncio.gather(listening, *chores, return_exceptions=True)
+            if bot.ws is not None:
+                with suppress(*NETWORK):
+                    await bot.ws.close(code=1000)
+            await office.tasks.drain(DRAIN_SECONDS)
+
+    async def _tell(self, bot: Bot, office: Office) -> None:
+        """Ready with the first connection; the commands that people see are told to Discord then, too."""
+        await bot.first.wait()
+        await bot.all_here(HERE_SECONDS)
+        names = [guild.name for guild in bot.guilds]
+        where = f" in {names[0]}" if len(names) == 1 else f" in {len(names)} servers" if names else ""
+        self.who = f"@{bot.user.name if bot.user else PLATFORM}{where}"
+        self.ready.set()
+        try:
+            await commands.publish(bot)
+        except (discord.DiscordException, *NETWORK) as error:
+            log.warning("the commands could not be told to Discord: %s", error)
+
+    async def place(self, channel: str) -> tuple[Place, Audience]:
+        """A channel by its id, and who reads it. Raises LookupError when the bot cannot post there, ConnectionError
+        while Discord is not connected."""
+        office = self._at_work()
+        try:
+            found = await _channel(office, int(channel))
+        except (GoneError, ValueError) as error:
+            raise LookupError(getattr(error, "code", "not an id")) from None
+        except PostError as error:
+            raise ConnectionError(error.code) from None
+        where = spot(found)
+        if where is None or not isinstance(found, discord.abc.Messageable):
+            raise LookupError("50008")
+        if isinstance(found, discord.abc.GuildChannel | discord.Thread):
+            rights = found.permissions_for(found.guild.me)
+            in_thread = isinstance(found, discord.Thread)
+            if not rights.view_channel or not (rights.send_messages_in_threads if in_thread else rights.send_messages):
+                raise LookupError("50013")
+        return Place(PLATFORM, where.place.workspace, channel), await office.places.audience(channel)
+
+    async def announce(self, channel: str, card: Card, *, about: str) -> None:
+        """Post a card and its rows. Raises ConnectionError when not all of it could be posted: the same call goes on."""
+        office = self._at_work()
+        place, _ = await self.place(channel)
+        try:
+            await digest.announce(office, place, card, about)
+        except PostError as error:
+            raise ConnectionError(error.code) from None
+
+    def _at_work(self) -> Office:
+        if self._office is None:
+            raise ConnectionError("Discord is not connected")
+        return self._office
+
+
+class _Events:
+    """What discord.py tells, each in a task of the office: none is cut off when the connection is."""
+
+    def __init__(self, office: Office, questions: Questions) -> None:
+        self._office = office
+        self._questions = questions
+
+    def register(self, bot: Bot) -> None:
+        def started(name: str, work: Callable[..., Awaitable[None]]) -> None:
+            async def listener(*told: Any) -> None:
+                async def run() -> None:
+                    await work(*told)
+
+                self._office.tasks.start(run(), f"discord-{name}")
+
+            bot.add_listener(listener, f"on_{name}")
+
+        started("message", self._message)
+        started("raw_message_edit", self._edit)
+        started("raw_message_delete", self._delete)
+        started("raw_bulk_message_delete", self._delete_many)
+        started("raw_reaction_add", self._reaction)
+        started("raw_reaction_remove", self._reaction)
+        for change in ("guild_channel_update", "guild_role_update", "member_update"):
+            started(change, self._changed)
+
+    async def _message(self, message: discord.Message) -> None:
+        if not by_a_person(message):
+            return
+        where = spot(message.channel)
+        if where is None:  # of a thread or a server that is not known yet, only what is for us is looked into
+            if not any(user.id == self._office.me for user in message.mentions) and message.guild is not None:
+                return
+            where = await self._where(message.channel.id)
+        event = said(message, where, self._office.me) if where else None
+        match event:
+            case Asked():
+                await self._ask(event)
+            case Replied():
+                await self._reply(event)
+
+    async def _ask(self, asked: Asked) -> None:
+        """However long the database is away: the question is taken, or its author told."""
+        for wait in (*STORE_WAITS, None):
+            try:
+                if (message := await self._meant(asked)) is not None:
+                    await self._questions.ask(message)
+                return
+            except StoreError as error:
+                lost = error
+            log.error("a question could not be stored", exc_info=lost)
+            if wait is not None:
+                await asyncio.sleep(wait)
+        message = asked.message
+        text = escaped(lost.text(self._office.desk.language(message)))
+        mark = Mark(f"lost:{message.message}", "notice", 0)
+        await self._office.rest.post(written_in(message), text, mark=mark, reply_to=message.message)
+
+    async def _meant(self, asked: Asked | Edited) -> Incoming | None:
+        """The question in its conversation; None when it is an answer to a card. Raises StoreError.
+
+        What replies to an answer goes on with its conversation, also where there are no threads.
+        """
+        message = asked.message
+        post = await self._office.desk.post_at(message.place, asked.to) if asked.to else None
+        if post is None:
+            return message
+        if post.kind == "card" and not asked.named:
+            reply = Replied(message.place, asked.to or "", None, message.message, message.author, message.text)
+            await self._answer_card(reply)
+            return None
+        root = post.data.get("root")
+        return replace(message, thread=root) if root and message.thread == message.message else message
+
+    async def _reply(self, replied: Replied) -> None:
+        post = await self._office.desk.post_at(replied.place, replied.to)
+        if post is not None and post.kind == "card":
+            await self._answer_card(replied)
+
+    async def _answer_card(self, replied: Replied) -> None:
+        card = await self._office.desk.post_at(replied.place, replied.to)
+        actor = await self._office.places.actor_at(replied.place, replied.author)
+        if card is not None and actor.role != "outsider":
+            await digest.replied(self._office, replied, card)
+
+    async def _edit(self, told: discord.RawMessageUpdateEvent) -> None:
+        message, before, me = told.message, told.cached_message, self._office.me
+        where = spot(message.channel)
+        if where is None or not by_a_person(message):
+            return
+        event = edited(message, before, where, me)
+        if event is None:
+            return
+        meant = await self._meant(event) if event.addressed else event.message
+        if meant is not None:
+            await self._questions.edit(meant, addressed=event.addressed)
+
+    async def _delete(self, told: discord.RawMessageDeleteEvent) -> None:
+        before = told.cached_message
+        where = spot(self._office.bot.get_channel(told.channel_id)) or await self._where(told.channel_id)
+        if where is None or (before is not None and not addressed(before, where, self._office.me)):
+            return
+        await self._questions.delete(withdrawn(told.message_id, where))
+
+    async def _delete_many(self, told: discord.RawBulkMessageDeleteEvent) -> None:
+        where = spot(self._office.bot.get_channel(told.channel_id))
+        for message in sorted(told.message_ids) if where else ():
+            assert where is not None
+            await self._questions.delete(withdrawn(message, where))
+
+    async def _reaction(self, told: discord.RawReactionActionEvent) -> None:
+        vote = thumb(told, self._office.me)
+        if vote is None:
+            return
+        where = spot(self._office.bot.get_channel(told.channel_id)) or await self._where(told.channel_id)
+        if where is not None:
+            await voting.react(self._office, where.place, vote)
+
+    async def _changed(self, *told: Any) -> None:
+        self._office.rest.forgive()
+
+    async def _where(self, channel: int) -> Spot | None:
+        try:
+            return spot(await _channel(self._office, channel))
+        except PostError as error:
+            log.warning("a channel could not be looked up: %s", error)
+            return None
+
+
+async def _channel(office: Office, channel: int) -> Any:
+    """Raises PostError."""
+    found: Any = office.bot.get_channel(channel)
+    if found is None:
+        found = await office.rest.call("channel", str(channel), lambda: office.bot.fetch_channel(channel))
+    return found
+
+
+def _view(office: Office, claimed: "Claimed", preferences: Preferences) -> DiscordThread:
+    return DiscordThread(
+        office.bot,
+        office.rest,
+        office.desk,
+        claimed,
+        steps=preferences.steps or "live",
+        language=office.desk.language(claimed.message),
+    )
+
+
+async def _look_after(office: Office, questions: Questions, ready: asyncio.Event) -> None:
+    """Take up what was left unfinished, by this process before it was restarted or by another, and say what is due."""
+    await ready.wait()  # until the servers have been told, nobody knows who reads a channel
+    while True:
+        try:
+            await questions.resume()
+            for left in await office.desk.intakes(PLATFORM):
+                office.tasks.start(intake.resume(office, left), "discord-intake")
+            for notice in await office.desk.notices(PLATFORM):
+                office.tasks.start(digest.tell(office, notice), "discord-notice")
+        except StoreError:
+            log.warning("what was left unfinished could not be looked up; trying again", exc_info=True)
+        await asyncio.sleep(LOOK_EVERY_SECONDS)

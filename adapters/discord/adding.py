@@ -1,0 +1,251 @@
+"""What somebody gives to the knowledge, by `/ingest`, its form or the menu of a message: checked, and taken in durably.
+
+Who may read it follows from where it comes from; what a form or an option brings is only a wish, and is asked about again.
+Source: product.md §3 and §5; reliability.md R3, R19 and R33 (of a message whose menu was used, Discord gives the text).
+"""
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import discord
+
+from adapters import adding as said
+from adapters.discord.dialect import escaped
+from adapters.discord.errors import GoneError
+from adapters.discord.events import PLATFORM, Spot, spot
+from adapters.discord.gestures import Gesture, spot_of, tell
+from adapters.discord.intake import message_refs, resume, thread_refs
+from adapters.discord.modals import File, Given, ingest_modal
+from adapters.discord.office import Office
+from adapters.discord.reading import Target, channel_at, message_at, reader, root_of, target_of
+from adapters.port import PostError
+from bot.messages import Actor, Audience, FileRef, Intake, Place
+from bot.store.engine import StoreError
+from retrieval.text import Said
+from retrieval.types import RAGToolError
+
+log = logging.getLogger(__name__)
+
+ADD = "add"
+USED = 200  # messages whose form may still come back
+
+_MEMBERS = Said(
+    en="Only members of the team can add to the knowledge.",
+    ja="ナレッジに追加できるのは、チームのメンバーだけです。",
+)
+_OUTSIDERS = Said(
+    en="People from outside the team read this channel, so nothing can be added here. Use a channel of your team's server, "
+    "or write to me directly.",
+    ja="このチャンネルはチーム外の人も見ているため、ここからは追加できません。チームのサーバーのチャンネルか、私への"
+    "ダイレクトメッセージをお使いください。",
+)
+_UNKNOWN = Said(
+    en="I cannot tell who reads this channel. Let me see it (View Channel) and try again.",
+    ja="このチャンネルを誰が見ているのか確認できません。私に「チャンネルを見る」権限を付けてからもう一度お試しください。",
+)
+_NO_LINK = Said(en="This is no link to a message in Discord.", ja="Discord のメッセージへのリンクではありません。")
+_NO_MESSAGE = Said(
+    en="That message is not there, or it is in a channel that you or I cannot read.",
+    ja="そのメッセージは存在しないか、あなたか私が閲覧できないチャンネルにあります。",
+)
+_NO_SCOPE = Said(
+    en="You cannot choose this for “Who may find it” here. Possible: {scopes}.",
+    ja="ここでは「検索できる人」にその値を選べません。選べるのは {scopes} です。",
+)
+_NO_TEXT = Said(
+    en="That message has no text or file that I can read. (What I have written myself does not count. Where I lack the "
+    "Message Content Intent, use “Add to knowledge” in the message's menu, or paste the text.)",
+    ja="そのメッセージには、私が読めるテキストやファイルがありません（私自身の投稿は対象外です。Message Content Intent が"
+    "無効な場合は、メッセージのメニューの「ナレッジに追加」を使うか、テキストを貼り付けてください）。",
+)
+
+
+class _NotTaken(Exception):
+    """What was given is not taken; says why in words."""
+
+    def __init__(self, why: Said, **values: str) -> None:
+        super().__init__(why.en)
+        self.why = why
+        self.values = values
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What somebody chose for what they give; empty: as is usual at the place."""
+
+    collection: str = ""
+    scope: str = ""
+
+
+class Adding:
+    """Takes in what people give."""
+
+    def __init__(self, office: Office) -> None:
+        self._office = office
+        self._used: OrderedDict[str, discord.Message] = OrderedDict()
+
+    # -- what is asked for --------------------------------------------------------------------------------------------
+
+    async def form(
+        self, gesture: Gesture, wish: Wish, message: discord.Message | None = None
+    ) -> discord.ui.Modal | str:
+        """The form for files or a text, or for the `message` whose menu was used; or why nothing can be added."""
+        language = self._office.language_of(gesture.locale)
+        place = spot_of(gesture).place
+        try:
+            scopes, audience = await self._scopes(gesture, str(gesture.user.id), place)
+        except _NotTaken as error:
+            return escaped(error.why.to(language, **error.values))
+        collections = await self._office.desk.collections(place, audience)
+        return ingest_modal(
+            language,
+            f"kotae:{ADD}:{self._remember(message)}",
+            collections=tuple(dict.fromkeys(filter(None, (wish.collection, *collections)))),
+            scopes=tuple(dict.fromkeys((*(one for one in scopes if one == wish.scope), *scopes))),
+            shown=None if message is None else _shown(message),
+        )
+
+    async def choices_of(self, gesture: Gesture, what: str) -> list[tuple[str, str]]:
+        """The collections or scopes to choose from, by value and in words."""
+        place = spot_of(gesture).place
+        try:
+            scopes, audience = await self._scopes(gesture, str(gesture.user.id), place)
+        except _NotTaken:
+            return []
+        if what == "scope":
+            language = self._office.language_of(gesture.locale)
+            return [(scope, said.readers_of(scope, language)) for scope in scopes]
+        return [(name, name) for name in await self._office.desk.collections(place, audience)]
+
+    def _remember(self, message: discord.Message | None) -> str:
+        """Its name in the form's id; Discord gives its text with the menu, and maybe never again."""
+        if message is None:
+            return ""
+        name = f"{message.channel.id}:{message.id}"
+        self._used[name] = message
+        while len(self._used) > USED:
+            self._used.popitem(last=False)
+        return name
+
+    # -- taking it in -------------------------------------------------------------------------------------------------
+
+    async def take_typed(
+        self, gesture: Gesture, wish: Wish, files: Sequence[File], text: str, link: str, title: str
+    ) -> Sequence[str]:
+        """What the options of `/ingest` hold; what to say about it."""
+
+        async def take() -> None:
+            if not link:
+                await self._take_given(gesture, wish, files, text, title)
+            elif files or text:
+                raise _NotTaken(said.ONE_KIND)
+            elif (target := target_of(link)) is None:
+                raise _NotTaken(_NO_LINK)
+            else:
+                await self._take_message(gesture, wish, target)
+
+        return await self._told(gesture, take)
+
+    async def take_submitted(self, gesture: Gesture, name: str, given: Given) -> Sequence[str]:
+        """What a form holds; `name`: of the message it is about, or empty."""
+        wish = Wish(given["new"] or given["collection"], given["scope"])
+
+        async def take() -> None:
+            channel, _, message = name.partition(":")
+            if channel.isdecimal() and message.isdecimal():
+                await self._take_message(gesture, wish, Target(int(channel), int(message)), self._used.get(name))
+            else:
+                await self._take_given(gesture, wish, given.files, given["text"], given["title"])
+
+        return await self._told(gesture, take)
+
+    async def _told(self, gesture: Gesture, take: Callable[[], Awaitable[None]]) -> Sequence[str]:
+        language = self._office.language_of(gesture.locale)
+        try:
+            await take()
+        except _NotTaken as error:
+            return (escaped(error.why.to(language, **error.values)),)
+        except GoneError:
+            return (_NO_MESSAGE.to(language),)
+        except (PostError, StoreError, RAGToolError, ValueError) as error:
+            log.warning("what somebody gave could not be taken: %s", error)
+            return (said.FAILED.to(language),)
+        return (said.STARTED.to(language),)
+
+    async def _take_given(self, gesture: Gesture, wish: Wish, files: Sequence[File], text: str, title: str) -> None:
+        refs = [FileRef(one.name, {"url": one.url, "attachment": one.id}) for one in files]
+        if text:
+            refs.append(said.pasted(text, title, self._office.language_of(gesture.locale)))
+        if not refs:
+            raise _NotTaken(said.NOTHING)
+        await self._take(gesture, wish, spot_of(gesture), gesture, refs)
+
+    async def _take_message(
+        self, gesture: Gesture, wish: Wish, target: Target, message: discord.Message | None = None
+    ) -> None:
+        """A message with its thread, or a thread, for those who read its own channel: nobody carries it out of there by a
+        link. Raises PostErrors."""
+        office = self._office
+        channel = await channel_at(office.rest, office.bot, target.channel)
+        where = spot(channel)
+        who: Gesture | discord.Member | None = gesture
+        if target.channel != gesture.channel_id:
+            who = await reader(office.rest, channel, gesture.user)
+        if where is None or who is None:
+            raise _NotTaken(_NO_MESSAGE)
+        refs: Sequence[FileRef] = ()
+        if target.message is not None:
+            message = message or await message_at(office.rest, channel, target.message)
+        elif isinstance(channel, discord.Thread):
+            message = await root_of(office.rest, channel)
+            refs = thread_refs(channel, where.place.workspace)
+        else:
+            raise _NotTaken(_NO_LINK)
+        if message is not None:
+            thread = message.id if message.flags.has_thread else None
+            refs = message_refs(message, where.place.workspace, office.me, thread=thread)
+            where = where if thread is None else replace(where, thread=str(thread))
+        if not refs:
+            raise _NotTaken(_NO_TEXT)
+        await self._take(gesture, wish, where, who, refs)
+
+    async def _take(
+        self, gesture: Gesture, wish: Wish, where: Spot, who: Gesture | discord.Member, refs: Sequence[FileRef]
+    ) -> None:
+        """Raises StoreError."""
+        office, place = self._office, where.place
+        language = office.language_of(gesture.locale)
+        scopes, audience = await self._scopes(who, str(gesture.user.id), place)
+        if wish.scope and wish.scope not in scopes:
+            raise _NotTaken(_NO_SCOPE, scopes="、".join(scopes) if language == "ja" else ", ".join(scopes))
+        collection = wish.collection or (await office.desk.collections(place, audience))[0]
+        scope = wish.scope or scopes[0]
+        user = str(gesture.user.id)
+        intake = Intake("", place, where.thread, user, collection, scope, language, tuple(refs))
+        taken = await office.desk.take_in(f"{PLATFORM}:gesture:{gesture.id}", intake)
+        if taken is not None:
+            office.tasks.start(resume(office, taken, partial(tell, office, gesture)), "discord-intake")
+
+    async def _scopes(self, who: Gesture | discord.Member, user: str, place: Place) -> tuple[tuple[str, ...], Audience]:
+        """Who may be allowed to read what they add at a place, the default first. Raises _NotTaken when nobody."""
+        office = self._office
+        actor, audience = await asyncio.gather(office.places.actor(who), office.places.audience(place.channel, user))
+        scopes = await office.desk.scopes(actor, place, audience)
+        if not scopes:
+            raise _NotTaken(_why_not(actor, audience))
+        return scopes, audience
+
+
+def _why_not(actor: Actor, audience: Audience) -> Said:
+    if actor.role == "outsider":
+        return _MEMBERS
+    return _UNKNOWN if audience.visibility == "unknown" else _OUTSIDERS
+
+
+def _shown(message: discord.Message) -> str:
+    """A message as its form shows it."""
+    return "\n".join((message.clean_content, *(one.filename for one in message.attachments))).strip()

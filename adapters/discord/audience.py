@@ -1,0 +1,158 @@
+"""Who can read a place in Discord, and who somebody is there: from what Discord says of it, never from a text. Fails closed.
+
+The team are the members of its servers; within one, the rights of a channel decide. Source: product.md §3;
+reliability.md R11, R13 and R14; discord-api-docs, topics/permissions.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Collection, Iterable
+from typing import Any
+
+import discord
+
+from adapters.discord.errors import GoneError
+from adapters.discord.events import DIRECT, PLATFORM
+from adapters.discord.rest import Rest
+from adapters.port import PostError
+from bot.messages import Actor, Audience, Place, Role
+
+log = logging.getLogger(__name__)
+
+PUBLIC, PRIVATE = Audience("public"), Audience("private")
+OUTSIDERS, UNKNOWN = Audience("outsiders"), Audience("unknown")
+
+MEMBER_SECONDS = 60.0  # for which it is believed that somebody is a member (R14)
+_REMEMBERED = 10_000
+
+
+class Places:
+    """`guilds`: whose members are the team; None: of the one server the bot is in."""
+
+    def __init__(
+        self,
+        client: discord.Client,
+        rest: Rest,
+        guilds: Collection[str] | None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._client = client
+        self._rest = rest
+        self._guilds = None if guilds is None else frozenset(map(int, guilds))
+        self._clock = clock
+        self._members: dict[tuple[int, int], tuple[float, discord.Member | None]] = {}
+
+    def team(self) -> list[discord.Guild]:
+        """The servers whose members are the team."""
+        here = list(self._client.guilds)
+        if self._guilds is None:
+            return here if len(here) == 1 else []
+        return [guild for guild in here if guild.id in self._guilds]
+
+    async def audience(self, channel: str, author: str | None = None) -> Audience:
+        """Who reads a place, by its channel; `author` writes there. Never raises."""
+        try:
+            found: Any = self._client.get_channel(int(channel))
+            if found is None:
+                found = await self._rest.call("channel", channel, lambda: self._client.fetch_channel(int(channel)))
+            if isinstance(found, discord.DMChannel):
+                person = found.recipient.id if found.recipient else int(author) if author else None
+                return UNKNOWN if person is None else await self._of_direct(person)
+        except (PostError, discord.ClientException, ValueError) as error:
+            log.warning("who reads a channel could not be looked up: %s", type(error).__name__)
+            return UNKNOWN
+        return self._in_guild(found)
+
+    async def actor(self, who: "discord.Interaction[Any] | discord.Member") -> Actor:
+        """Somebody with what they may do where they did something; an outsider where that is not known. Never raises."""
+        if isinstance(who, discord.Member):
+            role = _role(who.guild_permissions) if who.guild in self.team() else "outsider"
+            return Actor(PLATFORM, str(who.guild.id), str(who.id), role)
+        if who.guild_id is not None:
+            ours = any(guild.id == who.guild_id for guild in self.team())
+            return Actor(PLATFORM, str(who.guild_id), str(who.user.id), _role(who.permissions) if ours else "outsider")
+        return Actor(PLATFORM, DIRECT, str(who.user.id), await self._direct_role(who.user.id))
+
+    async def actor_at(self, place: Place, user: str) -> Actor:
+        """Somebody who wrote at a place. Never raises."""
+        if place.workspace == DIRECT:
+            return Actor(PLATFORM, DIRECT, user, await self._direct_role(int(user)))
+        guild = next((guild for guild in self.team() if str(guild.id) == place.workspace), None)
+        channel = guild.get_channel_or_thread(int(place.channel)) if guild else None
+        role: Role = "outsider"
+        try:
+            member = await self._member(guild, int(user)) if guild else None
+            if member is not None:
+                role = _role(channel.permissions_for(member) if channel else discord.Permissions.none())
+        except (PostError, discord.ClientException) as error:
+            log.warning("who somebody is could not be looked up: %s", type(error).__name__)
+        return Actor(PLATFORM, place.workspace, user, role)
+
+    async def name(self, user: str) -> str:
+        """A name for people; the id where Discord does not say. Never raises."""
+        known = _cached(self._client.guilds, int(user)) or self._client.get_user(int(user))
+        if known is None:
+            try:
+                known = await self._rest.call("user", user, lambda: self._client.fetch_user(int(user)))
+            except PostError:
+                return user
+        return known.display_name
+
+    def _in_guild(self, channel: object) -> Audience:
+        if not isinstance(channel, discord.abc.GuildChannel | discord.Thread):
+            return UNKNOWN
+        if channel.guild not in self.team():
+            return OUTSIDERS
+        if isinstance(channel, discord.Thread):
+            if channel.is_private():
+                return PRIVATE
+            if channel.parent is None:
+                return UNKNOWN
+            channel = channel.parent
+        everyone: discord.Role | None = channel.guild.default_role
+        if everyone is None:  # the server itself has not arrived yet
+            return UNKNOWN
+        return PUBLIC if channel.permissions_for(everyone).view_channel else PRIVATE
+
+    async def _of_direct(self, person: int) -> Audience:
+        return PRIVATE if await self._memberships(person) else OUTSIDERS
+
+    async def _direct_role(self, person: int) -> Role:
+        try:
+            found = await self._memberships(person)
+        except PostError as error:
+            log.warning("who somebody is could not be looked up: %s", type(error).__name__)
+            return "outsider"
+        roles = [_role(member.guild_permissions) for member in found]
+        return "editor" if "editor" in roles else "member" if roles else "outsider"
+
+    async def _memberships(self, person: int) -> list[discord.Member]:
+        """Of the team's servers. Raises PostError."""
+        found = [await self._member(guild, person) for guild in self.team()]
+        return [member for member in found if member is not None]
+
+    async def _member(self, guild: discord.Guild, person: int) -> discord.Member | None:
+        """Without the members' intent Discord tells of nobody who leaves: it is asked again and again."""
+        now = self._clock()
+        until, known = self._members.get((guild.id, person), (0.0, None))
+        if now < until:
+            return known
+        member: discord.Member | None = None
+        try:
+            member = await self._rest.call("member", str(guild.id), lambda: guild.fetch_member(person))
+        except GoneError as error:
+            if error.code not in ("10007", "10013"):
+                raise
+        if len(self._members) >= _REMEMBERED:
+            self._members.clear()
+        self._members[guild.id, person] = (now + MEMBER_SECONDS, member)
+        return member
+
+
+def _role(permissions: discord.Permissions) -> Role:
+    return "editor" if permissions.manage_messages or permissions.administrator else "member"
+
+
+def _cached(guilds: Iterable[discord.Guild], user: int) -> discord.Member | None:
+    return next((member for guild in guilds if (member := guild.get_member(user))), None)

@@ -1,0 +1,266 @@
+"""The application commands, in English and Japanese: `/ingest`, the menu of a message, and what `/kotae …` is on Slack.
+
+Source: product.md §5; discord.com/developers/docs/interactions/application-commands (names, choices, localization).
+"""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import discord
+from discord import app_commands
+from discord.ext import commands
+
+from adapters.discord import answering
+from adapters.discord.adding import ADD, Adding, Wish
+from adapters.discord.cards import card_texts
+from adapters.discord.digest import ANSWER
+from adapters.discord.gestures import Gesture, Gestures, spot_of
+from adapters.discord.modals import File, given
+from adapters.discord.office import Office
+from bot.cards import Card
+from bot.messages import Command
+from bot.store.engine import StoreError
+from retrieval.text import normalise
+from retrieval.types import RAGToolError
+
+CHOICES, CHOICE = 25, 100  # of an autocompletion; characters of one
+SECONDS = 1.5  # for what is proposed while somebody types
+_SLACK_FORM = re.compile(r"/kotae (?=(?:search|collections|documents|forget|unanswered|digest|settings)\b)")
+_VALUES = {"strategy": ("react", "synthesis"), "steps": ("live", "verbose", "off")}
+
+_words = app_commands.locale_str
+Tree = app_commands.CommandTree[Any]
+Choice = app_commands.Choice[str]
+
+
+class InJapanese(app_commands.Translator):
+    """Every name and description says itself what it is in Japanese; the default is English."""
+
+    async def translate(self, string: app_commands.locale_str, locale: discord.Locale, context: Any) -> str | None:
+        found: str | None = string.extras.get("ja") if locale is discord.Locale.japanese else None
+        return found
+
+
+async def publish(bot: commands.Bot) -> None:
+    """Tell Discord the registered commands, in both languages. Raises discord.HTTPException."""
+    await bot.tree.set_translator(InJapanese())
+    await bot.tree.sync()
+
+
+def register(bot: commands.Bot, office: Office) -> None:
+    """The commands, and what the buttons and modals of this package lead to."""
+    gestures, adding = Gestures(office), Adding(office)
+    _register_ingest(bot.tree, gestures, adding)
+    _register_asking(bot.tree, office, gestures, adding)
+    _register_others(bot.tree, office, gestures)
+
+    @bot.listen("on_interaction")
+    async def pressed_or_submitted(gesture: Gesture) -> None:
+        data: Any = gesture.data or {}
+        app, _, rest = str(data.get("custom_id") or "").partition(":")
+        what, _, about = rest.partition(":")
+        if app != "kotae":
+            return
+        if gesture.type is discord.InteractionType.component:
+            answering.pressed(office, gestures, gesture, what, about)
+        elif gesture.type is discord.InteractionType.modal_submit and what == ADD:
+            gestures.do(gesture, partial(adding.take_submitted, gesture, about, given(data)))
+        elif gesture.type is discord.InteractionType.modal_submit and what == ANSWER:
+            gestures.do(gesture, partial(answering.take_submitted, office, gesture, about, given(data)))
+
+
+# -- adding -----------------------------------------------------------------------------------------------------------
+
+
+def _register_ingest(tree: Tree, gestures: Gestures, adding: Adding) -> None:
+    async def collections(gesture: Gesture, typed: str) -> list[Choice]:
+        return _matching(await _soon(adding.choices_of(gesture, "collection")), typed)
+
+    async def scopes(gesture: Gesture, typed: str) -> list[Choice]:
+        return _matching(await _soon(adding.choices_of(gesture, "scope")), typed)
+
+    @tree.command(
+        name=_words("ingest", ja="登録"),
+        description=_words(
+            "Add files, a text or a message to the knowledge; without any, a form opens",
+            ja="ファイル・テキスト・メッセージをナレッジに追加します（何も指定しなければフォームが開きます）",
+        ),
+    )
+    @app_commands.rename(
+        file=_words("file", ja="ファイル"),
+        file2=_words("file2", ja="ファイル2"),
+        file3=_words("file3", ja="ファイル3"),
+        file4=_words("file4", ja="ファイル4"),
+        file5=_words("file5", ja="ファイル5"),
+        text=_words("text", ja="テキスト"),
+        link=_words("link", ja="リンク"),
+        title=_words("title", ja="タイトル"),
+        collection=_words("collection", ja="コレクション"),
+        scope=_words("scope", ja="公開範囲"),
+    )
+    @app_commands.describe(
+        file=_words("A file to add", ja="追加するファイル"),
+        file2=_words("Another file", ja="追加するファイル（2つ目）"),
+        file3=_words("Another file", ja="追加するファイル（3つ目）"),
+        file4=_words("Another file", ja="追加するファイル（4つ目）"),
+        file5=_words("Another file", ja="追加するファイル（5つ目）"),
+        text=_words("A text to add", ja="追加するテキスト"),
+        link=_words("A link to a message or thread to add", ja="追加するメッセージ・スレッドへのリンク"),
+        title=_words("The title of the text", ja="テキストのタイトル"),
+        collection=_words("Where to put it; a new name makes a new one", ja="追加先（新しい名前なら新規に作成）"),
+        scope=_words("Who may find it", ja="検索できる人"),
+    )
+    @app_commands.autocomplete(collection=collections, scope=scopes)
+    async def ingest(
+        gesture: Gesture,
+        file: discord.Attachment | None = None,
+        file2: discord.Attachment | None = None,
+        file3: discord.Attachment | None = None,
+        file4: discord.Attachment | None = None,
+        file5: discord.Attachment | None = None,
+        text: str = "",
+        link: app_commands.Range[str, 0, 500] = "",
+        title: app_commands.Range[str, 0, 100] = "",
+        collection: app_commands.Range[str, 0, 80] = "",
+        scope: app_commands.Range[str, 0, 200] = "",
+    ) -> None:
+        given_files = (each for each in (file, file2, file3, file4, file5) if each is not None)
+        files = [File(str(each.id), each.filename, each.url) for each in given_files]
+        wish = Wish(collection.strip(), scope.strip())
+        if files or text.strip() or link.strip():
+            typed = (files, text.strip(), link.strip(), title.strip())
+            gestures.do(gesture, partial(adding.take_typed, gesture, wish, *typed))
+        else:
+            gestures.ask(gesture, partial(adding.form, gesture, wish))
+
+    @tree.context_menu(name=_words("Add to knowledge", ja="ナレッジに追加"))
+    async def add_to_knowledge(gesture: Gesture, message: discord.Message) -> None:
+        gestures.ask(gesture, partial(adding.form, gesture, Wish(), message))
+
+
+# -- what answers with a card -----------------------------------------------------------------------------------------
+
+
+def _register_asking(tree: Tree, office: Office, gestures: Gestures, adding: Adding) -> None:
+    """Those with something to type."""
+
+    async def collections(gesture: Gesture, typed: str) -> list[Choice]:
+        return _matching(await _soon(adding.choices_of(gesture, "collection")), typed)
+
+    async def values(gesture: Gesture, typed: str) -> list[Choice]:
+        setting = str(getattr(gesture.namespace, "setting", ""))
+        found = [(value, value) for value in _VALUES.get(setting, ())]
+        if setting == "collections":
+            found = await _soon(adding.choices_of(gesture, "collection"))
+        return _matching([*found, ("reset", "reset")], typed)
+
+    @tree.command(name=_words("search", ja="検索"), description=_words("Search the documents", ja="文書を検索します"))
+    @app_commands.rename(words=_words("words", ja="語句"))
+    @app_commands.describe(words=_words("What to search for", ja="検索する語句"))
+    async def search(gesture: Gesture, words: app_commands.Range[str, 1, 1_000]) -> None:
+        gestures.do(gesture, partial(_card, office, gesture, "search", words))
+
+    @tree.command(
+        name=_words("documents", ja="文書"),
+        description=_words("The documents, the latest first", ja="文書の一覧を新しい順に表示します"),
+    )
+    @app_commands.rename(collection=_words("collection", ja="コレクション"))
+    @app_commands.describe(collection=_words("Only of this collection", ja="このコレクションのみ"))
+    @app_commands.autocomplete(collection=collections)
+    async def documents(gesture: Gesture, collection: app_commands.Range[str, 0, 100] = "") -> None:
+        gestures.do(gesture, partial(_card, office, gesture, "documents", collection))
+
+    @tree.command(
+        name=_words("forget", ja="削除"),
+        description=_words(
+            "Delete a document (its author or an editor)", ja="文書を削除します（登録した本人か編集者）"
+        ),
+    )
+    @app_commands.rename(document=_words("document", ja="文書"))
+    @app_commands.describe(document=_words("Its name or id", ja="文書の名前か ID"))
+    async def forget(gesture: Gesture, document: app_commands.Range[str, 1, 300]) -> None:
+        gestures.do(gesture, partial(_card, office, gesture, "forget", document))
+
+    @tree.command(
+        name=_words("settings", ja="設定"),
+        description=_words(
+            "What holds in this channel; members can change it", ja="このチャンネルの設定を表示・変更します"
+        ),
+    )
+    @app_commands.rename(setting=_words("setting", ja="項目"), value=_words("value", ja="値"))
+    @app_commands.describe(
+        setting=_words("What to change", ja="変更する項目"),
+        value=_words("Its new value, or reset", ja="新しい値（元に戻すには reset）"),
+    )
+    @app_commands.choices(
+        setting=[
+            app_commands.Choice(name=_words("model", ja="モデル"), value="model"),
+            app_commands.Choice(name=_words("strategy", ja="戦略"), value="strategy"),
+            app_commands.Choice(name=_words("steps", ja="途中経過の表示"), value="steps"),
+            app_commands.Choice(name=_words("collections", ja="コレクション"), value="collections"),
+            app_commands.Choice(name=_words("reset all", ja="すべて元に戻す"), value="reset"),
+        ]
+    )
+    @app_commands.autocomplete(value=values)
+    async def settings(
+        gesture: Gesture,
+        setting: app_commands.Choice[str] | None = None,
+        value: app_commands.Range[str, 0, 300] = "",
+    ) -> None:
+        typed = f"{setting.value} {value}" if setting else ""
+        gestures.do(gesture, partial(_card, office, gesture, "settings", typed))
+
+
+def _register_others(tree: Tree, office: Office, gestures: Gestures) -> None:
+    """Those with nothing to type."""
+    for name, japanese, description in (
+        ("help", "ヘルプ", _words("What I can do", ja="使い方を表示します")),
+        ("collections", "コレクション", _words("What the documents are about", ja="コレクションの一覧を表示します")),
+        ("unanswered", "未回答", _words("Questions nobody could answer yet", ja="未回答の質問の一覧を表示します")),
+        ("digest", "ダイジェスト", _words("The unanswered questions in groups", ja="未回答の質問をまとめて表示します")),
+    ):
+        show = _showing(name, office, gestures)
+        tree.add_command(app_commands.Command(name=_words(name, ja=japanese), description=description, callback=show))
+
+
+def _showing(name: str, office: Office, gestures: Gestures) -> Callable[[Gesture], Coroutine[Any, Any, None]]:
+    async def show(gesture: Gesture) -> None:
+        gestures.do(gesture, partial(_card, office, gesture, name, ""))
+
+    return show
+
+
+async def _card(office: Office, gesture: Gesture, name: str, text: str) -> Sequence[str]:
+    """Raises StoreError."""
+    place = spot_of(gesture).place
+    language = office.language_of(gesture.locale)
+    actor = await office.places.actor(gesture)
+    audience = await office.places.audience(place.channel, str(gesture.user.id))
+    card = await office.desk.command(Command(actor, place, audience, name, text.strip(), language))
+    return card_texts(_as_here(card))
+
+
+def _as_here(card: Card) -> Card:
+    """Where a card tells of commands, as they are typed in Discord."""
+    lines, foot = (tuple(_SLACK_FORM.sub("/", line) for line in some) for some in (card.lines, card.foot))
+    return replace(card, lines=lines, foot=foot)
+
+
+async def _soon(found: Awaitable[list[tuple[str, str]]]) -> list[tuple[str, str]]:
+    """While somebody types, late is as good as never."""
+    try:
+        async with asyncio.timeout(SECONDS):
+            return await found
+    except (TimeoutError, StoreError, RAGToolError):
+        return []
+
+
+def _matching(found: Sequence[tuple[str, str]], typed: str) -> list[Choice]:
+    """Those with what was typed in them. A value that would have to be cut would be another one: it is left out."""
+    wanted = normalise(typed).strip()
+    fitting = (one for one in found if len(one[0]) <= CHOICE and wanted in normalise(" ".join(one)))
+    return [app_commands.Choice(name=shown[:CHOICE], value=value) for value, shown in fitting][:CHOICES]

@@ -1,0 +1,121 @@
+"""The weekly digest in a channel: a message a group of questions, with buttons while somebody can answer; and telling
+askers. Source: product.md §4; reliability.md R6 and R15.
+"""
+
+import logging
+from collections.abc import Sequence
+
+from adapters import cards, teaching
+from adapters.adding import shortened
+from adapters.discord.cards import heading, pieces, row_text
+from adapters.discord.dialect import escaped
+from adapters.discord.errors import GoneError
+from adapters.discord.events import DIRECT, Replied
+from adapters.discord.office import Office
+from adapters.discord.posting import (
+    PRIMARY,
+    SECONDARY,
+    URL,
+    Json,
+    button,
+    channel_of,
+    link_button,
+    rows,
+    say_once,
+)
+from adapters.port import PostError
+from bot.cards import Card
+from bot.messages import Notice, Place, Post
+
+log = logging.getLogger(__name__)
+
+_NO_SUCH_CHANNEL = "10003"
+
+ANSWER, DISMISS, SAVE, DISCARD = "answer", "dismiss", "save", "discard"
+
+
+async def announce(office: Office, place: Place, card: Card, about: str) -> None:
+    """Post the digest: its numbers, then a card a group. Raises PostError, StoreError; then the same call goes on."""
+    await say_once(office, Post(about, "digest", 0, place), heading(card))
+    for post in await cards.posts_for(office.desk, place, card, about):
+        await say_once(office, post, _text(post), components=_buttons(post))
+
+
+async def tell(office: Office, notice: Notice) -> None:
+    """Tell an asker, and nobody else, where they have asked that there is an answer. Raises PostError, StoreError when it
+    could not be told yet."""
+    by = teaching.BY.to(notice.language, who=escaped(await office.places.name(notice.by))) if notice.by else ""
+    head = teaching.TOLD.to(
+        notice.language, asker=f"<@{notice.author}>", question=escaped(shortened(notice.question, 200)), by=by
+    )
+    texts = pieces(head, notice.answer)
+    direct = notice.place.workspace == DIRECT
+    try:
+        try:
+            await _tell(office, notice, texts, thread=None if direct else notice.thread)
+        except GoneError as error:
+            if direct or error.code != _NO_SUCH_CHANNEL:
+                raise
+            await office.rest.message(notice.place.channel, notice.thread)  # there never was a thread on the question
+            await _tell(office, notice, texts, thread=None)
+    except GoneError as error:
+        log.info("an asker's thread is gone (%s)", error.code)
+    await office.desk.said(notice)
+
+
+async def _tell(office: Office, notice: Notice, texts: Sequence[str], *, thread: str | None) -> None:
+    """In the thread, or in reply to the question where it has none."""
+    for part, text in enumerate(texts):
+        post = Post(f"notice:{notice.id}", "notice", part, notice.place, thread)
+        reply_to = None if thread or part else notice.thread
+        await say_once(office, post, text, reply_to=reply_to, ping=None if part else notice.author)
+
+
+async def replied(office: Office, reply: Replied, card: Post) -> None:
+    """Somebody wrote in a card's thread, or in reply to it: ask them once whether it is the answer. Raises PostError,
+    StoreError."""
+    if card.kind != "card" or card.data["closed"] or not reply.text.strip():
+        return
+    channel = reply.thread or reply.place.channel
+    name = f"{channel}:{reply.message}"
+    question = escaped(shortened(cards.question_on(card), 150))
+    buttons = [
+        button(teaching.YES.to(office.language), f"kotae:{SAVE}:{name}", PRIMARY),
+        button(teaching.NO.to(office.language), f"kotae:{DISCARD}:{name}"),
+    ]
+    data = {"card": [card.about, card.part], "channel": channel, "reply": reply.message}
+    post = Post(f"confirm:{name}", "confirm", 0, reply.place, reply.thread, data=data)
+    text = teaching.CONFIRM.to(office.language, question=question)
+    await say_once(office, post, text, components=rows(buttons), reply_to=reply.message)
+
+
+async def redraw(office: Office, card: Post, status: str) -> None:
+    """The card without its buttons, and what became of it. Raises StoreError."""
+    if card.message is None:
+        return
+    card = cards.closed(card)
+    await office.desk.placed(card)
+    text = f"{_text(card)}\n-# {escaped(status)}"
+    try:
+        await office.rest.edit(channel_of(card), card.message or "", text, components=_buttons(card))
+    except PostError as error:
+        log.warning("a card could not be redrawn: %s", error.code)
+
+
+def _text(card: Post) -> str:
+    return row_text(cards.row_on(card), linked=False)
+
+
+def _buttons(card: Post) -> list[Json]:
+    """Their ids are only a name: which questions the card is about is in the database."""
+    row = cards.row_on(card)
+    actions = [
+        button(action.text, f"kotae:{action.kind}:{card.about}:{card.part}", _style(action.kind))
+        for action in row.actions
+    ]
+    links = [link_button(link.text, link.url) for link in row.links if len(link.url) <= URL]
+    return rows([*actions, *links])
+
+
+def _style(kind: str) -> int:
+    return PRIMARY if kind == ANSWER else SECONDARY

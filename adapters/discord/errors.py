@@ -1,0 +1,67 @@
+"""Discord's errors as ours, sorted by what is to be done about them. They hold Discord's own code and no secret.
+
+Source: reliability.md R6, R10 and R35; discord-api-docs, topics/opcodes-and-status-codes (JSON error codes).
+"""
+
+import aiohttp
+import discord
+
+from adapters.port import GoneError as PortGoneError
+from adapters.port import PostError
+
+
+class DiscordError(PostError):
+    """Discord did not do something. `code` is its number for the reason."""
+
+    def __init__(self, what: str, code: str) -> None:
+        super().__init__(f"{what}: {code}")
+        self.what = what
+        self.code = code
+
+
+class GoneError(DiscordError, PortGoneError):
+    """What it was about is not there, or not for us, and will not be (R10)."""
+
+
+class BarredError(GoneError):
+    """We may not do this there, though it is there. The channel is left alone for a while."""
+
+
+class RefusedError(DiscordError):
+    """What was said is not acceptable as it is: it may be in another form."""
+
+
+class TokenError(DiscordError):
+    """The token is not valid any more: nothing works until somebody changes the settings."""
+
+
+class UnreachableError(DiscordError):
+    """No answer, or none that says whether it was done. What is safe to repeat may be tried again."""
+
+
+GONE = frozenset({10003, 10004, 10007, 10008, 10013, 50001, 50003, 50005, 50007, 50008, 50013, 50021, 50083, 160005})
+ARCHIVED, LOCKED, THREAD_EXISTS = 50083, 160005, 160004
+
+
+def translated(what: str, error: Exception) -> DiscordError:
+    """For what a call of discord.py's client raises: HTTPException, RateLimited, and what the network does."""
+    match error:
+        case discord.HTTPException(status=401):
+            return TokenError(what, "401")
+        case discord.HTTPException(status=403, code=code):
+            return BarredError(what, str(code or 403))
+        case discord.HTTPException(code=code) if code in GONE:
+            return GoneError(what, str(code))
+        case discord.HTTPException(status=429) | discord.RateLimited():
+            return UnreachableError(what, "429")
+        case discord.HTTPException(status=status, code=code) if status >= 500 or (status == 404 and not code):
+            return UnreachableError(what, str(status))
+        case discord.HTTPException(status=status, code=code):
+            return RefusedError(what, str(code or status))
+        case TimeoutError():
+            return UnreachableError(what, "timeout")
+        case _:
+            return UnreachableError(what, type(error).__name__)
+
+
+NETWORK = (discord.HTTPException, discord.RateLimited, aiohttp.ClientError, OSError, TimeoutError)

@@ -1,0 +1,205 @@
+"""What an event of Discord's means to us. Pure: discord.py's objects in, values out; nothing is looked up.
+
+Source: discord-api-docs, events/gateway-events and resources/message; reliability.md R3, R8 and R33.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+import discord
+
+from bot.messages import Audience, Incoming, Place
+
+PLATFORM = "discord"
+DIRECT = "@me"  # the workspace of direct messages, as Discord writes it in addresses
+UNKNOWN = Audience("unknown")
+
+_SPOKEN = (discord.MessageType.default, discord.MessageType.reply)
+_THUMBS: dict[str, Literal["up", "down"]] = {"👍": "up", "👎": "down"}
+_MARK = re.compile(
+    r"<(?:@!?(?P<user>\d+)|@&(?P<role>\d+)|#(?P<channel>\d+)|a?:(?P<emoji>\w+):\d+|/(?P<command>[^:<>]+):\d+)>"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """Where a channel's messages belong: a thread to the channel it is in, which decides who reads it. A private thread
+    is a place of its own. `thread`: its id, when it is one."""
+
+    place: Place
+    thread: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Somebody addressed the bot. `to`: the message that they replied to; not `named`: that alone addresses it."""
+
+    message: Incoming
+    to: str | None = None
+    named: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """A message that addresses the bot has new words; or no longer does, then `message.text` is what was left. `to` and
+    `named` as in `Asked`."""
+
+    message: Incoming
+    addressed: bool
+    to: str | None = None
+    named: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Replied:
+    """Somebody wrote in a thread, or in reply to a message, without asking: perhaps an answer to one of the bot's cards.
+    `to`: the message replied to, else the thread's first one."""
+
+    place: Place
+    to: str
+    thread: str | None  # where it was written; None: in the channel itself
+    message: str
+    author: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Thumb:
+    """A thumb on a message, or its end (`vote` None). `thumb`: which one was taken away."""
+
+    message: str
+    author: str
+    vote: Literal["up", "down"] | None
+    thumb: Literal["up", "down"]
+
+
+def spot(channel: object) -> Spot | None:
+    """None: what it is is not known, and is to be asked."""
+    match channel:
+        case discord.Thread(type=discord.ChannelType.private_thread):
+            return Spot(Place(PLATFORM, str(channel.guild.id), str(channel.id)), str(channel.id))
+        case discord.Thread():
+            return Spot(Place(PLATFORM, str(channel.guild.id), str(channel.parent_id)), str(channel.id))
+        case discord.abc.GuildChannel():
+            return Spot(Place(PLATFORM, str(channel.guild.id), str(channel.id)), None)
+        case discord.DMChannel():
+            return Spot(Place(PLATFORM, DIRECT, str(channel.id)), None)
+        case _:
+            return None
+
+
+def said(message: discord.Message, where: Spot, me: int) -> Asked | Replied | None:
+    """What a new message asks of us; None: nothing."""
+    if not by_a_person(message):
+        return None
+    asked = incoming(message, where, me)
+    to = replies_to(message)
+    if addressed(message, where, me):
+        return Asked(asked, to, _named(message, where, me))
+    if to or where.thread:
+        return Replied(where.place, to or where.thread or "", where.thread, asked.message, asked.author, asked.text)
+    return None
+
+
+def edited(message: discord.Message, before: discord.Message | None, where: Spot, me: int) -> Edited | None:
+    """A message that was changed; `before` as far as it is remembered. None: nothing that concerns us was."""
+    if not by_a_person(message) or message.edited_at is None or (before and before.content == message.content):
+        return None  # Discord itself added a preview, or a thread
+    asked = incoming(message, where, me)
+    if addressed(message, where, me):
+        return Edited(asked, True, replies_to(message), _named(message, where, me))
+    return Edited(asked, False) if before and addressed(before, where, me) else None
+
+
+def incoming(message: discord.Message, where: Spot, me: int) -> Incoming:
+    """A message as a question. Who reads its place is looked up later."""
+    direct = where.place.workspace == DIRECT
+    return Incoming(
+        place=where.place,
+        thread=where.thread or str(message.id),
+        message=str(message.id),
+        author=str(message.author.id),
+        text=readable(message, me),
+        audience=UNKNOWN,
+        link=link(where.place.workspace, str(message.channel.id), str(message.id)),
+        direct=direct,
+    )
+
+
+def withdrawn(message: int, where: Spot) -> Incoming:
+    """A message of which no more is known than that it is gone."""
+    return Incoming(where.place, where.thread or str(message), str(message), "", "", UNKNOWN)
+
+
+def thumb(event: discord.RawReactionActionEvent, me: int) -> Thumb | None:
+    """A thumb of any colour, by a person."""
+    vote = _THUMBS.get((event.emoji.name or "")[:1]) if event.emoji.id is None else None
+    if vote is None or event.user_id == me or (event.member is not None and event.member.bot):
+        return None
+    added = event.event_type == "REACTION_ADD"
+    return Thumb(str(event.message_id), str(event.user_id), vote if added else None, vote)
+
+
+def readable(message: discord.Message, me: int) -> str:
+    """Discord's text as people read it: without the mention of `me`, other mentions by name."""
+    people = {user.id: user.display_name for user in message.mentions}
+    roles = {role.id: role.name for role in message.role_mentions}
+    own = message.guild.self_role if message.guild else None
+
+    def shown(found: re.Match[str]) -> str:
+        match found.lastgroup:
+            case "user":
+                user = int(found["user"])
+                return "" if user == me else f"@{people.get(user, user)}"
+            case "role":
+                role = int(found["role"])
+                return "" if own and role == own.id else f"@{roles.get(role, role)}"
+            case "channel":
+                channel = message.guild.get_channel_or_thread(int(found["channel"])) if message.guild else None
+                return f"#{channel.name if channel else found['channel']}"
+            case "emoji":
+                return f":{found['emoji']}:"
+            case _:
+                return f"/{found['command']}"
+
+    return _MARK.sub(shown, message.content).strip()
+
+
+def link(workspace: str, channel: str, message: str) -> str:
+    """Where people find a message."""
+    return f"https://discord.com/channels/{workspace}/{channel}/{message}"
+
+
+def written_in(message: Incoming) -> str:
+    """The channel or thread that a question stands in: its link says so."""
+    parts = (message.link or "").split("/")
+    if len(parts) > 2 and parts[-1] == message.message:
+        return parts[-2]
+    return message.place.channel if message.thread == message.message else message.thread
+
+
+def by_a_person(message: discord.Message) -> bool:
+    """No bot's words, our own included, start anything: two bots would talk forever (R8)."""
+    automatic = message.author.bot or message.author.system or message.webhook_id is not None
+    return not automatic and message.type in _SPOKEN
+
+
+def addressed(message: discord.Message, where: Spot, me: int) -> bool:
+    return _named(message, where, me) or any(user.id == me for user in message.mentions)  # a reply calls its author
+
+
+def replies_to(message: discord.Message) -> str | None:
+    """The message that this one replies to."""
+    reference = message.reference
+    if reference is None or message.type is not discord.MessageType.reply or reference.message_id is None:
+        return None
+    return str(reference.message_id)
+
+
+def _named(message: discord.Message, where: Spot, me: int) -> bool:
+    """By its own name, or by the role that Discord made for it: people pick one for the other."""
+    if where.place.workspace == DIRECT:
+        return True
+    own = message.guild.self_role if message.guild else None
+    return me in message.raw_mentions or (own is not None and own.id in message.raw_role_mentions)
