@@ -204,8 +204,8 @@ class Feedback:
     vote: Literal["up", "down"] | None
     reason: Literal["wrong", "outdated", "incomplete", "wrong_source"] | None = None
     text: str = ""
-    only: Literal["up", "down"] | None = None  # take it back only if it is this one
     at: datetime | None = None
+    only: Literal["up", "down"] | None = None  # take it back only if it is this one
 
 
 @dataclass(frozen=True, slots=True)

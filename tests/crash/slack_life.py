@@ -176,7 +176,7 @@ async def live(life: Life) -> None:
     if life.seconds is not None:
         threading.Thread(target=_end_after, args=(life.seconds,), daemon=True).start()
     doom = Doom(life)
-    settings = Settings(KOTAE_HOME=life.home, KOTAE_MODEL="extractive", _env_file=None)  # type: ignore[call-arg]
+    settings = Settings.model_validate({"KOTAE_HOME": life.home, "KOTAE_MODEL": "extractive"})
     tokens = SlackSettings(SecretStr(life.bot_token), SecretStr(life.app_token), life.url)
     async with database(settings) as data:
         inbox = DoomedInbox(doom, TurnRows(data.engine))

@@ -11,6 +11,7 @@ import pytest
 from tests.crash.slack_life import POINTS
 from tests.crash.slack_nursery import (
     KILLED,
+    Asked,
     acknowledged,
     ask,
     check_database,
@@ -31,7 +32,7 @@ OLDER = tuple(point for point in POINTS if point not in ("tool 1", "part placed"
 async def test_a_question_is_answered_once_wherever_the_process_died(
     streams: bool, points: tuple[str, ...], tmp_path: Path
 ) -> None:
-    asked = []
+    asked: list[Asked] = []
     async with workspace() as slack, nursery(slack, tmp_path) as lives:
         modern(slack, streams)
         for number, point in enumerate(points):

@@ -157,6 +157,7 @@ async def test_a_thumb_of_any_colour_on_the_answer_is_a_vote(name: str, vote: st
     async with FakeSlack() as slack, bot(slack, tmp_path) as here:
         asked = await slack.says("C1", "U1", "@kotae How long do refunds take?")
         (answer,) = await slack.wait_for(answered(slack, asked))
+        assert answer.metadata is not None
         turn = answer.metadata["event_payload"]["about"]
 
         async def votes() -> list[str]:
