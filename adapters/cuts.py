@@ -14,7 +14,7 @@ _LONG = 300  # characters of emphasis that may be cut between sentences
 _MARKERS = 24  # characters of emphasis that are closed and opened again at a cut, at most
 
 _CUTS = re.compile(
-    r"(?:(?P<stop>(?:[。！？｡]+[」』）】〕]*|[.!?]+[\"'”’)*_]*(?=\s|\[))(?:[ \t]*\[\^?\d{1,3}\])*)"
+    r"(?:(?P<stop>(?:[。！？｡]+[」』）】〕]*|(?<![.!?])[.!?]+[\"'”’)*_]*(?=\s|\[))(?:[ \t]*\[\^?\d{1,3}\])*)"
     r"|(?P<clause>[、，；：]|[,;:](?=\s))"
     r"|(?=\s))[ \t\u3000]*(?P<line>\n[ \t]*(?:> ?[ \t]*)*)?"
 )

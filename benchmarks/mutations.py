@@ -29,6 +29,9 @@ OBEDIENT = "tests/hostile/test_injection.py::test_an_obedient_model_is_contained
 SLOW_FILE = "tests/hostile/test_uploads.py::test_llm06_a_slow_file_costs_what_it_may_and_no_more"
 WORDS = "tests/hostile/test_words.py"
 KILLED = "tests/crash/test_kills.py"
+SLACK = "tests/adapters/slack"
+SLACK_KILLED = "tests/crash/test_slack_kills.py"
+SLACK_AUDIENCE = f"{SLACK}/test_audience.py::test_who_reads_a_place"
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,6 +289,139 @@ MUTATIONS = (
         "bot/settings.py",
         ("fields = (value for _, value in self if isinstance(value, SecretStr)", "fields = (value for _, value in () if value"),
         ("tests/bot/test_settings.py",),
+    ),
+    # Slack: taken once, acknowledged when it is kept
+    Mutation(
+        "Slack: claimed before it is acknowledged",
+        "adapters/slack/adapter.py",
+        (
+            "                await self._take(seen(body, us), office, questions)\n",
+            '                office.tasks.start(self._take(seen(body, us), office, questions), "late")\n',
+        ),
+        (f"{SLACK}/test_adapter.py::test_what_cannot_be_stored_is_not_acknowledged_and_comes_again",),
+    ),
+    Mutation(
+        "Slack: what is not stored is not acknowledged",
+        "adapters/slack/socket.py",
+        ("        if response.status == NOT_STORED:\n            return\n", ""),
+        (f"{SLACK}/test_socket.py::test_what_could_not_be_stored_is_not_acknowledged_and_comes_again",),
+    ),
+    Mutation(
+        "Slack: whatever comes is acknowledged",
+        "adapters/slack/socket.py",
+        ("            response = BoltResponse(status=200)\n        try:\n", "            return\n        try:\n"),
+        (f"{SLACK}/test_socket.py::test_whatever_comes_is_acknowledged_once",),
+    ),
+    Mutation(
+        "Slack: no connection without a hello",
+        "adapters/slack/socket.py",
+        ("                if client.greeted:\n", "                if True:\n"),
+        (f"{SLACK}/test_socket.py::test_a_connection_without_a_hello_is_none_and_is_given_up",),
+    ),
+    Mutation(
+        "Slack: what a process left is taken up",
+        "adapters/slack/adapter.py",
+        ("            await questions.resume()\n", ""),
+        (SLACK_KILLED,),
+    ),
+    Mutation(
+        "Slack: bots are not answered",
+        "adapters/slack/events.py",
+        ('    if event.get("bot_id") or event.get("bot_profile") or', "    if"),
+        (f"{SLACK}/test_events.py::test_what_no_person_says_starts_nothing",),
+    ),
+    # Slack: said once
+    Mutation(
+        "Slack: the SDK does not send again by itself",
+        "adapters/slack/client.py",
+        ("base_url=base_url or API, retry_handlers=[], logger=_sdk)", "base_url=base_url or API, logger=_sdk)"),
+        (f"{SLACK}/test_marks.py::test_a_lost_answer_makes_no_second_message", f"{SLACK}/test_client.py"),
+    ),
+    Mutation(
+        "Slack: what may have arrived is looked for",
+        "adapters/slack/marks.py",
+        ("        if ts := await _found(find, mark):\n            return ts\n        if wait", "        if wait"),
+        (f"{SLACK}/test_marks.py::test_a_lost_answer_makes_no_second_message",),
+    ),
+    Mutation(
+        "Slack: what a dead process may have sent is looked for",
+        "adapters/slack/marks.py",
+        ("    if maybe_sent and mark and (ts := await _found(find, mark)):\n        return ts\n", ""),
+        (SLACK_KILLED,),
+    ),
+    Mutation(
+        "Slack: what is to be said is written down first",
+        "adapters/slack/thread.py",
+        ("        before = await self._desk.intend(post)\n", "        before = None\n"),
+        (SLACK_KILLED,),
+    ),
+    Mutation(
+        "Slack: a rate limit is waited for",
+        "adapters/slack/calling.py",
+        ("                    self.pacer.pause(method, channel, seconds)\n", ""),
+        (f"{SLACK}/test_client.py::test_a_rate_limit_is_waited_for_exactly",),
+    ),
+    # Slack: who reads along, and who may do what
+    Mutation(
+        "Slack: guests in a channel",
+        "adapters/slack/audience.py",
+        ("        return any(self._is_outsider(known[member]) and", "        return any(False and"),
+        (SLACK_AUDIENCE,),
+    ),
+    Mutation(
+        "Slack: channels shared with others",
+        "adapters/slack/audience.py",
+        ("        if any(info.get(flag) for flag in _SHARED):\n            return OUTSIDERS\n", ""),
+        (SLACK_AUDIENCE,),
+    ),
+    Mutation(
+        "Slack: people of other workspaces",
+        "adapters/slack/audience.py",
+        ("        if stranger:\n            return OUTSIDERS\n        try:", "        try:"),
+        (f"{SLACK}/test_audience.py", f"{SLACK}/test_adapter.py::test_outsiders_and_unknown_places_are_held_to_what_everyone_may_read"),
+    ),
+    Mutation(
+        "Slack: what cannot be looked up is not public",
+        "adapters/slack/audience.py",
+        ("error.code)\n            return UNKNOWN\n", "error.code)\n            return PUBLIC\n"),
+        (f"{SLACK}/test_audience.py::test_what_slack_does_not_say_is_unknown_unless_it_has_no_such_thing",),
+    ),
+    Mutation(
+        "Slack: a vote is for the answer it is pressed on",
+        "adapters/slack/voting.py",
+        ('known = post is not None and post.kind == "answer" and post.about == turn', "known = True"),
+        (f"{SLACK}/test_votes.py::test_a_vote_is_for_the_answer_it_is_pressed_on_whatever_the_button_says",),
+    ),
+    # Slack: what is shown, and what is fetched
+    Mutation(
+        "Slack: no token of a text is one of Slack's",
+        "adapters/slack/dialect.py",
+        ('.replace("<", "&lt;").replace("![",', '.replace("![",'),
+        (f"{SLACK}/test_dialect.py",),
+    ),
+    Mutation(
+        "Slack: nobody is called",
+        "adapters/slack/dialect.py",
+        ("    shown = without_pings(text).replace(", "    shown = text.replace("),
+        (f"{SLACK}/test_dialect.py",),
+    ),
+    Mutation(
+        "Slack: names are not parsed",
+        "adapters/slack/client.py",
+        ('_NO_MARKUP = {"parse": "none", "link_names": False}', '_NO_MARKUP = {"parse": "full", "link_names": True}'),
+        (f"{SLACK}/test_marks.py::test_a_message_is_bare_and_marked",),
+    ),
+    Mutation(
+        "Slack: the token goes to Slack only",
+        "adapters/slack/client.py",
+        ("        if self.addresses.gets_token(url):\n", "        if url:\n"),
+        (f"{SLACK}/test_files.py::test_another_server_gets_no_token",),
+    ),
+    Mutation(
+        "Slack: files are fetched from Slack only",
+        "adapters/slack/files.py",
+        ("            if not slack.addresses.is_slack(url):\n", "            if not url:\n"),
+        (f"{SLACK}/test_files.py::test_another_server_is_not_asked",),
     ),
 )  # fmt: skip
 

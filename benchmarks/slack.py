@@ -192,11 +192,16 @@ class Report:
 
     missed: int = 0
 
-    def row(self, what: str, measured: float, unit: str = "", limit: float | None = None, *, least: bool = False) -> None:
+    def row(
+        self, what: str, measured: float, unit: str = "", limit: float | None = None, *, least: bool = False
+    ) -> None:
         good = limit is None or (measured >= limit if least else measured <= limit)
         self.missed += not good
         bound = "" if limit is None else f"{'≥' if least else '≤'} {limit:g} {unit}"
-        print(f"| {what} | {measured:.3g} {unit} | {bound} | {'' if limit is None else 'met' if good else 'MISSED'} |", flush=True)
+        print(
+            f"| {what} | {measured:.3g} {unit} | {bound} | {'' if limit is None else 'met' if good else 'MISSED'} |",
+            flush=True,
+        )
 
     def turns(self, bench: Bench, asked: Sequence[Asked], answered: int, *, sign_limit: float | None = 1.0) -> None:
         signs, answers = bench.signs(asked), bench.answers(asked)
@@ -293,9 +298,18 @@ async def flood(bench: Bench, report: Report) -> None:
     if waits:
         report.row("quiet channels wait, median", statistics.median(waits), "s")
         report.row("quiet channels wait, longest", max(waits), "s")
-        report.row("Jain's index of their waits", sum(waits) ** 2 / (len(waits) * sum(w**2 for w in waits)), "", 0.9, least=True)
+        report.row(
+            "Jain's index of their waits",
+            sum(waits) ** 2 / (len(waits) * sum(w**2 for w in waits)),
+            "",
+            0.9,
+            least=True,
+        )
     before = [
-        sum(each.at < began.get(other.number, 0.0) < began.get(each.number, 0.0) and other.at < each.at for other in loud)
+        sum(
+            each.at < began.get(other.number, 0.0) < began.get(each.number, 0.0) and other.at < each.at
+            for other in loud
+        )
         for each in quiet
     ]
     report.row("turns of the loud channel that begin before a quiet one's, most", max(before), "turns", 1 + ROOM)

@@ -44,7 +44,9 @@ _SECRETS = re.compile(
     """,
     re.VERBOSE,
 )
-_SCHEME = re.compile(r"\b(Bearer|Basic|Bot)(\s+)(?!Information\b)[\w.+/=~-]{8,}")  # "Basic Information" is a page of Slack's
+_SCHEME = re.compile(
+    r"\b(Bearer|Basic|Bot)(\s+)(?!Information\b)[\w.+/=~-]{8,}"
+)  # "Basic Information" is a page of Slack's
 _HEADER = re.compile(
     r"(?i)\b((?:x-goog-)?api[-_]?key|x-slack-signature|authorization)([\"']?\s*[:=]\s*[\"']?)[^\s\"',}&]{6,}"
 )

@@ -35,7 +35,9 @@ _COLUMNS = 20
 _HEADING = 150  # characters of a header block
 _ROUNDED = 1.2  # times `FIRST`: what is no longer is one message
 
-_OWN_BLOCK = re.compile(r"^[ \t>]*(?:#{1,6}[ \t]|\|?[ \t]*:?-+:?[ \t]*(?:\||$)|(?:[-*_=][ \t]*){3,}$)", re.MULTILINE)
+_OWN_BLOCK = re.compile(
+    r"^[ \t>]*(?:#{1,6}[ \t]|(?:\|[ \t]*)?:?-+:?[ \t]*(?:\||$)|(?:[-*_=][ \t]*){3,}$)", re.MULTILINE
+)
 _ROW = re.compile(r"^[ \t>]*\|", re.MULTILINE)
 _CODE_LINK = re.compile(r"<(?=(?:https?|mailto|tel|ftp|slack|file|data|javascript):|//)", re.IGNORECASE)
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
@@ -43,7 +45,6 @@ _INERT = re.compile(r"</?(?:b|strong|i|em|u|s|del|ins|sup|sub|small|kbd|mark)>",
 _DEFINITION = re.compile(rf"^([ \t>{APART}]*\[[^\]\n]+\]):", re.MULTILINE)
 _INFO = re.compile(r"[\w+#.-]{1,30}")
 _PIPE = re.compile(r"(?<!\\)\|")
-_NOTHING = "…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +56,9 @@ class Rendered:
 
 
 def messages(markdown: str, *, first_limit: int = FIRST, tail: str = "") -> list[Rendered]:
-    """An answer as one message or several, at least one. Of a long one the first has no more than `first_limit`
-    characters. `tail`, its sources, stays in one piece: with the last part, or alone where it does not fit there."""
+    """An answer as one message or several, none if it shows nothing. Of a long one the first has no more than
+    `first_limit` characters. `tail`, its sources, stays in one piece: with the last part, or alone where it does not
+    fit there."""
     text, end = slack_markdown(markdown).strip(), slack_markdown(tail).strip()
     long = _weight(text) > first_limit * _ROUNDED
     parts = split(text, LIMIT, measure=_weight, first=first_limit if long else None)
@@ -64,24 +66,25 @@ def messages(markdown: str, *, first_limit: int = FIRST, tail: str = "") -> list
         parts[-1] += f"\n\n{end}"
     else:
         parts += split(end, LIMIT, measure=_weight)
-    return [Rendered([{"type": "markdown", "text": part}], _notification(part)) for part in parts or [_NOTHING]]
+    shown = [part for part in parts if part.replace(HIDDEN, "").strip()]
+    return [Rendered([{"type": "markdown", "text": part}], _notification(part)) for part in shown]
 
 
 def plain_messages(markdown: str, *, tail: str = "") -> list[str]:
-    """The same as texts in mrkdwn, for where `markdown` blocks are refused (`invalid_blocks`); at least one."""
+    """The same as texts in mrkdwn, for where `markdown` blocks are refused (`invalid_blocks`); none for nothing."""
     made = [
         text
         for part in [*split(markdown, FIRST), *split(tail, FIRST)]
         for text in split(mrkdwn(part), PLAIN)
-        if text.strip()
+        if text.replace(HIDDEN, "").strip()
     ]
     if tail and len(made) > 1 and len(made[-2]) + len(made[-1]) + 2 <= PLAIN:
         made[-2:] = [f"{made[-2]}\n\n{made[-1]}"]
-    return made or [_NOTHING]
+    return made
 
 
 def _notification(part: str) -> str:
-    first, *more = split(mrkdwn(part), PLAIN - 2) or [_NOTHING]
+    first, *more = split(mrkdwn(part), PLAIN - 2) or ["…"]
     return f"{first} …" if more else first
 
 

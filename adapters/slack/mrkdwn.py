@@ -34,7 +34,7 @@ _LINK = re.compile(r"<[^<>]+>")
 _TASK = re.compile(r"\[([ xX])\] ")
 _JOINING = re.compile(r"[A-Za-z0-9.:/@]")
 _BEGIN = re.compile(rf"^([ \t>]*){APART}+(?=[!-@\[-`{{-~])", re.MULTILINE)
-_JOINT = re.compile(f"(?<=[!-~])[{APART}{HIDDEN}]*{APART}[{APART}{HIDDEN}]*(?=[!-~])")
+_JOINT = re.compile(f"(?<=[!-~])[{APART}{HIDDEN}]+(?=[!-~])")
 
 _parser = (
     MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable(["text_join", "reference"])
@@ -175,7 +175,7 @@ def _table(tokens: Iterator[Token]) -> Iterator[str]:
                 rows.append([])
             case "inline":
                 children = token.children or []
-                rows[-1].append(" ".join(html.unescape(settled(_words(children))).split()))
+                rows[-1].append(" ".join(html.unescape(settled(_words(children).strip(APART))).split()))
                 links |= dict.fromkeys(_LINK.findall(settled(_inline(children))), "")
     yield _fence(table_text(rows))
     if links:

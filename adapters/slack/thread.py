@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from adapters.markdown import answer_markdown
+from adapters.markdown import sources_markdown
 from adapters.port import Desk, TurnView
 from adapters.slack.buttons import feedback, plain_feedback
 from adapters.slack.client import Mark, RefusedError, Slack, SlackError, UnreachableError
@@ -217,9 +217,13 @@ class SlackThread(TurnView):
 
 def answer_parts(answered: Answered, language: Language) -> list[Rendered]:
     """The answer with its sources as Slack's messages, at least one."""
-    return messages(answer_markdown(answered, language)) or messages(_EMPTY.to(language))
+    return messages(_text(answered, language), tail=sources_markdown(answered, language))
 
 
 def plain_parts(answered: Answered, language: Language) -> list[str]:
     """The same as texts without blocks, for where blocks are refused; at least one."""
-    return plain_messages(answer_markdown(answered, language)) or [_EMPTY.to(language)]
+    return plain_messages(_text(answered, language), tail=sources_markdown(answered, language))
+
+
+def _text(answered: Answered, language: Language) -> str:
+    return answered.text if answered.text.strip() else _EMPTY.to(language)

@@ -176,17 +176,19 @@ class Writer:
         return "Then " + "".join(pieces).replace("\n", "\nand ").strip() + " end."
 
     def _piece(self) -> str:
+        if self._hand.random() < 0.5:
+            return self._hand.choice(WORDS)
+        code = self._hand.choice(["a  b", "x * y", "**", "[x]", "code span"])
         return self._hand.choice(
             [
-                *([lambda: self._hand.choice(WORDS)] * 8),
-                lambda: f" **{self._words(4)}** ",
-                lambda: f" *{self._words(2)} **{self._words(2)}** x* ",
-                lambda: f" ~~{self._words(3)}~~ ",
-                lambda: f" `{self._hand.choice(['a  b', 'x * y', '**', '[x]', 'code span'])}` ",
-                lambda: f" [{self._words(2)}](https://wiki.example/{self._hand.choice('abc')}_(x)?a=1) ",
-                lambda: " <https://wiki.example/auto> ",
+                f" **{self._words(4)}** ",
+                f" *{self._words(2)} **{self._words(2)}** x* ",
+                f" ~~{self._words(3)}~~ ",
+                f" `{code}` ",
+                f" [{self._words(2)}](https://wiki.example/{self._hand.choice('abc')}_(x)?a=1) ",
+                " <https://wiki.example/auto> ",
             ]
-        )()
+        )
 
     def _words(self, count: int) -> str:
         words = [word for word in WORDS if word.isalnum()]

@@ -54,7 +54,10 @@ def url_of(file: Path) -> str:
 
 def tables(file: Path) -> set[str]:
     with closing(sqlite3.connect(file)) as db:
-        return {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'")}
+        return {
+            name
+            for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'")
+        }
 
 
 def differences(db: Connection) -> list[object]:

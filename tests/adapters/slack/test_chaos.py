@@ -231,7 +231,9 @@ async def _ended(slack: LateSlack, here: Service, count: int) -> None:
     async with asyncio.timeout(40):
         while True:
             await slack.wait_for(lambda: not slack.under_way and slack.sockets.idle, timeout=40)
-            if (await here.data.conversations.totals()).turns == count and all(each.acked for each in slack.journal.deliveries):
+            if (await here.data.conversations.totals()).turns == count and all(
+                each.acked for each in slack.journal.deliveries
+            ):
                 break
             await asyncio.sleep(0.05)
     await slack.wait_for_idle(timeout=40)

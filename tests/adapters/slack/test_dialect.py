@@ -182,8 +182,9 @@ def test_the_notification_of_a_long_part_says_that_there_is_more() -> None:
     assert messages("word " * 3_000)[1].text.endswith(" …")
 
 
-def test_an_empty_answer_is_still_a_message() -> None:
-    assert [each.text for each in messages("![](https://evil.test/x.png)")] == ["…"] == plain_messages(" \n")
+def test_what_shows_nothing_is_no_message() -> None:
+    for nothing in ("", " \n", "![](https://evil.test/x.png)", HIDDEN):
+        assert not messages(nothing) and not plain_messages(nothing)
 
 
 def test_the_sources_stay_in_one_piece() -> None:
