@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from agent.citing import fences
 
-_SCHEME = r"(?:[a-z][a-z0-9+.-]{1,20}:(?://)|https?:[/\\]+|(?:mailto|javascript|data|vbscript|tel|sms|slack|blob|file|callto|skype|msteams|intent):|(?<![\w:/])/{2,}(?=[\w-]+\.))"
+_SCHEME = r"(?:[a-z][a-z0-9+.-]{1,20}:(?://)|https?:[/\\]+|(?:mailto|javascript|data|vbscript|tel|sms|slack|blob|file|callto|skype|msteams|intent):|(?<![A-Za-z_:/])/{2,}(?=[\w-]+\.))"
 _TLD = (
     r"(?:com|net|org|io|dev|ai|jp|info|biz|xyz|tv|uk|de|fr|cn|kr|tw|ru|eu|ca|au|edu|gov|mil|int|tech|site|online|store|shop|cloud"
     r"|link|click|live|gg|ly|gl|ws|cc|nl|se|ch|es|br|app|xn--[a-z0-9-]+)"
@@ -18,8 +18,8 @@ _WORDY_TLD = r"(?:[a-z]{2,18})"  # 「.it」, ".zip": an address only with somet
 _END = r"[^\s<>\"'`|\\)\]）」』】、。，＞〉》“”]"
 _ADDRESS = re.compile(
     rf"{_SCHEME}{_END}*"
-    rf"|(?<![A-Za-z0-9@./-])www\.{_END}+"
-    rf"|[A-Za-z0-9_.+%-]+@(?:[A-Za-z0-9-]+\.)+[a-z]{{2,}}"
+    rf"|(?<![A-Za-z0-9./-])www\.{_END}+"
+    rf"|[A-Za-z0-9_.+%-]{{1,64}}@(?:[A-Za-z0-9-]{{1,63}}\.){{1,10}}[a-z]{{2,}}"
     rf"|(?<![A-Za-z0-9@./-])(?!(?:asp|vb|ado|ml)\.net\b)(?:[a-z0-9\u00a1-\u1fff\u30a0-\u30ff\u4e00-\u9fff-]{{1,63}}\.)+(?:{_TLD}(?![a-z0-9-]|\.\w)(?:[:/?#]{_END}*)?"
     rf"|{_WORDY_TLD}(?::\d+)?[/?#](?=[^\s/]*[a-z0-9=]){_END}*)",
     re.IGNORECASE,
@@ -31,7 +31,8 @@ _BROKEN = re.compile(r"(!?)\[([^\[\]\n]*)\]\s*\(([^)\n]*(?:\n[^)\n]*)?)(?:\)|$)"
 _REFERENCE = re.compile(r"(!?)\[([^\[\]\n]+)\]\s?\[([^\[\]\n]*)\]")
 _DEFINITION = re.compile(r"^[ \t]{0,3}\[([^\]\n]+)\]:[ \t]*\n?[ \t]*\S+.*$\n?", re.MULTILINE)
 _AUTO = re.compile(rf"<({_SCHEME}[^>\s]*|[^>\s@]+@[^>\s]+)>", re.IGNORECASE)
-_IMAGE_TAG = re.compile(r"<img\b[^>]*?(?:\balt\s*=\s*(?:\"([^\"]*)\"|'([^']*)'))?[^>]*>", re.IGNORECASE)
+_IMAGE_TAG = re.compile(r"<img\b([^<>]{0,4000})>", re.IGNORECASE)
+_ALT = re.compile(r"\balt\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", re.IGNORECASE)
 _TAG = re.compile(
     r"<!--.*?-->|<(?:script|style|iframe|object)\b[^>]*>.*?</\w+>|</?(?:a|img|iframe|script|style|object|embed|link|meta|form|input"
     r"|button|video|audio|source|svg|image|base|area|map|frame|picture|track|div|span|p|font|center|marquee|details|summary|table|body"
@@ -44,6 +45,12 @@ _LOCAL = re.compile(
     re.I,
 )
 _CITED = re.compile(r"\^?\d{1,3}(?:\s*,\s*\d{1,3})*")
+
+
+def _alternative(image: re.Match[str]) -> str:
+    """The words that an image has for those who do not see it."""
+    alt = _ALT.search(image[1])
+    return (alt[1] or alt[2] or "") if alt else ""
 
 
 def visible(text: str) -> str:
@@ -90,7 +97,7 @@ def _prose(text: str, allowed: frozenset[str], gap: str) -> str:
         return ""
 
     text = _DEFINITION.sub(define, text)
-    text = _IMAGE_TAG.sub(lambda m: m[1] or m[2] or "", text)
+    text = _IMAGE_TAG.sub(_alternative, text)
 
     def link(match: re.Match[str]) -> str:
         words, target = match[2], _target(match[3])

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.markdown import answer_markdown, one_line, source_line, step_text
+from adapters.markdown import answer_markdown, one_line, source_line, sources_markdown, step_text
 from agent.events import Answered, Citation, Reflected, Thought, ToolCalled, ToolReturned
 from retrieval.text import Language
 from tests.adapters.desk import TURNS, hit
@@ -54,7 +54,13 @@ def test_words_with_braces_are_left_alone() -> None:
 
 
 def test_an_answer_without_citations_is_its_text() -> None:
-    assert answer_markdown(Answered("Hello!"), "en") == "Hello!"
+    assert answer_markdown(Answered("Hello!"), "en") == "Hello!" and sources_markdown(Answered("Hello!"), "en") == ""
+
+
+def test_the_sources_alone_are_what_stands_beneath_the_answer() -> None:
+    answered = Answered("Yes. [1]", (Citation(1, "a.md", "faq", 0, "It is so."),))
+    assert sources_markdown(answered, "en") == "**Sources**\n[1] a.md › “It is so.” (faq)"
+    assert answer_markdown(answered, "en") == f"Yes. [1]\n\n{sources_markdown(answered, 'en')}"
 
 
 @pytest.mark.parametrize(

@@ -152,3 +152,12 @@ def test_the_addresses_of_a_text() -> None:
 
 def test_hidden_characters_go() -> None:
     assert visible("a\u200bb\u202ec\U000e0041d\x07e\ufeff") == "abcde"
+
+
+@pytest.mark.parametrize("piece", ["<img ", "a", "a.", "a@", "www.", "<", "[", "!["])
+def test_no_text_hangs_a_turn(piece: str) -> None:
+    scrubbed(piece * 4_000, ())  # one image's pattern once took minutes for this
+
+
+def test_an_address_behind_a_sign_is_one_too() -> None:
+    assert "evil" not in scrubbed('@www.evil.test/x 0//evil.test/x <img src="http://evil.test" alt="a cat">', ())

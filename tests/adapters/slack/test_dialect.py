@@ -126,7 +126,7 @@ def check_plain(text: str) -> None:
     assert 0 < len(text) <= PLAIN and text.count("```") % 2 == 0
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.integers(0, 10**9), st.integers(1, 60))
 def test_any_answer_arrives_whole_and_within_the_limits(seed: int, blocks: int) -> None:
     text = Writer(random.Random(seed)).text(blocks)
