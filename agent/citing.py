@@ -20,7 +20,7 @@ _MARK = re.compile(
 )
 _RUN = re.compile(r"(\d{1,3})(?:\s*[-–〜~]\s*(\d{1,3}))?")
 _SPAN = re.compile(r"`[^`\n]*`")
-_FENCE = re.compile(r"^\s*(`{3,}|~{3,})")
+_FENCE = re.compile(r"^\s*(`{3,}(?=[^`\n]*$)|~{3,})")  # CommonMark: no backtick in the words of a backtick fence
 _HEADING = re.compile(r"^\s{0,3}#{1,6}\s+\S|^\s*\*\*[^*\n]+\*\*\s*[:：]?\s*$")
 _ROW = re.compile(r"^\s*\|.*\|\s*$")
 _RULE = re.compile(r"^\s*\|?\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)*\|?\s*$")

@@ -22,7 +22,8 @@ from hypothesis import strategies as st
 from adapters.slack.client import Slack
 from agent.conversation import Ask
 from agent.events import Answered, Events, Thought, ToolCalled, ToolReturned
-from bot.messages import Place, Preferences
+from bot.messages import Incoming, Place, Preferences
+from bot.store.inbox import Claimed
 from bot.store.places import Places
 from tests.adapters.slack.service import Service, answers, bot
 from tests.fakes.slack import FakeSlack
@@ -245,6 +246,27 @@ async def test_everything_at_once(tmp_path: Path, caplog: pytest.LogCaptureFixtu
     with caplog.at_level(logging.INFO):
         await chaos(seed, tmp_path)
     assert not any(word in caplog.text for word in ("harbour", "canary", "xoxb-", "xapp-"))
+
+
+async def test_nothing_is_acknowledged_before_it_is_kept(tmp_path: Path) -> None:
+    async with FakeSlack() as slack, bot(slack, tmp_path) as here:
+        claim, arrived, go_on = here.desk.claim, asyncio.Event(), asyncio.Event()
+
+        async def slowly(message: Incoming) -> Claimed | None:
+            arrived.set()
+            await go_on.wait()
+            return await claim(message)
+
+        here.desk.claim = slowly  # type: ignore[method-assign]
+        await slack.says("C1", "U1", "@kotae How long do refunds take?")
+        question = [*slack.journal.deliveries]
+        await arrived.wait()
+        for _ in range(4):  # over both connections
+            await slack.says("C1", "U2", "Lunch?")
+        await slack.wait_for(lambda: all(each.acked for each in slack.journal.deliveries[len(question) :]))
+        assert len(question) == 2 and not any(each.acked for each in question)
+        go_on.set()
+        await slack.wait_for(lambda: all(each.acked for each in question))
 
 
 # -- one question, delivered in every way ---------------------------------------------------------------------------
