@@ -298,7 +298,7 @@ MUTATIONS = (
             "                await self._take(seen(body, us), office, questions)\n",
             '                office.tasks.start(self._take(seen(body, us), office, questions), "late")\n',
         ),
-        (f"{SLACK}/test_adapter.py::test_what_cannot_be_stored_is_not_acknowledged_and_comes_again",),
+        (f"{SLACK}/test_chaos.py::test_nothing_is_acknowledged_before_it_is_kept",),
     ),
     Mutation(
         "Slack: what is not stored is not acknowledged",
