@@ -372,7 +372,7 @@ MUTATIONS = (
         "Slack: channels shared with others",
         "adapters/slack/audience.py",
         ("        if any(info.get(flag) for flag in _SHARED):\n            return OUTSIDERS\n", ""),
-        (SLACK_AUDIENCE,),
+        (f"{SLACK}/test_adapter.py::test_outsiders_and_unknown_places_are_held_to_what_everyone_may_read[shared]",),
     ),
     Mutation(
         "Slack: people of other workspaces",

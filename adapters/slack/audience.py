@@ -116,7 +116,7 @@ class Places:
         return PUBLIC if info.get("is_channel") or info.get("is_private") is False else UNKNOWN
 
     async def _has_guests(self, channel: str) -> bool:
-        """Everybody's account is known for an hour; who joined since is looked up, so that a new guest counts at once."""
+        """Accounts are known for ten minutes, members for half a minute; an account that is not known yet is looked up at once."""
         try:
             known = {str(user["id"]): user for user in await self._slack.users()}
             members = await self._slack.members(channel)

@@ -381,8 +381,8 @@ class Slack:
         return await self._people.channel.get(id)
 
     async def members(self, id: str) -> list[str]:
-        """The ids of a conversation's members. Raises SlackError (`too_many`) beyond 30,000."""
-        return await self._people.members(id)
+        """The ids of a conversation's members, at most 30 s old. Raises SlackError (`too_many`) beyond 30,000."""
+        return await self._people.members.get(id)
 
     # -- files ------------------------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ Json = dict[str, Any]
 Call = Callable[[str, Json], Awaitable[Json]]
 
 USER_SECONDS, USERS_SECONDS, CHANNEL_SECONDS = 600.0, 600.0, 60.0
+MEMBERS_SECONDS = 30.0  # every turn asks for them, and Slack allows 60 such calls a minute
 _PAGE, _PAGES = 1_000, 30
 
 
@@ -22,12 +23,13 @@ class People:
         self.user = Cached(self._user, USER_SECONDS, clock=clock)
         self.users = Cached(self._users, USERS_SECONDS, clock=clock)
         self.channel = Cached(self._channel, CHANNEL_SECONDS, clock=clock)
+        self.members = Cached(self._members, MEMBERS_SECONDS, clock=clock)
 
     async def close(self) -> None:
-        for cached in (self.user, self.users, self.channel):
+        for cached in (self.user, self.users, self.channel, self.members):
             await cached.close()
 
-    async def members(self, channel: str) -> list[str]:
+    async def _members(self, channel: str) -> list[str]:
         return await self._all("conversations.members", {"channel": channel})
 
     async def _user(self, id: str) -> Json:

@@ -24,6 +24,7 @@ log = logging.getLogger(__name__)
 HEARD = 30  # messages of a thread that are context
 FILES = 5  # of one question that are read
 LOOKUP_SECONDS = 8.0  # for the thread; without it the question is answered by itself
+ROOT_SECONDS = 3.0  # for a question that begins one: it has no thread yet, at most files
 
 _TOO_MANY = Said(
     en="only {n} files of one message are read; add the others with /ingest",
@@ -58,7 +59,7 @@ class Surroundings:
     async def _thread(self, message: Incoming) -> Sequence[Mapping[str, Any]]:
         """The thread with the question itself, whose event carries no files; once a turn (R30)."""
         try:
-            async with asyncio.timeout(LOOKUP_SECONDS):
+            async with asyncio.timeout(ROOT_SECONDS if message.thread == message.message else LOOKUP_SECONDS):
                 return await self._office.slack.replies(message.place.channel, message.thread, limit=200)
         except (SlackError, TimeoutError) as error:
             log.info("a thread could not be read (%s): the question stands by itself", type(error).__name__)

@@ -21,7 +21,7 @@ from tests.fakes.slack_world import Message
 
 AGAIN = Timing(ack=0.15, retries=(0.0,) * 400)  # what was not acknowledged comes while the next process starts
 STREAMS = ("chat.startStream", "assistant.threads.setStatus")
-START_SECONDS = 30.0
+START_SECONDS = 20.0
 
 
 def workspace() -> FakeSlack:
@@ -99,6 +99,12 @@ class Nursery:
     async def kill(self, bot: Bot) -> None:
         os.kill(await bot.says("begun"), signal.SIGKILL)
 
+    def close(self) -> None:
+        """No process of the last bot is left, also when its test has failed."""
+        said = {name: value for line in (self._bot.said if self._bot else ()) for name, value in line.items()}
+        if "begun" in said and "ended" not in said:
+            os.kill(said["begun"], signal.SIGKILL)
+
 
 @asynccontextmanager
 async def nursery(slack: FakeSlack, home: Path) -> AsyncIterator[Nursery]:
@@ -116,13 +122,9 @@ async def nursery(slack: FakeSlack, home: Path) -> AsyncIterator[Nursery]:
         yield made
     finally:
         assert process.stdin
+        made.close()
         process.stdin.close()
-        try:
-            async with asyncio.timeout(10):
-                await process.wait()
-        except TimeoutError:
-            process.kill()
-            await process.wait()
+        await process.wait()
         hearing.cancel()
         with suppress(asyncio.CancelledError):
             await hearing

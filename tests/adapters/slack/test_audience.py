@@ -1,5 +1,6 @@
 """Who reads a place and who somebody is: asked of Slack, closed when it does not say."""
 
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -11,6 +12,7 @@ from adapters.port import Desk
 from adapters.slack.audience import NEW, OUTSIDERS, PRIVATE, PUBLIC, UNKNOWN, Places
 from adapters.slack.client import Slack
 from adapters.slack.office import Office
+from adapters.slack.people import MEMBERS_SECONDS
 from adapters.slack.surroundings import FILES, HEARD, Surroundings
 from bot.messages import Audience, Incoming
 from retrieval.text import Language
@@ -20,8 +22,10 @@ from tests.fakes.slack_world import World
 
 
 @asynccontextmanager
-async def looking(**how: Any) -> AsyncIterator[tuple[FakeSlack, Places]]:
-    async with FakeSlack(limits=False, **how) as slack, Slack(slack.bot_token, slack.api_url) as client:
+async def looking(
+    *, clock: Callable[[], float] = time.monotonic, **how: Any
+) -> AsyncIterator[tuple[FakeSlack, Places]]:
+    async with FakeSlack(limits=False, **how) as slack, Slack(slack.bot_token, slack.api_url, clock=clock) as client:
         await client.identify()
         yield slack, Places(client)
 
@@ -74,17 +78,21 @@ async def test_who_reads_a_place() -> None:
         assert await places.audience("C1", "U1", stranger=True) == OUTSIDERS
 
 
-async def test_a_guest_who_joins_changes_who_reads_a_place_at_once() -> None:
-    async with looking() as (slack, places):
+async def test_a_guest_who_joins_changes_who_reads_a_place_within_half_a_minute() -> None:
+    now = [0.0]
+    async with looking(clock=lambda: now[0]) as (slack, places):
         assert await places.audience("C1", "U1") == PUBLIC
         slack.world.add_user("U3", "gast", kind="guest")  # after everybody's account was looked up
         slack.world.channels["C1"].members.add("U3")
+        now[0] += MEMBERS_SECONDS
         assert await places.audience("C1", "U1") == OUTSIDERS
         slack.world.channels["C1"].members.remove("U3")
+        now[0] += MEMBERS_SECONDS
         assert await places.audience("C1", "U1") == PUBLIC
         for number in range(NEW + 1):
             slack.world.add_user(f"UN{number}")
             slack.world.channels["C1"].members.add(f"UN{number}")
+        now[0] += MEMBERS_SECONDS
         assert await places.audience("C1", "U1") == UNKNOWN
 
 

@@ -199,6 +199,8 @@ async def test_members_are_read_to_the_end_or_not_at_all(slack: Slack, fake: Fak
     fake.world.channels["C1"].members |= {f"U{n:04}" for n in range(2_500)}
     assert len(await slack.members("C1")) == 2_503
     fake.world.channels["C1"].members |= {f"UX{n:05}" for n in range(30_000)}
+    assert len(await slack.members("C1")) == 2_503  # known for half a minute
+    time.passes(30)
     with pytest.raises(SlackError, match="too_many"):
         await slack.members("C1")
 
