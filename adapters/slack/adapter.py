@@ -92,8 +92,9 @@ class SlackAdapter:
             except SlackError as error:
                 raise ConnectionError(error.code) from None
             office = Office(slack, desk, Places(slack), self._language)
-            questions = Questions(PLATFORM, desk, office.tasks, partial(_view, office), Surroundings(office))
-            app = self._app(office, questions)
+            around = Surroundings(office)
+            questions = Questions(PLATFORM, desk, office.tasks, partial(_view, office), around)
+            app = self._app(office, questions, around)
             opening = AsyncWebClient(base_url=slack.web.base_url, retry_handlers=[])
             self._connections = Connections(app, opening, self._settings.app_token.get_secret_value())
             self._office = office
@@ -148,7 +149,7 @@ class SlackAdapter:
 
     # -- Bolt -------------------------------------------------------------------------------------------------------
 
-    def _app(self, office: Office, questions: Questions) -> AsyncApp:
+    def _app(self, office: Office, questions: Questions, around: Surroundings) -> AsyncApp:
         slack = office.slack
         us = Us(slack.me.user, slack.me.bot_id, slack.me.team)
 
@@ -170,6 +171,8 @@ class SlackAdapter:
         async def claim(body: Mapping[str, Any], next: Next) -> BoltResponse:
             if body.get("type") != "event_callback":
                 return await next()
+            if isinstance(event := body.get("event"), Mapping):
+                around.came(event)
             try:
                 await self._take(seen(body, us), office, questions)
             except StoreError:

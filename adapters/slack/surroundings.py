@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 HEARD = 30  # messages of a thread that are context
 FILES = 5  # of one question that are read
 LOOKUP_SECONDS = 8.0  # for the thread; without it the question is answered by itself
+TWIN_SECONDS = 0.1  # in which the other event of one mention comes
+EVENTS = 1_000  # whose files are remembered
 ROOT_SECONDS = 3.0  # for a question that begins one: it has no thread yet, at most files
 
 _TOO_MANY = Said(
@@ -37,6 +39,7 @@ class Surroundings:
 
     def __init__(self, office: Office) -> None:
         self._office = office
+        self._came: dict[tuple[str, str], bool] = {}
 
     async def __call__(self, message: Incoming, stranger: bool) -> Incoming:
         """The question with all that is known of it now; what Slack does not say stays as it is."""
@@ -58,12 +61,26 @@ class Surroundings:
 
     async def _thread(self, message: Incoming) -> Sequence[Mapping[str, Any]]:
         """The thread with the question itself, whose event carries no files; once a turn (R30)."""
+        key = (message.place.channel, message.message)
+        if message.thread == message.message:
+            if key not in self._came:
+                await asyncio.sleep(TWIN_SECONDS)
+            if not self._came.get(key, True):  # no thread yet, and no files: one call less, of few a minute
+                return ()
         try:
             async with asyncio.timeout(ROOT_SECONDS if message.thread == message.message else LOOKUP_SECONDS):
                 return await self._office.slack.replies(message.place.channel, message.thread, limit=200)
         except (SlackError, TimeoutError) as error:
             log.info("a thread could not be read (%s): the question stands by itself", type(error).__name__)
             return ()
+
+    def came(self, event: Mapping[str, Any]) -> None:
+        """A `message` event says whether files came with it; the `app_mention` of the same message does not."""
+        channel, ts = event.get("channel"), event.get("ts")
+        if event.get("type") == "message" and isinstance(channel, str) and isinstance(ts, str):
+            self._came[channel, ts] = bool(event.get("files"))
+            if len(self._came) > EVENTS:
+                del self._came[next(iter(self._came))]
 
     def _ours(self, message: Mapping[str, Any]) -> bool:
         """The bot's own words, and what was said to it: those are the conversation already."""

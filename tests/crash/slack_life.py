@@ -7,6 +7,7 @@ The real adapter, client, desk, turns and database; the agent plays. Everything 
 import asyncio
 import importlib
 import json
+import logging
 import os
 import signal
 import sys
@@ -225,6 +226,7 @@ def _end_after(seconds: float) -> None:
 
 
 def main() -> None:
+    logging.disable(logging.WARNING)  # what this Slack does not have is said by every life
     for late in ("aiosqlite", "anyio._backends._asyncio", "slack_bolt.listener_matcher.async_builtins"):
         importlib.import_module(late)
     for line in sys.stdin:
