@@ -7,6 +7,7 @@ import hashlib
 from dataclasses import replace
 from datetime import datetime
 
+from adapters.markdown import shortened
 from adapters.verdicts import verdict_line
 from bot.messages import FileRef, Intake, Verdict
 from retrieval.text import Language, Said
@@ -27,6 +28,10 @@ FAILED = Said(
 MESSAGE_GONE = Said(
     en="the message cannot be read; it may be deleted, or I am not in its channel",
     ja="メッセージを読めません。削除されたか、チャンネルに私が参加していない可能性があります",
+)
+NO_TEXT = Said(
+    en="there is no text in it; what I have written myself does not count",
+    ja="テキストがありません（私自身の投稿は対象外です）",
 )
 
 TITLE = Said(en="Add to knowledge", ja="ナレッジに追加")
@@ -87,10 +92,6 @@ def more(count: int, language: Language) -> str:
 
 def added_by(who: str, language: Language) -> str:
     return _BY.to(language, who=shortened(who, NAME))
-
-
-def shortened(text: str, limit: int) -> str:
-    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
 
 
 def _line(verdict: Verdict, language: Language) -> str:

@@ -241,12 +241,27 @@ class Channel:
         self._at = 0
         self._running: asyncio.Task[None] | None = None
 
+    @property
+    def interactive(self) -> bool:
+        """Whether somebody sits at a terminal."""
+        return self._lines.interactive
+
+    @property
+    def there(self) -> bool:
+        """Whether anybody can say anything."""
+        return self._lines.there
+
+    @property
+    def used(self) -> bool:
+        """Whether anybody has asked anything."""
+        return any(thread.questions for thread in self._threads)
+
     async def run(self, desk: Talking) -> int:
         """Until the input ends or /quit. Returns the exit status."""
         left = await _leftovers(desk)
         if self._lines.interactive and not self._json:
             self._say(say.WELCOME)
-        with self._interrupts():
+        with self._interrupts(), self._lines.tidy():
             if self._lines.interactive:
                 await self._resume(desk, left)
             while (line := await self._lines.next(PROMPT)) is not None:

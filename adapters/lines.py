@@ -1,10 +1,14 @@
 """Lines from standard input without stopping the event loop: a question must not delay another turn's heartbeat."""
 
 import asyncio
+import os
+import stat
 import sys
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+_PART = 65_536  # bytes
 
 
 class Lines:
@@ -12,9 +16,37 @@ class Lines:
 
     def __init__(self) -> None:
         self.interactive = sys.stdin.isatty() and sys.stdout.isatty()
+        self._read_on = bytearray()
+        self._ended = False
         if self.interactive:
             with suppress(ImportError):  # line editing and history for `input`, where the platform has them
                 import readline  # noqa: F401
+
+    @property
+    def there(self) -> bool:
+        """Whether anything can come: from a terminal, a pipe or a file, not from nowhere (`/dev/null`, as for a service)."""
+        if self.interactive:
+            return True
+        try:
+            kind = os.fstat(sys.stdin.fileno()).st_mode
+        except (OSError, ValueError):  # it is closed
+            return False
+        return stat.S_ISFIFO(kind) or stat.S_ISREG(kind) or stat.S_ISSOCK(kind)
+
+    @contextmanager
+    def tidy(self) -> Iterator[None]:
+        """Gives the terminal back as it was: a read that nobody waits for would leave it without echo."""
+        try:
+            import termios
+        except ImportError:  # Windows
+            yield
+            return
+        before = termios.tcgetattr(sys.stdin.fileno()) if self.interactive else None
+        try:
+            yield
+        finally:
+            if before is not None:
+                termios.tcsetattr(sys.stdin.fileno(), termios.TCSANOW, before)
 
     async def next(self, prompt: str) -> str | None:
         """The next line without its end, or None when there are no more. Bytes that are not UTF-8 become U+FFFD."""
@@ -27,8 +59,18 @@ class Lines:
             except EOFError:
                 return None
             return repaired(line)
-        raw = sys.stdin.buffer.readline()
+        raw = self._line()
         return raw.decode("utf-8-sig", "replace").rstrip("\r\n") if raw else None
+
+    def _line(self) -> bytes:
+        """By the descriptor: a thread that sits in Python's own buffer at the end of the process would abort it."""
+        while (end := self._read_on.find(b"\n")) < 0 and not self._ended:
+            part = os.read(sys.stdin.fileno(), _PART)
+            self._read_on += part
+            self._ended = not part
+        line = bytes(self._read_on[: end + 1] if end >= 0 else self._read_on)
+        del self._read_on[: len(line)]
+        return line
 
 
 def repaired(text: str) -> str:

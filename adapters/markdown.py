@@ -31,6 +31,10 @@ _MARKUP = re.compile(r"([\[\]\\<])")
 _JAPANESE_BREAK = re.compile(r"(?<=[\u3000-\u9fff\uff00-\uffef])[ \t]*\r?\n\s*(?=[\u3000-\u9fff\uff00-\uffef])")
 
 SOURCES = Said(en="Sources", ja="出典")
+EMPTY = Said(en="(The answer is empty.)", ja="（回答は空でした。）")
+
+_THINKING = Said(en="🧠 Thinking…", ja="🧠 考えています…")
+_STILL_THINKING = Said(en="🧠 Thinking… ({seconds} s)", ja="🧠 考えています…（{seconds}秒）")
 
 _QUERY = Said(en="“{query}” in {where}", ja="「{query}」（コレクション: {where}）")
 _EVERYWHERE = Said(en="all collections", ja="すべて")
@@ -92,6 +96,11 @@ def _step_words(event: Step, language: Language) -> str:
             assert_never(event)
 
 
+def thinking(seconds: int, language: Language) -> str:
+    """That a turn is at work, and for how long; 0: it has just begun."""
+    return (_STILL_THINKING if seconds else _THINKING).to(language, seconds=seconds)
+
+
 def answer_markdown(answered: Answered, language: Language) -> str:
     """The answer with its numbered sources beneath: `[1] document › “quotation” (collection)`, linked if it has a URL."""
     text, sources = without_pings(answered.text), sources_markdown(answered, language)
@@ -109,9 +118,8 @@ def sources_markdown(answered: Answered, language: Language) -> str:
 def source_line(citation: Citation, language: Language, *, linked: bool = False) -> str:
     """One source. Only http and https become links, since a document's URL comes from outside; `linked`: as Markdown,
     in which names and quotations have no markup of their own."""
-    document, collection, quote = harmless(citation.document), harmless(citation.collection), one_line(citation.quote)
-    if len(quote) > QUOTE:
-        quote = quote[: QUOTE - 1].rstrip() + "…"
+    document, collection = harmless(citation.document), harmless(citation.collection)
+    quote = shortened(one_line(citation.quote), QUOTE)
     if linked:
         document, collection, quote = (_MARKUP.sub(r"\\\1", each) for each in (document, collection, quote))
         if citation.url and re.fullmatch(r"https?://[^\s<>]+", citation.url):
@@ -138,6 +146,11 @@ def harmless(text: str) -> str:
 def one_line(text: str) -> str:
     """Line ends become blanks; between Japanese characters, which need none, nothing."""
     return " ".join(_JAPANESE_BREAK.sub("", text).split())
+
+
+def shortened(text: str, limit: int) -> str:
+    """At most `limit` characters, the last of them "…" where some are left out."""
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
 
 
 def _arguments(call: ToolCalled, language: Language) -> str:

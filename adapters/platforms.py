@@ -21,9 +21,9 @@ MakeCard = Callable[[Period, Place, Audience], Awaitable[Card]]
 
 _NOWHERE = Said(
     en="KOTAE_DIGEST_CHANNEL={channel}: no connected platform has such a channel. Use a channel's id, with slack: or "
-    "discord: before it where both are connected.",
+    "discord: before it where both are connected; the room in the browser is web:general.",
     ja="KOTAE_DIGEST_CHANNEL={channel}: 接続中のプラットフォームに該当するチャンネルがありません。チャンネルの ID を指定し、"
-    "両方に接続している場合は slack: か discord: を前に付けてください。",
+    "両方に接続している場合は slack: か discord: を前に付けてください。ブラウザーのチャンネルは web:general です。",
 )
 
 
@@ -91,7 +91,7 @@ async def connected(
 def digest_target(adapters: Sequence[Adapter], channel: str) -> tuple[Adapter, str]:
     """The adapter that posts the digest, and the channel's id there. Raises SettingsError for one that none has.
 
-    `channel` is an id, or `slack:C…`, `discord:1…`; Discord's ids are numbers.
+    `channel` is an id, or `slack:C…`, `discord:1…`, `web:general`; Discord's ids are numbers.
     """
     platform, colon, rest = channel.partition(":")
     wanted = platform if colon else "discord" if channel.isdecimal() else "slack"

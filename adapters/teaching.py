@@ -5,7 +5,7 @@ Source: product.md §4; reliability.md R11 and R19.
 
 from dataclasses import dataclass
 
-from adapters.markdown import one_line
+from adapters.markdown import one_line, shortened
 from adapters.port import Desk
 from bot.messages import Audience, Post
 from retrieval.text import Said
@@ -48,10 +48,6 @@ YES, NO = Said(en="Save as the answer", ja="回答として保存"), Said(en="No
 DELETED = Said(en="That reply is not there any more.", ja="その返信はすでに削除されています。")
 ANSWERED = Said(en="✅ Answered by {who}", ja="✅ {who} さんが回答しました")
 DISMISSED = Said(en="➖ Dismissed by {who}", ja="➖ {who} さんが対応不要としました")
-FAILED = Said(
-    en="Sorry, that could not be stored. Please try again.",
-    ja="申し訳ありません。保存できませんでした。もう一度お試しください。",
-)
 TOLD = Said(
     en="{asker} Your question “{question}” has an answer now{by}:",
     ja="{asker} ご質問「{question}」に回答が付きました{by}:",
@@ -76,4 +72,4 @@ async def opened(desk: Desk, card: Post, audience: Audience) -> Opened | Said:
     shared = [question for question in still if question.scope == TEAM]
     # What was asked in a private place is not put into words for the team.
     question = one_line((shared or still)[-1].question)
-    return Opened(question[:QUESTION_CHARACTERS] or "?", bool(shared))
+    return Opened(shortened(question, QUESTION_CHARACTERS) or "?", bool(shared))

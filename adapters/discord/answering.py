@@ -10,7 +10,7 @@ from functools import partial
 import discord
 
 from adapters import cards, teaching
-from adapters.adding import shortened
+from adapters.adding import FAILED
 from adapters.discord import digest
 from adapters.discord.cards import pieces
 from adapters.discord.dialect import escaped
@@ -21,6 +21,7 @@ from adapters.discord.modals import Given, answer_modal
 from adapters.discord.office import Office
 from adapters.discord.posting import channel_of
 from adapters.discord.reading import channel_at, message_at
+from adapters.markdown import shortened
 from adapters.port import PostError
 from bot.messages import Audience, Lesson, Post, Taught
 from retrieval.text import Said
@@ -76,7 +77,7 @@ async def take_submitted(office: Office, gesture: Gesture, name: str, given: Giv
             taught = await _teach(office, gesture, card, given["question"], given["answer"], url)
         except Exception:
             log.exception("an expert's answer could not be stored")
-            problem = teaching.FAILED.to(language)
+            problem = FAILED.to(language)
         else:
             if taught.refusal is None:
                 return (teaching.SAVED.to(language, n=taught.told),)
@@ -112,7 +113,7 @@ async def _save(office: Office, gesture: Gesture, name: str) -> Sequence[str]:
         return (teaching.DELETED.to(language),)
     except PostError as error:
         log.warning("a reply could not be read: %s", error.code)
-        return (teaching.FAILED.to(language),)
+        return (FAILED.to(language),)
     answer = readable(said, office.me)
     if not answer:
         return (_UNREAD.to(language),)

@@ -1,23 +1,19 @@
 """The buttons under an answer, with which people say whether it helped."""
 
-from typing import Any, Literal
+from typing import Any
 
 import discord
 
-from retrieval.text import Language, Said
+from adapters.voting import DOWN, UP, Vote
+from retrieval.text import Language
 
 TEMPLATE = r"kotae:vote:(?P<vote>up|down):(?P<turn>[^:]{1,80})"
 REPORT = "kotae:report:"  # and the turn: the modal that asks what was wrong
 
-_UP = Said(en="Helpful", ja="役に立った")
-_DOWN = Said(en="Not helpful", ja="役に立たなかった")
-
-Vote = Literal["up", "down"]
-
 
 def vote_button(turn: str, vote: Vote, language: Language) -> "discord.ui.Button[Any]":
     return discord.ui.Button(
-        label=(_UP if vote == "up" else _DOWN).to(language),
+        label=(UP if vote == "up" else DOWN).to(language),
         emoji="👍" if vote == "up" else "👎",
         custom_id=f"kotae:vote:{vote}:{turn}",
     )

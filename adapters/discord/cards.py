@@ -5,8 +5,8 @@ Source: discord.com/developers/docs/resources/message (2,000 characters); reliab
 
 from collections.abc import Iterable, Iterator
 
-from adapters.adding import shortened
 from adapters.discord.dialect import escaped
+from adapters.markdown import shortened
 from bot.cards import Card, Link, Row
 
 CONTENT = 2_000

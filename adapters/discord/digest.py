@@ -6,7 +6,6 @@ import logging
 from collections.abc import Sequence
 
 from adapters import cards, teaching
-from adapters.adding import shortened
 from adapters.discord.cards import heading, pieces, row_text
 from adapters.discord.dialect import escaped
 from adapters.discord.errors import GoneError
@@ -23,6 +22,7 @@ from adapters.discord.posting import (
     rows,
     say_once,
 )
+from adapters.markdown import shortened
 from adapters.port import PostError
 from bot.cards import Card
 from bot.messages import Notice, Place, Post

@@ -3,10 +3,7 @@
 Source: product.md §5; reliability.md R34, R41 and R44.
 """
 
-import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import aclosing
 
 import discord
 
@@ -18,22 +15,17 @@ from adapters.discord.files import ExpiredError, download
 from adapters.discord.office import Office
 from adapters.discord.posting import channel_of, say_once
 from adapters.discord.reading import channel_at, day, message_at, said_by, thread_at, transcript
+from adapters.intakes import work_off
 from adapters.port import PostError
 from bot.messages import FileRef, Intake, Post
 from retrieval.loaders import Limits
 from retrieval.text import Said
 from retrieval.types import UnreadableError
 
-log = logging.getLogger(__name__)
-
 CONTENT = 2_000
-EVERY_SECONDS = 1.5  # between two edits; the last one is not waited with
+EVERY_SECONDS = 1.5  # between two edits
 _ROOM = 150  # for what stands under the verdicts
 
-_NO_TEXT = Said(
-    en="there is no text in it; what I have written myself does not count",
-    ja="テキストがありません（私自身の投稿は対象外です）",
-)
 _UNREACHABLE = Said(
     en="Discord could not be asked ({code}). Try again later.",
     ja="Discord に問い合わせできませんでした（{code}）。時間をおいてもう一度お試しください。",
@@ -43,45 +35,29 @@ Told = Callable[[Sequence[str]], Awaitable[None]]
 
 
 async def resume(office: Office, intake: Intake, told: Told | None = None) -> None:
-    """Work an intake off. Where its progress cannot be shown, what became of it is `told`, if somebody can be.
-
-    What could not be shown for a reason that passes is left for the next look; no file is read twice.
-    """
+    """Work an intake off. Where its progress cannot be shown, what became of it is `told`, if somebody can be."""
 
     async def fetch(file: FileRef) -> bytes:
         return await _fetch(office, file)
 
+    async def tell(done: Intake) -> None:
+        if told is not None:
+            await told((shown.text(done),))
+
     shown = _Progress(office, await office.places.name(intake.author))
-    async with aclosing(office.desk.work_off(intake, fetch)) as states:
-        async for intake in states:
-            try:
-                await shown.show(intake)
-            except UnreachableError as error:
-                log.warning("the progress of an intake could not be shown: %s", error.code)
-                if intake.done:
-                    return
-            except PostError as error:
-                log.info("the progress of an intake cannot be shown: %s", error.code)
-                shown.possible = False
-    if not shown.possible and intake.done and told is not None:
-        await told((shown.text(intake),))
+    await work_off(office.desk, intake, fetch, shown.show, tell, seconds=EVERY_SECONDS, unreachable=UnreachableError)
 
 
 class _Progress:
-    """The message that shows how far an intake is. `possible`: the bot may post where it belongs."""
+    """The message that shows how far an intake is."""
 
     def __init__(self, office: Office, author: str) -> None:
         self._office = office
         self._author = author
         self._posted: Post | None = None
-        self._next = 0.0
-        self.possible = True
 
     async def show(self, intake: Intake) -> None:
         """Raises PostError, StoreError."""
-        now = asyncio.get_running_loop().time()
-        if not self.possible or (now < self._next and not intake.done):
-            return
         text = self.text(intake)
         new = self._posted is None
         if self._posted is None:
@@ -89,7 +65,6 @@ class _Progress:
             self._posted = await say_once(self._office, post, text)
         if not new or intake.done:
             await self._office.rest.edit(channel_of(self._posted), self._posted.message or "", text)
-        self._next = now + EVERY_SECONDS
 
     def text(self, intake: Intake) -> str:
         head, lines = adding.progress(intake)
@@ -138,7 +113,7 @@ async def _fetch(office: Office, file: FileRef) -> bytes:
     if "thread" in ref:
         parts += await _replies(office, ref["thread"], ref.get("message", ""))
     if not parts:
-        raise UnreadableError(_NO_TEXT)
+        raise UnreadableError(adding.NO_TEXT)
     return "\n\n".join(parts).encode()
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import discord
 
 from adapters import adding, teaching
-from adapters.adding import shortened
 from adapters.discord.dialect import escaped
+from adapters.markdown import shortened
 from retrieval.text import Language
 
 TEXT_CHARACTERS = 4_000  # that a field takes

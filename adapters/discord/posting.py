@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from adapters.adding import shortened
 from adapters.discord.events import DIRECT
 from adapters.discord.office import Office
 from adapters.discord.rest import Mark
+from adapters.markdown import shortened
 from bot.messages import Post
 
 Json = dict[str, Any]

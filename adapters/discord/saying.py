@@ -11,10 +11,10 @@ from typing import Any
 
 import discord
 
-from adapters.discord.errors import ARCHIVED, LOCKED, BarredError, GoneError, RefusedError
+from adapters.discord.errors import ARCHIVED, LOCKED, BarredError, GoneError, HeldError, RefusedError
 from adapters.discord.events import DIRECT, written_in
 from adapters.discord.rest import Mark, Rest
-from adapters.markdown import harmless, without_pings
+from adapters.markdown import harmless, shortened, without_pings
 from adapters.port import Desk, PostError
 from bot.messages import Incoming, Post, PostKind
 from bot.store.engine import StoreError
@@ -124,7 +124,8 @@ class Saying:
             if message.thread == message.message:
                 raise
             return self._in_channel()  # a conversation by replies, whose first message was deleted
-        except RefusedError as error:  # a channel without threads, such as a voice channel's
+        except (RefusedError, HeldError) as error:  # a channel without threads, such as a voice channel's; or one with
+            # so many new ones that Discord opens no more for minutes
             log.info("no thread in channel %s (%s): the answer goes into the channel", self.parent, error.code)
             return self._in_channel()
         return Target(thread, thread)
@@ -136,10 +137,8 @@ class Saying:
 
     def _name(self) -> str:
         """Of a thread: the question, as far as it has room."""
-        words = harmless(self._message.text)
-        return without_pings(words if len(words) <= NAME else words[: NAME - 1].rstrip() + "…") or _UNNAMED.to(
-            self._language
-        )
+        words = shortened(harmless(self._message.text), NAME)
+        return without_pings(words) or _UNNAMED.to(self._language)
 
     async def _fall_back(self, tried: Target, error: GoneError) -> bool:
         """Whether the channel can take what its thread does not: one that was locked, or in which we may not write."""

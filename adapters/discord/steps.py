@@ -13,11 +13,11 @@ from adapters.coalescing import Sleep, Writer
 from adapters.discord.dialect import escaped
 from adapters.discord.errors import DiscordError, GoneError
 from adapters.discord.saying import Saying
-from adapters.markdown import step_text
+from adapters.markdown import shortened, step_text, thinking
 from agent.events import Step
 from bot.messages import Post
 from bot.store.engine import StoreError
-from retrieval.text import Language, Said
+from retrieval.text import Language
 
 log = logging.getLogger(__name__)
 
@@ -27,9 +27,6 @@ EVERY_SECONDS = 1.0  # between two edits of a message; Source: field.md #11
 STEP = 600  # characters of one step: nobody reads more of a thought in a thread
 ROOM = 1_900  # characters of one message, which takes 2,000
 SMALL = "-# "
-
-_THINKING = Said(en="🧠 Thinking…", ja="🧠 考えています…")
-_STILL_THINKING = Said(en="🧠 Thinking… ({seconds} s)", ja="🧠 考えています…（{seconds}秒）")
 
 
 @dataclass(slots=True)
@@ -70,7 +67,7 @@ class Steps:
         text = step_text(event, self._language)
         if not text or self._steps == "off" or self._over:
             return
-        line = SMALL + escaped(text if len(text) <= STEP else text[: STEP - 1].rstrip() + "…")
+        line = SMALL + escaped(shortened(text, STEP))
         if not self._parts or not self._grows(self._parts[-1], line):
             self._parts.append(_Part([]))
         self._parts[-1].lines.append(line)
@@ -139,8 +136,7 @@ class Steps:
     async def _show(self, number: int, part: _Part, final: bool) -> None:
         lines = list(part.lines)
         if self._waited is not None and not final and (self._steps == "live" or not lines):
-            said = _STILL_THINKING if self._waited else _THINKING
-            lines.append(SMALL + said.to(self._language, seconds=self._waited))
+            lines.append(SMALL + thinking(self._waited, self._language))
         text = "\n".join(lines)
         if text and text != part.shown:
             await self._saying.put("steps", number, text, data={"placeholder": not part.lines})

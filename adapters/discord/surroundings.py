@@ -5,32 +5,25 @@ Source: reliability.md R13, R33 and R41. Without the Message Content Intent what
 
 import asyncio
 import logging
-from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import discord
 
+from adapters.attachments import Attached, fetched
 from adapters.discord import files
 from adapters.discord.events import DIRECT, Spot, addressed, readable, written_in
 from adapters.discord.office import Office
 from adapters.port import PostError
 from agent.conversation import Overheard
-from bot.messages import Attachment, Incoming
+from bot.messages import Incoming
 from retrieval.loaders import Limits
-from retrieval.text import Language, Said
-from retrieval.types import UnreadableError
 
 log = logging.getLogger(__name__)
 
 HEARD = 30  # messages of a thread that are context
-FILES = 5  # of one question that are read
 LOOKUP_SECONDS = 8.0  # for the thread; without it the question is answered by itself
 _SPOKEN = (discord.MessageType.default, discord.MessageType.reply)
-
-_TOO_MANY = Said(
-    en="only {n} files of one message are read; add the others with /ingest",
-    ja="一度に読めるのは{n}件までです。残りは /ingest で追加してください",
-)
 
 
 class Surroundings:
@@ -55,7 +48,7 @@ class Surroundings:
                 for one in heard[-HEARD:]
                 if (text := readable(one, office.me)) and not self._ours(one, message)
             ),
-            files=await self._files(attached, message.link, office.desk.language(message)),
+            files=await fetched([_attached(one, message.link) for one in attached], office.desk.language(message)),
         )
 
     async def _around(self, message: Incoming) -> tuple[discord.Message | None, list[discord.Message]]:
@@ -102,22 +95,11 @@ class Surroundings:
         me = self._office.me
         return one.author.id == me or addressed(one, Spot(message.place, message.thread), me)
 
-    async def _files(
-        self, found: Sequence[discord.Attachment], link: str | None, language: Language
-    ) -> tuple[Attachment, ...]:
-        taken = await asyncio.gather(*(_file(one, link, language) for one in found[:FILES]))
-        left = _TOO_MANY.to(language, n=FILES)
-        return (*taken, *(Attachment(one.filename, b"", problem=left) for one in found[FILES:]))
-
 
 async def _newest(channel: discord.PartialMessageable, before: discord.Object) -> list[discord.Message]:
     """Oldest first."""
     return [one async for one in channel.history(limit=2 * HEARD, before=before)][::-1]
 
 
-async def _file(attached: discord.Attachment, link: str | None, language: Language) -> Attachment:
-    try:
-        data = await files.download(attached.url, Limits().file)
-    except UnreadableError as error:
-        return Attachment(attached.filename, b"", problem=error.text(language))
-    return Attachment(attached.filename, data, url=link)
+def _attached(one: discord.Attachment, link: str | None) -> Attached:
+    return Attached(one.filename, link, partial(files.download, one.url, Limits().file))

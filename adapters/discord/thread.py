@@ -18,7 +18,7 @@ from adapters.discord.errors import DiscordError, RefusedError
 from adapters.discord.rest import Rest
 from adapters.discord.saying import Saying
 from adapters.discord.steps import Shown, Steps
-from adapters.markdown import answer_markdown
+from adapters.markdown import EMPTY, answer_markdown
 from adapters.port import Desk, ThreadView
 from agent.events import Answered, Step
 from bot.messages import Post
@@ -43,7 +43,6 @@ _REFUSED = Said(
     ja="回答はできましたが、このサーバーでは本文を投稿できませんでした（Discord のコード {code}）。モデレーターに確認するか、"
     "ダイレクトメッセージで質問してください。",
 )
-_EMPTY = Said(en="(The answer is empty.)", ja="（回答は空でした。）")
 
 
 class DiscordThread(ThreadView):
@@ -125,7 +124,7 @@ class DiscordThread(ThreadView):
         since = self._clock()
         first = asyncio.create_task(self._typing())
         try:
-            done, _ = await asyncio.wait({first}, timeout=SIGN_SECONDS)
+            done, _ = await asyncio.wait({first}, timeout=0 if self._rest.busy else SIGN_SECONDS)
             if not done:  # the thread is not there yet
                 await self._typing_in(self._saying.parent)
             if not await first:
@@ -150,7 +149,7 @@ class DiscordThread(ThreadView):
 
     async def _typing_in(self, channel: str) -> None:
         try:
-            await self._rest.typing(channel)
+            await self._rest.typing(channel, first=True)
         except DiscordError as error:
             log.info("no typing shows for turn %s: %s", self._turn, error)
 
@@ -163,4 +162,4 @@ class DiscordThread(ThreadView):
 
 def answer_texts(answered: Answered, language: Language) -> list[str]:
     """The answer with its sources as the texts of Discord's messages, at least one."""
-    return messages(answer_markdown(answered, language)) or [_EMPTY.to(language)]
+    return messages(answer_markdown(answered, language)) or [EMPTY.to(language)]

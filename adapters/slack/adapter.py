@@ -14,6 +14,7 @@ from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
+from adapters import voting
 from adapters.port import Desk
 from adapters.questions import Questions
 from adapters.slack import commands, digest, home, intake
@@ -36,7 +37,7 @@ from adapters.slack.socket import NOT_STORED, Connections, DisabledError
 from adapters.slack.surroundings import Surroundings
 from adapters.slack.thread import SlackThread
 from bot.cards import Card
-from bot.messages import Audience, Feedback, Place, Preferences
+from bot.messages import Audience, Place, Preferences
 from bot.settings import SettingsError, SlackSettings, filled
 from bot.store.engine import StoreError
 from retrieval.text import Language, Said
@@ -195,7 +196,8 @@ class SlackAdapter:
             case Deleted(message):
                 office.tasks.start(questions.delete(message), "slack-delete")
             case Reacted():
-                office.tasks.start(_vote(office, event), "slack-reaction")
+                vote = voting.react(office.desk, event.place, event.message, event.author, event.vote, event.thumb)
+                office.tasks.start(vote, "slack-reaction")
             case Replied():
                 office.tasks.start(_reply(office, event), "slack-reply")
             case Opened(user):
@@ -213,12 +215,6 @@ def _view(office: Office, claimed: "Claimed", preferences: Preferences) -> Slack
         language=office.desk.language(claimed.message),
         recipient=(claimed.message.author, office.slack.me.team),
     )
-
-
-async def _vote(office: Office, reacted: Reacted) -> None:
-    post = await office.desk.post_at(reacted.place, reacted.message)
-    if post is not None and post.kind == "answer":
-        await office.desk.vote(Feedback(post.about, reacted.author, reacted.vote, only=reacted.thumb))
 
 
 async def _reply(office: Office, replied: Replied) -> None:

@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from adapters import adding as said
 from adapters.slack.acks import open_in_time
 from adapters.slack.client import SlackError
 from adapters.slack.events import readable
-from adapters.slack.intake import file_refs, is_address, link_target, message_at, resume, thread_name
+from adapters.slack.intake import begin, file_refs, is_address, link_target, message_at, thread_name
 from adapters.slack.modals import Kept, Shortcut, given_in, ingest_modal, kept_in
 from adapters.slack.office import Office
 from adapters.slack.widgets import Json, notice_modal, respond, whisper
@@ -40,11 +41,7 @@ _UNKNOWN = Said(
     en="I cannot tell who reads this channel. If I am not in it, invite me with /invite and try again.",
     ja="このチャンネルを誰が見ているのか確認できません。私が参加していない場合は、/invite で招待してからもう一度お試しください。",
 )
-_NOTHING = Said(en="Give a file, a text or a link.", ja="ファイル、テキスト、リンクのどれかを入れてください。")
 _NO_LINK = Said(en="This is no link to a message in Slack.", ja="Slack のメッセージへのリンクではありません。")
-_ONE_KIND = Said(
-    en="Add a link by itself, without files or a text.", ja="リンクは、ファイルやテキストとは別に追加してください。"
-)
 _NO_MESSAGE = Said(
     en="That message is not there, or it is in a channel that you or I am not in.",
     ja="そのメッセージは存在しないか、あなたか私が参加していないチャンネルにあります。",
@@ -53,12 +50,6 @@ _NOT_HERE = Said(
     en="You or I am not in that channel. Invite me there with /invite first.",
     ja="あなたか私がそのチャンネルに参加していません。先に /invite で私を招待してください。",
 )
-_STARTED = Said(en="I am reading it; the result follows.", ja="読み込みを始めました。結果は追ってお知らせします。")
-FAILED = Said(
-    en="Sorry, that could not be stored. Please try again.",
-    ja="申し訳ありません。保存できませんでした。もう一度お試しください。",
-)
-_PASTED = Said(en="Pasted text", ja="貼り付けたテキスト")
 
 
 class _NotTaken(Exception):
@@ -135,13 +126,13 @@ async def take_typed(office: Office, body: Json, text: str) -> str:
         elif is_address(text):
             raise _NotTaken(_NO_LINK)
         else:
-            await _take(office, wish, office.place(wish.channel), None, (_pasted(text, "", language),))
+            await _take(office, wish, office.place(wish.channel), None, (said.pasted(text, "", language),))
     except _NotTaken as error:
         return error.why.to(language)
     except (StoreError, RAGToolError, ValueError) as error:
         log.warning("an /ingest could not be stored: %s", error)
-        return FAILED.to(language)
-    return _STARTED.to(language)
+        return said.FAILED.to(language)
+    return said.STARTED.to(language)
 
 
 async def take_submitted(office: Office, user: str, view: Json) -> dict[str, str]:
@@ -155,29 +146,29 @@ async def take_submitted(office: Office, user: str, view: Json) -> dict[str, str
             await _take_message(office, wish, (kept.channel, kept.message, kept.thread))
         elif given.link:
             if given.files or given.text:
-                raise _NotTaken(_ONE_KIND)
+                raise _NotTaken(said.ONE_KIND)
             if (target := link_target(given.link)) is None:
                 raise _NotTaken(_NO_LINK)
             await _take_message(office, wish, target)
         else:
             refs = file_refs(given.files, user)
             if given.text:
-                refs += (_pasted(given.text, given.name, language),)
+                refs += (said.pasted(given.text, given.name, language),)
             if not refs:
-                raise _NotTaken(_NOTHING, "files")
+                raise _NotTaken(said.NOTHING, "files")
             channel = kept.channel or await _chosen(office, user, given.channel)
             await _take(office, wish, office.place(channel), None, refs)
     except _NotTaken as error:
         return {_field(view, error.field): error.why.to(language)}
     except (StoreError, RAGToolError, ValueError) as error:
         log.warning("what a modal held could not be stored: %s", error)
-        return {_field(view, ""): FAILED.to(language)}
+        return {_field(view, ""): said.FAILED.to(language)}
     return {}
 
 
 def failed(office: Office, view: Json) -> dict[str, str]:
     """The error of a modal that could not be worked on."""
-    return {_field(view, ""): FAILED.to(office.language)}
+    return {_field(view, ""): said.FAILED.to(office.language)}
 
 
 async def tell_late(office: Office, user: str, view: Json, errors: Mapping[str, str]) -> None:
@@ -227,7 +218,7 @@ async def _take(office: Office, wish: _Wish, place: Place, thread: str | None, r
     intake = Intake("", place, thread, wish.user, collection, scope, wish.language, tuple(refs))
     taken = await office.desk.take_in(wish.claim, intake)
     if taken is not None:
-        office.tasks.start(resume(office, taken, wish.url), "slack-intake")
+        await begin(office, taken, wish.url)
 
 
 async def _scopes(office: Office, user: str, place: Place) -> tuple[tuple[str, ...], Audience]:
@@ -249,9 +240,3 @@ def _field(view: Json, wanted: str) -> str:
     """An error can only be shown at a field that the modal has."""
     fields = view["state"]["values"]
     return wanted if wanted in fields else str(next(iter(fields)))
-
-
-def _pasted(text: str, name: str, language: Language) -> FileRef:
-    first = name or text.strip().splitlines()[0][:60].strip("# ") or _PASTED.to(language)
-    first = first.replace("/", "／")
-    return FileRef(first if first.endswith(".md") else f"{first}.md", {"text": text})

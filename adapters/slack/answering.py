@@ -5,65 +5,33 @@ Source: product.md §4; reliability.md R3 and R19.
 
 import logging
 import re
+from collections.abc import Coroutine
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 from slack_bolt.app.async_app import AsyncApp
 
-from adapters.markdown import one_line
+from adapters import cards, teaching
+from adapters.adding import FAILED
+from adapters.markdown import shortened
 from adapters.slack.acks import Ack, in_time, open_in_time
-from adapters.slack.client import SlackError
+from adapters.slack.client import GoneError, SlackError
 from adapters.slack.digest import ANSWER, DISCARD, DISMISS, LINK, SAVE, redraw, tell
 from adapters.slack.events import PLATFORM, readable
 from adapters.slack.intake import message_at
 from adapters.slack.office import Office
-from adapters.slack.widgets import Json, context, input_block, modal, notice_modal, section, shortened, whisper
+from adapters.slack.widgets import CANCEL, Json, context, input_block, modal, notice_modal, section, whisper
 from bot.messages import Actor, Audience, Lesson, Post, Taught
 from bot.store.engine import StoreError
 from retrieval.text import Language, Said
-from retrieval.types import TEAM, RAGToolError
+from retrieval.types import RAGToolError
 
 log = logging.getLogger(__name__)
 
 ANSWER_CHARACTERS = 3_000  # that a modal's field takes; a reply in the thread may be longer
-QUESTION_CHARACTERS = 1_000
 
-_TITLE = Said(en="Answer this", ja="回答する")
 _SUBMIT = Said(en="Save", ja="保存")
-_CLOSE = Said(en="Cancel", ja="キャンセル")
-_QUESTION = Said(en="Question", ja="質問")
-_QUESTION_HINT = Said(
-    en="As it will be found later; change it where other words are clearer.",
-    ja="この文面で検索されます。よりわかりやすい言い方があれば直してください。",
-)
-_ANSWER = Said(en="Answer", ja="回答")
-_READ_BY_TEAM = Said(
-    en="Everyone in the team will be able to find this answer, and those who asked are told in their threads.",
-    ja="この回答はチームの全員が検索できるようになり、質問した人にはそれぞれのスレッドでお知らせします。",
-)
-_READ_THERE = Said(
-    en="Only members of the private places where this was asked will be able to find this answer; they are told in their "
-    "threads.",
-    ja="この回答は、質問があった非公開の場所のメンバーだけが検索できます。質問した人にはスレッドでお知らせします。",
-)
-_MEMBERS = Said(
-    en="Only members of the team can answer or dismiss questions.",
-    ja="質問に回答したり、質問を閉じたりできるのはチームのメンバーだけです。",
-)
-_GONE = Said(
-    en="These questions have been answered or dismissed meanwhile.",
-    ja="この質問はすでに回答済みか、対応不要になりました。",
-)
-_SAVED = Said(
-    en="Saved as the answer. Threads that are told: {n}.",
-    ja="回答として保存しました。{n}件のスレッドにお知らせします。",
-)
-_DELETED = Said(en="That reply is not there any more.", ja="その返信はすでに削除されています。")
-_ANSWERED = Said(en="✅ Answered by {who}", ja="✅ {who} さんが回答しました")
-_DISMISSED = Said(en="➖ Dismissed by {who}", ja="➖ {who} さんが対応不要としました")
-_FAILED = Said(
-    en="Sorry, that could not be stored. Please try again.",
-    ja="申し訳ありません。保存できませんでした。もう一度お試しください。",
-)
 
 
 def register(app: AsyncApp, office: Office) -> None:
@@ -82,17 +50,17 @@ def register(app: AsyncApp, office: Office) -> None:
     @app.action(DISMISS)
     async def dismiss(ack: Ack, body: Json, action: Json) -> None:
         await ack()
-        office.tasks.start(_dismiss(office, body, str(action["value"])), "slack-dismiss")
+        office.tasks.start(_told(office, body, _dismiss(office, body, str(action["value"]))), "slack-dismiss")
 
     @app.action(SAVE)
     async def save(ack: Ack, body: Json, action: Json) -> None:
         await ack()
-        office.tasks.start(_save(office, body, str(action["value"])), "slack-save")
+        office.tasks.start(_told(office, body, _save(office, body, str(action["value"]))), "slack-save")
 
     @app.action(DISCARD)
     async def discard(ack: Ack, body: Json, action: Json) -> None:
         await ack()
-        office.tasks.start(_discard(office, body, str(action["value"])), "slack-discard")
+        office.tasks.start(_told(office, body, _discard(office, body, str(action["value"]))), "slack-discard")
 
     @app.view(ANSWER)
     async def submitted(ack: Ack, body: Json, view: Json) -> None:
@@ -105,7 +73,7 @@ def register(app: AsyncApp, office: Office) -> None:
                 await whisper(office, channel, user, f"{problem}\n\n{answer}")  # not to be typed again
 
         work = _submitted(office, user, card, channel, question, answer)
-        problem = await in_time(office, work, late, _FAILED.to(office.language), "slack-lesson")
+        problem = await in_time(office, work, late, FAILED.to(office.language), "slack-lesson")
         await (ack(response_action="errors", errors={"answer": problem}) if problem else ack())
 
 
@@ -121,33 +89,28 @@ async def _view(office: Office, user: str, channel: str, name: str) -> Json:
 async def _answer_modal(office: Office, user: str, channel: str, name: str, language: Language) -> Json:
     card = await _card(office, name, channel)
     if card is None:
-        return notice_modal(_GONE.to(language), language)
+        return notice_modal(teaching.GONE.to(language), language)
     actor, audience = await _who(office, user, card)
     if actor.role == "outsider":
-        return notice_modal(_MEMBERS.to(language), language)
-    asked = await office.desk.questions(card.data["questions"], card.place, audience)
-    still = [question for question in asked if question.resolved_at is None]
-    if not asked:  # nothing that everyone here may read
-        return notice_modal(_GONE.to(language), language)
-    if not still:
-        await redraw(office, card, _GONE.to(office.language))
-        return notice_modal(_GONE.to(language), language)
-    shared = [question for question in still if question.scope == TEAM]
+        return notice_modal(teaching.MEMBERS.to(language), language)
+    opened = await teaching.opened(office.desk, card, audience)
+    if isinstance(opened, Said):
+        office.tasks.start(_close(office, card, opened.to(office.language)), "slack-cards")
+        return notice_modal(opened.to(language), language)
     question = {
         "type": "plain_text_input",
         "action_id": "text",
-        # What was asked in a private place is not put into words for the team.
-        "initial_value": shortened(one_line((shared or still)[-1].question), QUESTION_CHARACTERS) or "?",
-        "max_length": QUESTION_CHARACTERS,
+        "initial_value": opened.question,
+        "max_length": teaching.QUESTION_CHARACTERS,
     }
     text = {"type": "plain_text_input", "action_id": "text", "multiline": True, "max_length": ANSWER_CHARACTERS}
     blocks = [
-        input_block("question", _QUESTION.to(language), question, hint=_QUESTION_HINT.to(language)),
-        input_block("answer", _ANSWER.to(language), text),
-        context((_READ_BY_TEAM if shared else _READ_THERE).to(language)),
+        input_block("question", teaching.QUESTION.to(language), question, hint=teaching.QUESTION_HINT.to(language)),
+        input_block("answer", teaching.ANSWER.to(language), text),
+        context((teaching.READ_BY_TEAM if opened.shared else teaching.READ_THERE).to(language)),
     ]
     metadata = f"{channel}:{name}"
-    return modal(ANSWER, _TITLE.to(language), _SUBMIT.to(language), _CLOSE.to(language), blocks, metadata)
+    return modal(ANSWER, teaching.TITLE.to(language), _SUBMIT.to(language), CANCEL.to(language), blocks, metadata)
 
 
 async def _submitted(office: Office, user: str, name: str, channel: str, question: str, answer: str) -> str:
@@ -156,70 +119,88 @@ async def _submitted(office: Office, user: str, name: str, channel: str, questio
     try:
         card = await _card(office, name, channel)
         if card is None:
-            return _GONE.to(language)
+            return teaching.GONE.to(language)
         taught = await _teach(office, card, user, question, answer, office.slack.permalink(channel, card.message or ""))
     except (StoreError, RAGToolError):
         log.exception("an expert's answer could not be stored")
-        return _FAILED.to(language)
+        return FAILED.to(language)
     if taught.refusal is not None:
         return taught.refusal.to(language)
-    said = _SAVED.to(language, n=taught.told)
+    said = teaching.SAVED.to(language, n=taught.told)
     office.tasks.start(whisper(office, channel, user, said), "slack-whisper")
     return ""
 
 
-async def _save(office: Office, body: Json, name: str) -> None:
-    """A reply in a card's thread was confirmed as the answer."""
+async def _told(office: Office, body: Json, work: Coroutine[Any, Any, Said | None]) -> None:
+    """Do what a button asks for; what its presser is told about it, if anything."""
+    try:
+        said = await work
+    except (SlackError, StoreError, RAGToolError):
+        log.warning("what a button asked for could not be done", exc_info=True)
+        said = FAILED
+    if said is not None:
+        user, message = body["user"]["id"], body.get("message") or {}
+        thread = message.get("thread_ts") if message.get("thread_ts") != message.get("ts") else None
+        await whisper(office, body["channel"]["id"], user, said.to(await office.language_of(user)), thread)
+
+
+async def _save(office: Office, body: Json, name: str) -> Said | None:
+    """A reply in a card's thread was confirmed as the answer. Raises SlackError, StoreError."""
     user, channel = body["user"]["id"], body["channel"]["id"]
     confirm = await _confirm(office, body, name)
     about, part = confirm.data["card"] if confirm else ("", 0)
     card = await _card(office, f"{about}:{part}", channel)
-    if confirm is None or confirm.message is None or card is None or card.message is None:
-        return
-    language = await office.language_of(user)
-    try:
-        taught = await _learn(office, card, user, str(confirm.data["reply"]))
-    except (SlackError, StoreError, RAGToolError):
-        log.warning("a reply could not be saved as an answer", exc_info=True)
-        await whisper(office, channel, user, _FAILED.to(language), card.message)
-        return
+    if confirm is None or card is None:
+        return teaching.GONE
+    taught = await _learn(office, card, user, str(confirm.data["reply"]))
     if taught is None:
-        await office.slack.delete(channel, confirm.message)
-        await whisper(office, channel, user, _DELETED.to(language), card.message)
-    elif taught.refusal is not None:
-        await whisper(office, channel, user, taught.refusal.to(language), card.message)
-    else:
-        text = _SAVED.to(office.language, n=taught.told)
-        await office.slack.update(channel, confirm.message, text=text, blocks=[section(text)], last=True)
+        await _take_away(office, confirm)
+        return teaching.DELETED
+    if taught.refusal is not None:
+        return taught.refusal
+    text = teaching.SAVED.to(office.language, n=taught.told)
+    try:
+        await office.slack.update(channel, confirm.message or "", text=text, blocks=[section(text)], last=True)
+    except SlackError as error:
+        log.info("that a reply was saved could not be shown: %s", error.code)
+    return None
 
 
 async def _learn(office: Office, card: Post, user: str, ts: str) -> Taught | None:
-    """The lesson in a reply to a card, as the reply is now. None: it is not there any more."""
+    """The lesson in a reply to a card, as the reply is now. None: it is not there any more. Raises SlackError, StoreError."""
     channel = card.place.channel
-    said = await message_at(office.slack, channel, ts, card.message or "")
+    try:
+        said = await message_at(office.slack, channel, ts, card.message or "")
+    except GoneError:
+        return None
     if said is None:
         return None
     answer = await office.places.named(readable(str(said.get("text") or ""), office.slack.me.user))
     return await _teach(office, card, user, "", answer, office.slack.permalink(channel, ts, card.message))
 
 
-async def _discard(office: Office, body: Json, name: str) -> None:
+async def _discard(office: Office, body: Json, name: str) -> Said | None:
+    """Raises StoreError."""
     confirm = await _confirm(office, body, name)
-    if confirm is not None and confirm.message is not None:
-        await office.slack.delete(confirm.place.channel, confirm.message)
+    if confirm is None:
+        return teaching.GONE
+    if (await office.places.actor(body["user"]["id"])).role == "outsider":
+        return teaching.MEMBERS
+    await _take_away(office, confirm)
+    return None
 
 
-async def _dismiss(office: Office, body: Json, name: str) -> None:
+async def _dismiss(office: Office, body: Json, name: str) -> Said | None:
+    """Raises StoreError."""
     user, channel = body["user"]["id"], body["channel"]["id"]
     card = await _card(office, name, channel)
     if card is None:
-        return
+        return teaching.GONE
     actor, audience = await _who(office, user, card)
     taught = await office.desk.dismiss(actor, card.data["questions"], card.place, audience)
-    if taught.refusal is not None:
-        await whisper(office, channel, user, taught.refusal.to(await office.language_of(user)))
-    else:
-        await _settle(office, card, user, _DISMISSED)
+    if taught.refusal is None:
+        office.tasks.start(_settle(office, card, user, teaching.DISMISSED), "slack-cards")
+    return taught.refusal
 
 
 async def _teach(office: Office, card: Post, user: str, question: str, answer: str, url: str) -> Taught:
@@ -227,21 +208,21 @@ async def _teach(office: Office, card: Post, user: str, question: str, answer: s
     lesson = Lesson(actor, card.place, audience, tuple(card.data["questions"]), answer, question, url)
     taught = await office.desk.teach(lesson)
     if taught.refusal is None:
-        office.tasks.start(_settle(office, card, user, _ANSWERED), "slack-cards")
+        office.tasks.start(_settle(office, card, user, teaching.ANSWERED), "slack-cards")
     return taught
 
 
 async def _settle(office: Office, card: Post, user: str, how: Said) -> None:
     """Cards that offer nothing any more say so, and the askers are told."""
     status = how.to(office.language, who=shortened(await office.places.name(user), 80))
-    for other in await office.desk.cards(card.data["questions"]):
-        if other.place.platform == PLATFORM:
-            audience = await office.places.audience(other.place.channel)
-            asked = await office.desk.questions(other.data["questions"], other.place, audience)
-            if asked and all(question.resolved_at for question in asked):
-                await redraw(office, other, status)
+    await _close(office, card, status)
     for notice in await office.desk.notices(PLATFORM):
         office.tasks.start(tell(office, notice), "slack-notice")
+
+
+async def _close(office: Office, card: Post, status: str) -> None:
+    for done in await cards.done_with(office.desk, card, partial(_audience, office)):
+        await redraw(office, done, status)
 
 
 # -- small parts ----------------------------------------------------------------------------------------------------
@@ -250,8 +231,8 @@ async def _settle(office: Office, card: Post, user: str, how: Said) -> None:
 async def _card(office: Office, name: str, channel: str) -> Post | None:
     """The card behind a button of this channel: which questions it is about is what the database says."""
     about, _, part = name.rpartition(":")
-    cards = [post for post in await office.desk.posts(about) if post.kind == "card" and str(post.part) == part]
-    return next((card for card in cards if card.place == office.place(channel)), None)
+    card = await cards.find(office.desk, about, part)
+    return card if card is not None and card.place == office.place(channel) else None
 
 
 async def _confirm(office: Office, body: Json, name: str) -> Post | None:
@@ -263,5 +244,16 @@ async def _confirm(office: Office, body: Json, name: str) -> Post | None:
     return replace(asked, message=message)  # which may not be written down yet
 
 
+async def _take_away(office: Office, confirm: Post) -> None:
+    try:
+        await office.slack.delete(confirm.place.channel, confirm.message or "")
+    except SlackError as error:
+        log.info("a question could not be taken away: %s", error.code)
+
+
 async def _who(office: Office, user: str, card: Post) -> tuple[Actor, Audience]:
-    return await office.places.actor(user), await office.places.audience(card.place.channel)
+    return await office.places.actor(user), await _audience(office, card)
+
+
+async def _audience(office: Office, card: Post) -> Audience:
+    return await office.places.audience(card.place.channel)

@@ -1,17 +1,14 @@
 """The buttons under an answer, with which people say whether it helped."""
 
-from typing import Any, Literal
+from typing import Any
 
+from adapters.voting import DOWN, UP, Vote
 from retrieval.text import Language, Said
 
 VOTE = "kotae_vote"  # the action, of both forms; plain buttons add ":up" and ":down", as ids within a block are unique
 
-_UP = Said(en="Helpful", ja="役に立った")
-_DOWN = Said(en="Not helpful", ja="役に立たなかった")
 _UP_ALOUD = Said(en="This answer was helpful", ja="この回答は役に立った")
 _DOWN_ALOUD = Said(en="This answer was not helpful", ja="この回答は役に立たなかった")
-
-Vote = Literal["up", "down"]
 
 
 def feedback(turn: str, language: Language) -> dict[str, Any]:
@@ -27,8 +24,8 @@ def feedback(turn: str, language: Language) -> dict[str, Any]:
     element = {
         "type": "feedback_buttons",
         "action_id": VOTE,
-        "positive_button": button("up", _UP, _UP_ALOUD),
-        "negative_button": button("down", _DOWN, _DOWN_ALOUD),
+        "positive_button": button("up", UP, _UP_ALOUD),
+        "negative_button": button("down", DOWN, _DOWN_ALOUD),
     }
     return {"type": "context_actions", "elements": [element]}
 
@@ -47,7 +44,7 @@ def plain_feedback(turn: str, language: Language) -> dict[str, Any]:
 
     return {
         "type": "actions",
-        "elements": [button("up", _UP, _UP_ALOUD, "👍"), button("down", _DOWN, _DOWN_ALOUD, "👎")],
+        "elements": [button("up", UP, _UP_ALOUD, "👍"), button("down", DOWN, _DOWN_ALOUD, "👎")],
     }
 
 

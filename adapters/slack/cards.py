@@ -1,7 +1,8 @@
 """A card as blocks of Slack's that only its reader sees: plain text, with links of our own."""
 
+from adapters.markdown import shortened
 from adapters.slack.dialect import escaped
-from adapters.slack.widgets import Json, context, plain, section, shortened
+from adapters.slack.widgets import Json, context, plain, section
 from bot.cards import Card, Link, Row
 
 WEIGHT = 11_000  # characters of all blocks; Source: reliability.md R29, bolt-js #2509

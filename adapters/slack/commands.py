@@ -5,6 +5,7 @@ Source: product.md §5; reliability.md R3, R19 and R44.
 
 from slack_bolt.app.async_app import AsyncApp
 
+from adapters.adding import FAILED
 from adapters.slack import adding, answering, home, voting
 from adapters.slack.acks import Ack, in_time, once
 from adapters.slack.cards import card_blocks
@@ -36,7 +37,7 @@ def register(app: AsyncApp, office: Office) -> None:
         async def late(said: str) -> None:
             await respond(office, body["response_url"], said)
 
-        failed = adding.FAILED.to(office.language)
+        failed = FAILED.to(office.language)
         said = await in_time(office, adding.take_typed(office, body, text), late, failed, "slack-ingest")
         await ack(said or "")
 

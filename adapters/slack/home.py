@@ -5,6 +5,7 @@ It is one person's page, but not a private place: it shows what the whole team m
 
 import logging
 
+from adapters import adding
 from adapters.slack.cards import card_blocks
 from adapters.slack.client import SlackError, UnsupportedError
 from adapters.slack.office import Office
@@ -12,6 +13,7 @@ from adapters.slack.widgets import Json, button, section
 from bot.messages import Audience, Command
 from bot.store.engine import StoreError
 from retrieval.text import Said
+from retrieval.types import RAGToolError
 
 log = logging.getLogger(__name__)
 
@@ -21,7 +23,6 @@ _HELLO = Said(
     en="Mention me in a channel, or write to me in Messages: I answer from your team's documents, with the sources.",
     ja="チャンネルでメンションするか、「メッセージ」タブで質問してください。チームの文書から、出典を添えてお答えします。",
 )
-_ADD = Said(en="Add to knowledge", ja="ナレッジに追加")
 
 
 async def publish(office: Office, user: str) -> None:
@@ -30,13 +31,13 @@ async def publish(office: Office, user: str) -> None:
     actor = await office.places.actor(user)
     blocks: list[Json] = [section(_HELLO.to(language))]
     if actor.role != "outsider":
-        add = button(_ADD.to(language), INGEST_BUTTON, "home", style="primary")
+        add = button(adding.TITLE.to(language), INGEST_BUTTON, "home", style="primary")
         blocks.append({"type": "actions", "elements": [add]})
         for name in ("unanswered", "documents"):
             try:
                 card = await office.desk.command(Command(actor, office.place(""), _TEAM, name, "", language))
                 shown = card_blocks(card)[1]
-            except StoreError as error:
+            except (StoreError, RAGToolError) as error:
                 shown = [section(error.text(language))]
             blocks += [{"type": "divider"}, *shown]
     try:

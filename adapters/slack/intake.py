@@ -3,95 +3,66 @@
 Source: product.md §5; reliability.md R28, R41 and R44.
 """
 
-import asyncio
-import hashlib
-import logging
 from collections.abc import Mapping, Sequence
-from contextlib import aclosing
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from adapters import adding
+from adapters.intakes import work_off
 from adapters.slack import files
 from adapters.slack.client import GoneError, Mark, Slack, SlackError, UnreachableError, UnsupportedError
 from adapters.slack.events import readable
 from adapters.slack.office import Office
-from adapters.slack.widgets import Json, context, respond, say_once, section, shortened
-from adapters.verdicts import verdict_line
-from bot.messages import FileRef, Intake, Post, Verdict
+from adapters.slack.widgets import Json, context, respond, say_once, section
+from bot.messages import FileRef, Intake, Post
 from retrieval.loaders import Limits
 from retrieval.text import Said
 from retrieval.types import UnreadableError
 
-log = logging.getLogger(__name__)
-
 MESSAGES = 1_000  # of a thread
-LINES = 25  # verdicts that one message shows
-LINE, NAME = 330, 80  # characters of one, and of the file's name in it: Slack counts all blocks of a message together
-EVERY_SECONDS = 2.0  # between two edits; the last one is not waited with
-_HEAD = Said(en="📥 Reading {done} of {total} …", ja="📥 読み込み中（{done}/{total}）…")
-_DONE = Said(
-    en="📥 Done: {ok} added or up to date, {bad} refused.",
-    ja="📥 完了しました: 追加・更新 {ok}件、追加できなかったもの {bad}件。",
-)
-_MORE = Said(en="… and {n} more", ja="… ほか {n}件")
-_BY = Said(en="Added by {who}", ja="追加した人: {who}")
-_NO_MESSAGE = Said(
-    en="the message cannot be read; it may be deleted, or I am not in its channel",
-    ja="メッセージを読めません。削除されたか、チャンネルに私が参加していない可能性があります",
-)
+EVERY_SECONDS = 2.0  # between two edits
 _FOREIGN = Said(en="it is somebody else's file", ja="ほかの人のファイルです")
 _FAILED = Said(
     en="Slack did not say what this file is ({code}); try again later",
     ja="Slack からファイルの情報を取得できませんでした（{code}）。時間をおいてもう一度お試しください",
 )
-_NO_TEXT = Said(
-    en="there is no text in it; what I have written myself does not count",
-    ja="テキストがありません（私自身の投稿は対象外です）",
-)
 
 
-async def resume(office: Office, intake: Intake, response_url: str = "") -> None:
-    """Work an intake off. Where its progress cannot be shown, the verdicts go to `response_url`, if there is one.
+async def begin(office: Office, intake: Intake, response_url: str) -> None:
+    """Work off what was just taken in. Where its progress cannot be shown, the verdicts go to `response_url`, if there is
+    one; also after a restart, for as long as Slack takes answers there. Raises StoreError."""
+    if response_url:
+        data = {"response_url": response_url}
+        await office.desk.intend(Post(intake.id, "notice", 0, intake.place, intake.thread, data=data))
+    office.tasks.start(resume(office, intake), "slack-intake")
 
-    What could not be shown for a reason that passes is left for the next look; no file is read twice.
-    """
+
+async def resume(office: Office, intake: Intake) -> None:
+    """Go on with an intake. Raises StoreError."""
 
     async def fetch(file: FileRef) -> bytes:
         return await _fetch(office, file)
 
+    async def tell(done: Intake) -> None:
+        for post in await office.desk.posts(done.id):
+            if post.kind == "notice":
+                await respond(office, str(post.data["response_url"]), *shown.words(done))
+
     shown = _Progress(office, await office.places.name(intake.author))
-    async with aclosing(office.desk.work_off(intake, fetch)) as states:
-        async for intake in states:
-            try:
-                await shown.show(intake)
-            except UnreachableError as error:
-                log.warning("the progress of an intake could not be shown: %s", error.code)
-                if intake.done:
-                    return
-            except SlackError as error:
-                log.info("the progress of an intake cannot be shown: %s", error.code)
-                shown.possible = False
-    if not shown.possible and intake.done and response_url:
-        await respond(office, response_url, *shown.words(intake))
+    await work_off(office.desk, intake, fetch, shown.show, tell, seconds=EVERY_SECONDS, unreachable=UnreachableError)
 
 
 class _Progress:
-    """The message that shows how far an intake is. `possible`: the bot may post where it belongs."""
+    """The message that shows how far an intake is."""
 
     def __init__(self, office: Office, author: str) -> None:
         self._office = office
         self._author = author
         self._posted: Post | None = None
-        self._next = 0.0
-        self.possible = True
 
     async def show(self, intake: Intake) -> None:
         """Raises SlackError, StoreError."""
-        now = asyncio.get_running_loop().time()
-        if not self.possible or (now < self._next and not intake.done):
-            return
         text, blocks = self.words(intake)
         new = self._posted is None
         if self._posted is None:
@@ -101,25 +72,15 @@ class _Progress:
             mark = Mark(intake.id, "intake", 0)
             channel, ts = intake.place.channel, self._posted.message or ""
             await self._office.slack.update(channel, ts, text=text, blocks=blocks, mark=mark, last=intake.done)
-        self._next = now + EVERY_SECONDS
 
     def words(self, intake: Intake) -> tuple[str, list[Json]]:
         """Plain text for notifications, and blocks."""
-        verdicts = [file.verdict for file in intake.files if file.verdict is not None]
-        bad = sum(verdict.status == "refused" for verdict in verdicts)
-        if intake.done:
-            head = _DONE.to(intake.language, ok=len(verdicts) - bad, bad=bad)
-        else:
-            head = _HEAD.to(intake.language, done=len(verdicts), total=len(intake.files))
-        lines = [_line(verdict, intake) for verdict in verdicts[:LINES]]
-        if len(verdicts) > LINES:
-            lines.append(_MORE.to(intake.language, n=len(verdicts) - LINES))
-        by = context(_BY.to(intake.language, who=shortened(self._author, NAME)))
-        return head, [*map(section, (head, *lines)), by]
-
-
-def _line(verdict: Verdict, intake: Intake) -> str:
-    return shortened(verdict_line(replace(verdict, name=shortened(verdict.name, NAME)), intake.language), LINE)
+        head, lines = adding.progress(intake)
+        shown = lines[: adding.LINES]
+        if len(lines) > len(shown):
+            shown.append(adding.more(len(lines) - len(shown), intake.language))
+        by = context(adding.added_by(self._author, intake.language))
+        return head, [*map(section, (head, *shown)), by]
 
 
 # -- what is fetched ------------------------------------------------------------------------------------------------
@@ -181,7 +142,7 @@ async def _fetch(office: Office, file: FileRef) -> bytes:
         case {"file": file_id}:
             return await files.download(office.slack, {"id": file_id}, Limits().file)
         case _:
-            raise UnreadableError(_NO_TEXT)
+            raise UnreadableError(adding.NO_TEXT)
 
 
 async def _own(slack: Slack, file_id: str, owner: str) -> Json:
@@ -206,7 +167,7 @@ async def _conversation(office: Office, channel: str, thread: str, message: str)
             one = await message_at(office.slack, channel, message, thread)
             found = [] if one is None else [one]
     except SlackError:
-        raise UnreadableError(_NO_MESSAGE) from None
+        raise UnreadableError(adding.MESSAGE_GONE) from None
     me, parts = office.slack.me, []
     for one in filter(_is_said, found):
         text = await office.places.named(readable(str(one.get("text") or ""), me.user))
@@ -215,7 +176,7 @@ async def _conversation(office: Office, channel: str, thread: str, message: str)
             at = datetime.fromtimestamp(float(one["ts"]), UTC)
             parts.append(f"**{name}** ({at:%Y-%m-%d}):\n\n{text}")
     if not parts:
-        raise UnreadableError(_NO_TEXT if found else _NO_MESSAGE)
+        raise UnreadableError(adding.NO_TEXT if found else adding.MESSAGE_GONE)
     return "\n\n".join(parts).encode()
 
 
@@ -224,7 +185,5 @@ def _is_said(message: Mapping[str, Any]) -> bool:
 
 
 def thread_name(channel: str, ts: str, text: str) -> str:
-    """A name that people recognise, and that no other message has: its first words, its day and a short hash."""
-    words = shortened(" ".join(text.split()), 60).replace("/", "／")
-    day = datetime.fromtimestamp(float(ts), UTC)
-    return f"{words or channel} ({day:%Y-%m-%d} {hashlib.sha256(f'{channel} {ts}'.encode()).hexdigest()[:4]}).md"
+    """The name of a message with its thread."""
+    return adding.message_name(text, channel, f"{channel} {ts}", datetime.fromtimestamp(float(ts), UTC))

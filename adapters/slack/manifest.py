@@ -148,10 +148,10 @@ SCOPES = (
     ),
     Need(
         "assistant:write",
-        Said(en="the status line and the prompts in the agent's view", ja="エージェント画面の状態表示と質問例"),
+        Said(en="the status line while an answer is worked on", ja="回答を準備している間の状態表示"),
         Said(
-            en="the status line and the prompts in the agent's view are not shown",
-            ja="エージェント画面の状態表示と質問例が出ません",
+            en="no status line is shown; a message in the thread says instead that Kotae is at work",
+            ja="状態表示が出ず、代わりにスレッドのメッセージで回答中であることを伝えます",
         ),
     ),
 )

@@ -8,23 +8,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from adapters.slack.widgets import Json, input_block, modal, plain, section, shortened
+from adapters import adding
+from adapters.markdown import shortened
+from adapters.slack.widgets import CANCEL, Json, input_block, modal, plain, section
 from retrieval.text import Language, Said
-from retrieval.types import EVERYONE, TEAM
 
 INGEST = "kotae_ingest"
 TEXT_CHARACTERS = 3_000  # that Slack lets a field hold
 OPTIONS = 100  # of a menu
 
-_TITLE = Said(en="Add to knowledge", ja="ナレッジに追加")
-_SUBMIT, _CLOSE = Said(en="Add", ja="追加"), Said(en="Cancel", ja="キャンセル")
-_FILES = Said(en="Files", ja="ファイル")
-_TEXT = Said(en="or a text", ja="またはテキスト")
-_NAME = Said(en="Title of the text", ja="テキストのタイトル")
+_SUBMIT = Said(en="Add", ja="追加")
 _LINK = Said(en="or a link to a message or thread", ja="またはメッセージ・スレッドへのリンク")
-_COLLECTION = Said(en="Collection", ja="コレクション")
-_NEW = Said(en="or a new collection", ja="または新しいコレクション")
-_SCOPE = Said(en="Who may find it", ja="検索できる人")
 _WHERE = Said(en="Channel it belongs to", ja="追加先のチャンネル")
 _WHERE_HINT = Said(en="Progress is shown there.", ja="進み具合はそのチャンネルに表示されます。")
 _MESSAGE = Said(en="This message and its files will be added:", ja="このメッセージとファイルを追加します:")
@@ -32,11 +26,6 @@ _THREAD = Said(
     en="This message with its replies, and its files, will be added:",
     ja="このメッセージと返信、ファイルを追加します:",
 )
-_READERS = {
-    TEAM: Said(en="Everyone in the team", ja="チームの全員"),
-    EVERYONE: Said(en="Everyone, guests and partners too", ja="ゲストや社外を含む全員"),
-}
-_HERE = Said(en="Members of this channel only", ja="このチャンネルのメンバーのみ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +82,9 @@ def ingest_modal(
         name = {"type": "plain_text_input", "action_id": "name", "max_length": 100}
         link = {"type": "plain_text_input", "action_id": "link", "max_length": 500}
         blocks += [
-            input_block("files", _FILES.to(language), file, optional=True),
-            input_block("text", _TEXT.to(language), text, optional=True),
-            input_block("name", _NAME.to(language), name, optional=True),
+            input_block("files", adding.FILES.to(language), file, optional=True),
+            input_block("text", adding.TEXT.to(language), text, optional=True),
+            input_block("name", adding.TEXT_TITLE.to(language), name, optional=True),
             input_block("link", _LINK.to(language), link, optional=True),
         ]
     if not kept.channel:
@@ -109,14 +98,14 @@ def ingest_modal(
             },
         }
         blocks.append(input_block("channel", _WHERE.to(language), where, hint=_WHERE_HINT.to(language)))
-    blocks.append(_select("collection", _COLLECTION.to(language), [(name, name) for name in collections]))
+    blocks.append(_select("collection", adding.COLLECTION.to(language), [(name, name) for name in collections]))
     new = {"type": "plain_text_input", "action_id": "new", "max_length": 80}
-    blocks.append(input_block("new", _NEW.to(language), new, optional=True))
+    blocks.append(input_block("new", adding.NEW_COLLECTION.to(language), new, optional=True))
     if kept.channel and scopes:
-        readers = [(scope, _READERS.get(scope, _HERE).to(language)) for scope in scopes]
-        blocks.append(_select("scope", _SCOPE.to(language), readers))
+        readers = [(scope, adding.readers_of(scope, language)) for scope in scopes]
+        blocks.append(_select("scope", adding.SCOPE.to(language), readers))
     metadata = json.dumps([kept.channel, kept.response_url, kept.message, kept.thread])
-    return modal(INGEST, _TITLE.to(language), _SUBMIT.to(language), _CLOSE.to(language), blocks, metadata)
+    return modal(INGEST, adding.TITLE.to(language), _SUBMIT.to(language), CANCEL.to(language), blocks, metadata)
 
 
 def kept_in(view: Mapping[str, Any]) -> Kept:

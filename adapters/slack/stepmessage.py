@@ -11,10 +11,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
+from adapters.markdown import shortened
 from adapters.port import Desk
 from adapters.slack.client import GoneError, Mark, RefusedError, Slack, SlackError, StreamOver, UnreachableError
 from adapters.slack.dialect import escaped
-from adapters.slack.taskcards import TaskCard, TaskCards, chunk, closed, cut, rich
+from adapters.slack.taskcards import TaskCard, TaskCards, chunk, closed, rich
 from bot.messages import Place, Post
 
 log = logging.getLogger(__name__)
@@ -208,7 +209,7 @@ def drawn(lines: Sequence[str], plain: bool) -> tuple[str, list[dict[str, Any]]]
     for line in lines:
         safe = escaped(line)
         if len(safe) > PLAIN:
-            safe = escaped(cut(line, PLAIN // 5))  # "&amp;" at worst
+            safe = escaped(shortened(line, PLAIN // 5))  # "&amp;" at worst
         if text and not plain and len(text) + len(safe) > PLAIN:
             text += "\n…"
             break

@@ -1,16 +1,17 @@
 """A turn's steps on their way into messages: one that grows, or one a step.
 
-A task of its own writes them, so that a turn never waits for Slack, and what happens meanwhile goes in one edit.
 Source: product.md §1; reliability.md R28 and R29; field.md #3 and #4.
 """
 
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from adapters.coalescing import Sleep, Writer
+from adapters.markdown import thinking
 from adapters.slack.client import GoneError, RefusedError, SlackError, StreamOver
 from adapters.slack.dialect import escaped
 from adapters.slack.stepmessage import PLAIN, SealedError, StepMessage, Turn, find, stop
@@ -18,20 +19,16 @@ from adapters.slack.taskcards import TaskCard, TaskCards, after, closed, weight
 from agent.events import Step
 from bot.messages import Post
 from bot.store.engine import StoreError
-from retrieval.text import Language, Said
+from retrieval.text import Language
 
 log = logging.getLogger(__name__)
 
 Shown = Literal["live", "verbose", "off"]
-Sleep = Callable[[float], Awaitable[None]]
 
 EVERY_SECONDS = 2.0  # between two edits of a message
 ROLL_SECONDS = 240.0  # Slack ends a stream after about five minutes
 CARDS = 40  # in one message; Slack takes 50 (centaur PR 469)
 BYTES = 9_000  # of text in one message; Slack takes about 10,600 (openclaw PR 143882)
-
-_THINKING = Said(en="🧠 Thinking…", ja="🧠 考えています…")
-_STILL_THINKING = Said(en="🧠 Thinking… ({seconds} s)", ja="🧠 考えています…（{seconds}秒）")
 
 
 @dataclass(eq=False, slots=True)
@@ -45,7 +42,7 @@ class _Part:
 
 
 class Steps:
-    """`add` and `wait` return at once; nothing here raises what Slack or the database does."""
+    """`add` and `wait` return at once: a turn never waits for Slack. Nothing here raises what Slack or the database does."""
 
     def __init__(
         self,
@@ -60,7 +57,6 @@ class Steps:
         self._steps = steps
         self._language = language
         self._clock = clock
-        self._sleep = sleep
         self._plain = False  # blocks are not accepted here
         self._cards: TaskCards = ()
         self._parts: list[_Part] = []
@@ -68,9 +64,10 @@ class Steps:
         self._waited: int | None = None
         self._over = False
         self._complained = False
-        self._news, self._ending, self._in_view = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._in_view = asyncio.Event()
         self._in_view.set()
-        self._writer: asyncio.Task[None] | None = None
+        pause = 0.0 if steps == "verbose" else EVERY_SECONDS
+        self._writer = Writer(self._write, seconds=pause, name="slack-steps", sleep=sleep)
 
     def resume(self, posts: Iterable[Post]) -> None:
         """What an earlier attempt at this turn has posted, or was about to."""
@@ -83,7 +80,7 @@ class Steps:
         self._cards = after(self._cards, event, self._language)
         for number in range(known, len(self._cards)):
             self._seat(number)
-        self._wake()
+        self._writer.wake()
 
     def wait(self, seconds: int) -> None:
         """Say that the turn has been at work for so long, where Slack itself cannot."""
@@ -92,30 +89,27 @@ class Steps:
         self._waited = seconds
         if not self._parts:
             self._add_part(0)
-        self._wake()
+        self._writer.wake()
 
     def end(self) -> None:
         """There are no more steps: what is there is written for the last time, without waiting."""
-        self._ending.set()
         if self._parts or self._earlier:
-            self._wake()
+            self._writer.wake()
+        self._writer.end()
 
     async def in_view(self, seconds: float) -> None:
         """Until all messages are there (not: up to date), but no longer than this."""
-        if self._writer is not None:
-            seen = asyncio.create_task(self._in_view.wait())
-            await asyncio.wait({seen, self._writer}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-            seen.cancel()
+        await self._writer.until(self._in_view, seconds)
 
     async def finish(self, seconds: float) -> None:
         """`end`, and until it is done; what takes longer is cut off."""
         self.end()
-        await self._stopped(seconds)
+        await self._writer.stopped(seconds)
 
     async def abandon(self, seconds: float) -> None:
         """The turn goes on elsewhere, or later: what is shown stays, and whoever has the turn takes it up."""
         self._over = True
-        await self._stopped(seconds)
+        await self._writer.stopped(seconds)
         for part in self._parts:
             if part.message is not None:
                 await part.message.stop()
@@ -160,47 +154,7 @@ class Steps:
 
     # -- the writer -------------------------------------------------------------------------------------------------
 
-    def _wake(self) -> None:
-        if self._writer is None:
-            self._writer = asyncio.create_task(self._write(), name="slack-steps")
-        self._news.set()
-
-    async def _write(self) -> None:
-        while not self._over:
-            await self._news.wait()
-            self._news.clear()
-            last = self._ending.is_set()
-            await self._flush(last)
-            if last and not self._over:
-                await self._tidy()
-                return
-            if self._steps != "verbose":
-                await self._pause()
-
-    async def _pause(self) -> None:
-        """Between two edits; the last one does not wait."""
-        waits = asyncio.create_task(self._ending.wait()), asyncio.ensure_future(self._sleep(EVERY_SECONDS))
-        try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for each in waits:
-                each.cancel()
-            await asyncio.gather(*waits, return_exceptions=True)
-
-    async def _stopped(self, seconds: float) -> None:
-        if self._writer is None:
-            return
-        self._ending.set()
-        self._news.set()
-        try:
-            await asyncio.wait({self._writer}, timeout=seconds)
-        finally:
-            self._writer.cancel()
-            (ended,) = await asyncio.gather(self._writer, return_exceptions=True)
-        if isinstance(ended, Exception):
-            log.error("the steps of turn %s broke off", self._turn.id, exc_info=ended)
-
-    async def _flush(self, last: bool) -> None:
+    async def _write(self, last: bool) -> None:
         number = 0
         while number < len(self._parts) and not self._over:
             part = self._parts[number]
@@ -225,19 +179,22 @@ class Steps:
                 break
         if self._over or all(part.settled or (part.message and part.message.ts) for part in self._parts):
             self._in_view.set()
+        if last and not self._over:
+            await self._tidy()
 
     async def _show(self, part: _Part, final: bool) -> None:
         cards = self._of(part)
         grows = self._steps == "live" or not cards
-        thinking = self._thinking() if self._waited is not None and grows and not final else None
-        if not cards and thinking is None:
+        waits = self._waited is not None and grows and not final
+        at_work = thinking(self._waited or 0, self._language) if waits else None
+        if not cards and at_work is None:
             part.settled = final
             return  # a message without a step is `_tidy`'s
         if part.message is None:
             part.message, part.opened = StepMessage(self._turn, self._parts.index(part)), self._clock()
         await part.message.show(
             closed(cards) if final else cards,
-            thinking,
+            at_work,
             final=final,
             stream=self._steps == "live" and not self._plain,
             plain=self._plain,
@@ -276,12 +233,6 @@ class Steps:
             await self._turn.slack.delete(self._turn.place.channel, ts)
         except SlackError as error:
             self._complain(error)
-
-    # -- words ------------------------------------------------------------------------------------------------------
-
-    def _thinking(self) -> str:
-        said = _STILL_THINKING if self._waited else _THINKING
-        return said.to(self._language, seconds=self._waited)
 
     def _give_up(self, error: Exception) -> None:
         self._over = True

@@ -7,31 +7,25 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
+from adapters.attachments import Attached, fetched
 from adapters.slack import files
 from adapters.slack.client import SlackError
 from adapters.slack.events import mentions, readable
 from adapters.slack.office import Office
 from agent.conversation import Overheard
-from bot.messages import Attachment, Incoming
+from bot.messages import Incoming
 from retrieval.loaders import Limits
-from retrieval.text import Language, Said
-from retrieval.types import UnreadableError
 
 log = logging.getLogger(__name__)
 
 HEARD = 30  # messages of a thread that are context
-FILES = 5  # of one question that are read
 LOOKUP_SECONDS = 8.0  # for the thread; without it the question is answered by itself
 TWIN_SECONDS = 0.1  # in which the other event of one mention comes
 EVENTS = 1_000  # whose files are remembered
 ROOT_SECONDS = 3.0  # for a question that begins one: it has no thread yet, at most files
-
-_TOO_MANY = Said(
-    en="only {n} files of one message are read; add the others with /ingest",
-    ja="一度に読めるのは{n}件までです。残りは /ingest で追加してください",
-)
 
 
 class Surroundings:
@@ -56,7 +50,7 @@ class Surroundings:
             audience=audience,
             link=office.slack.permalink(message.place.channel, message.message, message.thread),
             overheard=tuple([await self._overheard(one) for one in heard]),
-            files=await self._files(attached, office.desk.language(message)),
+            files=await fetched([*map(self._attached, attached)], office.desk.language(message)),
         )
 
     async def _thread(self, message: Incoming) -> Sequence[Mapping[str, Any]]:
@@ -93,17 +87,9 @@ class Surroundings:
         name = await self._office.places.name(author) if author else str(message.get("username") or "bot")
         return Overheard(name, await self._office.places.named(readable(str(message.get("text") or ""))))
 
-    async def _files(self, found: Sequence[Mapping[str, Any]], language: Language) -> tuple[Attachment, ...]:
-        taken = await asyncio.gather(*(self._file(file, language) for file in found[:FILES]))
-        left = _TOO_MANY.to(language, n=FILES)
-        return (*taken, *(Attachment(_name(file), b"", problem=left) for file in found[FILES:]))
-
-    async def _file(self, file: Mapping[str, Any], language: Language) -> Attachment:
-        try:
-            data = await files.download(self._office.slack, file, Limits().file)
-        except UnreadableError as error:
-            return Attachment(_name(file), b"", problem=error.text(language))
-        return Attachment(_name(file), data, url=str(file.get("permalink") or "") or None)
+    def _attached(self, file: Mapping[str, Any]) -> Attached:
+        fetch = partial(files.download, self._office.slack, file, Limits().file)
+        return Attached(_name(file), str(file.get("permalink") or "") or None, fetch)
 
 
 def _before(one: Mapping[str, Any], message: Incoming) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from adapters.markdown import step_text
+from adapters.markdown import shortened, step_text
 from agent.events import Drafted, Step, Thought, ToolCalled, ToolReturned
 from retrieval.text import Language
 
@@ -37,7 +37,7 @@ def after(cards: TaskCards, event: Step, language: Language) -> TaskCards:
     cards = tuple(
         replace(card, status="complete") if card.status == "in_progress" and not card.call else card for card in cards
     )
-    text = cut(step_text(event, language), STEP)
+    text = shortened(step_text(event, language), STEP)
     match event:
         case Drafted():
             return cards
@@ -95,10 +95,6 @@ def rich(lines: Sequence[str]) -> dict[str, Any]:
             {"type": "rich_text_section", "elements": elements if words else [{"type": "text", "text": line}]}
         )
     return {"type": "rich_text", "elements": sections}
-
-
-def cut(text: str, characters: int) -> str:
-    return text if len(text) <= characters else text[: characters - 1].rstrip() + "…"
 
 
 def _title(text: str) -> tuple[str, str]:

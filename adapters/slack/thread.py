@@ -11,13 +11,14 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from adapters.markdown import sources_markdown
+from adapters.coalescing import Sleep
+from adapters.markdown import EMPTY, sources_markdown
 from adapters.port import Desk, TurnView
 from adapters.slack.buttons import feedback, plain_feedback
 from adapters.slack.client import Mark, RefusedError, Slack, SlackError, UnreachableError
 from adapters.slack.dialect import Rendered, messages, plain_messages
 from adapters.slack.stepmessage import Turn
-from adapters.slack.steps import Shown, Sleep, Steps
+from adapters.slack.steps import Shown, Steps
 from agent.events import Answered, Drafted, Step, ToolCalled
 from bot.messages import Post
 from bot.store.engine import StoreError
@@ -38,7 +39,6 @@ CLEAR_SECONDS = 5.0
 _THINKING = Said(en="is thinking…", ja="考えています…")
 _SEARCHING = Said(en="is searching the documents…", ja="資料を調べています…")
 _REVIEWING = Said(en="is reviewing its answer…", ja="回答を見直しています…")
-_EMPTY = Said(en="(The answer is empty.)", ja="（回答は空でした。）")
 
 
 class SlackThread(TurnView):
@@ -226,4 +226,4 @@ def plain_parts(answered: Answered, language: Language) -> list[str]:
 
 
 def _text(answered: Answered, language: Language) -> str:
-    return answered.text if answered.text.strip() else _EMPTY.to(language)
+    return answered.text if answered.text.strip() else EMPTY.to(language)

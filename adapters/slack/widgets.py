@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from adapters.markdown import shortened
 from adapters.slack.client import Mark, SlackError
 from adapters.slack.dialect import escaped
 from adapters.slack.office import Office
@@ -19,6 +20,7 @@ log = logging.getLogger(__name__)
 Json = dict[str, Any]
 
 CLOSE = Said(en="Close", ja="閉じる")
+CANCEL = Said(en="Cancel", ja="キャンセル")
 
 
 async def say_once(office: Office, post: Post, *, text: str, blocks: Sequence[Json] = ()) -> Post:
@@ -68,10 +70,6 @@ def section(text: str) -> Json:
 def context(*texts: str) -> Json:
     """Small print; at most ten texts."""
     return {"type": "context", "elements": [plain(text) for text in texts[:10]]}
-
-
-def shortened(text: str, limit: int) -> str:
-    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
 
 
 def button(text: str, action: str, value: str, **more: Any) -> Json:

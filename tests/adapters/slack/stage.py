@@ -6,10 +6,11 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any, cast
 
+from adapters.coalescing import Sleep
 from adapters.markdown import step_text
 from adapters.port import Desk, relay
 from adapters.slack.client import Slack
-from adapters.slack.steps import EVERY_SECONDS, Shown, Sleep
+from adapters.slack.steps import EVERY_SECONDS, Shown
 from adapters.slack.thread import SlackThread
 from agent.events import Answered, Drafted, Event, Events, Reflected, Step, Thought, ToolCalled, ToolReturned
 from bot.messages import Audience, Incoming, Place, Post

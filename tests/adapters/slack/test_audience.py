@@ -8,12 +8,13 @@ from typing import Any, cast
 
 import pytest
 
+from adapters.attachments import FILES
 from adapters.port import Desk
 from adapters.slack.audience import NEW, OUTSIDERS, PRIVATE, PUBLIC, UNKNOWN, Places
 from adapters.slack.client import Slack
 from adapters.slack.office import Office
 from adapters.slack.people import MEMBERS_SECONDS
-from adapters.slack.surroundings import FILES, HEARD, Surroundings
+from adapters.slack.surroundings import HEARD, Surroundings
 from bot.messages import Audience, Incoming
 from retrieval.text import Language
 from tests.fakes.slack import FakeSlack

@@ -354,6 +354,28 @@ async def test_where_the_bot_may_not_post_the_verdicts_go_to_whoever_asked(tmp_p
         assert not slack.posted("C2") and not await here.desk.intakes("slack")
 
 
+async def test_the_verdicts_of_an_intake_that_cannot_be_shown_reach_their_asker_after_a_restart(tmp_path: Path) -> None:
+    async with FakeSlack(limits=False) as slack:
+        slack.world.add_channel("C2", "others", members=("U1",))
+        file = slack.world.add_file("rules.md", RULES, "U1")
+        file.serves = "hang"
+        async with taught(slack, tmp_path):
+            await slack.command("/ingest", "", "U1", "C2")
+            await opened(slack, "U1")
+            await slack.submits("U1", {"files": [file]})
+            await slack.wait_for(lambda: slack.journal.calls("download", file=file.id))
+            for task in asyncio.all_tasks():
+                if task.get_name() == "slack-intake":
+                    task.cancel()
+        assert not slack.whispers("U1")
+        file.serves = "it"
+        async with taught(slack, tmp_path) as here:
+            (said,) = await slack.wait_for(lambda: slack.whispers("U1"))
+            assert "rules.md: added to documents" in said.shown and said.channel == "C2"
+            await slack.wait_for_idle()
+            assert len(slack.whispers("U1")) == 1 and not await here.desk.intakes("slack")
+
+
 async def test_slack_failing_for_a_while_loses_no_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("adapters.slack.adapter.LOOK_EVERY_SECONDS", 0.1)
     async with FakeSlack(limits=False) as slack, taught(slack, tmp_path) as here:

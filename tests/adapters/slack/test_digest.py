@@ -286,15 +286,44 @@ async def test_guests_and_forged_buttons_close_nothing(tmp_path: Path) -> None:
             await press(action, f"confirm:C1:{reply}", shown.ts, "C1", "U1")
             await press(action, f"confirm:C1:{reply}", confirm.ts, "C2", "U1")
         await slack.wait_for_idle()
+        assert {m.shown.partition(" been")[0] for m in slack.whispers("U1")} == {"These questions have"}  # never silent
         slack.world.channels["C1"].members.add("U7")
         for action in (ANSWER, DISMISS):
             await press(action, f"{ABOUT}:0", shown.ts, "C1", "U7")
-        await slack.wait_for(lambda: [m for m in slack.whispers("U7") if "Only members" in m.shown])
+        await press(DISCARD, f"confirm:C1:{reply}", confirm.ts, "C1", "U7")
+        await slack.wait_for(lambda: len([m for m in slack.whispers("U7") if "Only members" in m.shown]) == 2)
         await slack.wait_for_idle()
         views = [str(view.body) for view in slack.world.views.values()]
         assert sum("Only members of the team" in view for view in views) == 1 and not any("submit" in v for v in views)
         (still,) = await here.desk.questions([question.id], Place("slack", "T0TEAM", "C1"), Audience("public"))
         assert still.resolved_at is None and not confirm.deleted and ANSWER in shown.actions
+
+
+async def test_a_button_that_cannot_be_obeyed_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses()) as here:
+        _, question = await asks(here, "Where do ships moor?")
+        await here.adapter.announce("C1", card((question,)), about=ABOUT)
+        (shown,) = cards(slack)
+        await slack.says("C1", "U2", PIER, thread=shown.ts)
+        (confirm,) = await slack.wait_for(lambda: [one for one in slack.replies(shown.ts) if SAVE in one.actions])
+
+        async def full(*_: object) -> None:
+            raise StoreError(Said(en="full", ja="満杯"))
+
+        monkeypatch.setattr(here.desk, "dismiss", full)
+        monkeypatch.setattr(here.desk, "teach", full)
+        await slack.presses("U2", shown, DISMISS)
+        await slack.wait_for(lambda: [one for one in slack.whispers("U2") if not one.thread])
+        await slack.presses("U2", confirm, SAVE)
+        await slack.wait_for(lambda: [one for one in slack.whispers("U2") if one.thread == shown.ts])
+        assert all("could not be stored" in one.shown for one in slack.whispers("U2")) and SAVE in confirm.actions
+
+
+async def test_a_link_that_no_button_takes_is_left_out(tmp_path: Path) -> None:
+    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses()) as here:
+        links = (Link("long", f"https://a.example/{'x' * 3_000}"), Link("thread", f"{slack.url}/archives/C1/p1"))
+        await here.adapter.announce("C1", Card("Unanswered", (), (Row("1. Tea?", (), links),)), about=ABOUT)
+        assert slack.posted("C1")[1].urls == [links[1].url] and not slack.journal.errors()
 
 
 async def test_an_answer_that_cannot_be_stored_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

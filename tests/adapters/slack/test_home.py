@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from bot.messages import Upload
+from retrieval.text import Said
+from retrieval.types import QdrantConnectionError
 from tests.adapters.slack.service import misses, taught
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_text import shown
@@ -41,6 +43,19 @@ async def test_members_see_what_the_team_may_read_and_guests_none_of_it(tmp_path
         (hello,) = (await home(slack, "U7")).body["blocks"]
         assert hello["type"] == "section" and not slack.journal.errors()
         await slack.opens_home("U2", "messages")  # the other tab is a conversation
+
+
+async def test_a_home_is_drawn_also_when_the_documents_cannot_be_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses()) as here:
+
+        async def down(_: object) -> None:
+            raise QdrantConnectionError(Said(en="The index is away.", ja="…"))
+
+        monkeypatch.setattr(here.desk, "command", down)
+        blocks = (await home(slack, "U1")).body["blocks"]
+        assert "kotae_home_ingest" in str(blocks) and str(blocks).count("The index is away.") == 2
 
 
 async def test_a_slack_without_homes_is_said_once_and_breaks_nothing(

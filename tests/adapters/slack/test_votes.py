@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from bot.store.engine import StoreError
+from retrieval.text import Said
 from tests.adapters.slack.service import Service, bot
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_gate import error
@@ -117,3 +119,16 @@ async def test_a_vote_counts_also_when_nothing_more_can_be_said_about_it(
         await until(slack, lambda: here.data.votes.of(turn), bool)
         await slack.wait_for_idle()
         assert "Traceback" not in caplog.text
+
+
+async def test_a_vote_that_cannot_be_stored_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with FakeSlack(limits=False) as slack, bot(slack, tmp_path) as here:
+        found, _ = await answer(here)
+
+        async def full(_: object) -> bool:
+            raise StoreError(Said(en="The disk is full.", ja="満杯"))
+
+        monkeypatch.setattr(here.desk, "vote", full)
+        await slack.presses("U1", found, FEEDBACK, "negative")
+        (said,) = await slack.wait_for(lambda: slack.whispers("U1"))
+        assert "The disk is full." in said.shown and not slack.world.views
