@@ -40,6 +40,7 @@ _SECRETS = re.compile(
     | /api(?:/v\d+)?/webhooks/\d+/[\w-]{20,}                          # Discord: webhook
     | \bAIza[\w-]{20,} | \bAQ\.[\w-]{20,}                             # Google
     | \bsk-[\w-]{12,}                                                 # OpenAI and the like
+    | \bhf_\w{20,}                                                   # Hugging Face
     | \beyJ[\w-]{10,}\.[\w-]{5,}\.[\w-]{5,}                           # JWT
     """,
     re.VERBOSE,

@@ -24,7 +24,7 @@ _PICTURE = r"[\u00a9\u00ae\u203c\u2049\u2122\u2139\u2194-\u21aa\u231a-\u23ff\u24
 _LOOSE_SELECTOR = re.compile(rf"(?<!{_PICTURE})(?<![0-9#*])\ufe0f")
 _LOOSE_JOINER = re.compile(rf"(?<![\ufe0f])(?<!{_PICTURE})\u200d|\u200d(?!{_PICTURE})")
 _ACCENTED = re.compile(r"[^\W\d_][\u0300-\u036f\u3099\u309a]+")
-_TRAILING = re.compile(r"[ \t\u3000]+$", re.MULTILINE)
+_TRAILING = re.compile(r"(?<![ \t\u3000])[ \t\u3000]+$", re.MULTILINE)  # begun once a run: linear
 _BLANK = re.compile(r"\n{3,}")
 
 

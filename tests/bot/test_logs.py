@@ -33,6 +33,7 @@ SECRETS = {
     "google": "AIzaSyCANARYCANARYCANARYCANARYCANARYCAN",
     "google new": "AQ.Ab8CANARYCANARYCANARYCANARY",
     "openai": "sk-proj-CANARYCANARYCANARY",
+    "hugging_face": "hf_CANARYCANARYCANARYCANARY",
     "bearer": "Authorization: Bearer CANARY.abcdef-123456",
     "bot header": "{'Authorization': 'Bot CANARYabcdef123456'}",
     "api key header": "{'x-goog-api-key': 'CANARYabcdef'}",

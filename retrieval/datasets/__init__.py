@@ -1,0 +1,34 @@
+"""Datasets: Wikipedia (ja), CC-News and Livedoor news from the Hugging Face hub, and files of one's own, as a stream of
+cleaned documents. Source: seeds/0_agent_rag.md §1.3, §4.2; architecture.md.
+
+The hub's client takes a third of a second to load, so `retrieval.datasets.hub` is imported where a hub is chosen.
+"""
+
+from retrieval.datasets.catalogue import NAMED, Dataset
+from retrieval.datasets.cleaning import Dropped, Prepared, Sieve
+from retrieval.datasets.local import Inspected, LocalSource, Split
+from retrieval.datasets.refusals import DatasetError
+from retrieval.datasets.rows import Columns, Reading, Row, Source
+from retrieval.datasets.stream import End, Ended, Left, Limits, Step, steps
+
+__all__ = [
+    "NAMED",
+    "Columns",
+    "Dataset",
+    "DatasetError",
+    "Dropped",
+    "End",
+    "Ended",
+    "Inspected",
+    "Left",
+    "Limits",
+    "LocalSource",
+    "Prepared",
+    "Reading",
+    "Row",
+    "Sieve",
+    "Source",
+    "Split",
+    "Step",
+    "steps",
+]
