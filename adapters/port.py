@@ -226,6 +226,10 @@ class Desk(Talking, Protocol):
         """The cards on any platform that still offer these questions."""
         ...
 
+    async def settled(self, platform: str) -> list[Post]:
+        """The cards of a platform that still offer questions though none is open any more: closed elsewhere."""
+        ...
+
     async def notices(self, platform: str) -> list[Notice]:
         """What is to be said now in threads of this platform; nobody else is given it for a minute."""
         ...

@@ -48,6 +48,7 @@ YES, NO = Said(en="Save as the answer", ja="回答として保存"), Said(en="No
 DELETED = Said(en="That reply is not there any more.", ja="その返信はすでに削除されています。")
 ANSWERED = Said(en="✅ Answered by {who}", ja="✅ {who} さんが回答しました")
 DISMISSED = Said(en="➖ Dismissed by {who}", ja="➖ {who} さんが対応不要としました")
+SETTLED = Said(en="✅ Answered or dismissed elsewhere", ja="✅ ほかの場所で回答されたか、対応不要になりました")
 TOLD = Said(
     en="{asker} Your question “{question}” has an answer now{by}:",
     ja="{asker} ご質問「{question}」に回答が付きました{by}:",

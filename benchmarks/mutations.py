@@ -18,6 +18,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks import discord_mutations
+
 ROOT = Path(__file__).parents[1]
 LEFT_OUT = shutil.ignore_patterns(".venv", ".git", "__pycache__", ".*_cache", ".hypothesis", ".kotae", "*.egg-info")
 FAILED, PASSED = 1, 0
@@ -89,15 +91,15 @@ MUTATIONS = (
     Mutation(
         "audience: the team is no outsider",
         "bot/access.py",
-        ("            return Readers(frozenset({EVERYONE}))\n", "            return Readers(frozenset({EVERYONE, TEAM}))\n"),
+        ("            return Readers(here | {EVERYONE})\n", "            return Readers(here | {EVERYONE, TEAM})\n"),
         (AUDIENCES,),
     ),
     Mutation(
         "audience: a public channel is no private one",
         "bot/access.py",
         (
-            "            return Readers(frozenset({EVERYONE, TEAM}))\n",
-            "            return Readers(frozenset({EVERYONE, TEAM, scope_of(place)}))\n",
+            "            return Readers(here | {EVERYONE, TEAM})\n",
+            "            return Readers(here | {EVERYONE, TEAM, scope_of(place)})\n",
         ),
         (AUDIENCES,),
     ),
@@ -218,8 +220,8 @@ MUTATIONS = (
     ),
     Mutation(
         "what was not committed goes at the start",
-        "bot/knowledge.py",
-        ("        await self._index.reconcile(self._generation)\n", ""),
+        "bot/shelves.py",
+        ("        await self._index.reconcile(now)\n", ""),
         (f"{KILLED}::test_a_search_finds_the_old_or_the_new_version_wherever_the_process_died",),
     ),
     Mutation(
@@ -387,10 +389,13 @@ MUTATIONS = (
         (f"{SLACK}/test_audience.py::test_what_slack_does_not_say_is_unknown_unless_it_has_no_such_thing",),
     ),
     Mutation(
-        "Slack: a vote is for the answer it is pressed on",
-        "adapters/slack/voting.py",
-        ('known = post is not None and post.kind == "answer" and post.about == turn', "known = True"),
-        (f"{SLACK}/test_votes.py::test_a_vote_is_for_the_answer_it_is_pressed_on_whatever_the_button_says",),
+        "Slack, Discord: a vote is for the answer it is pressed on",
+        "adapters/voting.py",
+        ('known = post is not None and post.kind == "answer" and post.about == feedback.turn', "known = True"),
+        (
+            f"{SLACK}/test_votes.py::test_a_vote_is_for_the_answer_it_is_pressed_on_whatever_the_button_says",
+            f"{discord_mutations.DISCORD}/test_votes.py::test_a_forged_button_is_no_vote",
+        ),
     ),
     # Slack: what is shown, and what is fetched
     Mutation(
@@ -423,6 +428,7 @@ MUTATIONS = (
         ("            if not slack.addresses.is_slack(url):\n", "            if not url:\n"),
         (f"{SLACK}/test_files.py::test_another_server_is_not_asked",),
     ),
+    *(Mutation(*each) for each in discord_mutations.MUTATIONS),
 )  # fmt: skip
 
 

@@ -42,6 +42,7 @@ from bot.turns import Turns
 from retrieval.text import Language
 from retrieval.types import Readers
 
+SETTLED = timedelta(seconds=10)  # by then whoever closed a card's questions has redrawn it, and said who it was
 NOTICE = timedelta(minutes=1)  # for whoever says one; then anybody may try again
 
 
@@ -157,6 +158,12 @@ class FrontDesk:
 
     async def cards(self, ids: Collection[int]) -> list[Post]:
         return await self._posts.cards(ids)
+
+    async def settled(self, platform: str) -> list[Post]:
+        found = [card for card in await self._posts.open_cards(platform) if card.data.get("questions")]
+        ids = {question for card in found for question in card.data["questions"]}
+        closed = await self._data.questions.closed(ids, before=datetime.now(UTC) - SETTLED)
+        return [card for card in found if closed.issuperset(card.data["questions"])]
 
     async def notices(self, platform: str) -> list[Notice]:
         now = datetime.now(UTC)

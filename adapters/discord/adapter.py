@@ -1,7 +1,7 @@
 """Discord: events in, turns out. A question is claimed before anything else is done about it.
 
-Discord sends nothing twice on its own accord, so what could not be claimed is tried again here; what it does send again,
-after a resumed session, is the same claim. Source: style.md "A platform"; reliability.md R3, R5, R8, R10, R32 and R57.
+Discord sends nothing twice on its own accord, so what could not be claimed is tried again here, and what came while nobody
+heard it is looked up; what it does send again, after a resumed session, is the same claim. Source: style.md "A platform"; reliability.md R3, R5, R8, R10, R32 and R57.
 """
 
 import asyncio
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import discord
 
+from adapters import teaching
 from adapters.discord import commands, digest, intake, voting
 from adapters.discord.audience import Places
 from adapters.discord.dialect import escaped
@@ -34,6 +35,7 @@ from adapters.discord.events import (
     written_in,
 )
 from adapters.discord.gateway import Bot, Identifies, enter, hears_others, listen, pointed_at, token_refused
+from adapters.discord.missed import missed
 from adapters.discord.office import Office
 from adapters.discord.rest import Mark, Rest
 from adapters.discord.surroundings import Surroundings
@@ -63,8 +65,12 @@ class DiscordAdapter:
     name = "Discord"
     platform = PLATFORM
 
-    def __init__(self, settings: DiscordSettings, *, language: Language) -> None:
+    def __init__(
+        self, settings: DiscordSettings, *, language: Language, look_every: float = LOOK_EVERY_SECONDS
+    ) -> None:
+        """`look_every`: seconds between two looks for what was left."""
         self._settings = settings
+        self._look_every = look_every
         self._language = language
         self._office: Office | None = None
         self._bot: Bot | None = None
@@ -91,20 +97,22 @@ class DiscordAdapter:
                 ending.push_async_callback(rest.close)
                 office = Office(bot, rest, desk, Places(bot, rest, self._settings.guilds), self._language)
                 questions = Questions(PLATFORM, desk, office.tasks, partial(_view, office), Surroundings(office))
-                _Events(office, questions).register(bot)
+                events = _Events(office, questions)
+                events.register(bot)
                 commands.register(bot, office)
                 voting.register(bot, office)
                 await enter(bot, token)
                 self._bot, self._office = bot, office
-                await self._serve(bot, office, questions)
+                await self._serve(bot, office, questions, events)
 
-    async def _serve(self, bot: Bot, office: Office, questions: Questions) -> None:
+    async def _serve(self, bot: Bot, office: Office, questions: Questions, events: "_Events") -> None:
         listening = asyncio.create_task(listen(bot), name="discord-gateway")
         refused = asyncio.create_task(office.rest.refused.wait(), name="discord-refused")
         chores = [
             refused,
             asyncio.create_task(self._tell(bot, office), name="discord-ready"),
-            asyncio.create_task(_look_after(office, questions, self.ready), name="discord-leftovers"),
+            asyncio.create_task(_catch_up(bot, events), name="discord-missed"),
+            asyncio.create_task(_look_after(office, questions, self.ready, self._look_every), name="discord-leftovers"),
         ]
         try:
             await asyncio.wait({listening, refused}, return_when=asyncio.FIRST_COMPLETED)
@@ -195,6 +203,11 @@ class _Events:
         started("raw_reaction_remove", self._reaction)
         for change in ("guild_channel_update", "guild_role_update", "member_update"):
             started(change, self._changed)
+
+    async def catch_up(self) -> None:
+        """Take what was said while nobody heard it; what is taken already stays as it is."""
+        for message in await missed(self._office):
+            self._office.tasks.start(self._message(message), "discord-missed")
 
     async def _message(self, message: discord.Message) -> None:
         if not by_a_person(message):
@@ -318,7 +331,16 @@ def _view(office: Office, claimed: "Claimed", preferences: Preferences) -> Disco
     )
 
 
-async def _look_after(office: Office, questions: Questions, ready: asyncio.Event) -> None:
+async def _catch_up(bot: Bot, events: _Events) -> None:
+    """With each session that is begun anew, as what came before it is lost."""
+    while True:
+        await bot.begun.wait()
+        bot.begun.clear()
+        await bot.all_here(HERE_SECONDS)
+        await events.catch_up()
+
+
+async def _look_after(office: Office, questions: Questions, ready: asyncio.Event, every: float) -> None:
     """Take up what was left unfinished, by this process before it was restarted or by another, and say what is due."""
     await ready.wait()  # until the servers have been told, nobody knows who reads a channel
     while True:
@@ -328,6 +350,9 @@ async def _look_after(office: Office, questions: Questions, ready: asyncio.Event
                 office.tasks.start(intake.resume(office, left), "discord-intake")
             for notice in await office.desk.notices(PLATFORM):
                 office.tasks.start(digest.tell(office, notice), "discord-notice")
+            for card in await office.desk.settled(PLATFORM):
+                status = teaching.SETTLED.to(office.language)
+                office.tasks.start(digest.redraw(office, card, status), "discord-cards")
         except StoreError:
             log.warning("what was left unfinished could not be looked up; trying again", exc_info=True)
-        await asyncio.sleep(LOOK_EVERY_SECONDS)
+        await asyncio.sleep(every)

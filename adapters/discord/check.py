@@ -4,10 +4,12 @@ Source: discord.com/developers/docs: resources/application (flags), resources/us
 product.md §3 (whose members are the team).
 """
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from adapters.discord.rights import PERMISSIONS, Lacking, lacking, may_post
 from bot.doctor import Check, Remark, Subject, fault, fine, warning
 from bot.settings import Settings, filled
 from bot.setup import ProbeError, digest_channel
@@ -20,19 +22,12 @@ DISCORD = Subject("discord", Said(en="Discord", ja="Discord"))
 
 API = "https://discord.com/api/v10"
 CALL_SECONDS = 6.0
-SECONDS = 20.0  # at most four calls, of which a slow one ends the check
+SECONDS = 30.0  # at most five calls one after another, of which a slow one among the first three ends the check
+GUILDS, CHANNELS = 5, 5  # servers whose rights are looked into; channels that are named of one
 
 MESSAGE_CONTENT = 1 << 18 | 1 << 19  # of a verified bot | of a bot in under 100 servers
-PERMISSIONS = {
-    "View Channels": 1 << 10,
-    "Send Messages": 1 << 11,
-    "Embed Links": 1 << 14,
-    "Attach Files": 1 << 15,
-    "Read Message History": 1 << 16,
-    "Create Public Threads": 1 << 35,
-    "Send Messages in Threads": 1 << 38,
-}
-_WRITABLE = frozenset({0, 5, 10, 11, 12})  # text, announcement, threads
+_THREADS = frozenset({10, 11, 12})
+_WRITABLE = frozenset({0, 5}) | _THREADS  # text, announcement
 
 _CONNECTED = Said(en="Connected as {bot}.", ja="{bot} として接続できます。")
 _NOT_ACCEPTED = Said(en="Discord does not accept DISCORD_TOKEN.", ja="Discord が DISCORD_TOKEN を受け付けません。")
@@ -90,6 +85,43 @@ _NOT_THERE = Said(
     en="{bot} is not in the server {id} that KOTAE_DISCORD_GUILDS names.",
     ja="{bot} は KOTAE_DISCORD_GUILDS にあるサーバー {id} に入っていません。",
 )
+_NOT_THEIRS = Said(
+    en="{bot} is also in {guilds}, which KOTAE_DISCORD_GUILDS does not name: people there count as outsiders, and only "
+    "documents for everyone are used.",
+    ja="{bot} は、KOTAE_DISCORD_GUILDS にない {guilds} にも入っています。そこの人はチーム外と見なされ、全員に公開された文書"
+    "だけで答えます。",
+)
+_ADD_THEM = Said(
+    en="If they are the team too, add the server's id to KOTAE_DISCORD_GUILDS in .env.",
+    ja="チームのサーバーであれば、その ID を .env の KOTAE_DISCORD_GUILDS に追加してください。",
+)
+_LACKS = Said(
+    en="{bot} lacks permissions in {guild}: {names}.", ja="{guild} で {bot} に次の権限がありません: {names}。"
+)
+_AGAIN = Said(
+    en="Open the invitation once more and choose that server; nothing else changes: {url}",
+    ja="招待 URL をもう一度開き、そのサーバーを選んでください（ほかの設定は変わりません）: {url}",
+)
+_LACKS_HERE = Said(
+    en="In {guild} {bot} lacks permissions in these channels: {channels}.",
+    ja="{guild} の次のチャンネルで {bot} に権限がありません: {channels}。",
+)
+_PERMIT = Said(
+    en="There: Edit Channel → Permissions → add {bot} and allow them. Without them questions get no answer, or one outside "
+    "of a thread.",
+    ja="そのチャンネルの「チャンネルの編集 → 権限」に {bot} を追加し、許可してください。権限がないと、質問に答えられないか、"
+    "スレッドの外で答えることになります。",
+)
+_BLIND = Said(en="{bot} sees no channel in {guild}.", ja="{bot} から見えるチャンネルが {guild} にひとつもありません。")
+_SHOW = Said(
+    en="Where people shall ask: Edit Channel → Permissions → add {bot} and allow View Channel and Send Messages.",
+    ja="質問を受け付けるチャンネルの「チャンネルの編集 → 権限」に {bot} を追加し、「チャンネルを見る」と「メッセージを送信」を"
+    "許可してください。",
+)
+_NO_COMMANDS = Said(
+    en="The commands (/ingest, /search, …) are not there in {guild}: the invitation had no scope applications.commands.",
+    ja="{guild} ではコマンド（/ingest、/search など）を使えません。招待にスコープ applications.commands がありませんでした。",
+)
 _NOT_AN_ID = Said(
     en="KOTAE_DIGEST_CHANNEL is “{channel}”, which is not the id of a Discord channel.",
     ja="KOTAE_DIGEST_CHANNEL の「{channel}」は Discord のチャンネル ID ではありません。",
@@ -107,6 +139,10 @@ _LET_IN = Said(
     en="Correct KOTAE_DIGEST_CHANNEL, or give {bot} View Channel and Send Messages there (Edit Channel → Permissions).",
     ja="KOTAE_DIGEST_CHANNEL を直すか、そのチャンネルの「チャンネルの編集 → 権限」で {bot} に「チャンネルを見る」と"
     "「メッセージを送信」を許可してください。",
+)
+_MAY_NOT_POST = Said(
+    en="{bot} may not write in the channel of the digest ({channel}).",
+    ja="{bot} にはダイジェストのチャンネル（{channel}）への投稿権限がありません。",
 )
 _NOT_TEXT = Said(
     en="The channel of the digest ({channel}) takes no messages: it is a voice channel, a forum or a category.",
@@ -134,6 +170,7 @@ class Bot:
     """Whose token it is, and where it has been invited. `flags`: the application's."""
 
     name: str
+    user: str
     application: str
     flags: int
     guilds: tuple[Guild, ...]
@@ -172,6 +209,7 @@ async def identify(token: str, api_url: str | None) -> Bot:
     guilds = await _told(token, api_url, "/users/@me/guilds", list)
     return Bot(
         name=str(user.get("username") or "kotae"),
+        user=str(user.get("id") or ""),
         application=str(application.get("id") or user.get("id") or ""),
         flags=int(application.get("flags") or 0),
         guilds=tuple(Guild(str(guild["id"]), str(guild.get("name") or "?")) for guild in guilds),
@@ -238,12 +276,60 @@ def team(bot: Bot, chosen: Sequence[str] | None) -> list[Remark]:
         strangers = [id for id in chosen if id not in {guild.id for guild in bot.guilds}]
         invite = filled(_INVITE, url=bot.invite)
         return [warning(filled(_NOT_THERE, bot=bot.name, id=id), invite) for id in strangers] or [
-            fine(filled(_GUILD, guild=", ".join(guild.shown for guild in bot.guilds if guild.id in chosen)))
+            fine(filled(_GUILD, guild=", ".join(guild.shown for guild in bot.guilds if guild.id in chosen))),
+            *_others(bot, chosen),
         ]
     if len(bot.guilds) == 1:
         return [fine(filled(_GUILD, guild=bot.guilds[0].shown))]
     names = ", ".join(guild.shown for guild in bot.guilds)
     return [warning(filled(_WHICH, bot=bot.name, count=str(len(bot.guilds)), guilds=names), _NAME_THEM)]
+
+
+def _others(bot: Bot, chosen: Sequence[str]) -> list[Remark]:
+    names = ", ".join(guild.shown for guild in bot.guilds if guild.id not in chosen)
+    return [fine(filled(_NOT_THEIRS, bot=bot.name, guilds=names), _ADD_THEM)] if names else []
+
+
+async def rights(token: str, api_url: str | None, bot: Bot, guild: Guild) -> list[Remark]:
+    """What the bot cannot do in a server, and what that costs; nothing where Discord does not say."""
+    here = f"/guilds/{guild.id}"
+    paths = (f"{here}/members/{bot.user}", f"{here}/roles", f"{here}/channels")
+    commands = f"/applications/{bot.application}{here}/commands"
+    member, roles, channels, listed = await asyncio.gather(
+        *(_found(token, api_url, path) for path in (*paths, commands))
+    )
+    again = filled(_AGAIN, url=bot.invite)
+    remarks = [warning(filled(_NO_COMMANDS, guild=guild.shown), again)] if listed == 403 else []
+    if isinstance(member, dict) and isinstance(roles, list) and isinstance(channels, list):
+        remarks += _lacks(bot, guild, lacking(guild.id, member, roles, channels))
+    return remarks
+
+
+def _lacks(bot: Bot, guild: Guild, lacks: Lacking) -> list[Remark]:
+    remarks = []
+    if lacks.everywhere:
+        what = filled(_LACKS, bot=bot.name, guild=guild.shown, names=", ".join(lacks.everywhere))
+        remarks.append(warning(what, filled(_AGAIN, url=bot.invite)))
+    elif lacks.blind:
+        remarks.append(warning(filled(_BLIND, bot=bot.name, guild=guild.shown), filled(_SHOW, bot=bot.name)))
+    if lacks.channels:
+        shown = [f"#{name} ({', '.join(missing)})" for name, missing in lacks.channels[:CHANNELS]]
+        more = [f"+{len(lacks.channels) - CHANNELS}"] if len(lacks.channels) > CHANNELS else []
+        what = filled(_LACKS_HERE, guild=guild.shown, bot=bot.name, channels=", ".join(shown + more))
+        remarks.append(warning(what, filled(_PERMIT, bot=bot.name)))
+    return remarks
+
+
+async def _found(token: str, api_url: str | None, path: str) -> Any:
+    """What is there, or the status of a refusal; None: Discord does not say."""
+    import httpx
+
+    try:
+        return await _get(token, api_url, path)
+    except _RefusedError as error:
+        return error.status
+    except httpx.HTTPError:
+        return None
 
 
 async def digest(token: str, api_url: str | None, bot: Bot, channel: str) -> list[Remark]:
@@ -263,7 +349,19 @@ async def digest(token: str, api_url: str | None, bot: Bot, channel: str) -> lis
     shown = f"#{told['name']}" if isinstance(told, dict) and told.get("name") else channel
     if isinstance(told, dict) and told.get("type", 0) not in _WRITABLE:
         return [fault(filled(_NOT_TEXT, channel=shown), _ANOTHER)]
+    if isinstance(told, dict) and not await _postable(token, api_url, bot, told):
+        return [fault(filled(_MAY_NOT_POST, channel=shown, bot=bot.name), filled(_LET_IN, bot=bot.name))]
     return [fine(filled(_DIGEST_WELL, channel=shown))]
+
+
+async def _postable(token: str, api_url: str | None, bot: Bot, channel: dict[str, Any]) -> bool:
+    """False where Discord says that it is not."""
+    guild = str(channel.get("guild_id") or "")
+    if not guild or channel.get("type") in _THREADS:
+        return True
+    paths = (f"/guilds/{guild}/members/{bot.user}", f"/guilds/{guild}/roles")
+    member, roles = await asyncio.gather(*(_found(token, api_url, path) for path in paths))
+    return not (isinstance(member, dict) and isinstance(roles, list)) or may_post(guild, member, roles, channel)
 
 
 async def look(settings: Settings) -> list[Remark]:
@@ -275,7 +373,11 @@ async def look(settings: Settings) -> list[Remark]:
         bot = await identify(token, api_url)
     except ProbeError as error:
         return [error.remark]
-    remarks = [connected(bot), *intents(bot), *team(bot, settings.discord.guilds)]
+    chosen = settings.discord.guilds
+    remarks = [connected(bot), *intents(bot), *team(bot, chosen)]
+    ours = [guild for guild in bot.guilds if not chosen or guild.id in chosen][:GUILDS]
+    for found in await asyncio.gather(*(rights(token, api_url, bot, guild) for guild in ours)):
+        remarks += found
     channel = digest_channel(settings.digest_channel, "discord", alone=settings.slack is None)
     if channel is not None:
         remarks += await digest(token, api_url, bot, channel)
@@ -283,8 +385,9 @@ async def look(settings: Settings) -> list[Remark]:
 
 
 async def problems(settings: Settings) -> list[Remark]:
-    """What is not well with Discord, for the start; never raises for anything Discord does."""
-    return [remark for remark in await look(settings) if remark.level != "ok"]
+    """What is not well with Discord, for the start, and what is less than could be; never raises for anything Discord
+    does."""
+    return [remark for remark in await look(settings) if remark.level != "ok" or remark.what is _CONTENT_OFF]
 
 
 CHECKS = (Check(DISCORD, look, SECONDS),)

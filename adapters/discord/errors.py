@@ -39,6 +39,10 @@ class UnreachableError(DiscordError):
     """No answer, or none that says whether it was done. What is safe to repeat may be tried again."""
 
 
+class HeldError(UnreachableError):
+    """Discord has taken so many of these that it takes no more for minutes. It was not done."""
+
+
 GONE = frozenset({10003, 10004, 10007, 10008, 10013, 50001, 50003, 50005, 50007, 50008, 50013, 50021, 50083, 160005})
 ARCHIVED, LOCKED, THREAD_EXISTS = 50083, 160005, 160004
 

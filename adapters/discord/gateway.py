@@ -22,6 +22,7 @@ from retrieval.text import Said
 log = logging.getLogger(__name__)
 discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False  # nobody wants to speak
 logging.getLogger("discord").setLevel(logging.INFO)  # at DEBUG it logs whole events and answers
+logging.getLogger("discord.http").setLevel(logging.ERROR)  # of a rate limit it logs the address, which holds tokens
 
 RATE_SECONDS = 900.0  # of a rate limit that discord.py waits for. It refuses every call, the first too, where Discord's
 # window is longer than this, and that for threads has five minutes.
@@ -85,6 +86,7 @@ class Bot(commands.Bot):
         )
         self._identifies = identifies
         self.first = asyncio.Event()  # READY came for the first time
+        self.begun = asyncio.Event()  # READY came: a session of which nothing was heard before
         self.up = False  # events arrive
 
     async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:
@@ -99,6 +101,7 @@ class Bot(commands.Bot):
     async def on_connect(self) -> None:
         self.up = True
         self.first.set()
+        self.begun.set()
 
     async def on_resumed(self) -> None:
         self.up = True
@@ -117,7 +120,7 @@ class Bot(commands.Bot):
 async def hears_others(token: str) -> bool:
     """Whether the application has the Message Content Intent: to be known before the connection, which is refused with
     more intents than that. Raises SettingsError, ConnectionError."""
-    async with discord.Client(intents=discord.Intents.none()) as client:
+    async with discord.Client(intents=discord.Intents(guilds=True)) as client:
         await enter(client, token)
         flags = client.application.flags if client.application else discord.ApplicationFlags()
         return flags.gateway_message_content or flags.gateway_message_content_limited

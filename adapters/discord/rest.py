@@ -1,7 +1,8 @@
 """Discord's REST API as the adapter calls it: every message once, previews and pings off, and errors of ours.
 
 discord.py waits for rate limits, as the headers tell them, and repeats what was answered with a 5xx; here is what it
-leaves open: a call without an answer, channels and tokens that are barred. Source: reliability.md R6, R10, R15 and R35.
+leaves open: the global limit, which no header tells, a call without an answer, channels and tokens that are barred.
+Source: reliability.md R6, R10, R15 and R35.
 """
 
 import asyncio
@@ -24,11 +25,13 @@ from adapters.discord.errors import (
     BarredError,
     DiscordError,
     GoneError,
+    HeldError,
     RefusedError,
     TokenError,
     UnreachableError,
     translated,
 )
+from adapters.pacing import Bucket, Limit, Priority
 from bot.messages import PostKind
 
 log = logging.getLogger(__name__)
@@ -39,6 +42,11 @@ T = TypeVar("T")
 
 CALL_SECONDS = 20.0  # for one call, with its wait for the rate limit
 NONCE_SECONDS = 120.0  # in which a nonce surely counts: "the past few minutes"
+THREAD_SECONDS = 4.0  # that a thread is waited for where Discord holds it back
+TYPING_SECONDS = 7.5  # after which it is shown anew; Discord shows it for ten
+BUSY_SECONDS = 0.2
+EVERYTHING = Limit(burst=10, a_minute=2_400)  # of the 50 calls a second that Discord takes. Source: topics/rate-limits
+PRIORITIES = {**dict.fromkeys(("post", "thread", "sign"), Priority.FINAL), "edit": Priority.STEP}
 EDIT_SECONDS = 1.0  # between two edits of a message. Source: field.md #11
 BARRED_SECONDS = 300.0  # for which a channel that answered 403 is left alone
 BANNED_SECONDS = 60.0  # after a 429 of Cloudflare's, for everything
@@ -86,6 +94,8 @@ class Rest:
         self._sleep = sleep
         self._seconds = seconds
         self._waits = waits
+        self._pace = Bucket(EVERYTHING, clock, sleep)
+        self._typing: dict[str, float] = {}
         self._barred: dict[tuple[str, str], tuple[float, str]] = {}
         self._quiet_until = 0.0
         self._edited: OrderedDict[str, float] = OrderedDict()
@@ -132,6 +142,7 @@ class Rest:
             return await self._post(channel, body, find)
 
     async def _post(self, channel: str, body: Json, find: Callable[[], Awaitable[Sent | None]]) -> Sent:
+        self._typing.pop(channel, None)  # a message ends it
         begun = self._clock()
         waits = iter(self._waits)
         while True:
@@ -182,21 +193,46 @@ class Rest:
             if isinstance(error, BarredError):
                 raise
 
-    async def typing(self, channel: str) -> None:
-        """Show for ten seconds, or until the next message there, that an answer is being written."""
-        await self._call("typing", channel, lambda: self._http.send_typing(int(channel)))
+    async def typing(self, channel: str, *, first: bool = False) -> None:
+        """Show for ten seconds, or until the next message there, that an answer is being written; one call is enough for
+        many who want that. `first`: nothing else shows so far."""
+        now = self._clock()
+        if now < self._typing.get(channel, now):
+            return
+        if len(self._typing) >= _REMEMBERED:
+            self._typing.clear()
+        self._typing[channel] = now + TYPING_SECONDS
+        try:
+            what = "sign" if first else "typing"
+            await self._call(what, channel, lambda: self._http.send_typing(int(channel)))
+        except DiscordError:
+            self._typing.pop(channel, None)
+            raise
+
+    @property
+    def busy(self) -> bool:
+        """Whether calls wait for their turn."""
+        return self._pace.wait() > BUSY_SECONDS
 
     # -- threads ------------------------------------------------------------------------------------------------------
 
     async def start_thread(self, channel: str, message: str, name: str) -> str:
-        """A thread on a message, or the one that it has; its id. Raises BarredError without the right to."""
+        """A thread on a message, or the one that it has; its id. Raises BarredError without the right to, HeldError when
+        the channel has had its threads for now: Discord's limit opens after minutes only."""
+        route = discord.http.Route(
+            "POST", "/channels/{channel_id}/messages/{message_id}/threads", channel_id=channel, message_id=message
+        )
 
         async def start() -> Any:
             wanted = {"name": name, "auto_archive_duration": 1440}
-            route = discord.http.Route(
-                "POST", "/channels/{channel_id}/messages/{message_id}/threads", channel_id=channel, message_id=message
-            )
-            return await self._http.request(route, json=wanted)
+            if self._held(route) > THREAD_SECONDS:
+                raise HeldError("thread", "429")
+            try:
+                return await self._in_time(self._http.request(route, json=wanted), THREAD_SECONDS)
+            except TimeoutError:
+                if self._held(route) > 0:  # it waited for that, behind others that came at the same time
+                    raise HeldError("thread", "429") from None
+                raise
 
         try:
             made = await self._again("thread", channel, start)
@@ -205,6 +241,14 @@ class Rest:
                 return message
             raise
         return str(made["id"])
+
+    def _held(self, route: discord.http.Route) -> float:
+        """Seconds until discord.py lets such a call through, as Discord's headers have told it."""
+        known = self._http._bucket_hashes.get(route.key, route.key)
+        bucket = self._http._buckets.get(f"{known}:{route.major_parameters}")
+        if bucket is None or bucket.remaining > 0 or bucket.expires is None:
+            return 0.0
+        return max(0.0, bucket.expires - asyncio.get_running_loop().time())
 
     async def unarchive(self, thread: str) -> None:
         await self._again("unarchive", thread, lambda: self._http.edit_channel(int(thread), archived=False))
@@ -282,6 +326,8 @@ class Rest:
         for wait in self._waits:
             try:
                 return await self._call(what, channel, make)
+            except HeldError:
+                raise
             except UnreachableError as error:
                 log.debug("trying again: %s", error)
             await self._pause(wait)
@@ -289,19 +335,21 @@ class Rest:
 
     async def _call(self, what: str, channel: str, make: Callable[[], Awaitable[T]]) -> T:
         self._check(what, channel)
+        await self._pace.take(PRIORITIES.get(what, Priority.ORDINARY))
+        self._check(what, channel)
         try:
-            return await self._in_time(make())
+            return await self._in_time(make(), self._seconds)
         except NETWORK as error:
             ours = translated(what, error)
             self._remember(what, channel, ours, error)
             raise ours from None  # its text holds what was said
 
-    async def _in_time(self, call: Awaitable[T]) -> T:
+    async def _in_time(self, call: Awaitable[T], seconds: float) -> T:
         """Raises TimeoutError. A call that waits for the global rate limit is never cancelled: discord.py would leave its
         gate shut for ever."""
         task = asyncio.ensure_future(call)
         try:
-            await asyncio.wait({task}, timeout=self._seconds)
+            await asyncio.wait({task}, timeout=seconds)
             if not task.done():
                 raise TimeoutError
             return task.result()

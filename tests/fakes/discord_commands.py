@@ -172,6 +172,7 @@ def registered(command: Json, app: App, identity: str, guild: str) -> Json:
 def find(app: App, name: str, kind: int, guild: str) -> Json:
     """What people see under this name here. Raises LookupError."""
     known = [each for each in app.commands.values() if each.get("guild_id") in (None, guild)]
+    known = [] if guild in app.commandless else known
     for each in known:
         if each["name"] == name and each["type"] == kind:
             return each

@@ -201,7 +201,7 @@ class Interactions:
         if call["app"] != call.app.id:
             raise Refused(20012)
         guild = call.params.get("guild", "")
-        if guild and guild not in self._world.guilds:
+        if guild and (guild not in self._world.guilds or guild in call.app.commandless):
             raise Refused(50001)
         return call.app, guild
 

@@ -150,7 +150,8 @@ class File:
 
 @dataclass(slots=True)
 class App:
-    """An installed app and its bot. `intents`: the privileged ones granted in its portal."""
+    """An installed app and its bot. `intents`: the privileged ones granted in its portal; `commandless`: the guilds into
+    which it was invited without the scope applications.commands."""
 
     id: str
     user: str
@@ -161,6 +162,7 @@ class App:
     revoked: bool = False
     commands: dict[str, Json] = field(default_factory=dict)
     identified: list[float] = field(default_factory=list)
+    commandless: set[str] = field(default_factory=set)
 
 
 @dataclass(slots=True, eq=False)

@@ -253,6 +253,7 @@ class FakeQdrant:
             limit=asked.limit or 10,
             offset=asked.offset,
             with_payload=asked.with_payload or False,
+            with_vectors=asked.with_vector or False,
         )
         return _answered({"points": _plain(records), "next_page_offset": then})
 

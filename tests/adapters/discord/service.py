@@ -44,6 +44,7 @@ class Service:
     data: Database
     adapter: DiscordAdapter
     inbox: Inbox
+    task: asyncio.Task[None]  # the adapter's run
 
 
 @asynccontextmanager
@@ -54,6 +55,7 @@ async def bot(
     at_once: int = 200,
     guilds: tuple[str, ...] | None = None,
     knowledge: Knowledge | None = None,
+    look_every: float = 0.1,
     **more: Any,
 ) -> AsyncIterator[Service]:
     """One process that serves the application, connected."""
@@ -91,14 +93,14 @@ async def bot(
             make_digest=no_digest,
             owner=inbox.owner,
         )
-        adapter = DiscordAdapter(where, language="en")
+        adapter = DiscordAdapter(where, language="en", look_every=look_every)
         task = asyncio.create_task(adapter.run(desk))
         ready = asyncio.create_task(adapter.ready.wait())
         try:
             await asyncio.wait({task, ready}, return_when=asyncio.FIRST_COMPLETED)
             if task.done():
                 await task
-            yield Service(discord, player, desk, data, adapter, inbox)
+            yield Service(discord, player, desk, data, adapter, inbox, task)
         finally:
             ready.cancel()
             task.cancel()

@@ -240,11 +240,14 @@ async def test_events_that_come_again_after_a_resumed_session_are_one_question(t
         assert here.adapter.connected
 
 
-async def test_what_cannot_be_stored_is_tried_again(tmp_path: Path) -> None:
+async def test_what_cannot_be_stored_is_tried_again_before_anything_is_shown(tmp_path: Path) -> None:
     async with FakeDiscord() as discord, bot(discord, tmp_path) as here:
-        claim, fails = here.desk.claim, [True]
+        claim, fails, before = here.desk.claim, [True], list[str]()
+        since = len(discord.journal.entries)
 
         async def full(message: Any) -> Any:
+            before.extend(each.route for each in discord.journal.entries[since:] if message.message in str(each))
+            before.extend(each.route for each in discord.journal.entries[since:] if each.route.endswith("/typing"))
             if fails:
                 fails.pop()
                 raise StoreError(Said(en="full", ja="満杯"))
@@ -253,7 +256,7 @@ async def test_what_cannot_be_stored_is_tried_again(tmp_path: Path) -> None:
         here.desk.claim = full  # type: ignore[method-assign]
         asked = await discord.says("general", "ann", "@kotae How long do refunds take?")
         await discord.wait_for(answered(discord, asked))
-        assert not fails
+        assert not fails and not before
 
 
 async def test_a_turn_left_by_a_process_that_ended_is_taken_up_and_ends_in_one_answer(tmp_path: Path) -> None:
@@ -313,6 +316,16 @@ async def test_a_channel_without_threads_and_a_thread_that_is_there_already(tmp_
         await discord.wait_for(answered(discord, other))
 
 
+async def test_where_discord_opens_no_more_threads_for_now_the_answer_is_a_reply(tmp_path: Path) -> None:
+    async with FakeDiscord(rates={"threads": (1, 300.0)}) as discord, bot(discord, tmp_path):
+        first = await discord.says("general", "ann", "@kotae How long do refunds take?")
+        await discord.wait_for(answered(discord, first))
+        second = await discord.says("general", "ben", "@kotae How long do refunds take?")
+        (answer,) = await discord.wait_for(answered(discord, second), timeout=5)
+        assert answer.channel == GENERAL and len(discord.journal.calls(THREAD)) == 1
+        assert not [each for each in discord.journal.errors() if "429" in each]
+
+
 @pytest.mark.parametrize("code", [10003, 10008, 50001, 50013])
 async def test_a_place_that_is_gone_or_barred_ends_its_turn_at_once(code: int, tmp_path: Path) -> None:
     async with FakeDiscord() as discord, bot(discord, tmp_path) as here:
@@ -365,6 +378,18 @@ async def test_refused_intents_name_the_switch_and_where_it_is(tmp_path: Path) -
         with pytest.raises(SettingsError, match=r"Message Content Intent: https://discord\.com/developers"):
             async with bot(discord, tmp_path):
                 pass
+
+
+@pytest.mark.parametrize(
+    ("code", "said"), [(4004, "does not accept DISCORD_TOKEN"), (4011, "too many servers"), (4013, "4013")]
+)
+async def test_a_connection_that_is_ended_for_good_is_said_in_words(code: int, said: str, tmp_path: Path) -> None:
+    async with FakeDiscord() as discord:
+        with pytest.raises(SettingsError, match=said):
+            async with bot(discord, tmp_path) as here:
+                discord.close(code)
+                await discord.wait_for(here.task.done)
+        assert discord.gateway.identified == 1
 
 
 async def test_a_token_that_is_reset_while_it_runs_stops_everything(tmp_path: Path) -> None:

@@ -12,6 +12,9 @@ from aiohttp import web
 from adapters.discord import check
 from bot.doctor import Finding, Remark, examine
 from bot.settings import Settings
+from tests.adapters.discord.program import named
+from tests.fakes.discord_fake import ANN, GENERAL, GUILD, FakeDiscord
+from tests.fakes.discord_world import FORUM
 
 TOKEN = "MTE4NzY1NDMyMTA5ODc2NTQzMg.GCANAR.CANARYCANARYCANARYCANARYCANARYCANARY00"
 ID = "1187654321098765432"
@@ -144,13 +147,84 @@ async def test_several_servers_and_none_chosen() -> None:
 async def test_several_servers_of_which_one_is_the_team() -> None:
     async with discord(guilds=TWO) as server:
         findings = await found(server.url, KOTAE_DISCORD_GUILDS="8")
-    said = "".join(finding.what.en for finding in findings)
-    assert {finding.level for finding in findings} == {"ok"} and "Town (8)" in said and "Harbour" not in said
+    assert {finding.level for finding in findings} == {"ok"}
+    members, others = findings[-2:]
+    assert "Its members are the team: Town (8)." in members.what.en and others.todo is not None
+    assert "also in Harbour (7)" in others.what.en and "count as outsiders" in others.what.en
+    assert "KOTAE_DISCORD_GUILDS" in others.todo.en and "チーム外" in others.what.ja
 
 
 async def test_a_chosen_server_without_the_bot() -> None:
     async with discord() as server:
         expect(await found(server.url, KOTAE_DISCORD_GUILDS="7,9"), "warning", "server 9", check.invite(ID))
+
+
+# -- what the bot may do there -----------------------------------------------------------------------------------------
+
+
+async def asked(fake: FakeDiscord, **values: str) -> list[Finding]:
+    """What the check says of a Discord with all its rights."""
+    return await examine(Settings.model_validate(named(fake) | values), check.CHECKS)
+
+
+async def test_a_server_in_which_all_is_as_the_invitation_asked() -> None:
+    async with FakeDiscord() as fake:
+        fake.world.add_channel("board", only=[ANN])  # it was not let in, which is somebody's will
+        notices = fake.world.add_channel("notices")
+        for who in (GUILD, fake.bot_user):  # nobody writes there
+            fake.world.deny(notices.id, "send_messages", "send_messages_in_threads", who=who)
+        findings = await asked(fake, KOTAE_DIGEST_CHANNEL=GENERAL)
+        assert {finding.level for finding in findings} == {"ok"}, findings
+        refused = await asked(fake, KOTAE_DIGEST_CHANNEL=notices.id)
+        expect(refused, "fault", "may not write in the channel of the digest (#notices)", "Send Messages", "投稿権限")
+
+
+async def test_each_permission_that_a_channel_takes_away_is_named() -> None:
+    taken = {
+        "send_messages_in_threads": "Send Messages in Threads",
+        "create_public_threads": "Create Public Threads",
+        "read_message_history": "Read Message History",
+        "send_messages": "Send Messages",
+    }
+    async with FakeDiscord() as fake:
+        for number, (bit, name) in enumerate(taken.items()):
+            channel = fake.world.add_channel(f"c{number}")
+            fake.world.deny(channel.id, bit, who=fake.bot_user)
+            said = f"#c{number} ({name})"
+            expect(await asked(fake), "warning", "In Loopback", said, "Edit Channel → Permissions", "チャンネルの編集")
+            fake.world.allow(channel.id, bit, who=fake.bot_user)
+        help_forum = fake.world.add_channel("help", kind=FORUM)
+        fake.world.deny(help_forum.id, "send_messages", "create_public_threads", who=fake.bot_user)
+        assert {finding.level for finding in await asked(fake)} == {"ok"}
+        for number in range(7):
+            fake.world.deny(fake.world.add_channel(f"x{number}").id, "send_messages", who=fake.bot_user)
+        expect(await asked(fake), "warning", "#x4 (Send Messages), +2.")
+
+
+async def test_a_bot_that_was_invited_without_its_permissions_or_sees_no_channel() -> None:
+    async with FakeDiscord() as fake:
+        own = next(role for role in fake.world.guilds[GUILD].roles.values() if role.bot_id)
+        everyone = fake.world.guilds[GUILD].roles[GUILD]
+        before = own.permissions
+        own.permissions = 0
+        everyone.permissions &= ~(1 << 35 | 1 << 38)
+        names = "Create Public Threads, Send Messages in Threads"
+        expect(
+            await asked(fake), "warning", f"lacks permissions in Loopback ({GUILD}): {names}.", "permissions=", "招待"
+        )
+        own.permissions = before
+        fake.world.deny(GENERAL, "view_channel", who=fake.bot_user)
+        expect(await asked(fake), "warning", "sees no channel in Loopback", "View Channel", "ひとつもありません")
+        own.permissions = 1 << 3
+        assert {finding.level for finding in await asked(fake)} == {"ok"}  # an administrator
+
+
+async def test_an_invitation_without_the_commands() -> None:
+    async with FakeDiscord() as fake:
+        fake.app.commandless.add(GUILD)
+        expect(await asked(fake), "warning", "applications.commands", "/ingest", check.invite(fake.app.id), "コマンド")
+        remarks = await check.problems(Settings.model_validate(named(fake)))
+        assert len(remarks) == 1  # said at the start, too
 
 
 # -- the digest's channel ---------------------------------------------------------------------------------------------

@@ -182,3 +182,18 @@ def test_a_card_never_outgrows_its_messages(sign: str) -> None:
     found = pieces("head", text)
     assert all(0 < len(piece) <= CONTENT for piece in found) and found[0].startswith("head\n")
     assert "".join(found).replace("\\", "").count(sign) == (0 if sign == "\\" else 3_030)
+
+
+async def test_no_answer_to_a_gesture_calls_anybody_or_shows_a_preview(tmp_path: Path) -> None:
+    async with FakeDiscord(limits=False) as fake, gesturing(fake, tmp_path) as here:
+        await answered(fake, await fake.slash("search", {"words": "@everyone https://evil.example"}))
+        here.desk.hold()
+        deferred = await fake.slash("help")
+        here.desk.go_on()
+        await answered(fake, deferred)
+        first = [one.body["data"] for one in fake.journal.calls("POST /interactions/{id}/{token}/callback")]
+        later = [one.body for one in fake.journal.calls("POST /webhooks/{app}/{token}")]
+        said = [body for body in (*first, *later) if body and body.get("content")]
+        assert len(said) == 2
+        for body in said:
+            assert body["allowed_mentions"]["parse"] == [] and body["flags"] & 4

@@ -5,8 +5,9 @@ import asyncio
 import pytest
 
 from adapters.discord.errors import BarredError, GoneError, TokenError, UnreachableError
-from adapters.discord.gateway import IDENTIFIES, Identifies
-from adapters.discord.rest import Mark
+from adapters.discord.gateway import IDENTIFIES, Bot, Identifies
+from adapters.discord.rest import EVERYTHING, PRIORITIES, Mark
+from adapters.pacing import Bucket, Priority
 from adapters.port import GoneError as PortGoneError
 from agent.events import Answered, Event, Thought
 from tests.adapters.discord.stage import EDIT, POST, THREAD, TYPING, Skipping, staged
@@ -118,10 +119,12 @@ async def test_a_sign_of_life_comes_at_once_and_comes_again() -> None:
         view = stage.view()
         await view.begin()
         await stage.fake.wait_for(lambda: stage.fake.world.is_typing(stage.asked, stage.fake.bot_user), timeout=1)
+        await stage.rest.typing(stage.asked)  # for somebody else: it shows already
+        stage.time.now += 8
         await stage.hours.advance(8)
         await stage.fake.wait_for(lambda: len(stage.calls(TYPING)) == 2)
         await view.close()
-        assert not stage.texts
+        assert not stage.texts and len(stage.calls(TYPING)) == 2
 
 
 async def test_a_thread_that_takes_its_time_shows_typing_in_the_channel() -> None:
@@ -220,6 +223,27 @@ async def test_a_ban_of_the_address_silences_everything_for_a_minute() -> None:
         await stage.rest.post(GENERAL, "Hello", mark=Mark("a", "notice", 0))
 
 
+async def test_a_burst_keeps_to_what_discord_takes_of_one_bot() -> None:
+    async with staged() as stage:
+        channels = [stage.fake.world.add_channel(f"c{number}").id for number in range(60)]
+        await asyncio.gather(*(stage.rest.typing(channel) for channel in channels))
+        assert len(stage.calls(TYPING)) == 60 and stage.time.now >= 1.25  # 10 at once, then 40 a second
+
+        time = Skipping()
+        bucket, order = Bucket(EVERYTHING, time, time.sleep), list[tuple[float, Priority]]()
+
+        async def call(priority: Priority) -> None:
+            await bucket.take(priority)
+            order.append((time.now, priority))
+
+        await asyncio.gather(*(call(priority) for _ in range(50) for priority in reversed(Priority)))
+        moments = [at for at, _ in order]
+        assert max(sum(at <= other < at + 1 for other in moments) for at in moments) <= 50
+        waited = [priority for _, priority in order[10:]]
+        assert waited == sorted(waited)
+        assert PRIORITIES["post"] < PRIORITIES["edit"]  # an answer goes before steps
+
+
 async def test_what_is_gone_is_not_tried_again() -> None:
     async with staged() as stage:
         with pytest.raises(GoneError, match="10003"):
@@ -235,3 +259,15 @@ def test_sessions_that_begin_again_and_again_are_held_back_before_the_token_is_r
     assert identifies.wait() == 3_000.0
     time.now = 3_601.0
     assert identifies.wait() == 0.0
+
+
+async def test_a_session_that_is_held_back_is_not_begun() -> None:
+    identifies = Identifies(Skipping())
+    for _ in range(IDENTIFIES):
+        identifies.wait()
+    async with Bot(identifies, content=False) as client:
+        begins = asyncio.create_task(client.before_identify_hook(None, initial=True))
+        done, _ = await asyncio.wait({begins}, timeout=0.05)
+        assert not done
+        begins.cancel()
+        await asyncio.gather(begins, return_exceptions=True)

@@ -1,0 +1,211 @@
+"""The safeguards of the Discord adapter, for `benchmarks/mutations.py`: what each is called, its file, the text that is there
+once with what stands in its place, and the tests that notice."""
+
+DISCORD = "tests/adapters/discord"
+_MISSED = "test_what_was_asked_while_no_process_heard_it_is_answered_unless_it_is_long_ago"
+DISCORD_KILLED = "tests/crash/test_discord_kills.py"
+DISCORD_RIGHTS = f"{DISCORD}/test_adapter.py::test_the_rights_of_a_channel_decide_what_may_be_read_there"
+
+MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
+    # Discord: taken once, and taken up
+    (
+        "Discord: claimed before anything is done",
+        "adapters/discord/adapter.py",
+        (
+            "                    await self._questions.ask(message)\n",
+            "                    await self._office.rest.typing(written_in(message))\n"
+            "                    await self._questions.ask(message)\n",
+        ),
+        (f"{DISCORD}/test_adapter.py::test_what_cannot_be_stored_is_tried_again_before_anything_is_shown",),
+    ),
+    (
+        "Discord: what is not stored is tried again",
+        "adapters/discord/adapter.py",
+        ("        for wait in (*STORE_WAITS, None):\n", "        for wait in (None,):\n"),
+        (f"{DISCORD}/test_adapter.py::test_what_cannot_be_stored_is_tried_again_before_anything_is_shown",),
+    ),
+    (
+        "Discord: what a process left is taken up",
+        "adapters/discord/adapter.py",
+        ("            await questions.resume()\n", ""),
+        (DISCORD_KILLED,),
+    ),
+    (
+        "Discord: files that were left are read",
+        "adapters/discord/adapter.py",
+        ("for left in await office.desk.intakes(PLATFORM):", "for left in ():"),
+        (f"{DISCORD}/test_leftovers.py",),
+    ),
+    (
+        "Discord: askers are told",
+        "adapters/discord/adapter.py",
+        ("for notice in await office.desk.notices(PLATFORM):", "for notice in ():"),
+        (f"{DISCORD}/test_leftovers.py",),
+    ),
+    (
+        "Discord: what was asked while nobody heard it",
+        "adapters/discord/adapter.py",
+        ("        for message in await missed(self._office):\n", "        for message in ():\n"),
+        (f"{DISCORD}/test_leftovers.py::{_MISSED}",),
+    ),
+    (
+        "Discord: channels that are not ours are not asked",
+        "adapters/discord/missed.py",
+        (" and _readable(channel):", ":"),
+        (f"{DISCORD}/test_leftovers.py::{_MISSED}",),
+    ),
+    (
+        "Discord: bots are not answered",
+        "adapters/discord/events.py",
+        ("    automatic = message.author.bot or message.author.system or", "    automatic ="),
+        (f"{DISCORD}/test_adapter.py::test_what_is_not_for_the_bot_is_left_alone",),
+    ),
+    # Discord: said once
+    (
+        "Discord: a nonce",
+        "adapters/discord/rest.py",
+        ('{"nonce": mark.nonce, "enforce_nonce": True, "tts": False}', '{"tts": False}'),
+        (f"{DISCORD}/test_thread.py::test_what_nobody_knows_to_have_arrived_is_there_once",),
+    ),
+    (
+        "Discord: a nonce that is enforced",
+        "adapters/discord/rest.py",
+        ('{"nonce": mark.nonce, "enforce_nonce": True, "tts": False}', '{"nonce": mark.nonce, "tts": False}'),
+        (f"{DISCORD}/test_thread.py::test_what_nobody_knows_to_have_arrived_is_there_once",),
+    ),
+    (
+        "Discord: what a dead process may have sent",
+        "adapters/discord/rest.py",
+        ("        if maybe_sent and (found := await find()):\n            return found\n", ""),
+        (f"{DISCORD}/test_thread.py::test_a_crash_between_the_post_and_its_row_says_nothing_twice",),
+    ),
+    (
+        "Discord: what is to be said is written down first",
+        "adapters/discord/saying.py",
+        ("            before = await self._desk.intend(post)\n", "            before = None\n"),
+        (f"{DISCORD}/test_thread.py::test_a_crash_between_the_post_and_its_row_says_nothing_twice",),
+    ),
+    # Discord: who reads along, and who may do what
+    (
+        "Discord: servers that are not the team's",
+        "adapters/discord/audience.py",
+        ("        if channel.guild not in self.team():\n            return OUTSIDERS\n", ""),
+        (f"{DISCORD_RIGHTS}[other server]",),
+    ),
+    (
+        "Discord: several servers and none is named",
+        "adapters/discord/audience.py",
+        ("            return here if len(here) == 1 else []\n", "            return here\n"),
+        (f"{DISCORD_RIGHTS}[two servers]",),
+    ),
+    (
+        "Discord: a private channel is not public",
+        "adapters/discord/audience.py",
+        ("        return PUBLIC if channel.permissions_for(everyone).view_channel else PRIVATE\n", "        return PUBLIC\n"),
+        (f"{DISCORD_RIGHTS}[role]",),
+    ),
+    (
+        "Discord: a private thread is not public",
+        "adapters/discord/audience.py",
+        ("            if channel.is_private():\n                return PRIVATE\n", ""),
+        (f"{DISCORD_RIGHTS}[private thread]",),
+    ),
+    (
+        "Discord: strangers who write directly",
+        "adapters/discord/audience.py",
+        ("return PRIVATE if await self._memberships(person) else OUTSIDERS", "return PRIVATE"),
+        (f"{DISCORD_RIGHTS}[stranger]",),
+    ),
+    (
+        "Discord: what cannot be looked up is not public",
+        "adapters/discord/audience.py",
+        (
+            'log.warning("who reads a channel could not be looked up: %s", type(error).__name__)\n            return UNKNOWN\n',
+            'log.warning("who reads a channel could not be looked up: %s", type(error).__name__)\n            return PUBLIC\n',
+        ),
+        (f"{DISCORD}/test_adapter.py::test_whoever_left_the_server_is_a_stranger_and_what_is_unknown_is_kept_closed",),
+    ),
+    (
+        "Discord: outsiders add nothing",
+        "adapters/discord/audience.py",
+        ('_role(who.permissions) if ours else "outsider")', "_role(who.permissions))"),
+        (f"{DISCORD}/test_intake.py::test_where_nobody_adds_it_is_said_in_words",),
+    ),
+    # Discord: gestures
+    (
+        "Discord: what takes long is deferred",
+        "adapters/discord/gestures.py",
+        ("            if not made.done():\n                await _defer(gesture)\n", ""),
+        (f"{DISCORD}/test_commands.py::test_what_takes_long_is_deferred_and_told_by_its_token",),
+    ),
+    (
+        "Discord: past its token a gesture is answered",
+        "adapters/discord/gestures.py",
+        ("            await _say(office, gesture, number, text)\n", "            pass\n"),
+        (f"{DISCORD}/test_commands.py::test_past_its_token_a_normal_message_tells_it",),
+    ),
+    (
+        "Discord: a gesture is done once",
+        "adapters/discord/gestures.py",
+        (
+            "        if self.first(gesture):\n            self._office.tasks.start(self._answer",
+            "        if True:\n            self._office.tasks.start(self._answer",
+        ),
+        (f"{DISCORD}/test_intake.py::test_files_get_their_verdicts_in_words",),
+    ),
+    # Discord: what is shown, asked and fetched
+    (
+        "Discord: nobody is called by a message",
+        "adapters/discord/rest.py",
+        ('        "allowed_mentions": {"parse": [], "replied_user": False},\n', ""),
+        (f"{DISCORD}/test_thread.py::test_edits_of_a_message_wait_for_their_second_and_the_last_one_comes",),
+    ),
+    (
+        "Discord: nobody is called by an answer to a gesture",
+        "adapters/discord/gestures.py",
+        ("NOBODY = discord.AllowedMentions.none()", "NOBODY = discord.AllowedMentions.all()"),
+        (f"{DISCORD}/test_commands.py",),
+    ),
+    (
+        "Discord: no previews",
+        "adapters/discord/rest.py",
+        ('        "flags": SUPPRESS_EMBEDS,\n', ""),
+        (f"{DISCORD}/test_thread.py::test_edits_of_a_message_wait_for_their_second_and_the_last_one_comes",),
+    ),
+    (
+        "Discord: no token of a text is one of Discord's",
+        "adapters/discord/dialect.py",
+        ('    return _CALL.sub("<\\u200b", without_pings(text))\n', "    return text\n"),
+        (f"{DISCORD}/test_dialect.py",),
+    ),
+    (
+        "Discord: plain text is escaped",
+        "adapters/discord/dialect.py",
+        ('    return neutral(_FIRST.sub(r"\\1\\\\\\2", _SIGNS.sub(_escape, text)))\n', "    return neutral(text)\n"),
+        (f"{DISCORD}/test_dialect.py",),
+    ),
+    (
+        "Discord: its limit is kept",
+        "adapters/discord/rest.py",
+        ("        await self._pace.take(PRIORITIES.get(what, Priority.ORDINARY))\n", ""),
+        (f"{DISCORD}/test_thread.py::test_a_burst_keeps_to_what_discord_takes_of_one_bot",),
+    ),
+    (
+        "Discord: silence after a 401",
+        "adapters/discord/rest.py",
+        ("            self.refused.set()\n", "            pass\n"),
+        (f"{DISCORD}/test_thread.py::test_after_the_first_401_nothing_is_asked_any_more",),
+    ),
+    (
+        "Discord: files are fetched from Discord only",
+        "adapters/discord/files.py",
+        ("        if own or address.origin()", "        if address or own or address.origin()"),
+        (f"{DISCORD}/test_intake.py::test_a_file_that_does_not_come_is_refused_in_words",),
+    ),
+    (
+        "Discord: a file leads nowhere else",
+        "adapters/discord/files.py",
+        ("session.get(url, allow_redirects=False)", "session.get(url)"),
+        (f"{DISCORD}/test_adapter.py::test_a_file_that_came_with_the_question_is_fetched_without_the_token",),
+    ),
+)  # fmt: skip
