@@ -19,28 +19,39 @@ from agent.models.extractive import ExtractiveModel
 from agent.synthesis import CONCURRENCY, PASSAGES, Synthesis
 from bot.access import readers, thread_scope
 from bot.admission import Admission
+from bot.answer_from import AnswerFrom
 from bot.budget import Budget, Limits
 from bot.cards import Card
+from bot.curating import Curating
 from bot.database import Database, database
+from bot.dataset_files import OwnFiles
+from bot.datasets import Datasets
 from bot.desk import FrontDesk
 from bot.digest import Digest, make_digest
 from bot.digest_text import card
+from bot.figures import Metrics, metrics
 from bot.grouping import Grouping
 from bot.inbox import Inbox
 from bot.knowledge import Knowledge, Progress
 from bot.logs import ChatLog, Redactor
 from bot.messages import Attachment, Audience, Incoming, Place, Upload, Verdict
+from bot.pairs import Pairs
 from bot.retention import daily
 from bot.schedule import Announce, DigestClock, Schedule
 from bot.settings import Settings, SettingsError, Strategy, filled
+from bot.store.audit import Audit
 from bot.store.digests import Digests, Period
 from bot.store.documents import Documents
 from bot.store.engine import StoreError
+from bot.store.figures import Figures
 from bot.store.inbox import TurnRows
 from bot.store.places import Places
+from bot.store.traces import Traces
 from bot.store.usage import Usage
 from bot.teaching import ANSWERS
+from bot.trace import Trace, trace
 from bot.turns import Thinker, Turns
+from bot.unanswered import Unanswered
 from bot.vectors import open_vectors
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.embeddings.local import LocalEmbedder
@@ -101,6 +112,11 @@ class Application:
     models: "Models"
     desk: FrontDesk
     owner: str  # this process among those of its database
+    unanswered: Unanswered
+    datasets: Datasets
+    pairs: Pairs
+    curating: Curating
+    answer_from: AnswerFrom
 
     @property
     def readers(self) -> Readers:
@@ -142,6 +158,22 @@ class Application:
         since one would have been."""
         return await _digest(self.schedule, self.data, self.embedder, self.knowledge, readers, period)
 
+    async def trace(self, turn: str, readers: Readers) -> Trace | None:
+        """How an answer came about, as far as these readers may see it: see `bot.trace.trace`. Raises StoreError."""
+        return await _trace(self.data, self.knowledge, turn, readers)
+
+    async def metrics(self, period: int, readers: Readers) -> Metrics:
+        """The figures of the last days, as far as these readers may see them: see `bot.figures.metrics`."""
+        return await metrics(
+            period,
+            readers,
+            figures=Figures(self.data.engine),
+            usage=Usage(self.data.engine),
+            collections=self.data.collections,
+            timezone=self.settings.timezone,
+            now=datetime.now(UTC),
+        )
+
     def clock(self, announce: Announce) -> DigestClock:
         """Has the digest announced when it is due."""
         return DigestClock(Digests(self.data.engine), self.schedule, announce, owner=self.owner)
@@ -158,7 +190,7 @@ class Application:
 
     @asynccontextmanager
     async def looked_after(self) -> AsyncIterator[None]:
-        """What a bot that runs for long does beside answering: it deletes what is too old.
+        """What a bot that runs for long does beside answering: it deletes what is too old, and writes Q/A pairs.
 
         What has been loaded by now stays, so garbage collections leave it out: each full one stalls the loop 0.1 s.
         """
@@ -168,7 +200,8 @@ class Application:
         work = daily(self.data.engine, self.settings.chat_log, keep=keep, forget_document=self._forget)
         task = asyncio.create_task(work, name="retention")
         try:
-            yield
+            async with self.pairs.working():
+                yield
         finally:
             task.cancel()
             with suppress(asyncio.CancelledError):
@@ -346,7 +379,7 @@ async def running(
             return replace(
                 message,
                 model=message.model or chosen.model,
-                strategy=message.strategy or chosen.strategy,
+                strategy=message.strategy or chosen.strategy or settings.strategy,
                 collections=message.collections if message.collections is not None else chosen.collections,
             )
 
@@ -378,7 +411,41 @@ async def running(
             make_digest=partial(_digest, schedule, data, embedder, knowledge),
             owner=inbox.owner,
         )
-        yield Application(settings, data, index, embedder, knowledge, turns, models, desk, inbox.owner)
+        unanswered = Unanswered(
+            data.questions,
+            embedder,
+            search=knowledge.search,
+            trace=partial(_trace, data, knowledge),
+            timezone=settings.timezone,
+        )
+        own_files = OwnFiles(settings.home / "datasets")
+        await own_files.clear()  # of a process that has died
+        datasets = Datasets(knowledge, Audit(data.engine), own_files)
+        stack.push_async_callback(datasets.close)
+        pairs = Pairs(
+            settings, data.engine, knowledge, index, embedder, models=models, budget=budget, owner=inbox.owner
+        )
+        if settings.database is None:
+            await pairs.inherit()
+        curating = Curating(knowledge, data.searches, Audit(data.engine), settings)
+        stack.push_async_callback(curating.close)
+        answer_from = AnswerFrom(knowledge, budget, models=models, model=settings.model_id, extractive=extractive)
+        yield Application(
+            settings,
+            data,
+            index,
+            embedder,
+            knowledge,
+            turns,
+            models,
+            desk,
+            inbox.owner,
+            unanswered=unanswered,
+            datasets=datasets,
+            pairs=pairs,
+            curating=curating,
+            answer_from=answer_from,
+        )
 
 
 def make_adapters(settings: Settings) -> list["Adapter"]:
@@ -451,6 +518,11 @@ def _similarity(embedder: EmbeddingClient) -> Callable[[str, Sequence[str]], Awa
         return [sum(a * b for a, b in zip(asked, vector, strict=True)) for vector in vectors]
 
     return similarity
+
+
+async def _trace(data: Database, knowledge: Knowledge, turn: str, readers: Readers) -> Trace | None:
+    kept = Traces(data.engine)
+    return await trace(turn, readers, conversations=data.conversations, traces=kept, look_up=knowledge.context)
 
 
 async def _digest(

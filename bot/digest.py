@@ -84,15 +84,15 @@ async def make_digest(
         period=period,
         totals=await digests.totals(period),
         before=await digests.totals(period.before),
-        groups=tuple([await _group(group, readers, search) for group in groups[:top]]),
+        groups=tuple([await as_group(group, readers, search) for group in groups[:top]]),
         more_groups=len(groups[top:]),
         more_questions=sum(len(_turns(group)) for group in groups[top:]) + shown - len(asked),
         hidden=hidden,
     )
 
 
-async def _group(asked: Sequence[Asked], readers: Readers, search: SearchDocuments) -> Group:
-    """`asked` newest first."""
+async def as_group(asked: Sequence[Asked], readers: Readers, search: SearchDocuments) -> Group:
+    """Questions that ask for the same thing, newest first, as one."""
     question = _representative([one.question.question for one in asked])
     reasons = Counter(one.question.reason for one in asked)
     return Group(

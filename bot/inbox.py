@@ -12,7 +12,6 @@ import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from agent.events import Answered
 from bot.messages import Incoming
@@ -20,6 +19,7 @@ from bot.store.engine import StoreError, finished
 from bot.store.inbox import Blocked, Claimed, Lost, Started, TurnRows
 from bot.store.questions import Miss
 from bot.store.together import Together
+from bot.store.traces import Noted
 
 log = logging.getLogger(__name__)
 
@@ -108,15 +108,11 @@ class Inbox:
                         async with asyncio.timeout(patience):
                             await changed.wait()
 
-    async def finish(
-        self, claimed: Claimed, answer: Answered, steps: list[dict[str, Any]], misses: Sequence[Miss]
-    ) -> None:
+    async def finish(self, claimed: Claimed, answer: Answered, steps: Sequence[Noted], misses: Sequence[Miss]) -> None:
         """Store the answer, its cost and its misses at once. Raises Lost, StoreError."""
         await self._rows.finish(claimed, answer, owner=self.owner, steps=steps, misses=misses, now=self._clock())
 
-    def finish_later(
-        self, claimed: Claimed, answer: Answered, steps: list[dict[str, Any]], misses: Sequence[Miss]
-    ) -> None:
+    def finish_later(self, claimed: Claimed, answer: Answered, steps: Sequence[Noted], misses: Sequence[Miss]) -> None:
         """The answer is shown although it could not be stored: keep the turn, and store it once that works again."""
 
         async def store() -> None:

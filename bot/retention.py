@@ -1,6 +1,6 @@
 """How long things are kept, and how a person is forgotten: in the database and in the chat log.
 
-What is kept: questions with their answers, steps, votes and misses, and the words of searches, for `keep` (90 days by
+What is kept: questions with their answers, traces, votes and misses, and the words of searches, for `keep` (90 days by
 default); a claim without an answer for 7 days, as long as a platform may deliver it again; the chat log's lines for
 `keep`; what was posted on platforms, and files that came with a question, which only its thread can search, for `keep`
 too; who changed what everybody reads for at least a year. A miss that is still open stays until it is closed, since the digest and the list of unanswered questions live

@@ -10,7 +10,6 @@ from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 
 from bot.access import readers, role
-from bot.budget import LOCAL
 from bot.knowledge import Knowledge
 from bot.messages import Actor, Audience, Lesson, Place, Taught, Upload
 from bot.settings import Settings, filled
@@ -28,6 +27,7 @@ ANSWERS = "answers"  # the collection of what people answered
 LONGEST = 8_000  # characters of an answer
 QUESTION = 1_000  # of a question
 WORDINGS = 5  # of one question, each a pair, so that whoever asks like one of them finds the answer
+_UNTOLD = frozenset({"terminal", "api"})  # platforms where nobody looks at a thread again
 NAME = 80  # characters of a question in its document's name
 
 _ABOUT = Said(
@@ -102,7 +102,7 @@ class Teaching:
             {one.scope for one in asked},
             now=datetime.now(UTC),
             trace=Trace(who, "teach", _subject(asked, pairs), f"{ANSWERS} ({', '.join(pair.scope for pair in pairs)})"),
-            telling=Telling(answer, who, here=lesson.url, silent=LOCAL),
+            telling=Telling(answer, who, here=lesson.url, silent=_UNTOLD),
         )
         log.info("learnt an answer: %d questions closed, %d threads to be told", len(closed.ids), closed.told)
         return Taught(closed.ids, closed.told) if closed.ids else Taught(refusal=_CLOSED)

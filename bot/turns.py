@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from agent.conversation import Ask, Exchange
 from agent.events import Answered, Events, Thought
@@ -27,7 +27,7 @@ from bot.store.engine import StoreError, finished
 from bot.store.feedback import Votes
 from bot.store.inbox import Claimed, Lost
 from bot.store.questions import Miss
-from bot.wire import as_json
+from bot.trace import Recording
 from retrieval.text import Language, Said, language_of
 from retrieval.types import CollectionInfo, RAGToolError, Readers
 
@@ -269,8 +269,8 @@ class Turns:
     async def _answer(self, claimed: Claimed) -> Events:
         """Steps and one `Answered`, stored before it is given. Nothing more when the turn is Lost."""
         began = time.monotonic()
-        steps: list[dict[str, Any]] = []
-        attempt = 0
+        recording = Recording()
+        steps = attempt = 0
         language = self._language_of(claimed.message, ())
         answer: Answered | None = None
         try:
@@ -292,12 +292,13 @@ class Turns:
             elif attempt > TRIES:
                 answer = Answered(_INTERRUPTED.to(language, tries=TRIES, turn=claimed.id[:8]), outcome="failed")
             else:
-                async with aclosing(self._served(claimed.message, history, language)) as events:
+                async with aclosing(self._served(claimed.message, history, language, recording)) as events:
                     async for event in events:
                         if isinstance(event, Answered):
                             answer = event
                             break
-                        steps.append(as_json(event))
+                        steps += 1
+                        recording.add(event)
                         self._chat_log.record(claimed.id, event)
                         yield event
             if answer is None:
@@ -313,18 +314,19 @@ class Turns:
             answer = self._apologise(claimed, error, language)
         seconds = round(time.monotonic() - began, 3)
         answer = replace(answer, turn=claimed.id, seconds=answer.seconds or seconds)
+        recording.add(answer)
         try:
-            await finished(self._inbox.finish(claimed, answer, steps, self._misses(claimed, answer)))
+            await finished(self._inbox.finish(claimed, answer, recording.steps, self._misses(claimed, answer)))
         except StoreError as error:
             answer = self._apologise(claimed, error, language)
-            self._inbox.finish_later(claimed, answer, steps, ())
+            self._inbox.finish_later(claimed, answer, recording.steps, ())
         self._chat_log.record(claimed.id, answer)
         log.info(
             "turn ended",
             extra={
                 "turn": claimed.id,
                 "in_thread": _anonymous(claimed.message),
-                "steps": len(steps),
+                "steps": steps,
                 "seconds": seconds,
                 "outcome": answer.outcome,
                 "attempt": attempt,
@@ -332,20 +334,24 @@ class Turns:
         )
         yield answer
 
-    async def _served(self, message: Incoming, history: tuple[Exchange, ...], language: Language) -> Events:
+    async def _served(
+        self, message: Incoming, history: tuple[Exchange, ...], language: Language, recording: Recording
+    ) -> Events:
         """`_think` in its turn among all that is asked of this process; how many are before it is shown."""
         try:
             with self._admission.join(message.place) as ticket:
                 if ticket.ahead:
                     yield Thought(_AHEAD.to(language, n=ticket.ahead))
                 await ticket.called()
-                async with aclosing(self._think(message, history, language)) as events:
+                async with aclosing(self._think(message, history, language, recording)) as events:
                     async for event in events:
                         yield event
         except CrowdedError:
             yield Answered(_CROWDED.to(language), outcome="declined")
 
-    async def _think(self, message: Incoming, history: tuple[Exchange, ...], language: Language) -> Events:
+    async def _think(
+        self, message: Incoming, history: tuple[Exchange, ...], language: Language, recording: Recording
+    ) -> Events:
         """The agent's own events. Raises LateError when it does not keep its deadline."""
         deadline = asyncio.get_running_loop().time() + self._deadline
         end = deadline + GRACE_SECONDS
@@ -367,6 +373,7 @@ class Turns:
             return
         collections = await _before(end, self._list_collections(message, allowed))
         agent = self._make_agent(message, allowed, collections)
+        recording.began(message.strategy, [info.name for info in collections])
         ask = Ask(
             question=message.text,
             language=language,

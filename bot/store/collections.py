@@ -46,6 +46,10 @@ class Collections:
                 )
         return tuple(found)
 
+    async def exists(self, name: str) -> bool:
+        """Whether there is one of that name, whoever may read it."""
+        return bool(await rows(self._engine, select(collections.c.name).where(collections.c.name == name)))
+
     async def require(self, names: Sequence[str], readers: Readers, language: Language) -> None:
         """Raises CollectionNotFoundError for a name that `listed` does not show these readers."""
         if not names:

@@ -23,12 +23,11 @@ MAX_CHARACTERS = 8_000
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """One finished turn: the question, the answer, the steps that led there in their JSON form."""
+    """One finished turn: the question and its answer. What led there is in `bot.store.traces`."""
 
     turn: str
     asked: Incoming
     answered: Answered
-    steps: tuple[dict[str, Any], ...]
     answered_at: datetime
 
 
@@ -88,7 +87,6 @@ class Conversations:
             turn=turn,
             asked=incoming(row),
             answered=answered(row),
-            steps=tuple(row._mapping[answers.c.steps]),
             answered_at=row._mapping[answers.c.answered_at],
         )
 
@@ -120,18 +118,17 @@ class Conversations:
         )
 
 
-def keep_answers(db: Connection, given: Sequence[tuple[str, Answered, list[dict[str, Any]], datetime]]) -> None:
-    """Inside the caller's transaction: turns, their answers, the steps that led there and the moments they were given."""
+def keep_answers(db: Connection, given: Sequence[tuple[str, Answered, datetime]]) -> None:
+    """Inside the caller's transaction: turns, their answers and the moments they were given."""
     db.execute(_KEEP, [_answer(*each) for each in given])
 
 
-def _answer(turn: str, given: Answered, steps: list[dict[str, Any]], at: datetime) -> dict[str, Any]:
+def _answer(turn: str, given: Answered, at: datetime) -> dict[str, Any]:
     return {
         "turn": turn,
         "text": storable(given.text),
         "outcome": given.outcome,
         "citations": [citation_json(citation) for citation in given.citations],
-        "steps": steps,
         "model": given.model,
         "seconds": given.seconds,
         "calls": given.cost.calls,

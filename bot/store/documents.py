@@ -1,18 +1,22 @@
 """The documents that are there now; a change and the generation that shows it are one transaction."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
-from sqlalchemy import delete, exists, select, update
+from sqlalchemy import and_, delete, exists, func, or_, select, true
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from bot.access import THREAD
 from bot.store.engine import insert, read, rows, write
 from bot.store.indexes import advance
 from bot.store.schema import collections, documents
+from bot.store.traces import scrub
 from retrieval.text import Language
 from retrieval.types import Passage, Readers
+
+Order = Literal["name", "newest", "largest"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +85,43 @@ class Documents:
         async with read(self._engine) as db:
             return [DocumentRow(**row._mapping) for row in await db.execute(wanted)]
 
+    async def page(
+        self,
+        readers: Readers,
+        *,
+        collection: str | None = None,
+        scope: str | None = None,
+        containing: str = "",
+        order: Order = "name",
+        start: int = 0,
+        limit: int = 20,
+    ) -> tuple[list[DocumentRow], int]:
+        """A page of what these readers may read, and how much there is: with `containing` in the name, the title or the
+        id's beginning."""
+        words = containing.lower()
+        chosen = and_(
+            documents.c.scope.in_(readers.scopes),
+            true() if collection is None else documents.c.collection == collection,
+            true() if scope is None else documents.c.scope == scope,
+            or_(
+                func.lower(documents.c.name).contains(words, autoescape=True),
+                func.lower(documents.c.title).contains(words, autoescape=True),
+                documents.c.id.startswith(words, autoescape=True),
+            )
+            if words
+            else true(),
+        )
+        wanted = select(documents).where(chosen).order_by(*_ORDERS[order]).offset(start).limit(limit)
+        async with read(self._engine) as db:
+            total = await db.scalar(select(func.count()).select_from(documents).where(chosen))
+            return [DocumentRow(**row._mapping) for row in await db.execute(wanted)], total or 0
+
+    async def hidden(self, readers: Readers) -> int:
+        """How many there are that these readers may not read, files of single threads left out."""
+        others = documents.c.scope.not_in(readers.scopes) & ~documents.c.scope.startswith(THREAD, autoescape=True)
+        counted = await rows(self._engine, select(func.count().label("n")).select_from(documents).where(others))
+        return int(counted[0].n)
+
     async def readable(self, ids: Collection[str], readers: Readers) -> frozenset[str]:
         """Of `ids` the documents that are there now and readable."""
         wanted = select(documents.c.id).where(documents.c.id.in_(ids), documents.c.scope.in_(readers.scopes))
@@ -109,23 +150,24 @@ class Documents:
             await advance(db, self._embedder, generation)
 
     async def forget(self, *document_ids: str, generation: int) -> int:
-        """Take documents out and move the generation, in one transaction; returns how many were there."""
+        """Take documents out, of the traces of answers too, and move the generation, in one transaction; returns how many
+        were there."""
         async with write(self._engine) as db:
+            await db.run_sync(scrub, document_ids)
             gone = await db.execute(delete(documents).where(documents.c.id.in_(document_ids)))
             await advance(db, self._embedder, generation)
             return gone.rowcount
 
-    async def rescope(self, document_id: str, scope: str) -> bool:
-        """Change who may read a document; False when it is not there. IntegrityError: that scope has one of its name."""
-        changed = (
-            update(documents).where(documents.c.id == document_id).values(scope=scope, updated_at=datetime.now(UTC))
-        )
-        async with write(self._engine) as db:
-            return bool((await db.execute(changed)).rowcount)
-
     async def _one(self, condition: Any) -> DocumentRow | None:
         found = await rows(self._engine, select(documents).where(condition))
         return DocumentRow(**found[0]._mapping) if found else None
+
+
+_ORDERS: Mapping[Order, tuple[Any, ...]] = {
+    "name": (documents.c.collection, documents.c.name, documents.c.scope),
+    "newest": (documents.c.updated_at.desc(), documents.c.id),
+    "largest": (documents.c.chunks.desc(), documents.c.id),
+}
 
 
 async def make_collection(db: AsyncConnection, name: str) -> None:

@@ -28,7 +28,24 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.access import THREAD
 from bot.store.engine import StoreError, change, rows
-from bot.store.schema import answers, audit, documents, feedback, intakes, notices, posts, questions, searches, turns
+from bot.store.messages import expire_messages, forget_author, forget_turns
+from bot.store.schema import (
+    answers,
+    audit,
+    documents,
+    feedback,
+    intakes,
+    messages,
+    notices,
+    pair_jobs,
+    pairs,
+    posts,
+    questions,
+    searches,
+    sources,
+    traces,
+    turns,
+)
 
 BATCH = 200  # rows a transaction: some ms of the writer's place
 FORGOTTEN = "[forgotten]"
@@ -36,13 +53,16 @@ FORGOTTEN = "[forgotten]"
 _AROUND = timedelta(seconds=2)  # a search is measured a moment after its turn has asked for it
 _IN_TEXTS: Mapping[Table, tuple[str, ...]] = {
     turns: ("text", "link"),
-    answers: ("text", "citations", "steps"),
+    answers: ("text", "citations"),
+    traces: ("event",),
     questions: ("question", "detail", "link"),
     feedback: ("text",),
     searches: ("query",),
     documents: ("author",),
     posts: ("data",),
+    messages: ("text", "data"),
     notices: ("question", "answer"),
+    pairs: ("question", "answer"),
     intakes: ("files",),
     audit: ("subject", "result"),
 }
@@ -51,7 +71,7 @@ _IN_TEXTS: Mapping[Table, tuple[str, ...]] = {
 @dataclass(frozen=True, slots=True)
 class Expired:
     """What one round of retention took: turns deleted or, for the sake of an open miss, emptied; searches; and of what
-    platforms are served with: posts, intakes and traces."""
+    platforms are served with: posts, messages of the browser's rooms, intakes and traces."""
 
     deleted: int
     emptied: int
@@ -75,7 +95,7 @@ class Erased:
 
 
 class Erasure:
-    """Deletes by age and by person. A turn goes with its answer, its steps, its votes and its misses."""
+    """Deletes by age and by person. A turn goes with its answer, its trace, its votes and its misses."""
 
     def __init__(self, engine: AsyncEngine, *, batch: int = BATCH) -> None:
         self._engine = engine
@@ -86,11 +106,11 @@ class Erasure:
     async def expire(self, *, before: datetime, inbox_before: datetime, audit_before: datetime) -> Expired:
         """Delete what was asked before `before`, and before `inbox_before` what was claimed and ended without an answer.
 
-        With a turn go its posts and notices. Posts of else, and intakes that were never done, go before `before`, done
-        intakes before `inbox_before`, the traces of privileged acts before `audit_before`.
+        With a turn go its posts and notices. Posts of else, messages of the browser's rooms, and intakes that were never
+        done, go before `before`, done intakes before `inbox_before`, the traces of privileged acts before `audit_before`.
 
         A turn with an open miss is the team's to do: question, place and link of the miss stay, the person, the answer,
-        its steps and the votes go. Open turns that somebody holds are left alone. Raises StoreError.
+        its trace and the votes go. Open turns that somebody holds are left alone. Raises StoreError.
         """
         lapsed = and_(turns.c.state != "done", turns.c.lease_until < before)
         over = and_(turns.c.claimed_at < before, or_(turns.c.state == "done", lapsed))
@@ -102,6 +122,7 @@ class Erasure:
         done = intakes.c.done.is_(True) & (intakes.c.made_at < inbox_before)
         others = [
             await self._delete(posts, posts.c.at < before),
+            await self._slices(lambda db: expire_messages(db, before, self._batch)),
             await self._delete(intakes, or_(done, intakes.c.made_at < before)),
             await self._delete(audit, audit.c.at < audit_before),
         ]
@@ -189,12 +210,15 @@ class Erasure:
 
 async def close_open_turns(engine: AsyncEngine) -> int:
     """Questions, files and notices that were open when this database was copied: whoever held them has long answered,
-    read and said them."""
+    read and said them. Q/A pairs that were being written wait until somebody asks for them again: they cost money."""
     closed = update(turns).where(turns.c.state != "done").values(state="done", owner=None, lease_until=None)
     read = update(intakes).where(intakes.c.done.is_(False)).values(done=True, owner=None, lease_until=None)
 
+    paused = update(pair_jobs).where(pair_jobs.c.state == "running")
+
     def close(db: Connection) -> int:
         db.execute(read)
+        db.execute(paused.values(state="paused", reason="asked", owner=None, lease_until=None))
         db.execute(delete(notices))
         return db.execute(closed).rowcount
 
@@ -234,12 +258,13 @@ def _delete_turns(db: Connection, ids: Sequence[str]) -> None:
             if not asked.isdisjoint(card.data.get("questions", ())):
                 its = (posts.c.about == card.about) & (posts.c.kind == "card") & (posts.c.part == card.part)
                 db.execute(delete(posts).where(its))
+    forget_turns(db, ids, asked)
     db.execute(delete(turns).where(turns.c.id.in_(ids)))  # the rest goes with them, by their foreign keys
 
 
 def _empty_turns(db: Connection, ids: Sequence[str]) -> None:
-    db.execute(delete(answers).where(answers.c.turn.in_(ids)))
-    db.execute(delete(feedback).where(feedback.c.turn.in_(ids)))
+    for table in (answers, traces, sources, feedback):
+        db.execute(delete(table).where(table.c.turn.in_(ids)))
     db.execute(update(turns).where(turns.c.id.in_(ids)).values(author="", text="", state="done", owner=None))
 
 
@@ -249,7 +274,9 @@ def _delete_some(db: Connection, table: Table, which: ColumnElement[bool], most:
 
 
 def _delete_acts(db: Connection, platform: str, person: str) -> None:
-    """Files they were adding; their name on what they did to the team's knowledge, and on answers still to be told."""
+    """What they wrote in the browser's rooms; files they were adding; their name on what they did to the team's knowledge,
+    and on answers still to be told."""
+    forget_author(db, platform, person)
     db.execute(delete(intakes).where(intakes.c.platform == platform, intakes.c.author == person))
     who = f"{platform}:{person}"
     db.execute(update(audit).where(audit.c.actor == who).values(actor=f"{platform}:{FORGOTTEN}"))

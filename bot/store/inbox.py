@@ -18,6 +18,7 @@ from bot.store.engine import change, insert, read, rows, storable, write
 from bot.store.questions import Miss, add_misses
 from bot.store.schema import answers, turns
 from bot.store.together import Together
+from bot.store.traces import Noted, keep_traces
 
 State = Literal["waiting", "running", "answered", "done"]
 Thread = tuple[str, str, str, str]  # platform, workspace, channel, thread
@@ -54,7 +55,7 @@ class _Ended:
     turn: str
     answer: Answered
     owner: str
-    steps: list[dict[str, Any]]
+    steps: Sequence[Noted]
     misses: Sequence[Miss]
     now: datetime
 
@@ -146,12 +147,12 @@ class TurnRows:
         answer: Answered,
         *,
         owner: str,
-        steps: list[dict[str, Any]],
+        steps: Sequence[Noted],
         misses: Sequence[Miss],
         now: datetime,
     ) -> None:
-        """Store a turn's answer, what it cost and what it missed, in one transaction, which turns that end together
-        share. Raises Lost."""
+        """Store a turn's answer, what it cost and what it missed, and its trace (`keep_traces`), in one transaction,
+        which turns that end together share. Raises Lost."""
         if not await self._finishing(_Ended(claimed.id, answer, owner, steps, misses, now)):
             raise Lost(claimed.id)
 
@@ -164,7 +165,8 @@ class TurnRows:
                 kept.update(db.scalars(_FINISH, values))
             stored = [each for each in ended if each.turn in kept]
             if stored:
-                keep_answers(db, [(each.turn, each.answer, each.steps, each.now) for each in stored])
+                keep_answers(db, [(each.turn, each.answer, each.now) for each in stored])
+                keep_traces(db, [(each.turn, each.steps) for each in stored])
             add_misses(db, [miss for each in stored for miss in each.misses])
             return [each.turn in kept for each in ended]
 

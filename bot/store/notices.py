@@ -64,7 +64,7 @@ class Notices:
         closing = (
             update(questions)
             .where(questions.c.id.in_(ids), questions.c.scope.in_(scopes), questions.c.resolved_at.is_(None))
-            .values(resolved_at=now)
+            .values(resolved_at=now, resolution="dismissed" if telling is None else "answered")
             .returning(questions.c.id, questions.c.turn, questions.c.question)
         )
 

@@ -1,17 +1,20 @@
 """Misses: questions that nobody could answer yet, and who may see which of them."""
 
+import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Connection, case, func, select, true, update
+from sqlalchemy import ColumnElement, Connection, Text, and_, case, cast, func, or_, select, true, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.store.engine import change, insert, read, storable, write
-from bot.store.schema import questions, turns
+from bot.store.schema import answers, questions, turns
+from bot.store.spans import Span, count, of, table
 
 Reason = Literal["unknown", "low_confidence", "reported"]
+Resolution = Literal["answered", "dismissed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,7 @@ class Question:
     link: str | None
     asked_at: datetime
     resolved_at: datetime | None
+    resolution: Resolution | None = None  # None: it is open, or was closed before this was kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,42 @@ class OpenQuestions:
         return self.shown + self.hidden
 
 
+State = Literal["open", "closed", "dismissed", "all"]
+"""`closed`: somebody answered it; `dismissed`: it was closed without an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which misses to list; what is None or empty does not matter. `collection`: one that was searched."""
+
+    state: State = "open"
+    reason: Reason | None = None
+    collection: str | None = None
+    text: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """Misses, newest first; `shown` are all that readers may see, also beyond the limit; `hidden` those of the same
+    state, reason and time in places they do not see."""
+
+    asked: tuple[Asked, ...]
+    shown: int
+    hidden: int
+
+
+@dataclass(frozen=True, slots=True)
+class Week:
+    """Questions put in a week, by its first day: how many were missed, and of those are closed by now."""
+
+    day: date
+    asked: int
+    missed: int
+    closed: int
+
+
 class Questions:
     """Questions nobody could answer yet. Source: product.md §4."""
 
@@ -84,7 +124,7 @@ class Questions:
         is_open = questions.c.resolved_at.is_(None) & (questions.c.asked_at >= since if since else true())
         theirs = questions.c.scope.in_(scopes)
         wanted = select(questions).where(is_open, theirs).order_by(questions.c.asked_at.desc(), questions.c.id.desc())
-        counted = select(_count(theirs), _count(~theirs)).where(is_open)
+        counted = select(count(theirs), count(~theirs)).where(is_open)
         async with read(self._engine) as db:
             rows = (await db.execute(wanted.limit(limit))).all()
             shown, hidden = (await db.execute(counted)).one()
@@ -110,11 +150,60 @@ class Questions:
             rows = (await db.execute(wanted)).all()
             return [_asked(row) for row in rows], await db.scalar(shown) or 0, await db.scalar(hidden) or 0
 
+    async def find(self, wanted: Wanted, scopes: Collection[str], *, limit: int, offset: int = 0) -> Matches:
+        """The misses that match, of `scopes` in words. What is hidden is not counted by its text or where it was searched:
+        that would tell what somebody asked."""
+        alike = _alike(wanted)
+        theirs = alike & questions.c.scope.in_(scopes) & _about(wanted)
+        listed = (
+            select(questions, turns.c.platform, turns.c.workspace, turns.c.author)
+            .join(turns, turns.c.id == questions.c.turn)
+            .where(theirs)
+            .order_by(questions.c.asked_at.desc(), questions.c.id.desc())
+            .limit(limit)
+            .offset(offset)
+        )
+        shown = select(func.count()).select_from(questions).where(theirs)
+        hidden = select(func.count()).select_from(questions).where(alike, questions.c.scope.not_in(scopes))
+        async with read(self._engine) as db:
+            found = tuple(_asked(row) for row in await db.execute(listed))
+            return Matches(found, await db.scalar(shown) or 0, await db.scalar(hidden) or 0)
+
+    async def weeks(self, spans: Sequence[Span]) -> tuple[Week, ...]:
+        """What was asked and missed in each week, wherever. A question missed for two reasons counts once."""
+        weeks = table(spans)
+        missed = (
+            select(
+                weeks.c.day,
+                func.count(questions.c.turn.distinct()).label("missed"),
+                func.count(case((questions.c.resolved_at.is_(None), questions.c.turn)).distinct()).label("open"),
+            )
+            .join(questions, of(weeks, questions.c.asked_at))
+            .group_by(weeks.c.day)
+        )
+        answered = (
+            select(weeks.c.day, func.count().label("asked"))
+            .join(answers, of(weeks, answers.c.answered_at))
+            .group_by(weeks.c.day)
+        )
+        async with read(self._engine) as db:
+            counted = {row.day: (row.missed, row.missed - row.open) for row in await db.execute(missed)}
+            asked = {row.day: row.asked for row in await db.execute(answered)}
+        return tuple(Week(one.day, asked.get(one.day, 0), *counted.get(one.day, (0, 0))) for one in spans)
+
     async def get(self, ids: Collection[int], scopes: Collection[str]) -> list[Question]:
         """Of `ids` those that readers of `scopes` may see, oldest first."""
         wanted = select(questions).where(questions.c.id.in_(ids), questions.c.scope.in_(scopes))
         async with read(self._engine) as db:
             return [_question(row) for row in await db.execute(wanted.order_by(questions.c.asked_at))]
+
+    async def closed(self, ids: Collection[int], *, before: datetime) -> set[int]:
+        """Which of `ids` were closed before a moment, or are not there any more."""
+        still = select(questions.c.id).where(
+            questions.c.id.in_(ids), or_(questions.c.resolved_at.is_(None), questions.c.resolved_at >= before)
+        )
+        async with read(self._engine) as db:
+            return set(ids) - {row.id for row in await db.execute(still)}
 
     async def resolve(self, ids: Collection[int], scopes: Collection[str]) -> int:
         """Close questions that readers of `scopes` may see; returns how many were open until now."""
@@ -148,8 +237,30 @@ def _values(miss: Miss) -> dict[str, Any]:
     }
 
 
-def _count(condition: ColumnElement[bool]) -> ColumnElement[int]:
-    return func.coalesce(func.sum(case((condition, 1), else_=0)), 0)
+def _alike(wanted: Wanted) -> ColumnElement[bool]:
+    dismissed = questions.c.resolution == "dismissed"
+    states: dict[State, ColumnElement[bool]] = {
+        "open": questions.c.resolved_at.is_(None),
+        "closed": questions.c.resolved_at.is_not(None) & func.coalesce(~dismissed, true()),
+        "dismissed": questions.c.resolved_at.is_not(None) & dismissed,
+        "all": true(),
+    }
+    return and_(
+        states[wanted.state],
+        questions.c.reason == wanted.reason if wanted.reason else true(),
+        questions.c.asked_at >= wanted.since if wanted.since else true(),
+        questions.c.asked_at < wanted.until if wanted.until else true(),
+    )
+
+
+def _about(wanted: Wanted) -> ColumnElement[bool]:
+    text, name = wanted.text.strip(), json.dumps(wanted.collection)
+    return and_(
+        or_(*(column.icontains(text, autoescape=True) for column in (questions.c.question, questions.c.detail)))
+        if text
+        else true(),
+        cast(questions.c.searched, Text).contains(name, autoescape=True) if wanted.collection else true(),
+    )
 
 
 def _question(row: Any) -> Question:

@@ -85,7 +85,6 @@ answers = Table(
     Column("text", Text, nullable=False),
     Column("outcome", String(12), nullable=False),
     Column("citations", JSON, nullable=False),
-    Column("steps", JSON, nullable=False),  # how it was found, as the events' JSON form
     Column("model", String(120), nullable=False),
     Column("seconds", Float, nullable=False),
     Column("calls", Integer, nullable=False),
@@ -113,6 +112,7 @@ questions = Table(
     Column("link", Text, nullable=True),
     Column("asked_at", Moment, nullable=False),
     Column("resolved_at", Moment, nullable=True),
+    Column("resolution", String(12), nullable=True),  # answered | dismissed; NULL of a closed one: not known
     UniqueConstraint("turn", "reason"),
     Index("ix_questions_asked_at", "asked_at"),
     sqlite_autoincrement=True,  # an id on an old card's button never becomes another question's
@@ -301,4 +301,145 @@ audit = Table(
     Column("subject", Text, nullable=False),
     Column("result", Text, nullable=False),
     Index("ix_audit_at", "at"),
+)
+
+# How an answer came about, event by event; no passage's text. `event` is NULL from the first result on that held a
+# document which is forgotten now, since the words that follow may be the document's.
+traces = Table(
+    "traces",
+    metadata,
+    Column("turn", ForeignKey("turns.id", ondelete="CASCADE"), primary_key=True),
+    Column("ordinal", Integer, primary_key=True),
+    Column("ms", Integer, nullable=False),  # since work on it was taken up, waiting included
+    Column(
+        "kind", String(12), nullable=False
+    ),  # began | thought | tool_call | tool_result | draft | reflection | answer
+    Column("event", Text, nullable=True),  # JSON
+)
+
+# The documents that a turn found: which traces a forgotten one may be quoted in, and what each is good for.
+sources = Table(
+    "sources",
+    metadata,
+    Column("turn", ForeignKey("turns.id", ondelete="CASCADE"), primary_key=True),
+    Column("document", String(32), primary_key=True),
+    Column("ordinal", Integer, nullable=False),  # of the first result it was in
+    Column("relevance", Float, nullable=False),  # the best, 0..1
+    Column("cited", Boolean, nullable=False),
+    Index("ix_sources_document", "document"),
+)
+
+# What figures are made of, without the texts beside it: a year of a busy team is summed up in a fraction of a second.
+Index(
+    "ix_answers_figures",
+    answers.c.answered_at,
+    answers.c.outcome,
+    answers.c.seconds,
+    answers.c.confidence,
+    answers.c.model,
+    answers.c.turn,
+)
+Index(
+    "ix_searches_figures",
+    searches.c.at,
+    searches.c.latency_ms,
+    searches.c.top_score,
+    searches.c.filtered_results,
+    searches.c.error,
+)
+Index("ix_feedback_at", feedback.c.at)
+
+# Q/A pairs being generated: from one document or from a collection (as it was named then), by one process at a time.
+pair_jobs = Table(
+    "pair_jobs",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("document", ForeignKey("documents.id", ondelete="CASCADE"), nullable=True),
+    Column("collection", String(80), nullable=False),
+    Column("model", String(120), nullable=False),
+    Column("state", String(12), nullable=False),  # running | paused | done | cancelled
+    Column("reason", String(20), nullable=False, default=""),  # of a pause
+    Column("calls", Integer, nullable=False, default=0),
+    Column("input_tokens", BigInteger, nullable=False, default=0),
+    Column("output_tokens", BigInteger, nullable=False, default=0),
+    Column("thought_tokens", BigInteger, nullable=False, default=0),
+    Column("owner", String(80), nullable=True),
+    Column("lease_until", Moment, nullable=True),  # a running one whose lease has passed was abandoned
+    Column("made_at", Moment, nullable=False),
+    Column("changed_at", Moment, nullable=False),
+    Index("ix_pair_jobs_document", "document"),
+)
+
+# The chunks of a job, of the document's version that there was when it began. What is made of a document goes with it.
+pair_chunks = Table(
+    "pair_chunks",
+    metadata,
+    Column("job", ForeignKey("pair_jobs.id", ondelete="CASCADE"), primary_key=True),
+    Column("place", Integer, primary_key=True),  # in the order of work
+    Column("document", ForeignKey("documents.id", ondelete="CASCADE"), nullable=False),
+    Column("version", String(64), nullable=False),
+    Column("chunk", Integer, nullable=False),
+    Column("state", String(12), nullable=False),  # todo | done | blocked | failed | stale
+    Column("dropped", Integer, nullable=False, default=0),  # pairs that the chunk does not say
+    Index("ix_pair_chunks_document", "document"),
+)
+
+pairs = Table(
+    "pairs",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("job", ForeignKey("pair_jobs.id", ondelete="CASCADE"), nullable=False),
+    Column("place", Integer, nullable=False),
+    Column("position", Integer, nullable=False),  # among those of its chunk
+    Column("document", ForeignKey("documents.id", ondelete="CASCADE"), nullable=False),
+    Column("version", String(64), nullable=False),
+    Column("chunk", Integer, nullable=False),
+    Column("question", Text, nullable=False),
+    Column("answer", Text, nullable=False),
+    Column("state", String(12), nullable=False),  # pending | repeated | approved | rejected
+    Column("marked", Boolean, nullable=False),  # only a reader can tell whether the chunk says it
+    Column("edited", Boolean, nullable=False, default=False),
+    Column("repeats", Integer, nullable=True),  # the pair that says the same
+    Column("made_at", Moment, nullable=False),
+    Column("decided_at", Moment, nullable=True),
+    UniqueConstraint("job", "place", "position"),
+    Index("ix_pairs_document", "document"),
+    Index("ix_pairs_state", "state"),
+    sqlite_autoincrement=True,  # an id on a page that is still open never becomes another pair's
+)
+
+# The documents that approved pairs are found in, by what they were made from; they outlive it for a moment. `document`
+# NULL: it is not known whether it was added.
+pair_documents = Table(
+    "pair_documents",
+    metadata,
+    Column("source", String(32), primary_key=True),
+    Column("part", Integer, primary_key=True),
+    Column("collection", String(80), nullable=False),
+    Column("scope", String(200), nullable=False),
+    Column("name", String(400), nullable=False),
+    Column("document", String(32), nullable=True),
+)
+
+# What is written in the browser's rooms, by people and by the bot. What the bot says is known by what it belongs to
+# (`about`: a turn, an intake, a digest …), its kind and part, so that it is said once.
+messages = Table(
+    "messages",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("room", String(80), nullable=False),
+    Column("thread", Integer, nullable=True),  # the root's id; NULL: it stands in the room itself
+    Column("author", String(80), nullable=False),
+    Column("kind", String(12), nullable=False),  # text | steps | answer | card | notice | intake | confirm | system
+    Column("text", Text, nullable=False),
+    Column("data", JSON, nullable=False),
+    Column("about", String(80), nullable=True),  # NULL: a person wrote it
+    Column("part", Integer, nullable=False, default=0),
+    Column("created_at", Moment, nullable=False),
+    Column("edited_at", Moment, nullable=True),
+    Column("deleted_at", Moment, nullable=True),  # nothing is left of it but its place
+    UniqueConstraint("about", "kind", "part"),
+    Index("ix_messages_room", "room", "thread", "id"),
+    Index("ix_messages_created_at", "created_at"),
+    sqlite_autoincrement=True,  # an id is what a question is claimed by: never another message's
 )

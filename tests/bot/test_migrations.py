@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -23,7 +24,8 @@ from sqlalchemy import Connection, create_engine
 from sqlalchemy.ext.asyncio import create_async_engine
 
 import migrations
-from agent.events import Answered, Citation, Cost
+from agent.events import Answered, Citation, Cost, Thought, ToolReturned
+from agent.pairing import Proposed
 from bot.messages import Audience, Feedback, FileRef, Incoming, Intake, Place, Post, Preferences
 from bot.store.audit import Trace
 from bot.store.digests import Digests
@@ -33,19 +35,23 @@ from bot.store.feedback import Votes
 from bot.store.inbox import TurnRows
 from bot.store.indexes import Indexes
 from bot.store.intakes import IntakeRows
+from bot.store.messages import BotMessage, Messages
 from bot.store.notices import Notices, Telling
+from bot.store.pair_jobs import PairJobs, Spot
+from bot.store.pairs import PairRows, Tracked
 from bot.store.places import Places
 from bot.store.posts import Posts
 from bot.store.questions import Miss
 from bot.store.schema import metadata
 from bot.store.searches import Searches
 from bot.store.usage import Usage
+from bot.trace import Recording
 from migrations import MigrationError, NewerDatabaseError, Upgraded, upgrade
-from retrieval.types import SearchMetrics
+from retrieval.types import Hit, Passage, SearchMetrics
 
 FILES = Path(__file__).parents[1] / "files"
 GOLDEN = sorted(FILES.glob("database-*.sql"))
-HEAD = "0004"
+HEAD = "0007"
 
 
 def url_of(file: Path) -> str:
@@ -298,8 +304,11 @@ async def fill(url: str) -> None:
     await rows.start(held, owner="me", now=moment)
     answer = Answered("25日です。[1]", (Citation(1, "経費.md", "handbook", 0, "毎月25日"),), confidence=0.3)
     miss = Miss(held.id, message.text, "low_confidence", ("handbook",), 0.3, "team", None, moment)
-    steps = [{"type": "thought", "text": "探します。"}]
-    await rows.finish(held, answer, owner="me", steps=steps, misses=(miss,), now=moment)
+    found = Hit(Passage("handbook", "d" * 32, "経費.md", 0, "毎月25日", "team"), {"dense": 0.8}, 0.3)
+    recording = Recording()
+    for event in (Thought("探します。"), ToolReturned("1", "search_rag_knowledge_base", "1 件", (found,)), answer):
+        recording.add(event)
+    await rows.finish(held, answer, owner="me", steps=recording.steps, misses=(miss,), now=moment)
     await rows.shown(held.id, owner="me")
     await Votes(engine).put(Feedback(held.id, "U2", "down", "outdated", "古いです", moment), "place:slack:T1:C1")
     await Indexes(engine).open("e5", 384, "t1")
@@ -323,6 +332,18 @@ async def fill(url: str) -> None:
     trace = Trace("slack:U1", "teach", "経費の締切は？", "answered", moment)
     telling = Telling("毎月25日です。", "slack:U3")
     await Notices(engine).close((1,), ("team",), now=moment, trace=trace, telling=telling)
+    jobs, spot = PairJobs(engine), Spot(page.id, page.hash, 0)
+    job: dict[str, Any] = {"document": page.id, "collection": page.collection, "model": "gemini:gemini-3.8-flash"}
+    assert await jobs.create("j" * 32, **job, spots=(spot,), now=moment, trace=trace)
+    assert await jobs.claim(owner="me", now=moment, until=until) is not None
+    made = (Proposed("経費の締切はいつですか？", "毎月25日です。"),)
+    (task,) = await jobs.todo("j" * 32)
+    assert await jobs.store("j" * 32, task, "done", owner="me", now=moment, made=made, cost=Cost(1, 400, 60, 20))
+    await PairRows(engine).track(Tracked(page.id, 0, page.collection, page.scope, "Q&A: 経費.md.json"))
+    room = Messages(engine)
+    asked = await room.post("general", "aki", "@kotae 経費の締切は？", None, {"strategy": "react"})
+    assert asked is not None
+    await room.put(BotMessage("general", asked.id, held.id, "answer", "25日です。[1]", data={"outcome": "answered"}))
     await engine.dispose()
 
 

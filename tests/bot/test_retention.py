@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import Table, func, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from agent.events import Answered, Citation, Thought
+from agent.events import Answered, Citation, Thought, ToolCalled
 from bot.logs import ChatLog, Redactor
 from bot.messages import Audience, Feedback, FileRef, Incoming, Intake, Place, Post
 from bot.retention import CLAIMS, EVERY, FIRST_AFTER, TRACES, Person, WhoError, daily, forget, retain
@@ -36,14 +36,18 @@ from bot.store.schema import (
     documents,
     feedback,
     intakes,
+    messages,
     metadata,
     notices,
+    pairs,
     posts,
     questions,
     searches,
+    traces,
     turns,
 )
 from bot.store.searches import Searches
+from bot.trace import Recording
 from retrieval.types import TEAM, SearchMetrics
 
 NOW = datetime(2026, 11, 22, 9, tzinfo=UTC)
@@ -84,8 +88,9 @@ class Kept:
         if answer is not None:
             misses = [Miss(turn, text, "unknown", ("handbook",), 0.1, TEAM, None, when)] if missed else []
             given = Answered(answer, (Citation(1, "refunds.md", "handbook", 0, "30 days"),), turn=turn)
-            steps = [{"type": "tool_call", "name": "search", "arguments": {"query": text}}]
-            await self._rows.finish(held, given, owner="me", steps=steps, misses=misses, now=when)
+            recording = Recording()
+            recording.add(ToolCalled("1", "search", {"query": text}))
+            await self._rows.finish(held, given, owner="me", steps=recording.steps, misses=misses, now=when)
             log.record(turn, Thought(f"They ask: {text}"))
             log.record(turn, given)
             if finished:
@@ -138,10 +143,11 @@ async def kept(engine: AsyncEngine, tmp_path: Path) -> AsyncIterator[Kept]:
 
 def test_every_table_is_thought_of() -> None:
     """A new table: say in `bot/store/erasure.py` what becomes of it, then here. These hold nothing of a person's, or go
-    with their turn."""
-    without_people = {"collections", "indexes", "digests", "usage", "refusals", "places"}
+    with their turn or document."""
+    without_people = {"collections", "indexes", "digests", "usage", "refusals", "places", "sources"}
+    without_people |= {"pair_jobs", "pair_chunks", "pair_documents"}
     erased = {table.name for table in (turns, answers, questions, feedback, searches, documents)}
-    erased |= {table.name for table in (posts, notices, intakes, audit)}
+    erased |= {table.name for table in (posts, notices, intakes, audit, traces, messages, pairs)}
     assert set(metadata.tables) - without_people <= erased
 
 

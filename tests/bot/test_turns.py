@@ -17,6 +17,7 @@ from bot.messages import Feedback, Place
 from bot.store.conversations import MAX_EXCHANGES, Conversations
 from bot.store.feedback import Votes
 from bot.store.questions import Questions
+from bot.store.traces import Traces
 from retrieval.types import Readers
 from tests.bot.acting import (
     ANSWER,
@@ -45,10 +46,8 @@ async def test_a_turn_gives_its_steps_and_one_answer_and_keeps_them(start: Start
     assert kept.asked == question()
     assert kept.answered == answered
     assert (kept.answered.cost, kept.answered.searched, kept.answered.confidence) == (ANSWER.cost, ("handbook",), 0.8)
-    assert [step["type"] for step in kept.steps] == ["thought", "tool_call", "tool_result"]
-    assert kept.steps[2]["hits"] == [
-        {"collection": "handbook", "document": "経費.md", "chunk": 0, "relevance": 0.8, "scores": {"dense": 0.9}}
-    ]
+    trace = await Traces(bot.engine).of(answered.turn)
+    assert [row.kind for row in trace] == ["began", "thought", "tool_call", "tool_result", "answer"]
     totals = await Conversations(bot.engine).totals()
     assert (totals.turns, totals.outcomes, totals.cost) == (1, {"answered": 1}, ANSWER.cost)
     assert (await Questions(bot.engine).open(PUBLIC)).total == 0

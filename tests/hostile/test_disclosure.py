@@ -165,8 +165,7 @@ async def test_llm02_what_is_forgotten_or_narrowed_during_a_turn_is_not_quoted(h
             if change == "forget":
                 assert await app.knowledge.forget(gone)
             else:
-                await app.index.rescope(gone, scope_of(ELSEWHERE))
-                await app.data.documents.rescope(gone, scope_of(ELSEWHERE))
+                assert await app.knowledge.rescope(gone, scope_of(ELSEWHERE), app.readers)
 
         house.servant.before_draft = go
         run = await house.ask(f"okapi{number}の鍵は？", collections=(f"okapi{number}",))
