@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup run test demo clean
+.PHONY: setup run test browser-test demo clean
 
 setup: .venv/installed
 
@@ -18,7 +18,7 @@ setup: .venv/installed
 	@touch $@
 
 run: setup
-	@$(BIN)/kotae chat
+	@$(BIN)/kotae run --sample
 
 # Needs no input and no key: documents go in, three questions are answered, one is honestly not found and listed.
 demo: setup
@@ -37,6 +37,14 @@ test: .venv/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile
+
+# Drives a real Chromium (Debian: apt-get install chromium) through every page; pictures in build/screenshots.
+browser-test: .venv/installed-browser
+	$(BIN)/python -m pytest -q -o addopts= -p no:schemathesis tests/browser
+
+.venv/installed-browser: .venv/installed-dev
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e '.[dev,browser]'
+	@touch $@
 
 clean:
 	rm -rf .venv build *.egg-info .mypy_cache .ruff_cache .pytest_cache

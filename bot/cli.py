@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import json
+import signal
 import sys
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -34,12 +35,15 @@ from bot.messages import Verdict
 from retrieval.types import TEAM
 
 if TYPE_CHECKING:  # what is heavy is imported by the commands that need it
+    from adapters.console import Channel
     from adapters.port import Adapter, Desk
     from bot.app import Application
     from bot.client import Owner
     from bot.commands import Looking, Working
     from bot.settings import Settings
 
+
+BROWSER_ROOM = "web:general"  # has the digest where no platform is set up
 
 cli = typer.Typer(
     name="kotae",
@@ -69,11 +73,22 @@ InCollection = Annotated[str | None, typer.Option("--collection", help=_("The co
 
 @cli.command(
     help=_(
-        "Run the bot: the platforms that are set up, and the HTTP API.",
-        "ボットを動かします（設定されたプラットフォームと HTTP API）。",
+        "Run the bot: the platforms that are set up, the pages and a channel in the browser, and one in this terminal.",
+        "ボットを動かします（設定されたプラットフォーム、ブラウザーの画面とチャンネル、この端末のチャンネル）。",
     )
 )
-def run() -> None:
+def run(
+    sample: Annotated[
+        bool,
+        typer.Option(
+            "--sample",
+            help=_(
+                "Put a sample handbook into a home that nobody has used yet.",
+                "まだ使われていないホームにサンプル資料を追加します。",
+            ),
+        ),
+    ] = False,
+) -> None:
     settings = settings_or_exit()
     from adapters.web.listening import Address, listen
 
@@ -84,25 +99,33 @@ def run() -> None:
         address = listen(settings.web_host, settings.web_port, token=settings.web_token)
 
     async def work(app: "Application") -> int:
+        from adapters.console import Channel
         from adapters.platforms import announcing, connected, digest_target
+        from adapters.web.adapter import web_adapter
         from adapters.web.server import serving, until_stopped
         from bot.app import make_adapters
 
-        adapters = make_adapters(settings)
+        assert address is not None  # `first` has run
+        others, web = make_adapters(settings), web_adapter(app, address.url)
+        adapters = [*others, web]
         async with AsyncExitStack() as stack:
             stopped = await stack.enter_async_context(until_stopped())
+            if sample:
+                await _add_sample(app)
             await stack.enter_async_context(app.looked_after())
-            if adapters:
+            if others:
                 await app.warm()  # nobody's first question waits for it
                 await stack.enter_async_context(aside(_say_problems(settings)))
             platforms = await stack.enter_async_context(connected(adapters, app.desk, _say_who))
-            await stack.enter_async_context(serving(app, address, platforms=lambda: platforms.connected))
-            if adapters and settings.digest_channel is not None:
-                adapter, channel = digest_target(adapters, settings.digest_channel)
+            await stack.enter_async_context(serving(app, address, web=web, platforms=lambda: platforms.connected))
+            if (posted_to := settings.digest_channel or (None if others else BROWSER_ROOM)) is not None:
+                adapter, channel = digest_target(adapters, posted_to)
                 await stack.enter_async_context(aside(app.clock(announcing(adapter, channel, app.digest_card)).run()))
             listing.banner(app.settings, await app.knowledge.collections(app.readers), LANGUAGE)
-            assert address is not None  # `first` has run
             listing.say(address.banner(LANGUAGE))
+            terminal = Channel(app.settings)
+            if terminal.there:
+                await stack.enter_async_context(aside(_talk(terminal, app, stopped, alone=not others)))
             async with aside(platforms.until_refused(stopped)):
                 await stopped.wait()
             if platforms.refusal is not None:
@@ -110,7 +133,26 @@ def run() -> None:
             listing.say(_("Stopping …", "終了しています…"))
         return ANSWERED
 
-    as_owner(work, first=first, level="INFO")
+    as_owner(work, first=first, level="INFO" if settings.platforms else "WARNING")
+
+
+async def _talk(terminal: "Channel", app: "Application", stopped: asyncio.Event, *, alone: bool) -> None:
+    """The terminal's channel, or the lines of a pipe. `alone`: nobody else uses the bot, so its end is the bot's too."""
+    await terminal.run(app.desk)
+    if alone and (terminal.interactive or terminal.used):
+        stopped.set()
+    elif terminal.interactive:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, stopped.set)  # the channel had it
+        listing.say(_("The bot goes on; Ctrl-C stops it.", "ボットは動き続けます。Ctrl-C で終了します。"))
+
+
+async def _add_sample(app: "Application", *, quiet: bool = False) -> None:
+    """A home that nobody has used yet gets a sample handbook, so that there is something to ask about."""
+    if await app.wants_sample():
+        with listing.progress(quiet=quiet) as show:
+            await app.add_sample(
+                lambda done, total: show(_("Adding a sample handbook", "サンプル資料を追加"), done, total)
+            )
 
 
 async def _say_problems(settings: "Settings") -> None:
@@ -141,11 +183,7 @@ def chat(as_json: AsJson = False) -> None:
         from adapters.web.server import serving
 
         quiet = as_json or not (sys.stdin.isatty() and sys.stdout.isatty())
-        if await app.wants_sample():
-            with listing.progress(quiet=as_json) as show:
-                await app.add_sample(
-                    lambda done, total: show(_("Adding a sample handbook", "サンプル資料を追加"), done, total)
-                )
+        await _add_sample(app, quiet=as_json)
         async with app.looked_after(), serving(app):
             if not quiet:
                 listing.banner(app.settings, await app.knowledge.collections(app.readers), LANGUAGE)

@@ -23,6 +23,8 @@ ONE_PLACE = {
     "qdrant_edge": {"retrieval/index/edge.py"},
     "qdrant_client": {"retrieval/index/server.py", "retrieval/index/requests.py", "retrieval/index/wire.py"},
     "google.genai": {"agent/models/gemini.py", "retrieval/embeddings/gemini.py"},
+    "arro3": {"retrieval/datasets/parquet.py"},
+    "nicegui": {"adapters/web/pages/"},
     "fastembed": {"retrieval/embeddings/local.py", "retrieval/embeddings/bundled.py"},
     "sqlalchemy": {"bot/store/", "migrations/"},
     "rich": {"adapters/", "bot/listing.py"},

@@ -1,4 +1,4 @@
-"""What stands before the HTTP API: who may call it, how much they may send, and headers that keep browsers strict.
+"""What stands before the HTTP API and the pages: who may call them, how much they may send, and headers that keep browsers strict.
 
 Source: reliability.md R20. Written against the ASGI interface, so that nothing behind it is reached too early.
 """
@@ -15,7 +15,7 @@ from pydantic import SecretStr
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from adapters.web import problems
+from adapters.web import login, problems
 from adapters.web.problems import Problem, language_asked
 from retrieval.text import Language
 
@@ -45,6 +45,7 @@ class Guard:
     `hosts`: the names this server answers to, against DNS rebinding; None: any. `token`: what a caller must show.
     `local`: callers come through the home's socket, which only its owner can open: they are who they are.
     `kinds`: for each path that takes a body the media types it takes; those that are not JSON may be long.
+    `pages`: below this path is what browsers use: forms may be long there, and a browser shows the token once, to log in.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class Guard:
         hosts: frozenset[str] | None = None,
         token: SecretStr | None = None,
         body_seconds: float = BODY_SECONDS,
+        pages: str | None = None,
     ) -> None:
         self._app = app
         self._kinds = kinds
@@ -65,12 +67,16 @@ class Guard:
         self._hosts = hosts
         self._token = token
         self._body_seconds = body_seconds
+        self._pages = pages
         self._uploads = asyncio.Semaphore(_UPLOADS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope=scope)
+        if scope["type"] == "websocket":
+            await self._connect(scope, receive, send, headers)
+            return
         if scope["type"] != "http":
             return
-        headers = Headers(scope=scope)
         started = False
 
         async def answer(message: Message) -> None:
@@ -84,7 +90,14 @@ class Guard:
 
         try:
             if not self._local:
-                self._let_in(scope["method"], headers)
+                self._of_this_host(headers)
+                if scope["method"] in _WRITES:
+                    self._from_here(headers)
+                if self._token is not None and not self._knows(self._token, headers):
+                    if not self._of_pages(scope):
+                        raise Problem(401, "token_needed", problems.NO_TOKEN, {"WWW-Authenticate": "Bearer"})
+                    await self._log_in(self._token, scope, receive, answer, headers)
+                    return
             limit = self._limit(scope, headers)
             async with self._uploads if limit > BODY_BYTES else nullcontext():
                 read = await self._read(receive, headers, limit)
@@ -100,24 +113,54 @@ class Guard:
                 failed = problems.refusal(500, "unexpected", problems.UNEXPECTED.to(language))
                 await failed(scope, receive, answer)
 
-    def _let_in(self, method: str, headers: Headers) -> None:
+    async def _connect(self, scope: Scope, receive: Receive, send: Send, headers: Headers) -> None:
+        """A page's socket: opened only by our own pages, by whoever is logged in."""
+        try:
+            if self._local or not self._of_pages(scope):
+                raise Problem(404, "not_found", problems.NOT_FOUND)
+            self._of_this_host(headers)
+            self._from_here(headers)
+            if self._token is not None and not self._knows(self._token, headers):
+                raise Problem(401, "token_needed", problems.NO_TOKEN)
+        except Problem:
+            await receive()
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        await self._app(scope, receive, send)
+
+    def _of_this_host(self, headers: Headers) -> None:
         host = headers.get("host", "")
         if self._hosts is not None and _PORT.sub("", host.lower()) not in self._hosts:
             raise Problem(400, "wrong_host", problems.WRONG_HOST, host=" / ".join(sorted(self._hosts)))
-        if method in _WRITES:
-            origin = headers.get("origin")
-            foreign = origin is not None and urlsplit(origin).netloc.lower() != host.lower()
-            if foreign or headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
-                raise Problem(403, "foreign_origin", problems.FOREIGN)
-        if self._token is not None:
-            scheme, _, shown = headers.get("authorization", "").partition(" ")
-            right = hmac.compare_digest(shown.strip().encode(), self._token.get_secret_value().encode())
-            if scheme.lower() != "bearer" or not right:
-                raise Problem(401, "token_needed", problems.NO_TOKEN, {"WWW-Authenticate": "Bearer"})
+
+    def _from_here(self, headers: Headers) -> None:
+        host, origin = headers.get("host", ""), headers.get("origin")
+        foreign = origin is not None and urlsplit(origin).netloc.lower() != host.lower()
+        if foreign or headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+            raise Problem(403, "foreign_origin", problems.FOREIGN)
+
+    def _knows(self, token: SecretStr, headers: Headers) -> bool:
+        scheme, _, shown = headers.get("authorization", "").partition(" ")
+        right = hmac.compare_digest(shown.strip().encode(), token.get_secret_value().encode())
+        return (scheme.lower() == "bearer" and right) or login.logged_in(headers, token)
+
+    def _of_pages(self, scope: Scope) -> bool:
+        path: str = scope["path"]
+        return self._pages is not None and (path in ("/", self._pages) or path.startswith(f"{self._pages}/"))
+
+    async def _log_in(self, token: SecretStr, scope: Scope, receive: Receive, send: Send, headers: Headers) -> None:
+        read = await self._read(receive, headers, login.FORM_BYTES)
+        if read is not None:
+            language = language_asked(headers.get("accept-language", ""), self._language)
+            response = await login.respond(scope, read, token, language, home=f"{self._pages}/")
+            await response(scope, read, send)
 
     def _limit(self, scope: Scope, headers: Headers) -> int:
         """The most bytes this request's body may have. Raises Problem for a body of the wrong kind."""
         path: str = scope["path"]
+        if self._of_pages(scope):
+            form = headers.get("content-type", "").lower().startswith("multipart/form-data")
+            return UPLOAD_BYTES if form and scope["method"] == "POST" else BODY_BYTES
         kinds = self._kinds.get(path) or self._kinds.get(f"{path.rpartition('/')[0]}/*") or ()
         if scope["method"] != "POST" or not kinds:
             return BODY_BYTES

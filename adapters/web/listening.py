@@ -35,10 +35,12 @@ _UNUSABLE = Said(
     ja="KOTAE_WEB_HOST={host}、ポート {port} では待ち受けできません: {why}",
 )
 _BANNER = Said(
-    en="API: {url}  (POST {url}/chat, GET {url}/search?query=…; described in {url}/openapi.json)\n"
+    en="Browser: {url}  (a channel to try the bot in, documents, search, unanswered questions, metrics)\n"
+    "API: {url}  (POST {url}/chat, GET {url}/search?query=…; described in {url}/openapi.json)\n"
     "Health: {url}/readyz   Metrics: {url}/metrics\n"
     "The kotae commands go through this process. Ctrl-C stops it.",
-    ja="API: {url}  （POST {url}/chat、GET {url}/search?query=…。仕様: {url}/openapi.json）\n"
+    ja="ブラウザー: {url}  （ボットを試せるチャンネル、文書、検索、未回答の質問、計測値）\n"
+    "API: {url}  （POST {url}/chat、GET {url}/search?query=…。仕様: {url}/openapi.json）\n"
     "稼働状態: {url}/readyz   計測値: {url}/metrics\n"
     "kotae の各コマンドはこのプロセスを通じて動きます。Ctrl-C で終了します。",
 )

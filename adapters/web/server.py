@@ -1,4 +1,4 @@
-"""uvicorn inside our event loop: the API on the home's socket, and where an address was taken there too.
+"""uvicorn inside our event loop: the API on the home's socket, and where an address was taken there too, with the pages.
 
 Source: reliability.md R49 (one owner), R57 (shutdown).
 """
@@ -19,16 +19,19 @@ from adapters.console import PASSING
 from adapters.port import Talking
 from adapters.web import api, orders
 from adapters.web.api import Office, make_api
+from adapters.web.browser import Browser, Front
 from adapters.web.guard import Guard
 from adapters.web.listening import Address, listen_in
 from adapters.web.orders import make_orders
 from adapters.web.problems import language_asked
 from adapters.web.replies import Replies
+from adapters.web.site import ROOT, Site
 from bot.client import SOCKET
 from bot.store.engine import StoreError
 from retrieval.text import Language
 
 if TYPE_CHECKING:
+    from adapters.web.adapter import WebAdapter
     from bot.app import Application
 
 log = logging.getLogger(__name__)
@@ -39,13 +42,19 @@ ABANDONED_SECONDS = 15.0
 
 @asynccontextmanager
 async def serving(
-    app: "Application", address: Address | None = None, *, platforms: Callable[[], Mapping[str, bool]] = dict
+    app: "Application",
+    address: Address | None = None,
+    *,
+    web: "WebAdapter | None" = None,
+    platforms: Callable[[], Mapping[str, bool]] = dict,
 ) -> AsyncIterator[None]:
-    """Serve the API while the block runs, for the owner of its home; then take nothing new in, and let what runs end
-    for at most 20 seconds. A home whose file system has no sockets is served without one.
+    """Serve the API while the block runs, for the owner of its home, and with `web` the pages at its address; then take
+    nothing new in, and let what runs end for at most 20 seconds. A home whose file system has no sockets is served
+    without one.
     """
     office = Office(app, Replies(app.desk), platforms=platforms)
     servers: list[_Server] = []
+    browser = None
     helpers = [asyncio.create_task(office.lag.watch()), asyncio.create_task(_close_abandoned(app.desk))]
     path = app.settings.home / SOCKET
     try:
@@ -56,7 +65,9 @@ async def serving(
         else:
             servers.append(_Server(_for_commands(office), [ours]))
         if address is not None:
-            servers.append(_Server(_for_programs(office, address), list(address.sockets)))
+            if web is not None:
+                browser = Browser(Site(app, web, platforms, address.url))
+            servers.append(_Server(_for_programs(office, address, browser), list(address.sockets)))
         for server in servers:
             await server.begin()
         yield
@@ -64,6 +75,8 @@ async def serving(
         path.unlink(missing_ok=True)
         for helper in helpers:
             helper.cancel()
+        if browser is not None:
+            await browser.close()
         await asyncio.gather(*(server.end() for server in servers))
         await office.replies.close()
 
@@ -78,13 +91,15 @@ def _for_commands(office: Office) -> ASGIApp:
     return Guard(inside, kinds={**api.KINDS, **orders.KINDS}, language=language, local=True)
 
 
-def _for_programs(office: Office, address: Address) -> ASGIApp:
+def _for_programs(office: Office, address: Address, browser: Browser | None) -> ASGIApp:
+    programs = make_api(office)
     return Guard(
-        make_api(office),
+        programs if browser is None else Front(programs, browser),
         kinds=api.KINDS,
         language=office.app.settings.language,
         hosts=address.hosts,
         token=address.token,
+        pages=None if browser is None else ROOT,
     )
 
 
@@ -96,7 +111,7 @@ class _Server(uvicorn.Server):
             uvicorn.Config(
                 app,
                 http="h11",
-                ws="none",
+                ws="websockets-sansio",
                 lifespan="off",
                 log_config=None,
                 log_level="critical",  # the guard logs what fails; the rest is what strangers send

@@ -14,6 +14,7 @@ import httpx
 from pydantic import SecretStr
 from sqlalchemy import create_engine, text
 
+from adapters.web.adapter import web_adapter
 from adapters.web.listening import Address, listen
 from adapters.web.server import serving
 from bot.app import Application, running
@@ -40,6 +41,7 @@ class Service:
         token: str | None = None,
         platforms: Callable[[], Mapping[str, bool]] = dict,
         change: Callable[[Application], Application] = lambda app: app,
+        pages: bool = False,
         **given: Any,
     ) -> None:
         self.home = home
@@ -47,6 +49,7 @@ class Service:
         self._settings = settings(home, **given)
         self._platforms = platforms
         self._change = change
+        self._pages = pages
         self._address: Address = listen(host, 0, token=SecretStr(token) if token else None)
         self._started = threading.Event()
         self._failed: BaseException | None = None
@@ -125,7 +128,8 @@ class Service:
             inbox = Inbox(TurnRows(app.data.engine))
             self.app = self._change(self._acting(app, inbox) if self._acts else app)
             try:
-                async with serving(self.app, self._address, platforms=self._platforms):
+                web = web_adapter(self.app, self.url) if self._pages else None
+                async with serving(self.app, self._address, web=web, platforms=self._platforms):
                     self._started.set()
                     await self._stopped.wait()
             finally:

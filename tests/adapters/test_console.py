@@ -3,16 +3,16 @@
 import codecs
 import json
 import os
-import pty
 import re
-import select
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.adapters.terminal import Terminal
 
 ROOT = Path(__file__).parent.parent.parent
 GOLDEN = ROOT / "tests" / "golden" / "terminal"
@@ -138,68 +138,6 @@ def test_nothing_in_an_answer_steers_the_terminal() -> None:
 # -- on a terminal --------------------------------------------------------------------------------------------------
 
 
-class Terminal:
-    """A program on a pseudo terminal; `expect` waits for what it prints."""
-
-    def __init__(self, *arguments: str, program: Sequence[str] = PROGRAM, **environment: str) -> None:
-        self._ours, theirs = pty.openpty()
-        self._program = subprocess.Popen(
-            [*program, *arguments],
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-            env=PLAIN | environment,
-            cwd=ROOT,
-            start_new_session=True,
-            preexec_fn=lambda: _take_terminal(),
-        )
-        os.close(theirs)
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self.seen = ""
-
-    def type(self, keys: str) -> None:
-        os.write(self._ours, keys.encode())
-
-    def expect(self, text: str) -> str:
-        """What was printed up to and with `text`, and forget it."""
-        while text not in self.seen:
-            read = self._read()
-            assert read, f"{text!r} not in {self.seen!r}"
-            self.seen += read
-        at = self.seen.index(text) + len(text)
-        before, self.seen = self.seen[:at], self.seen[at:]
-        return before
-
-    def ended(self) -> int:
-        while read := self._read():
-            self.seen += read
-        return self._program.wait(timeout=30)
-
-    def kill(self) -> None:
-        self._program.kill()
-        self._program.wait()
-
-    def close(self) -> None:
-        if self._program.poll() is None:
-            self._program.kill()
-            self._program.wait()
-        os.close(self._ours)
-
-    def _read(self) -> str:
-        assert select.select([self._ours], [], [], 30)[0], f"silent after {self.seen!r}"
-        try:
-            return self._decoder.decode(os.read(self._ours, 65536))
-        except OSError:  # Linux reports the other end's close so
-            return ""
-
-
-def _take_terminal() -> None:
-    import fcntl
-    import termios
-
-    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-
-
 @pytest.fixture
 def terminals() -> Iterator[list[Terminal]]:
     opened: list[Terminal] = []
@@ -208,8 +146,12 @@ def terminals() -> Iterator[list[Terminal]]:
         one.close()
 
 
+def terminal_of(*arguments: str, **environment: str) -> Terminal:
+    return Terminal([*PROGRAM, *arguments], PLAIN | environment)
+
+
 def test_a_terminal_gets_a_prompt_colours_and_the_answer(terminals: list[Terminal]) -> None:
-    terminals.append(terminal := Terminal("chat", "--language", "ja"))
+    terminals.append(terminal := terminal_of("chat", "--language", "ja"))
     assert "文書について質問してください" in terminal.expect(PROMPT)
     terminal.type("有給は何日？\r")
     steps = terminal.expect("Thought")
@@ -221,14 +163,14 @@ def test_a_terminal_gets_a_prompt_colours_and_the_answer(terminals: list[Termina
 
 
 def test_no_color_is_honoured(terminals: list[Terminal]) -> None:
-    terminals.append(terminal := Terminal("chat", NO_COLOR="1"))
+    terminals.append(terminal := terminal_of("chat", NO_COLOR="1"))
     terminal.expect(PROMPT)
     terminal.type("Refunds?\r")
     assert not re.search(r"\x1b\[[0-9;]*3[1-7]m", terminal.expect("Sources"))
 
 
 def test_ctrl_c_stops_the_turn_and_ctrl_d_ends(terminals: list[Terminal]) -> None:
-    terminals.append(terminal := Terminal("chat"))
+    terminals.append(terminal := terminal_of("chat"))
     terminal.expect(PROMPT)
     terminal.type("wait\r")
     terminal.expect("Waiting.")

@@ -163,3 +163,35 @@ def test_readiness_names_what_does_not_work(
         assert client.get("/healthz").status_code == 200
     assert response.status_code == (200 if status == "ready" else 503)
     assert response.json() == {"status": status, "parts": parts} and "canary" not in response.text
+
+
+# -- a crowd --------------------------------------------------------------------------------------------------------
+
+
+async def test_fifty_clients_at_once_each_get_their_own_answer(tmp_path: Path) -> None:
+    """Half of them read a stream, and all of them ask before the first is answered."""
+    all_here = asyncio.Barrier(50)
+
+    async def act(ask: Ask) -> Events:
+        await all_here.wait()
+        yield replace(ANSWER, text=f"{ask.question} [1]")
+
+    def serve() -> Service:
+        return Service(tmp_path / "home", *[act] * 50, KOTAE_CHANNEL_PER_MINUTE=0, KOTAE_USER_PER_MINUTE=0)
+
+    with await asyncio.to_thread(serve) as service:
+        async with httpx.AsyncClient(base_url=service.url, timeout=60, trust_env=False) as client:
+
+            async def ask(number: int) -> str:
+                streamed = number % 2 == 0
+                body = {"query": f"No. {number}?", "session_id": f"s{number}"}
+                response = await client.post("/chat", json=body, headers=STREAM if streamed else {})
+                assert response.status_code == 200, response.text
+                if not streamed:
+                    return str(response.json()["answer"])
+                last = [line for line in response.text.splitlines() if line.startswith("data:")][-1]
+                return str(json.loads(last.removeprefix("data:"))["text"])
+
+            texts = await asyncio.gather(*(ask(number) for number in range(50)))
+    assert texts == [f"No. {number}? [1]" for number in range(50)]
+    assert [state for _, state in service.turns()] == ["done"] * 50

@@ -3,14 +3,15 @@
 import asyncio
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.adapters.test_console import PROMPT, Terminal
-from tests.bot.program import PROGRAM, ROOT, Done, environment, kotae
+from tests.adapters.terminal import Terminal
+from tests.adapters.test_console import PROMPT
+from tests.bot.program import PROGRAM, ROOT, Done, Warm, environment, kotae
 from tests.bot.test_cli import check, open_turns
 from tests.fakes.gemini import FakeGemini, Reply, busy, text, thought
 
@@ -21,9 +22,9 @@ WRONG_KEY = "AIzaWrong-canary-0123456789012345"
 # -- Gemini ---------------------------------------------------------------------------------------------------------
 
 
-async def asks(home: Path, gemini: FakeGemini, *arguments: str, **more: Any) -> Done:
+async def asks(program: Callable[..., Done], home: Path, gemini: FakeGemini, *arguments: str, **more: Any) -> Done:
     named = {"GEMINI_BASE_URL": gemini.url, "GEMINI_API_KEY": gemini.key, "KOTAE_LOG_LEVEL": "DEBUG", **more}
-    return await asyncio.to_thread(kotae, "ask", "--json", *arguments, home=home, **named)
+    return await asyncio.to_thread(program, "ask", "--json", *arguments, home=home, **named)
 
 
 def logged(home: Path, done: Done) -> str:
@@ -33,10 +34,11 @@ def logged(home: Path, done: Done) -> str:
 
 
 @pytest.mark.parametrize("version", ["", "v1beta"])
-async def test_gemini_answers_with_a_citation(sample_home: Path, version: str) -> None:
+async def test_gemini_answers_with_a_citation(sample_home: Path, warm: Warm, version: str) -> None:
+    program = warm if version else kotae  # the program as it is installed, once
     more = {"GEMINI_API_VERSION": version, "GOOGLE_API_KEY": "AIzaAnother-0123456789012345678"}
     async with FakeGemini(obedient=True) as gemini:
-        done = await asks(sample_home, gemini, QUESTION, **more)
+        done = await asks(program, sample_home, gemini, QUESTION, **more)
         assert {call.version for call in gemini.journal} == {version or "v1"} and not gemini.refused
     answer = check(done.lines)
     assert (done.returncode, answer["outcome"], answer["model"]) == (0, "answered", "gemini:gemini-3.8-flash")
@@ -46,22 +48,24 @@ async def test_gemini_answers_with_a_citation(sample_home: Path, version: str) -
     assert not any(canary in log for canary in (gemini.key, QUESTION, "hatoba rollback", more["GOOGLE_API_KEY"]))
 
 
-async def test_gemini_finds_nothing_and_that_is_a_miss(sample_home: Path) -> None:
+async def test_gemini_finds_nothing_and_that_is_a_miss(sample_home: Path, warm: Warm) -> None:
     question = "What did the opera in Oslo charge for a ticket in 1931?"
     async with FakeGemini(obedient=True) as gemini:
-        done = await asks(sample_home, gemini, question)
+        done = await asks(warm, sample_home, gemini, question)
     assert (done.returncode, check(done.lines)["outcome"]) == (3, "unknown")
-    misses = await asyncio.to_thread(kotae, "unanswered", "--json", home=sample_home)
+    misses = await asyncio.to_thread(warm, "unanswered", "--json", home=sample_home)
     assert question in [one["question"] for one in misses.document["questions"]]
 
 
 @pytest.mark.parametrize("trouble", ["key", "down", "busy"])
-async def test_when_gemini_fails_the_built_in_model_answers_and_says_so(sample_home: Path, trouble: str) -> None:
+async def test_when_gemini_fails_the_built_in_model_answers_and_says_so(
+    sample_home: Path, warm: Warm, trouble: str
+) -> None:
     async with FakeGemini(*[busy("3600s")] * 9) as gemini:
         more = {"GEMINI_API_KEY": WRONG_KEY} if trouble == "key" else {}
         if trouble == "down":
             more["GEMINI_BASE_URL"] = "http://127.0.0.1:9"
-        done = await asks(sample_home, gemini, QUESTION, **more)
+        done = await asks(warm, sample_home, gemini, QUESTION, **more)
     answer = check(done.lines)
     assert (done.returncode, answer["outcome"]) == (0, "answered") and "hatoba rollback" in answer["text"]
     said = " ".join(str(event.get("text", event.get("summary"))) for event in done.lines)
@@ -75,12 +79,12 @@ async def test_when_gemini_fails_the_built_in_model_answers_and_says_so(sample_h
 # -- secrets and texts ----------------------------------------------------------------------------------------------
 
 
-async def test_texts_stay_out_of_every_log_but_that_of_the_dialogues(tmp_path: Path) -> None:
+async def test_texts_stay_out_of_every_log_but_that_of_the_dialogues(tmp_path: Path, warm: Warm) -> None:
     home, page = tmp_path / "home", tmp_path / "page-canary-name.md"
     secret = "AIzaSecret-canary-01234567890123456"
     page.write_text("# Vault\n\nThe vault-canary-text opens at noon on every working day.\n")
     more: dict[str, Any] = {"KOTAE_LOG_LEVEL": "DEBUG", "OPENAI_API_KEY": secret}
-    added = await asyncio.to_thread(kotae, "ingest", page, tmp_path / "none-canary.md", home=home, **more)
+    added = await asyncio.to_thread(warm, "ingest", page, tmp_path / "none-canary.md", home=home, **more)
     questions = f"When does the vault open?\nWhat of the question-canary? My key is {secret}\n"
     asked = await asyncio.to_thread(kotae, "chat", "--json", home=home, lines=questions, **more)
     assert added.returncode == 0 and "vault-canary-text" in asked.stdout
@@ -103,15 +107,15 @@ def terminals() -> Iterator[list[Terminal]]:
 
 
 def chat(home: Path, **more: str) -> Terminal:
-    return Terminal("chat", program=PROGRAM, **environment(home, KOTAE_LANGUAGE="en", **more))
+    return Terminal([*PROGRAM, "chat"], environment(home, KOTAE_LANGUAGE="en", **more))
 
 
 async def test_a_question_interrupted_by_a_kill_is_answered_at_the_next_start_and_only_then(
-    tmp_path: Path, terminals: list[Terminal]
+    tmp_path: Path, terminals: list[Terminal], warm: Warm
 ) -> None:
     home = tmp_path / "home"
     (tmp_path / "page.md").write_text("# Harbour\n\nShips moor at pier seven until midnight.\n")
-    await asyncio.to_thread(kotae, "ingest", tmp_path / "page.md", home=home)
+    await asyncio.to_thread(warm, "ingest", tmp_path / "page.md", home=home)
     async with FakeGemini(Reply((thought("I look it up."), text("One moment.")), ending="hang")) as gemini:
         more = {"GEMINI_BASE_URL": gemini.url, "GEMINI_API_KEY": gemini.key}
         terminals.append(first := await asyncio.to_thread(lambda: chat(home, **more)))
@@ -141,7 +145,7 @@ async def test_a_question_interrupted_by_a_kill_is_answered_at_the_next_start_an
     second.type("/quit\r")
     assert await asyncio.to_thread(second.ended) == 0
     assert open_turns(home) == []
-    again = await asyncio.to_thread(kotae, "chat", home=home)
+    again = await asyncio.to_thread(warm, "chat", home=home)
     assert (again.stdout, again.stderr) == ("", "")
 
 

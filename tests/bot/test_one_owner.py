@@ -19,8 +19,9 @@ import pytest
 
 from bot.cli import cli
 from bot.client import SOCKET, short
-from tests.adapters.test_console import PROMPT, Terminal
-from tests.bot.program import PROGRAM, ROOT, Done, environment, kotae
+from tests.adapters.terminal import Terminal
+from tests.adapters.test_console import PROMPT
+from tests.bot.program import PROGRAM, ROOT, Done, Warm, environment, kotae
 from tests.bot.test_cli import check, loaded, open_turns
 from tests.fakes.gemini import FakeGemini, Reply, text, thought
 
@@ -215,7 +216,7 @@ def test_a_home_far_down_has_a_short_name_for_as_long_as_it_is_needed(shared: Ow
 
 
 def test_a_chat_serves_its_home_too(sample_home: Path) -> None:
-    terminal = Terminal("chat", program=PROGRAM, **environment(sample_home, KOTAE_LANGUAGE="en"))
+    terminal = Terminal([*PROGRAM, "chat"], environment(sample_home, KOTAE_LANGUAGE="en"))
     try:
         terminal.expect(PROMPT)
         done = kotae("ask", "What is the command for a rollback?", "--json", home=sample_home)
@@ -228,16 +229,16 @@ def test_a_chat_serves_its_home_too(sample_home: Path) -> None:
     assert not (sample_home / SOCKET).exists()
 
 
-def test_a_killed_owner_leaves_nothing_in_the_way(tmp_path: Path) -> None:
+def test_a_killed_owner_leaves_nothing_in_the_way(tmp_path: Path, warm: Warm) -> None:
     home = tmp_path / "home"
     with owner(home) as first:
         first.process.kill()
         first.process.wait()
     assert (home / SOCKET).is_socket()
-    assert kotae("documents", "--json", home=home).document == {"documents": []}
-    assert kotae("collections", "describe", "port", "Ships.", home=home).returncode == 0
+    assert warm("documents", "--json", home=home).document == {"documents": []}
+    assert warm("collections", "describe", "port", "Ships.", home=home).returncode == 0
     with owner(home):
-        assert kotae("collections", home=home).stdout.startswith("port")
+        assert warm("collections", home=home).stdout.startswith("port")
 
 
 # -- stopping -------------------------------------------------------------------------------------------------------

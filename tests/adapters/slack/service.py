@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from pydantic import SecretStr
 
+from adapters.leftovers import EVERY_SECONDS
 from adapters.slack.adapter import SlackAdapter
 from agent.conversation import Ask
 from agent.events import Answered, Event, Events, Thought
@@ -103,6 +104,7 @@ async def bot(
     home: Path,
     *acts: Act,
     at_once: int = 200,
+    look_every: float = EVERY_SECONDS,
     knowledge: Knowledge | None = None,
     **more: Any,
 ) -> AsyncIterator[Service]:
@@ -140,17 +142,19 @@ async def bot(
             owner=inbox.owner,
         )
         try:
-            async with serving(slack, desk, settings.language) as adapter:
+            async with serving(slack, desk, settings.language, look_every) as adapter:
                 yield Service(slack, player, desk, data, adapter, inbox)
         finally:
             await inbox.close()
 
 
 @asynccontextmanager
-async def serving(slack: FakeSlack, desk: FrontDesk, language: Language) -> AsyncIterator[SlackAdapter]:
+async def serving(
+    slack: FakeSlack, desk: FrontDesk, language: Language, look_every: float = EVERY_SECONDS
+) -> AsyncIterator[SlackAdapter]:
     """The adapter, connected."""
     tokens = SlackSettings(SecretStr(slack.bot_token), SecretStr(slack.app_token), slack.api_url)
-    adapter = SlackAdapter(tokens, language=language)
+    adapter = SlackAdapter(tokens, language=language, look_every=look_every)
     task = asyncio.create_task(adapter.run(desk))
     ready = asyncio.create_task(adapter.ready.wait())
     try:

@@ -376,9 +376,8 @@ async def test_the_verdicts_of_an_intake_that_cannot_be_shown_reach_their_asker_
             assert len(slack.whispers("U1")) == 1 and not await here.desk.intakes("slack")
 
 
-async def test_slack_failing_for_a_while_loses_no_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("adapters.slack.adapter.LOOK_EVERY_SECONDS", 0.1)
-    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path) as here:
+async def test_slack_failing_for_a_while_loses_no_verdict(tmp_path: Path) -> None:
+    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, look_every=0.1) as here:
         slack.fail("chat.update", error("invalid_blocks"))  # it cannot be shown, and never will be
         await slack.command("/ingest", "Tea is at four.", "U1", "C1")
         await slack.wait_for(lambda: [m for m in slack.whispers("U1") if "added to documents" in m.shown])

@@ -11,7 +11,7 @@ import pytest
 from adapters.platforms import announcing
 from bot.cards import Card, Link, Row
 from bot.digest_text import offers
-from bot.messages import Audience, Incoming, Place
+from bot.messages import Actor, Audience, Incoming, Place
 from bot.schedule import DigestClock
 from bot.store.digests import Digests
 from bot.store.engine import StoreError
@@ -230,6 +230,22 @@ async def test_dismissing_tells_nobody_and_is_not_done_twice(tmp_path: Path) -> 
         await slack.wait_for_idle()
         assert not slack.whispers("U2") and not slack.replies(thread)
         assert not await here.desk.notices("slack") and not await here.data.documents.listed()
+
+
+async def test_a_card_whose_questions_are_closed_elsewhere_offers_them_no_longer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.desk.SETTLED", timedelta(0))
+    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses(), look_every=0.1) as here:
+        (_, one), (_, two) = [await asks(here, text) for text in ("Where do ships moor?", "Who has the key?")]
+        await here.adapter.announce("C1", card((one,), (two,)), about=ABOUT)
+        first, second = cards(slack)
+        expert, there = Actor("discord", "9", "7"), Place("discord", "9", "8")
+        assert (await here.desk.dismiss(expert, (one.id,), there, Audience("public"))).refusal is None
+        await slack.wait_for(lambda: "✅ Answered or dismissed elsewhere" in first.shown)
+        assert first.actions == ["kotae_link:1"] and ANSWER in second.actions
+        await slack.wait_for_idle()
+        assert len(slack.journal.calls("chat.update")) == 1
 
 
 async def test_what_was_asked_in_a_private_place_stays_there(tmp_path: Path) -> None:

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from adapters.pacing import Priority
 from adapters.slack.client import Mark
-from adapters.slack.pacing import Pacer, Priority
+from adapters.slack.pacing import Pacer
 from tests.adapters.slack.clocks import Time, connected
 from tests.fakes.slack import FakeSlack
 

@@ -1,0 +1,182 @@
+"""The weekly digest in a room: a card a group of questions, answered, confirmed or dismissed; and telling askers.
+
+A `card` message has what its post has (`row`, `questions`, `closed`) and a `status` once it is closed; a `confirm` one
+which `card` and `reply` it is about, and whether it is `done`; a `system` one `title`, `lines` and `foot`; a `notice`
+`who` is told, the `question`, the `answer` and whom it is `by`. Source: product.md §4; reliability.md R6, R11 and R19.
+"""
+
+import logging
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+from adapters import cards, teaching
+from adapters.markdown import shortened
+from adapters.web.gestures import audience_of, link
+from adapters.web.office import Office, name_of
+from adapters.web.rooms import PLATFORM, Member, actor, audience, place, room
+from bot.cards import Card, Row
+from bot.messages import Audience, Lesson, Notice, Place, Post, Taught
+from bot.store.messages import BotMessage, Kind, Message
+from retrieval.text import Said
+
+log = logging.getLogger(__name__)
+
+
+async def announce(office: Office, where: Place, card: Card, about: str) -> None:
+    """Post the digest: its numbers, then a card a group. Raises StoreError; then the same call goes on."""
+    text = "\n".join((card.title, *card.lines, *card.foot))
+    head = {"title": card.title, "lines": list(card.lines), "foot": list(card.foot)}
+    await _say_once(office, Post(about, "digest", 0, where), "system", text, head)
+    for post in await cards.posts_for(office.desk, where, card, about):
+        await _say_once(office, post, "card", _text(cards.row_on(post)), post.data)
+
+
+async def redraw(office: Office, card: Post, status: str) -> None:
+    """The card without its buttons, and what became of it. Raises StoreError."""
+    if card.message is None:
+        return
+    card = cards.closed(card)
+    await office.desk.placed(card)
+    text = f"{_text(cards.row_on(card))}\n{status}"
+    data = {**card.data, "status": status}
+    await office.board.put(BotMessage(card.place.channel, None, card.about, "card", text, card.part, data))
+
+
+def row_of(card: Message) -> Row:
+    """What a card shows, without its buttons when it is closed."""
+    where = Place(PLATFORM, "", card.room)
+    return cards.row_on(Post(card.about or "", "card", card.part, where, data=card.data))
+
+
+async def tell(office: Office, notice: Notice) -> None:
+    """Tell an asker where they have asked. Raises StoreError when it could not be told yet."""
+    language, thread = notice.language, int(notice.thread)
+    if await office.board.has_thread(notice.place.channel, thread):
+        by = name_of(notice.by, language) if notice.by else ""
+        question = shortened(notice.question, 200)
+        head = teaching.TOLD.to(
+            language,
+            asker=f"@{name_of(notice.author, language)}",
+            question=question,
+            by=teaching.BY.to(language, who=by) if by else "",
+        )
+        data = {"who": notice.author, "question": question, "answer": notice.answer, "by": notice.by or ""}
+        text = f"{head}\n\n{notice.answer}"
+        said = BotMessage(notice.place.channel, thread, f"notice:{notice.id}", "notice", text, data=data)
+        await office.board.put(said)
+    else:
+        log.info("an asker's thread is gone")
+    await office.desk.said(notice)
+
+
+async def replied(office: Office, reply: Message) -> None:
+    """Somebody wrote in a thread: where that is a card's, ask once whether it is the answer. Raises StoreError."""
+    root = await office.board.written(reply.root)
+    card = None if root is None or root.kind != "card" else await _post_of(office, root)
+    if card is None or card.data["closed"] or not reply.text.strip():
+        return
+    question = shortened(cards.question_on(card), 150)
+    data = {"card": root.id if root else 0, "reply": reply.id, "questions": card.data["questions"], "done": False}
+    text = teaching.CONFIRM.to(office.language, question=question)
+    await office.board.put(BotMessage(reply.room, reply.root, f"confirm:{reply.id}", "confirm", text, data=data))
+
+
+async def teach(
+    office: Office, member: Member, card: Message, questions: Collection[int], answer: str, question: str = ""
+) -> Taught:
+    """A member's answer to the questions on a card; empty `questions`: all of them. Raises StoreError."""
+    return await _teach(office, member, card, questions, answer, question, link(card, office.address))
+
+
+async def dismiss(office: Office, member: Member, card: Message, questions: Collection[int] = ()) -> Taught:
+    """Close questions on a card without an answer. Raises StoreError."""
+    where = room(card.room)
+    ids = _chosen(card, questions)
+    taught = await office.desk.dismiss(actor(member), ids, place(where), audience(where))
+    if taught.refusal is None:
+        _settle(office, member, card, teaching.DISMISSED)
+    return taught
+
+
+async def opened(office: Office, card: Message) -> teaching.Opened | Said:
+    """What is still open on a card, for the form; or why nothing. Raises StoreError."""
+    post = await _post_of(office, card)
+    return teaching.GONE if post is None else await teaching.opened(office.desk, post, audience_of(card.room))
+
+
+async def save(office: Office, member: Member, confirm: Message) -> Taught:
+    """The reply that was asked about is the answer. Raises StoreError."""
+    reply = await office.board.written(int(confirm.data["reply"]))
+    card = await office.board.written(int(confirm.data["card"]))
+    if reply is None:
+        await office.board.drop([confirm])
+        return Taught(refusal=teaching.DELETED)
+    if card is None or confirm.data["done"]:
+        return Taught(refusal=teaching.GONE)
+    taught = await _teach(office, member, card, (), reply.text, "", link(reply, office.address))
+    if taught.refusal is None:
+        text = teaching.SAVED.to(office.language, n=taught.told)
+        said = BotMessage(confirm.room, confirm.thread, confirm.about or "", "confirm", text)
+        await office.board.put(replace(said, data={**confirm.data, "done": True}))
+    return taught
+
+
+async def tell_all(office: Office) -> None:
+    """Say what is to be said now. Raises StoreError."""
+    for notice in await office.desk.notices(PLATFORM):
+        office.tasks.start(tell(office, notice), "web-notice")
+
+
+# -- parts ----------------------------------------------------------------------------------------------------------
+
+
+async def _say_once(office: Office, post: Post, kind: Kind, text: str, data: Mapping[str, Any]) -> None:
+    before = await office.desk.intend(post)
+    if before is None or before.message is None:
+        said = BotMessage(post.place.channel, None, post.about, kind, text, post.part, data)
+        posted = await office.board.put(said)
+        await office.desk.placed(replace(post, message=str(posted.id)))
+
+
+async def _teach(
+    office: Office, member: Member, card: Message, questions: Collection[int], answer: str, better: str, url: str | None
+) -> Taught:
+    where = room(card.room)
+    ids = _chosen(card, questions)
+    lesson = Lesson(actor(member), place(where), audience(where), ids, answer, better, url)
+    taught = await office.desk.teach(lesson)
+    if taught.refusal is None:
+        _settle(office, member, card, teaching.ANSWERED)
+    return taught
+
+
+def _settle(office: Office, member: Member, card: Message, how: Said) -> None:
+    """Cards that offer nothing any more say so, and the askers are told."""
+    status = how.to(office.language, who=name_of(member.id, office.language))
+
+    async def settle() -> None:
+        post = await _post_of(office, card)
+        for done in await cards.done_with(office.desk, post, _audience) if post is not None else ():
+            await redraw(office, done, status)
+        await tell_all(office)
+
+    office.tasks.start(settle(), "web-cards")
+
+
+async def _post_of(office: Office, card: Message) -> Post | None:
+    return await office.desk.post_at(place(room(card.room)), str(card.id))
+
+
+async def _audience(card: Post) -> Audience:
+    return audience_of(card.place.channel)
+
+
+def _chosen(card: Message, questions: Collection[int]) -> tuple[int, ...]:
+    """Which questions a card is about is what the database says."""
+    there = tuple(card.data["questions"])
+    return tuple(each for each in there if each in questions) if questions else there
+
+
+def _text(row: Row) -> str:
+    return "\n".join((row.text, *row.details))

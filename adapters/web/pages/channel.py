@@ -1,0 +1,426 @@
+"""A team channel in the browser: rooms, threads, mentions, live steps, cited answers, votes, files, and two members.
+
+Source: product.md §1, §4 and §6; seeds/0_agent_rag.md §6.2.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from nicegui import background_tasks, events, ui
+from starlette.requests import Request
+
+from adapters.web.board import Change
+from adapters.web.gestures import addressed, command, question
+from adapters.web.pages.channel_forms import Forms
+from adapters.web.pages.channel_messages import Drawing
+from adapters.web.pages.frame import Page, saying
+from adapters.web.rooms import Room, rooms_of
+from adapters.web.site import Site, Visitor
+from bot.cards import Card
+from bot.messages import Preferences
+from bot.store.engine import StoreError
+from bot.store.messages import Message
+from retrieval.text import Language, Said
+
+log = logging.getLogger(__name__)
+
+MENTION = "@kotae "
+SHOWN = 50  # messages at a time
+
+_TITLE = Said(en="Channel", ja="チャンネル")
+_PRIVATE = Said(en="private: only its members see it", ja="非公開（メンバーだけが閲覧できます）")
+_WRITE = Said(en="Message to {room}", ja="{room} へのメッセージ")
+_REPLY = Said(en="Reply in the thread", ja="スレッドに返信")
+_HINT = Said(
+    en="Messages with @kotae are questions; /kotae help lists commands. Enter sends, Shift+Enter begins a new line.",
+    ja="@kotae を付けたメッセージが質問になります。/kotae help でコマンドを表示します。Enter で送信、Shift+Enter で改行します。",
+)
+_SEND = Said(en="Send", ja="送信")
+_THREAD = Said(en="Thread", ja="スレッド")
+_CLOSE = Said(en="Close the thread", ja="スレッドを閉じる")
+_EARLIER = Said(en="Earlier messages", ja="以前のメッセージ")
+_EMPTY = Said(
+    en="Nobody has written here yet. Try: @kotae How much is the daily allowance for a business trip?",
+    ja="まだメッセージはありません。例: @kotae 出張の日当はいくらですか？",
+)
+_NO_THREAD = Said(en="Choose a message to see its thread.", ja="メッセージを選ぶと、スレッドが表示されます。")
+_OPTIONS = Said(en="Model, strategy, collections", ja="モデル・戦略・コレクション")
+_MODEL = Said(en="Model (empty: {model})", ja="モデル（空欄: {model}）")
+_STRATEGY = Said(en="Strategy", ja="戦略")
+_COLLECTIONS = Said(en="Collections (none: all)", ja="コレクション（未選択: すべて）")
+_STEPS = Said(en="Steps", ja="途中経過")
+_USUAL = Said(en="as usual", ja="標準")
+_STEP_NAMES = {
+    "live": Said(en="one reply that grows", ja="1件にまとめて表示"),
+    "verbose": Said(en="a reply a step", ja="1件ずつ表示"),
+    "off": Said(en="none", ja="表示しない"),
+}
+_ROOM_CHOICE = Said(en="For this room, for everybody in it:", ja="このルーム全体の設定:")
+_QUESTION_CHOICE = Said(en="For your next questions on this page:", ja="この画面からの次の質問の設定:")
+_KEPT = Said(en="Kept for this room.", ja="このルームの設定を保存しました。")
+_FILES = Said(en="Drop files here, or choose them", ja="ここにファイルをドロップするか、選択してください")
+_ATTACHED = Said(en="Goes with your next question: {names}", ja="次の質問に添付: {names}")
+_NO_QUESTION = Said(
+    en="The attached files go with a question: mention @kotae and ask something.",
+    ja="添付したファイルは質問と一緒に送ります。@kotae を付けて質問を書いてください。",
+)
+_COMMAND = Said(en="Only you see this.", ja="この表示はあなただけに見えています。")
+
+# A Japanese word is confirmed with Enter, too: that one is not for us (keyCode 229: the input method has it).
+_ENTER = """(event) => { if (event.shiftKey || event.isComposing || event.keyCode === 229) return;
+ event.preventDefault(); emit(event.target.value); }"""
+
+_MOVED = """if (location.search !== "%s") history.pushState({}, "", location.pathname + "%1$s");"""
+_ARRIVED = ""
+
+@dataclass(slots=True)
+class _Options:
+    """For the questions from this page. None: as the room has it."""
+
+    model: str | None = None
+    strategy: str | None = None
+    collections: list[str] = field(default_factory=list)
+    files: list[tuple[str, bytes]] = field(default_factory=list)
+
+
+class _View:
+    """One list of messages that stays up to date: a room's, or a thread's."""
+
+    def __init__(self, drawing: Drawing, room: Room, thread: int | None, listed: ui.column) -> None:
+        self._drawing = drawing
+        self._room = room
+        self.thread = thread
+        self._listed = listed
+        self._boxes: dict[int, ui.element] = {}
+        self._more: ui.button | None = None
+        self._empty: ui.label | None = None
+
+    async def fill(self, empty: str, earlier: str) -> None:
+        found = await self._read()
+        self._listed.clear()
+        self._boxes.clear()
+        with self._listed:
+            self._more = ui.button(earlier, on_click=self._back).props("flat dense no-caps")
+            self._more.set_visibility(len(found) >= SHOWN)
+            self._empty = ui.label(empty).classes("kotae-empty")
+            self._empty.set_visibility(not found)
+        for message in found:
+            await self._add(message)
+
+    async def look(self, message: int) -> None:
+        """A message is new, changed or gone."""
+        if message in self._boxes:
+            await self._again(message)
+            return
+        newest = max(self._boxes, default=0)
+        for found in await self._read():
+            if found.id == message and (message > newest or not self._boxes):
+                await self._add(found)
+        if self._boxes and self._empty is not None:
+            self._empty.set_visibility(False)
+
+    async def _again(self, message: int) -> None:
+        box = self._boxes[message]
+        found = next((one for one in await self._read(message + 1, 1) if one.id == message), None)
+        box.clear()
+        if found is None:
+            del self._boxes[message]
+            box.delete()
+        else:
+            with box:
+                await self._drawing.draw(found, in_thread=self.thread is not None)
+
+    async def _back(self) -> None:
+        with saying(self._drawing.language):
+            found = await self._read(min(self._boxes, default=None))
+            assert self._more is not None
+            self._more.set_visibility(len(found) >= SHOWN)
+            for index, message in enumerate(found):
+                box = await self._add(message)
+                box.move(target_index=index + 2)  # after the button and the hint
+
+    async def _add(self, message: Message) -> ui.element:
+        with self._listed:
+            box = ui.element("div").classes("kotae-message")
+            if self.thread is not None:  # where links to a message lead
+                box.props(f"id=m{message.id}")
+        self._boxes[message.id] = box
+        with box:
+            await self._drawing.draw(message, in_thread=self.thread is not None)
+        return box
+
+    async def _read(self, before: int | None = None, limit: int = SHOWN) -> list[Message]:
+        board, member = self._drawing.site.web.board, self._drawing.who.member
+        return await board.messages(self._room, member, self.thread, before, limit)
+
+
+class _Channel:
+    """The page of one browser: a room, and the thread that is open in it."""
+
+    def __init__(self, site: Site, who: Visitor, room: Room) -> None:
+        self._site = site
+        self._who = who
+        self._room = room
+        self._options = _Options()
+        self._forms = Forms(site, who, room)
+        self._drawing = Drawing(site, who, room, self._forms, self.open)
+        self._thread: _View | None = None
+
+    @property
+    def _language(self) -> Language:
+        return self._who.language
+
+    async def build(self, thread: int | None) -> None:
+        with ui.row().classes("kotae-rooms"):
+            for room in rooms_of(self._who.member):
+                text = ("🔒 " if room.private else "# ") + room.name.to(self._language)
+                link = ui.link(text, f"/?room={room.id}").classes("kotae-room")
+                if room.private:
+                    link.tooltip(_PRIVATE.to(self._language))
+                if room is self._room:
+                    link.classes("kotae-here").props('aria-current="page"')
+            ui.space()
+            ui.button(icon="tune", on_click=self._choose).props("flat round dense").props(
+                f'aria-label="{_OPTIONS.to(self._language)}"'
+            ).tooltip(_OPTIONS.to(self._language))
+        with ui.element("div").classes("kotae-channel") as self._panes:
+            with ui.column().classes("kotae-pane kotae-pane-room"):
+                listed = _list(self._room.name.to(self._language))
+                self._composer(_WRITE.to(self._language, room=self._room.name.to(self._language)), None)
+            self._side = ui.column().classes("kotae-pane kotae-pane-thread")
+        self._main = _View(self._drawing, self._room, None, listed)
+        await self._main.fill(_EMPTY.to(self._language), _EARLIER.to(self._language))
+        if thread is None:
+            self._no_thread()
+        else:
+            await self.open(thread)
+        ui.run_javascript(_ARRIVED)
+        watching = background_tasks.create(self._watch(), name="channel page")
+        ui.context.client.on_delete(watching.cancel)
+
+    async def open(self, root: int) -> None:
+        """Show a thread beside the room."""
+        with saying(self._language):
+            self._side.clear()
+            with self._side:
+                with ui.row().classes("kotae-thread-head"):
+                    ui.label(_THREAD.to(self._language)).classes("text-weight-bold")
+                    ui.space()
+                    ui.button(icon="close", on_click=self._close).props(
+                        f'flat round dense aria-label="{_CLOSE.to(self._language)}"'
+                    )
+                listed = _list(_THREAD.to(self._language))
+                self._composer(_REPLY.to(self._language), root, "" if await self._is_card(root) else MENTION)
+            self._thread = _View(self._drawing, self._room, root, listed)
+            self._panes.classes(add="kotae-threaded")
+            await self._thread.fill("", _EARLIER.to(self._language))
+            self._moved(f"&thread={root}")
+
+    def _close(self) -> None:
+        self._thread = None
+        self._panes.classes(remove="kotae-threaded")
+        self._no_thread()
+        self._moved("")
+
+    def _moved(self, thread: str) -> None:
+        """The address says what is shown, so that it can be loaded again, shared and left by the browser's Back."""
+        ui.run_javascript(_MOVED % f"?room={self._room.id}{thread}")
+
+    def _no_thread(self) -> None:
+        self._side.clear()
+        with self._side:
+            ui.label(_NO_THREAD.to(self._language)).classes("kotae-empty")
+
+    # -- what happens --------------------------------------------------------------------------------------------------
+
+    async def _watch(self) -> None:
+        """Keep both lists as the room is, until the page is gone."""
+        with self._site.web.board.subscribe(self._who.member, self._room) as changes:
+            async for change in changes:
+                try:
+                    with self._panes:
+                        await self._look(change)
+                except StoreError:
+                    log.warning("a change could not be shown", exc_info=True)
+
+    async def _look(self, change: Change) -> None:
+        if change.message is None:
+            await self._main.fill(_EMPTY.to(self._language), _EARLIER.to(self._language))
+            if self._thread is not None:
+                await self._thread.fill("", _EARLIER.to(self._language))
+            return
+        await self._main.look(change.message if change.thread is None else change.thread)
+        if self._thread is not None and self._thread.thread in (change.thread, change.message):
+            await self._thread.look(change.message)
+
+    # -- writing -------------------------------------------------------------------------------------------------------
+
+    async def _is_card(self, root: int) -> bool:
+        """Replies to a card of the digest are answers to it, not questions."""
+        try:
+            return (await self._site.web.board.get(self._who.member, root)).kind == "card"
+        except LookupError:  # it was deleted, and its thread goes on
+            return False
+
+    def _composer(self, label: str, thread: int | None, start: str = MENTION) -> None:
+        with ui.column().classes("kotae-composer"):
+            attached = ui.label().classes("kotae-quiet")
+            attached.set_visibility(False)
+            with ui.row().classes("kotae-write"):
+                field = ui.textarea(label, value=start).props("autogrow outlined dense maxlength=40000 rows=1")
+                button = ui.button(icon="send").props(f'round unelevated aria-label="{_SEND.to(self._language)}"')
+            if thread is None:
+                ui.label(_HINT.to(self._language)).classes("kotae-quiet")
+
+            async def dropped(event: events.MultiUploadEventArguments) -> None:
+                upload.reset()
+                await self._dropped(event, thread, attached)
+
+            upload: ui.upload = ui.upload(
+                label=_FILES.to(self._language), multiple=True, auto_upload=True, max_files=20, on_multi_upload=dropped
+            )
+            upload.props("flat bordered hide-upload-btn").classes("kotae-drop")
+
+        async def send() -> None:
+            if await self._send((field.value or "").strip(), thread):
+                field.value = start
+                attached.set_visibility(False)
+
+        async def entered(event: events.GenericEventArguments) -> None:
+            field.value = str(event.args)  # what is on the screen now
+            await send()
+
+        button.on_click(send)
+        field.on("keydown.enter", entered, js_handler=_ENTER)
+
+    async def _send(self, text: str, thread: int | None) -> bool:
+        """Whether it was written."""
+        options = self._options
+        if not question(text) and not options.files:
+            return False
+        if options.files and not addressed(text) and command(text) is None:
+            ui.notify(_NO_QUESTION.to(self._language), type="warning")
+            return False
+        with saying(self._language):
+            said = await self._site.web.say(
+                self._who.member,
+                self._room,
+                text,
+                thread,
+                model=options.model,
+                strategy=options.strategy,
+                collections=options.collections or None,
+                files=options.files,
+                language=self._language,
+            )
+            options.files = []
+            if isinstance(said, Card):
+                self._show(said)
+            elif said.thread is None and said.kind == "text" and addressed(text):
+                await self.open(said.id)
+            return True
+        return False
+
+    def _show(self, card: Card) -> None:
+        with ui.dialog(value=True) as dialog, ui.card().classes("kotae-dialog"):
+            self._drawing.card(card)
+            ui.label(_COMMAND.to(self._language)).classes("kotae-quiet")
+        dialog.on("hide", dialog.delete)
+
+    async def _dropped(self, event: events.MultiUploadEventArguments, thread: int | None, attached: ui.label) -> None:
+        with saying(self._language):
+            files = [(file.name, await file.read()) for file in event.files]
+
+            def attach() -> None:
+                self._options.files = [*self._options.files, *files]
+                names = ", ".join(name for name, _ in self._options.files)
+                attached.set_text(_ATTACHED.to(self._language, names=names))
+                attached.set_visibility(True)
+
+            await self._forms.add(files, thread, attach)
+
+    # -- choices -------------------------------------------------------------------------------------------------------
+
+    async def _choose(self) -> None:
+        """Model, strategy and collections for the next questions; and what holds in this room."""
+        language, web, member = self._language, self._site.web, self._who.member
+        with saying(language):
+            room = await web.preferences(member, self._room)
+            names = list(await web.collections(member, self._room))
+            usual = _USUAL.to(language)
+            strategies = {"": usual, "react": "ReAct", "synthesis": "Synthesis"}
+            model = room.model or self._site.app.settings.model_id
+            with ui.dialog(value=True) as dialog, ui.card().classes("kotae-dialog"):
+                ui.label(_QUESTION_CHOICE.to(language)).classes("text-weight-bold")
+                self._fields(
+                    self._options.model, self._options.strategy, self._options.collections, model, strategies, names
+                )(self._for_questions)
+                ui.separator()
+                ui.label(_ROOM_CHOICE.to(language)).classes("text-weight-bold")
+                chosen = self._fields(room.model, room.strategy, list(room.collections or ()), model, strategies, names)
+                steps = ui.select(
+                    {name: said.to(language) for name, said in _STEP_NAMES.items()},
+                    value=room.steps,
+                    label=_STEPS.to(language),
+                ).classes("full-width")
+
+                async def keep(model: str | None, strategy: str | None, collections: list[str]) -> None:
+                    wanted = Preferences(model, strategy, steps.value, tuple(collections) or None)
+                    await web.prefer(member, self._room, wanted)
+                    ui.notify(_KEPT.to(language), type="positive")
+
+                chosen(keep)
+            dialog.on("hide", dialog.delete)
+
+    async def _for_questions(self, model: str | None, strategy: str | None, collections: list[str]) -> None:
+        language = self._language
+        await self._site.app.check(model, strategy, tuple(collections) or None, language)
+        self._options.model, self._options.strategy, self._options.collections = model, strategy, collections
+
+    def _fields(
+        self,
+        model: str | None,
+        strategy: str | None,
+        collections: list[str],
+        usual: str,
+        strategies: dict[str, str],
+        names: list[str],
+    ) -> Callable[[Callable[[str | None, str | None, list[str]], Awaitable[None]]], None]:
+        """Three fields; the returned function puts the button under them that does something with their values."""
+        language = self._language
+        which = ui.input(_MODEL.to(language, model=usual), value=model or "").classes("full-width")
+        how = ui.select(strategies, value=strategy or "", label=_STRATEGY.to(language)).classes("full-width")
+        where = (
+            ui.select(
+                names,
+                value=[name for name in collections if name in names],
+                multiple=True,
+                label=_COLLECTIONS.to(language),
+            )
+            .classes("full-width")
+            .props("use-chips")
+        )
+
+        def button(do: Callable[[str | None, str | None, list[str]], Awaitable[None]]) -> None:
+            async def pressed() -> None:
+                with saying(language):
+                    await do((which.value or "").strip() or None, how.value or None, list(where.value or ()))
+
+            ui.button("OK", on_click=pressed).props("unelevated no-caps")
+
+        return button
+
+
+async def _build(site: Site, who: Visitor, request: Request) -> None:
+    wanted = request.query_params.get("room", "")
+    rooms = rooms_of(who.member)
+    room = next((each for each in rooms if each.id == wanted), rooms[0])
+    thread = request.query_params.get("thread", "")
+    root = int(thread) if thread.isascii() and thread.isdecimal() and len(thread) < 16 and wanted == room.id else None
+    await asyncio.wait_for(site.web.ready.wait(), 10)
+    await _Channel(site, who, room).build(root)
+
+
+PAGE = Page("/", _TITLE, "forum", _build)

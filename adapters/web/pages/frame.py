@@ -1,0 +1,137 @@
+"""What all pages have: the frame with its navigation, the choices of this browser, and how what goes wrong is said."""
+
+import logging
+import uuid
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from nicegui import ui
+from starlette.requests import Request
+
+from adapters.web.rooms import MEMBERS
+from adapters.web.site import ROOT, Site, Theme, Visitor, visitor
+from bot.settings import SettingsError
+from bot.store.engine import StoreError
+from retrieval.text import Language, Said
+from retrieval.types import RAGToolError
+
+log = logging.getLogger(__name__)
+
+_SKIP = Said(en="To the content", ja="本文へ")
+_ACTING = Said(en="You act as", ja="操作するメンバー")
+_MENU = Said(en="Menu", ja="メニュー")
+_THEMES: dict[Theme, tuple[str, Said]] = {
+    "auto": ("brightness_auto", Said(en="Colours: as the system has them", ja="配色: システムに合わせる")),
+    "light": ("light_mode", Said(en="Colours: light", ja="配色: ライト")),
+    "dark": ("dark_mode", Said(en="Colours: dark", ja="配色: ダーク")),
+}
+_NOT_THERE = Said(en="That is not there, or not for you.", ja="見つからないか、閲覧できません。")
+_NOT_NOW = Said(
+    en="That does not work at the moment. Please try again soon.",
+    ja="現在利用できません。しばらくしてからもう一度お試しください。",
+)
+_FAILED = Said(
+    en="Something went wrong on our side; the log has the reason under {number}.",
+    ja="こちらの問題で処理できませんでした。理由はログに番号 {number} で記録されています。",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page. `build` puts its content into the frame; it may await. `listed`: the navigation has it."""
+
+    path: str  # under /app, such as `/documents`
+    title: Said
+    icon: str  # of Material's icons
+    build: Callable[[Site, Visitor, Request], Awaitable[None]]
+    listed: bool = True
+
+
+def register(site: Site, page: Page, listed: Sequence[Page]) -> None:
+    """Make NiceGUI serve a page."""
+
+    @ui.page(page.path, response_timeout=20.0)
+    async def show(request: Request) -> None:
+        who = visitor(request, site.app.settings.language)
+        with _frame(page, who, listed, request), saying(who.language, inline=True):
+            await page.build(site, who, request)
+
+
+@contextmanager
+def saying(language: Language, *, inline: bool = False) -> Iterator[None]:
+    """Says what goes wrong in the block to whoever did it, in words; what is not known goes to the log with a number.
+
+    `inline`: where the content would stand, else as a passing notice.
+    """
+    try:
+        yield
+    except (RAGToolError, StoreError, SettingsError) as error:
+        _say(error.text(language), inline)
+    except LookupError:
+        _say(_NOT_THERE.to(language), inline)
+    except (ConnectionError, TimeoutError):
+        _say(_NOT_NOW.to(language), inline)
+    except Exception:
+        number = uuid.uuid4().hex[:8]
+        log.exception("a page failed (%s)", number)
+        _say(_FAILED.to(language, number=number), inline)
+
+
+def _say(text: str, inline: bool) -> None:
+    if inline:
+        with ui.row().classes("kotae-problem").props('role="alert"'):
+            ui.icon("error_outline")
+            ui.label(text)
+    else:
+        ui.notify(text, type="negative", timeout=8_000, close_button=True)
+
+
+@contextmanager
+def _frame(page: Page, who: Visitor, listed: Sequence[Page], request: Request) -> Iterator[None]:
+    language = who.language
+    ui.page_title(f"{page.title.to(language)} – Kotae")
+    ui.dark_mode(who.dark)
+    ui.add_head_html(f'<link rel="stylesheet" href="{ROOT}/kotae.css">')
+    ui.context.client.page.language = "ja" if language == "ja" else "en-US"
+    here = f"{ROOT}{request.url.path.removeprefix(ROOT)}"
+    here += f"?{request.url.query}" if request.url.query else ""
+    ui.link(_SKIP.to(language), "#content").classes("kotae-skip")
+    with ui.left_drawer(value=None, bordered=True).props("width=230 breakpoint=900").classes("kotae-nav") as drawer:
+        for each in listed:
+            with ui.link(target=each.path).classes("kotae-nav-item") as item:
+                ui.icon(each.icon)
+                ui.label(each.title.to(language))
+            if each is page:
+                item.classes("kotae-here").props('aria-current="page"')
+    with ui.header(elevated=False).classes("kotae-header"):
+        ui.button(icon="menu", on_click=drawer.toggle).props(f'flat dense aria-label="{_MENU.to(language)}"')
+        ui.link("Kotae 答え", "/").classes("kotae-brand")
+        ui.space()
+        with ui.row().classes("kotae-choices").props(f'aria-label="{_ACTING.to(language)}"'):
+            for member in MEMBERS:
+                chosen = member is who.member
+                link = _choice(member.name.to(language), here, chosen, **{"as": member.id})
+                link.tooltip(_ACTING.to(language))
+        with ui.row().classes("kotae-choices"):
+            _choice("日本語", here, language == "ja", language="ja")
+            _choice("English", here, language == "en", language="en")
+        themes = list(_THEMES)
+        icon, said = _THEMES[who.theme]
+        following = themes[(themes.index(who.theme) + 1) % len(themes)]
+        with ui.link(target=_address(here, theme=following)).classes("kotae-theme") as link:
+            link.props(f'aria-label="{said.to(language)}"').tooltip(said.to(language))
+            ui.icon(icon)
+    with ui.column().classes("kotae-content").props('id=content role="main"'):
+        yield
+
+
+def _choice(text: str, here: str, chosen: bool, **choice: str) -> ui.link:
+    link = ui.link(text, _address(here, **choice)).classes("kotae-choice")
+    return link.classes("kotae-chosen").props('aria-current="true"') if chosen else link
+
+
+def _address(back: str, **choice: str) -> str:
+    (name, value), *_ = choice.items()
+    return f"/choose?{name}={value}&back={quote(back, safe='')}"

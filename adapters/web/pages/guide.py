@@ -1,0 +1,267 @@
+"""How the bot works, how knowledge flows through it, who may read what, and what this very installation consists of.
+
+Source: seeds/0_agent_rag.md §3 and §6.1; product.md §2-§5.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from urllib.parse import urlsplit
+
+from nicegui import ui
+from starlette.requests import Request
+
+from adapters.web.pages.frame import Page
+from adapters.web.site import Site, Visitor
+from retrieval.text import Language, Said
+
+Pair = tuple[Said, Said]
+
+_TITLE = Said(en="Guide", ja="ガイド")
+
+_ANSWER = Said(en="How an answer comes about", ja="回答ができるまで")
+_ANSWER_STEPS: Sequence[Pair] = (
+    (
+        Said(en="❓ Question", ja="❓ 質問"),
+        Said(en="Somebody mentions the bot in a channel.", ja="チャンネルでボットにメンションします。"),
+    ),
+    (
+        Said(en="🧠 Thought", ja="🧠 思考"),
+        Said(en="What is needed, and which collection has it?", ja="何が必要か、どのコレクションにあるかを考えます。"),
+    ),
+    (
+        Said(en="🛠️ Tool call", ja="🛠️ ツール呼び出し"),
+        Said(en="A search in words and in meaning at once.", ja="語句と意味の両方で検索します。"),
+    ),
+    (
+        Said(en="📝 Result", ja="📝 結果"),
+        Said(
+            en="Passages with their relevance; not enough: think again.",
+            ja="関連度つきの文章です。足りなければ考え直します。",
+        ),
+    ),
+    (
+        Said(en="✍️ Draft", ja="✍️ 下書き"),
+        Said(en="An answer from those passages, not shown yet.", ja="見つかった文章から作ります。まだ公開しません。"),
+    ),
+    (
+        Said(en="🤔 Reflection", ja="🤔 見直し"),
+        Said(
+            en="Is every statement in the sources? What is not is marked or removed.",
+            ja="すべての記述が出典にあるかを確かめ、ないものは印を付けるか削除します。",
+        ),
+    ),
+    (
+        Said(en="✅ Answer", ja="✅ 回答"),
+        Said(
+            en="In the thread, with sources; or an honest “not found”, which is kept.",
+            ja="出典を添えてスレッドで答えます。見つからなければ正直に伝え、記録します。",
+        ),
+    ),
+)
+
+_FLOW = Said(en="How knowledge flows", ja="ナレッジの流れ")
+_FLOWS: Sequence[tuple[Said, Sequence[tuple[Said, str | None]]]] = (
+    (
+        Said(en="Documents", ja="文書"),
+        (
+            (Said(en="File, text, thread", ja="ファイル・文章・スレッド"), "/documents"),
+            (Said(en="Markdown", ja="Markdown"), None),
+            (Said(en="Chunks with headings", ja="見出しつきのチャンク"), "/documents"),
+            (Said(en="Vectors: meaning, words, characters", ja="ベクトル（意味・単語・文字）"), None),
+            (Said(en="Search", ja="検索"), "/search"),
+        ),
+    ),
+    (
+        Said(en="Datasets", ja="データセット"),
+        (
+            (Said(en="Wikipedia, news, your own files", ja="Wikipedia・ニュース・手元のファイル"), "/datasets"),
+            (Said(en="Cleaning and limits", ja="前処理と件数の上限"), "/datasets"),
+            (Said(en="Documents", ja="文書"), "/documents"),
+        ),
+    ),
+    (
+        Said(en="Q/A pairs", ja="Q/A ペア"),
+        (
+            (Said(en="Chunks", ja="チャンク"), "/documents"),
+            (Said(en="A language model writes pairs", ja="言語モデルがペアを作成"), "/pairs"),
+            (Said(en="Review", ja="確認"), "/pairs"),
+            (Said(en="Search", ja="検索"), "/search"),
+        ),
+    ),
+    (
+        Said(en="What was missed", ja="答えられなかった質問"),
+        (
+            (Said(en="Not found, unsure, 👎", ja="情報なし・確信度が低い・👎"), "/unanswered"),
+            (Said(en="Weekly digest", ja="週次ダイジェスト"), "/unanswered"),
+            (Said(en="An expert answers", ja="詳しい人が回答"), "/unanswered"),
+            (Said(en="Q/A pair; the askers are told", ja="Q/A ペアになり、質問者に通知"), None),
+        ),
+    ),
+)
+
+_READ = Said(en="Who may read what", ja="誰が何を読めるか")
+_SCOPE, _GIVEN, _READERS = (
+    Said(en="Scope", ja="公開範囲"),
+    Said(en="Given to what is added in", ja="自動で付く場所"),
+    Said(en="Found in answers at", ja="回答に使われる場所"),
+)
+_SCOPES: Sequence[tuple[str, Said, Said]] = (
+    (
+        "everyone",
+        Said(en="nothing by itself; an editor chooses it", ja="自動では付きません（編集者が選びます）"),
+        Said(en="everywhere, also where outsiders read along", ja="社外の人が読める場所を含むすべての場所"),
+    ),
+    (
+        "team",
+        Said(en="public channels, the terminal, the API", ja="公開チャンネル、端末、API"),
+        Said(en="all places that only the team reads", ja="チームだけが読むすべての場所"),
+    ),
+    (
+        "place:…",
+        Said(en="a private channel or a direct message", ja="非公開チャンネル、ダイレクトメッセージ"),
+        Said(en="that place alone", ja="その場所だけ"),
+    ),
+)
+
+_HERE = Said(en="This installation", ja="このインストールの構成")
+_NEEDS_KEY = Said(
+    en="quotes sentences of the documents; set GEMINI_API_KEY for a language model",
+    ja="文書の文を引用して答えます。言語モデルを使うには GEMINI_API_KEY を設定します",
+)
+_EMBEDDED = Said(en="embedded, in {home}", ja="組み込み（{home}）")
+_SERVER = Said(en="server {host}", ja="サーバー {host}")
+_CONNECTED = Said(en="connected", ja="接続中")
+_DISCONNECTED = Said(en="not connected now", ja="現在は未接続")
+_NO_PLATFORM = Said(
+    en="Slack and Discord are not set up: kotae setup slack, kotae setup discord",
+    ja="Slack と Discord は未設定です（kotae setup slack、kotae setup discord）",
+)
+_DIGEST_NEXT = Said(en="{cron}, next on {at}, to {channel}", ja="{cron}、次回 {at}、投稿先 {channel}")
+_NO_CHANNEL = Said(en="the room general here", ja="この画面の「全体」")
+_HOLDS = Said(en="{documents} documents, {chunks} chunks", ja="文書 {documents}件、チャンク {chunks}件")
+_PROGRAMS = Said(en="For programs", ja="プログラム向け")
+_COMMANDS = Said(en="Commands", ja="コマンド")
+_COMMAND_TEXTS: Sequence[tuple[str, Said]] = (
+    (
+        "kotae setup slack · discord · gemini",
+        Said(en="connect a platform or a model", ja="プラットフォームやモデルの設定"),
+    ),
+    ("kotae doctor", Said(en="says what is wrong and what to do", ja="問題と対処方法を表示")),
+    ("kotae ingest DIR", Said(en="adds files and folders", ja="ファイルやフォルダーを追加")),
+    ("kotae evaluate DIR", Said(en="measures answers against known ones", ja="正解のある質問で品質を測定")),
+    ("@kotae …", Said(en="asks, in any channel", ja="チャンネルで質問")),
+    ("/kotae help", Said(en="all commands in a channel", ja="チャンネルで使えるコマンド")),
+    (
+        "/ingest",
+        Said(en="adds a file, a text or a thread from a channel", ja="チャンネルからファイル・文章・スレッドを追加"),
+    ),
+)
+
+
+async def _build(site: Site, who: Visitor, request: Request) -> None:
+    language = who.language
+    _heading(_ANSWER, language)
+    with ui.element("ol").classes("kotae-steps"):
+        for name, what in _ANSWER_STEPS:
+            with ui.element("li"):
+                ui.label(name.to(language)).classes("text-weight-bold")
+                ui.label(what.to(language)).classes("kotae-quiet")
+    _heading(_FLOW, language)
+    for name, stations in _FLOWS:
+        with ui.row().classes("kotae-flow"):
+            ui.label(name.to(language)).classes("text-weight-bold")
+            for number, (text, target) in enumerate(stations):
+                if number:
+                    ui.label("→").props("aria-hidden=true")
+                if target is None:
+                    ui.label(text.to(language)).classes("kotae-station")
+                else:
+                    ui.link(text.to(language), target).classes("kotae-station")
+    _heading(_READ, language)
+    with ui.element("div").classes("kotae-scroll"), ui.element("table").classes("kotae-table"):
+        _row("th", *(said.to(language) for said in (_SCOPE, _GIVEN, _READERS)))
+        for scope, given, read_by in _SCOPES:
+            _row("td", scope, given.to(language), read_by.to(language))
+    _heading(_HERE, language)
+    with ui.element("dl").classes("kotae-facts"):
+        for name, value in await _facts(site, who):
+            with ui.element("dt"):
+                ui.label(name.to(language))
+            with ui.element("dd"):
+                ui.label(value)
+    _heading(_PROGRAMS, language)
+    with ui.row():
+        for path in ("/openapi.json", "/readyz", "/metrics"):
+            ui.link(f"{site.address}{path}", f"{site.address}{path}", new_tab=True)
+    _heading(_COMMANDS, language)
+    with ui.element("dl").classes("kotae-facts"):
+        for command, what in _COMMAND_TEXTS:
+            with ui.element("dt"):
+                ui.label(command).classes("kotae-code")
+            with ui.element("dd"):
+                ui.label(what.to(language))
+
+
+async def _facts(site: Site, who: Visitor) -> list[tuple[Said, str]]:
+    """What is running here and on what, without secrets: of an address only its host."""
+    app, settings, language = site.app, site.app.settings, who.language
+    model = settings.model_id
+    if model == "extractive":
+        model += f" – {_NEEDS_KEY.to(language)}"
+    store = settings.qdrant_url
+    infos = await app.knowledge.collections(who.readers)
+    schedule = await asyncio.to_thread(app.schedule.next, datetime.now(UTC))
+    due = schedule.astimezone(settings.timezone).strftime("%Y-%m-%d %H:%M %Z")
+    channel = settings.digest_channel or (_NO_CHANNEL.to(language) if not settings.platforms else "–")
+    here = _EMBEDDED.to(language, home=str(settings.home))
+    facts = [
+        (Said(en="Version", ja="バージョン"), version("kotae")),
+        (Said(en="Model", ja="モデル"), model),
+        (Said(en="Strategy", ja="戦略"), settings.strategy),
+        (Said(en="Embedder", ja="埋め込みモデル"), f"{app.embedder.name} ({app.embedder.dimensions})"),
+        (
+            Said(en="Vector store", ja="ベクトルストア"),
+            here if store is None else "Qdrant, " + _SERVER.to(language, host=_host(store)),
+        ),
+        (
+            Said(en="Database", ja="データベース"),
+            f"SQLite, {here}"
+            if settings.database is None
+            else f"{urlsplit(settings.database_url).scheme.split('+')[0]}, "
+            + _SERVER.to(language, host=_host(settings.database_url)),
+        ),
+        (
+            Said(en="Documents", ja="文書"),
+            _HOLDS.to(language, documents=sum(i.documents for i in infos), chunks=sum(i.chunks for i in infos)),
+        ),
+        (
+            Said(en="Digest", ja="ダイジェスト"),
+            _DIGEST_NEXT.to(language, cron=settings.digest_cron, at=due, channel=channel),
+        ),
+    ]
+    for name, there in site.platforms().items():
+        facts.append((Said(en=name, ja=name), (_CONNECTED if there else _DISCONNECTED).to(language)))
+    if not settings.platforms:
+        facts.append((Said(en="Platforms", ja="プラットフォーム"), _NO_PLATFORM.to(language)))
+    return facts
+
+
+def _host(address: str) -> str:
+    return urlsplit(address).hostname or "–"
+
+
+def _heading(text: Said, language: Language) -> None:
+    with ui.element("h2").classes("kotae-heading"):
+        ui.label(text.to(language))
+
+
+def _row(kind: str, *cells: str) -> None:
+    with ui.element("tr"):
+        for cell in cells:
+            with ui.element(kind):
+                ui.label(cell)
+
+
+PAGE = Page("/guide", _TITLE, "menu_book", _build)

@@ -1,0 +1,226 @@
+"""How the bot does: volume, outcomes, times, relevance, votes, misses and cost; by day, collection and channel.
+
+Source: product.md §6; seeds/3_agent_tools.md (SearchMetrics); newcomer.md row 19.
+"""
+
+from datetime import date
+
+from nicegui import ui
+from starlette.requests import Request
+
+from adapters.voting import REASONS
+from adapters.web.pages import parts
+from adapters.web.pages.frame import Page
+from adapters.web.rooms import PLATFORM, ROOMS
+from adapters.web.site import Site, Visitor
+from bot.figures import PERIODS, Metrics
+from bot.messages import Place
+from bot.store.figures import Latency
+from retrieval.text import Language, Said
+
+_TITLE = Said(en="Metrics", ja="計測")
+_DAYS = Said(en="{n} days", ja="{n}日間")
+_PRIVATE = Said(
+    en="All places are counted. Those you cannot read are never named.",
+    ja="すべての場所を集計しています。閲覧できない場所の名前は表示しません。",
+)
+_NONE = Said(
+    en="Nobody has asked anything in this time. Ask in the channel, and the figures appear here.",
+    ja="この期間の質問はありません。チャンネルで質問すると、ここに表示されます。",
+)
+_ASKED, _ANSWERED = Said(en="Questions", ja="質問"), Said(en="Answered", ja="回答済み")
+_MISSED, _VOTES = Said(en="Misses", ja="未解決"), Said(en="👍 / 👎", ja="👍 / 👎")
+_TURN_TIME = Said(en="Answer, p50 / p95", ja="回答時間 p50 / p95")
+_SEARCH_TIME = Said(en="Search, p50 / p95", ja="検索時間 p50 / p95")
+_TOKENS = Said(en="Model calls, tokens", ja="モデルの呼び出し・トークン")
+_MONEY = Said(
+    en="Tokens of paid models; what they cost depends on your provider’s prices.",
+    ja="有料モデルのトークン数です。料金はプロバイダーの単価によって決まります。",
+)
+_BY_DAY = Said(en="Questions by outcome", ja="日ごとの質問と結果")
+_OUTCOMES = {
+    "answered": _ANSWERED,
+    "unknown": Said(en="not found", ja="情報なし"),
+    "declined": Said(en="declined", ja="対象外"),
+    "failed": Said(en="outage", ja="障害"),
+}
+_TIMES = Said(en="Time to the answer", ja="回答までの時間")
+_SEARCHES = Said(en="Time of a search", ja="検索の時間")
+_RELEVANCE = Said(en="Best relevance of the answers", ja="回答の最高関連度の分布")
+_MISS_DAYS = Said(en="Misses by reason", ja="日ごとの未解決の質問")
+_MISS_REASONS = {
+    "unknown": Said(en="not found", ja="情報なし"),
+    "low_confidence": Said(en="unsure answer", ja="確信度の低い回答"),
+    "reported": Said(en="reported", ja="報告あり"),
+}
+_COST_DAYS = Said(en="Tokens by model", ja="モデル別のトークン")
+_WRONG = Said(en="Reasons of 👎", ja="👎 の理由")
+_NO_REASON = Said(en="none given", ja="理由なし")
+_COLLECTIONS, _CHANNELS = Said(en="Collections", ja="コレクション"), Said(en="Channels", ja="チャンネル")
+_COLLECTION_NAMES = (
+    Said(en="Collection", ja="コレクション"),
+    Said(en="searched", ja="検索"),
+    Said(en="found in", ja="該当あり"),
+    Said(en="cited", ja="引用"),
+    Said(en="answered", ja="回答済み"),
+    Said(en="not found", ja="情報なし"),
+)
+_CHANNEL_NAMES = (
+    Said(en="Channel", ja="チャンネル"),
+    Said(en="questions", ja="質問"),
+    Said(en="answered", ja="回答済み"),
+    Said(en="not found", ja="情報なし"),
+    Said(en="mean time", ja="平均時間"),
+    Said(en="last", ja="最終"),
+)
+_OTHERS = Said(en="private places you are not in", ja="参加していない非公開の場所")
+_SECONDS, _MS = Said(en="seconds", ja="秒"), Said(en="ms", ja="ミリ秒")
+
+
+async def _build(site: Site, who: Visitor, request: Request) -> None:
+    language = who.language
+    wanted = request.query_params.get("days", "")
+    period = next((each for each in PERIODS if str(each) == wanted), PERIODS[1])
+    with ui.row().classes("items-center"):
+        for each in PERIODS:
+            link = ui.link(_DAYS.to(language, n=each), f"/metrics?days={each}").classes("kotae-room")
+            if each == period:
+                link.classes("kotae-here").props('aria-current="true"')
+        ui.label(_PRIVATE.to(language)).classes("kotae-quiet")
+    found = await site.app.metrics(period, who.readers)
+    sums = found.sums
+    asked = sum(found.outcomes.values())
+    parts.numbers(
+        [
+            (_ASKED.to(language), str(asked)),
+            (_ANSWERED.to(language), _share(found.outcomes.get("answered", 0), asked)),
+            (_MISSED.to(language), str(sum(found.reasons.values()))),
+            (_VOTES.to(language), f"{sums.feedback.up} / {sums.feedback.down}"),
+            (_TURN_TIME.to(language), _latency(sums.seconds, "s")),
+            (_SEARCH_TIME.to(language), _latency(sums.ms, "ms")),
+            (
+                _TOKENS.to(language),
+                f"{found.cost.calls:,} / "
+                f"{found.cost.input_tokens + found.cost.output_tokens + found.cost.thought_tokens:,}",
+            ),
+        ]
+    )
+    if not asked and not any(day.searches for day in sums.searches):
+        parts.empty(_NONE.to(language))
+    _charts(found, language)
+    _tables(found, who, site)
+
+
+def _charts(found: Metrics, language: Language) -> None:
+    sums = found.sums
+    days = [_day(one.day) for one in sums.turns]
+    with ui.element("div").classes("kotae-charts"):
+        with _box(_BY_DAY, language):
+            series = {
+                said.to(language): [one.outcomes.get(name, 0) for one in sums.turns] for name, said in _OUTCOMES.items()
+            }
+            parts.chart(_BY_DAY.to(language), days, series, stacked=True)
+        with _box(_MISS_DAYS, language):
+            misses = {
+                said.to(language): [dict(one.reasons).get(name, 0) for one in sums.misses]  # type: ignore[call-overload]
+                for name, said in _MISS_REASONS.items()
+            }
+            parts.chart(_MISS_DAYS.to(language), [_day(one.day) for one in sums.misses], misses, stacked=True)
+        with _box(_TIMES, language):
+            turns = {
+                "p50": [_rounded(one.seconds.p50) for one in sums.turns],
+                "p95": [_rounded(one.seconds.p95) for one in sums.turns],
+            }
+            parts.chart(_TIMES.to(language), days, turns, kind="line", unit=_SECONDS.to(language))
+        with _box(_SEARCHES, language):
+            searches = {
+                "p50": [_rounded(one.ms.p50) for one in sums.searches],
+                "p95": [_rounded(one.ms.p95) for one in sums.searches],
+            }
+            names = [_day(one.day) for one in sums.searches]
+            parts.chart(_SEARCHES.to(language), names, searches, kind="line", unit=_MS.to(language))
+        with _box(_RELEVANCE, language):
+            tenths = [f"{tenth / 10:.1f}" for tenth in range(len(sums.relevance))]
+            parts.chart(_RELEVANCE.to(language), tenths, {_ASKED.to(language): list(sums.relevance)})
+        if found.spent:
+            with _box(_COST_DAYS, language):
+                _cost(found, language)
+
+
+def _cost(found: Metrics, language: Language) -> None:
+    days = sorted({one.day for one in found.spent})
+    models: dict[str, list[float | None]] = {}
+    for model in dict.fromkeys(one.model for one in found.spent):
+        by_day = {
+            one.day: one.cost.input_tokens + one.cost.output_tokens + one.cost.thought_tokens
+            for one in found.spent
+            if one.model == model
+        }
+        models[model] = [by_day.get(day, 0) for day in days]
+    parts.chart(_COST_DAYS.to(language), [_day(day) for day in days], models, stacked=True)
+    ui.label(_MONEY.to(language)).classes("kotae-quiet")
+
+
+def _tables(found: Metrics, who: Visitor, site: Site) -> None:
+    language, zone = who.language, site.app.settings.timezone
+    if found.sums.feedback.reasons:
+        parts.heading(_WRONG.to(language))
+        said = {str(name): words.to(language) for name, words in REASONS.items()}
+        counted = found.sums.feedback.reasons.items()
+        parts.numbers([(said.get(name, _NO_REASON.to(language)), str(count)) for name, count in counted])
+    parts.heading(_COLLECTIONS.to(language))
+    with parts.table(*(name.to(language) for name in _COLLECTION_NAMES)):
+        for one in found.collections:
+            parts.row(
+                one.collection,
+                *(f"{n:,}" for n in (one.searched, one.found, one.cited, one.answered, one.unknown)),
+            )
+    parts.heading(_CHANNELS.to(language))
+    with parts.table(*(name.to(language) for name in _CHANNEL_NAMES)):
+        for channel in found.channels:
+            parts.row(
+                _OTHERS.to(language) if channel.place is None else _place(channel.place, language),
+                f"{channel.turns:,}",
+                f"{channel.outcomes.get('answered', 0):,}",
+                f"{channel.outcomes.get('unknown', 0):,}",
+                f"{channel.mean_seconds:.2f} s",
+                channel.last.astimezone(zone).strftime("%Y-%m-%d %H:%M"),
+            )
+
+
+def _place(place: Place, language: Language) -> str:
+    if place.platform == PLATFORM:
+        return next((room.name.to(language) for room in ROOMS if room.id == place.channel), place.channel)
+    return f"{place.platform}: {place.channel}"
+
+
+def _box(title: Said, language: Language) -> ui.element:
+    box = ui.element("div").classes("kotae-card")
+    with box:
+        ui.label(title.to(language)).classes("text-weight-bold")
+    return box
+
+
+def _day(day: date) -> str:
+    return f"{day:%m-%d}"
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 2)
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part} ({part / whole:.0%})" if whole else "0"
+
+
+def _latency(latency: Latency, unit: str) -> str:
+    if latency.p50 is None or latency.p95 is None:
+        return "–"
+    return (
+        f"{latency.p50:.2f} / {latency.p95:.2f} {unit}"
+        if unit == "s"
+        else f"{latency.p50:.0f} / {latency.p95:.0f} {unit}"
+    )
+
+
+PAGE = Page("/metrics", _TITLE, "insights", _build)

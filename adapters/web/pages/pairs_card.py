@@ -1,0 +1,125 @@
+"""One pair on its page: question, answer, who may find it, the passage it was written from, and what can be done."""
+
+from typing import TYPE_CHECKING
+
+from nicegui import ui
+
+from adapters.web.pages import parts
+from adapters.web.pages.curators import readers_of
+from adapters.web.pages.pairs_acting import refusals
+from bot.pairs import Pair
+from bot.store.pairs import PairState
+from retrieval.text import Said
+
+if TYPE_CHECKING:
+    from adapters.web.pages.pairs_review import Decision, Review
+
+STATES: dict[PairState, Said] = {
+    "pending": Said(en="to review", ja="未確認"),
+    "approved": Said(en="approved", ja="承認済み"),
+    "rejected": Said(en="rejected", ja="却下"),
+    "repeated": Said(en="repeats another", ja="重複"),
+}
+_COLOURS = {"approved": "kotae-good", "rejected": "kotae-bad"}
+_MARKED = Said(
+    en="Please check: its passage may not say this.", ja="要確認: チャンクの内容と合わない可能性があります。"
+)
+_STALE = Said(
+    en="From an earlier version of the document: have it written again.",
+    ja="文書の古い版から作成されています。もう一度作成してください。",
+)
+_EDITED = Said(en="edited", ja="編集済み")
+_ABOUT = Said(en="{collection} · who may find it: {readers}", ja="{collection} · 検索できる人: {readers}")
+_SOURCE = Said(en="The passage", ja="元のチャンク")
+_GONE = Said(
+    en="The passage is not there any more: the document has changed or is forgotten.",
+    ja="元のチャンクはもうありません。文書が更新または削除されています。",
+)
+_APPROVE, _REJECT = Said(en="Approve", ja="承認"), Said(en="Reject", ja="却下")
+_EDIT, _BACK = Said(en="Edit", ja="編集"), Said(en="Take the decision back", ja="判断を取り消す")
+_NOT_YOURS = Said(
+    en="Only editors may decide about pairs for these readers.",
+    ja="この範囲のペアを承認・却下できるのは編集者だけです。",
+)
+
+
+class PairCard:
+    """Of a `Review`."""
+
+    def __init__(self, review: "Review") -> None:
+        self._review = review
+        self._pair: Pair | None = None
+        language = review.who.language
+        with ui.column().classes("kotae-card") as self.root:
+            with ui.row().classes("items-baseline"):
+                self._state = ui.label().classes("text-weight-bold")
+                self._edited = ui.label(_EDITED.to(language)).classes("kotae-quiet")
+            self._question = ui.label().classes("text-weight-medium kotae-pre")
+            self._answer = ui.label().classes("kotae-pre")
+            self._marked = ui.label(_MARKED.to(language)).classes("kotae-warn")
+            self._stale = ui.label(_STALE.to(language)).classes("kotae-warn")
+            with ui.row().classes("items-baseline"):
+                self._document = ui.link("", "").classes("kotae-pre")
+                self._about = ui.label().classes("kotae-quiet")
+            with ui.expansion(_SOURCE.to(language), on_value_change=self._open).classes("kotae-source") as self._source:
+                self._passage = ui.column().classes("full-width")
+            with ui.row():
+                self._approve = ui.button(_APPROVE.to(language), icon="check", on_click=lambda: self._do("approved"))
+                self._reject = ui.button(_REJECT.to(language), icon="block", on_click=lambda: self._do("rejected"))
+                self._edit = ui.button(_EDIT.to(language), icon="edit", on_click=lambda: review.edit(self._now))
+                self._back = ui.button(_BACK.to(language), icon="undo", on_click=lambda: self._do("pending"))
+                for button in (self._approve, self._reject, self._edit, self._back):
+                    button.props("flat no-caps dense")
+            self._not_yours = ui.label(_NOT_YOURS.to(language)).classes("kotae-quiet")
+
+    @property
+    def _now(self) -> Pair:
+        assert self._pair is not None  # `put` comes first
+        return self._pair
+
+    def put(self, pair: Pair) -> None:
+        if pair == self._pair:
+            return
+        who, before = self._review.who, self._pair
+        self._pair = pair
+        language = who.language
+        self._state.set_text(STATES[pair.state].to(language))
+        self._state.classes(add=_COLOURS.get(pair.state, ""), remove=" ".join(_COLOURS.values()))
+        self._question.set_text(pair.question)
+        self._answer.set_text(pair.answer)
+        self._document.set_text(pair.name)
+        self._document.props["href"] = self._review.link(pair)
+        readers = readers_of(pair.scope, who)
+        self._about.set_text(_ABOUT.to(language, collection=pair.collection, readers=readers))
+        theirs = self._review.may_decide(pair)
+        for element, there in (
+            (self._edited, pair.edited),
+            (self._marked, pair.marked),
+            (self._stale, pair.stale),
+            (self._approve, theirs and pair.state != "approved" and not pair.stale),
+            (self._reject, theirs and pair.state != "rejected"),
+            (self._edit, theirs),
+            (self._back, theirs and pair.state in ("approved", "rejected")),
+            (self._not_yours, not theirs),
+        ):
+            element.set_visibility(there)
+        if before is not None and before.stale != pair.stale:
+            self._source.set_value(False)
+
+    async def _do(self, decision: "Decision") -> None:
+        with self._review.ground:
+            await self._review.decide([self._now], decision)
+
+    async def _open(self) -> None:
+        if not self._source.value:
+            return
+        language = self._review.who.language
+        self._passage.clear()
+        with self._passage, refusals(language, inline=True):
+            passage = await self._review.site.app.pairs.source(self._now, self._review.who.readers)
+            if passage is None:
+                ui.label(_GONE.to(language)).classes("kotae-quiet")
+                return
+            if passage.headings:
+                ui.label(" › ".join(passage.headings)).classes("kotae-quiet")
+            parts.passage(passage.text, passage.url, language)

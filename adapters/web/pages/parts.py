@@ -1,0 +1,112 @@
+"""Pieces that several pages draw alike: headings, numbers, passages, tables, charts."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from nicegui import ui
+
+from adapters.web import prose
+from bot.digest_text import safe_link
+from retrieval.text import Language, Said
+
+_ORIGINAL = Said(en="Open the original", ja="元の文書を開く")
+_GREY = "#8a94a3"  # of a chart's words and axes: readable on light and on dark
+
+
+def heading(text: str) -> None:
+    with ui.element("h2").classes("kotae-heading"):
+        ui.label(text)
+
+
+def empty(text: str) -> None:
+    """What stands where there is nothing yet."""
+    ui.label(text).classes("kotae-empty")
+
+
+def numbers(values: Sequence[tuple[str, str]]) -> None:
+    """Names and figures, large."""
+    with ui.element("div").classes("kotae-numbers"):
+        for name, value in values:
+            with ui.element("div").classes("kotae-card kotae-number"):
+                ui.label(name).classes("kotae-quiet")
+                with ui.element("b"):
+                    ui.label(value)
+
+
+@contextmanager
+def table(*names: str) -> Iterator[None]:
+    """A table in a box that scrolls by itself; its rows are made in the block, by `row`."""
+    with ui.element("div").classes("kotae-scroll"), ui.element("table").classes("kotae-table"):
+        with ui.element("thead"), ui.element("tr"):
+            for name in names:
+                with ui.element("th").props("scope=col"):
+                    ui.label(name)
+        with ui.element("tbody"):
+            yield
+
+
+def row(*cells: str) -> None:
+    with ui.element("tr"):
+        for cell in cells:
+            with ui.element("td"):
+                ui.label(cell)
+
+
+def passage(text: str, url: str | None, language: Language) -> None:
+    """What a document says, and the way to it."""
+    ui.html(prose.html(text)).classes("kotae-prose")
+    if (address := safe_link(url)) is not None:
+        ui.link(_ORIGINAL.to(language), address, new_tab=True)
+
+
+def scores_text(scores: Mapping[str, float]) -> str:
+    """`dense 0.83 · text-sparse 12.1`."""
+    return " · ".join(f"{name} {score:.3g}" for name, score in scores.items())
+
+
+def chart(
+    label: str,
+    days: Sequence[str],
+    series: Mapping[str, Sequence[float | None]],
+    *,
+    kind: str = "bar",
+    stacked: bool = False,
+    unit: str = "",
+) -> None:
+    """A chart over time; `label` tells those who do not see it what it is."""
+    shown: list[dict[str, Any]] = [
+        {
+            "name": name,
+            "type": kind,
+            "data": list(values),
+            "stack": "all" if stacked else None,
+            "connectNulls": True,
+            "symbolSize": 5,
+        }
+        for name, values in series.items()
+    ]
+    axis = {"axisLabel": {"color": _GREY}, "axisLine": {"lineStyle": {"color": _GREY}}}
+    ui.echart(
+        {
+            "aria": {"enabled": True},
+            "backgroundColor": "transparent",
+            "tooltip": {"trigger": "axis", "confine": True},
+            "legend": {"textStyle": {"color": _GREY}, "type": "scroll", "top": 0},
+            "grid": {"left": 48, "right": 12, "top": 40, "bottom": 28},
+            "xAxis": {"type": "category", "data": list(days), **axis},
+            "yAxis": {
+                "type": "value",
+                "name": unit,
+                "nameTextStyle": {"color": _GREY},
+                "splitLine": {"lineStyle": {"color": _GREY, "opacity": 0.25}},
+                **axis,
+            },
+            "series": shown,
+        }
+    ).classes("kotae-chart").props(f'role=img aria-label="{_plain(label)}"')
+
+
+def _plain(text: str) -> str:
+    """For an attribute: our own words, without what would end it."""
+    return text.replace('"', "”")

@@ -1,0 +1,111 @@
+"""Past searches on the search page: what was measured of each, as a list, a file, and gone on request."""
+
+from datetime import datetime
+
+from nicegui import ui
+
+from adapters.web.pages import parts
+from adapters.web.pages.curators import confirmed, person
+from adapters.web.pages.frame import saying
+from adapters.web.site import Site, Visitor
+from bot.past_searches import as_csv
+from retrieval.text import Said
+from retrieval.types import SearchMetrics
+
+SHOWN = 20  # the latest
+EXPORTED = 20_000  # the latest, in a file
+
+_TITLE = Said(en="Past searches", ja="これまでの検索")
+_NONE = Said(en="Nothing has been searched yet.", ja="検索はまだ行われていません。")
+_ALL_OF = Said(
+    en="{n} searches by everybody, {empty} without a relevant result, {failed} failed; {p50} ms (median), {p95} ms (95 %).",
+    ja="全体で {n} 回（関連する結果なし {empty} 回、失敗 {failed} 回）。応答時間は中央値 {p50} ms、95 パーセンタイル {p95} ms です。",
+)
+_HEADINGS = (
+    Said(en="Time", ja="日時"),
+    Said(en="Query", ja="検索語"),
+    Said(en="Collection", ja="コレクション"),
+    Said(en="ms", ja="ms"),
+    Said(en="Relevant / found", ja="関連 / 候補"),
+    Said(en="Top relevance", ja="最高関連度"),
+    Said(en="Error", ja="エラー"),
+)
+_EXPORT = Said(en="Export as CSV", ja="CSV で書き出す")
+_CLEAR = Said(en="Clear", ja="消去")
+_SURE = Said(
+    en="Clear the measurements of all searches, of everybody? Figures that are made from them go too.",
+    ja="全員の検索の計測値をすべて消去しますか？これをもとにした集計値もなくなります。",
+)
+_CLEARED = Said(en="{n} measurements cleared.", ja="計測値 {n} 件を消去しました。")
+
+
+class PastSearches:
+    def __init__(self, site: Site, who: Visitor) -> None:
+        self._site = site
+        self._who = who
+
+    async def build(self) -> None:
+        language = self._who.language
+        with ui.expansion(_TITLE.to(language), icon="history").classes("kotae-card").mark("past"):
+            with ui.row():
+                export = ui.button(_EXPORT.to(language), icon="download", on_click=self._export)
+                export.props("outline no-caps dense").mark("export")
+                if self._site.app.curating.edits(person(self._who)):
+                    clear = ui.button(_CLEAR.to(language), icon="delete", on_click=self._clear)
+                    clear.props("outline no-caps dense").mark("clear")
+            self._ground = ui.column().classes("full-width")
+            self._dialogs = ui.element("div")
+        await self.show()
+
+    async def show(self) -> None:
+        """Draw them as they are now."""
+        language, searches = self._who.language, self._site.app.data.searches
+        rows = await searches.listed(self._who.readers.scopes, limit=SHOWN)
+        totals = await searches.totals()
+        self._ground.clear()
+        with self._ground:
+            if not rows:
+                parts.empty(_NONE.to(language))
+                return
+            said = _ALL_OF.to(
+                language,
+                n=totals.searches,
+                empty=totals.empty,
+                failed=totals.failed,
+                p50=_rounded(totals.p50_ms),
+                p95=_rounded(totals.p95_ms),
+            )
+            ui.label(said).classes("kotae-quiet")
+            with parts.table(*(said.to(language) for said in _HEADINGS)):
+                for row in rows:
+                    parts.row(*self._cells(row))
+
+    def _cells(self, row: SearchMetrics) -> tuple[str, ...]:
+        at: datetime = row.timestamp.astimezone(self._site.app.settings.timezone)
+        return (
+            f"{at:%m-%d %H:%M:%S}",
+            row.query,
+            row.collection_name,
+            f"{row.latency_ms:.0f}",
+            f"{row.filtered_results} / {row.total_results}",
+            f"{row.top_score:.2f}",
+            row.error or "",
+        )
+
+    async def _export(self) -> None:
+        with saying(self._who.language):
+            rows = await self._site.app.data.searches.listed(self._who.readers.scopes, limit=EXPORTED)
+            data = as_csv(rows, self._who.language, self._site.app.settings.timezone)
+            ui.download.content(data, "searches.csv", "text/csv")
+
+    async def _clear(self) -> None:
+        language = self._who.language
+        with self._dialogs, saying(language):
+            if await confirmed(_SURE.to(language), _CLEAR.to(language), language):
+                cleared = await self._site.app.curating.clear_measurements(person(self._who))
+                ui.notify(_CLEARED.to(language, n=cleared), type="positive")
+                await self.show()
+
+
+def _rounded(ms: float | None) -> str:
+    return "–" if ms is None else f"{ms:.0f}"

@@ -1,0 +1,160 @@
+"""How an answer came about: its queries, what they found and how good that was, the review, times and tokens.
+
+Source: seeds/1_react_reflection.md; product.md §1.
+"""
+
+from nicegui import ui
+from starlette.requests import Request
+
+from adapters.web.pages import parts
+from adapters.web.pages.frame import Page
+from adapters.web.site import Site, Visitor
+from agent.events import Outcome, Verdict
+from bot.trace import Kind, Trace, TracedHit, TracedStep
+from retrieval.text import Language, Said
+
+_TITLE = Said(en="How I found this", ja="回答の過程")
+_MISSING = Said(
+    en="There is no such answer here: it was deleted, is not finished yet, or was given where you cannot read.",
+    ja="該当する回答がありません。削除されたか、まだ完了していないか、閲覧できない場所での回答です。",
+)
+_QUESTION, _ANSWER = Said(en="Question", ja="質問"), Said(en="Answer", ja="回答")
+_ANSWER_GONE = Said(
+    en="The answer quotes a document that you cannot read or that is forgotten, so it is not shown.",
+    ja="閲覧できない、または削除された文書を引用しているため、回答は表示されません。",
+)
+_THREAD = Said(en="To the thread", ja="スレッドを開く")
+_STEPS = Said(en="Step by step", ja="ステップ")
+_NO_STEPS = Said(en="No steps were kept of this answer.", ja="この回答のステップは記録されていません。")
+_OUTCOMES: dict[Outcome, Said] = {
+    "answered": Said(en="answered", ja="回答済み"),
+    "unknown": Said(en="not found", ja="情報なし"),
+    "declined": Said(en="declined", ja="対象外"),
+    "failed": Said(en="outage", ja="障害"),
+}
+_OUTCOME = Said(en="Outcome", ja="結果")
+_MODEL = Said(en="Model, strategy", ja="モデル・戦略")
+_TIME = Said(en="Time", ja="所要時間")
+_TIMES = Said(en="{seconds:.2f} s, {waited:.2f} of them waiting", ja="{seconds:.2f}秒（うち待ち時間 {waited:.2f}秒）")
+_TOKENS = Said(en="Model calls, tokens", ja="モデルの呼び出し・トークン")
+_COST = Said(en="{calls}; {input} in, {output} out", ja="{calls}回、入力 {input}、出力 {output}")
+_BEST = Said(en="Best relevance", ja="最高関連度")
+_SEARCHED = Said(en="Searched in", ja="検索先")
+_MARKED = Said(
+    en="a claim could not be confirmed, and the answer says so", ja="確認できない記述があり、回答に明記しています"
+)
+_KINDS: dict[Kind, Said] = {
+    "began": Said(en="▶️ Begun", ja="▶️ 開始"),
+    "thought": Said(en="🧠 Thought", ja="🧠 思考"),
+    "tool_call": Said(en="🛠️ Tool call", ja="🛠️ ツール呼び出し"),
+    "tool_result": Said(en="📝 Result", ja="📝 結果"),
+    "draft": Said(en="✍️ Draft", ja="✍️ 下書き"),
+    "reflection": Said(en="🤔 Reflection", ja="🤔 見直し"),
+    "answer": Said(en="✅ Answer", ja="✅ 回答"),
+}
+_VERDICTS: dict[Verdict, Said] = {
+    "keep": Said(en="keep", ja="このまま採用"),
+    "revise": Said(en="revise", ja="修正"),
+    "reject": Said(en="reject", ja="不採用"),
+}
+_AT = Said(en="at {at:.2f} s, took {seconds:.2f} s", ja="{at:.2f}秒時点、{seconds:.2f}秒")
+_FAILED = Said(en="failed", ja="失敗")
+_WITHHELD = Said(
+    en="Left out: it may hold words of a document that is forgotten or not for you.",
+    ja="削除された、または閲覧できない文書の内容を含む可能性があるため、表示しません。",
+)
+_HIT = Said(en="{document}, passage {chunk} ({collection})", ja="{document}、{chunk}番目の文章（{collection}）")
+_NO_NAME = Said(en="a document that is not for you or not there any more", ja="閲覧できない、または削除された文書")
+_RELEVANCE = Said(en="relevance {relevance:.2f}", ja="関連度 {relevance:.2f}")
+_CITED = Said(en="cited in the answer", ja="回答で引用")
+_STATES = {
+    "changed": Said(en="The document has changed since.", ja="その後、文書が更新されています。"),
+    "gone": Said(en="Not there any more, or not for you.", ja="削除されたか、閲覧できません。"),
+    "unknown": Said(en="The passage could not be looked up.", ja="文章を取得できませんでした。"),
+}
+
+
+async def _build(site: Site, who: Visitor, request: Request) -> None:
+    turn = request.path_params["turn"]
+    found = await site.app.trace(turn, who.readers) if turn.isalnum() else None
+    if found is None:
+        parts.empty(_MISSING.to(who.language))
+        return
+    language = who.language
+    parts.heading(_QUESTION.to(language))
+    ui.label(found.question).classes("kotae-pre text-body1")
+    if found.link:
+        ui.link(_THREAD.to(language), found.link)
+    parts.heading(_ANSWER.to(language))
+    if found.answer is None:
+        ui.label(_ANSWER_GONE.to(language)).classes("kotae-quiet")
+    else:
+        parts.passage(found.answer, None, language)
+    if found.marked:
+        ui.label(_MARKED.to(language)).classes("kotae-warn")
+    _numbers(found, language)
+    parts.heading(_STEPS.to(language))
+    if not found.steps:
+        parts.empty(_NO_STEPS.to(language))
+    for step in found.steps:
+        _step(step, language)
+
+
+def _numbers(found: Trace, language: Language) -> None:
+    cost = found.cost
+    parts.numbers(
+        [
+            (_OUTCOME.to(language), _OUTCOMES[found.outcome].to(language)),
+            (_MODEL.to(language), " · ".join(filter(None, (found.model, found.strategy))) or "–"),
+            (_TIME.to(language), _TIMES.to(language, seconds=found.seconds, waited=found.waited)),
+            (
+                _TOKENS.to(language),
+                _COST.to(
+                    language,
+                    calls=cost.calls,
+                    input=cost.input_tokens,
+                    output=cost.output_tokens + cost.thought_tokens,
+                ),
+            ),
+            (_BEST.to(language), "–" if found.confidence is None else f"{found.confidence:.2f}"),
+            (_SEARCHED.to(language), ", ".join(found.searched) or "–"),
+        ]
+    )
+
+
+def _step(step: TracedStep, language: Language) -> None:
+    with ui.element("div").classes("kotae-card"):
+        with ui.row().classes("items-baseline"):
+            ui.label(_KINDS[step.kind].to(language)).classes("text-weight-bold")
+            if step.verdict is not None:
+                ui.badge(_VERDICTS[step.verdict].to(language), outline=True)
+            if step.failed:
+                ui.label(_FAILED.to(language)).classes("kotae-bad")
+            ui.label(_AT.to(language, at=step.at, seconds=step.seconds)).classes("kotae-quiet")
+        if step.withheld:
+            ui.label(_WITHHELD.to(language)).classes("kotae-quiet")
+        if step.tool:
+            given = ", ".join(f"{name}: {value}" for name, value in step.arguments.items())
+            ui.label(f"{step.tool} {given}".strip()).classes("kotae-code kotae-pre")
+        if step.text:
+            ui.label(step.text).classes("kotae-pre")
+        for hit in step.hits:
+            _hit(hit, language)
+
+
+def _hit(hit: TracedHit, language: Language) -> None:
+    name = _NO_NAME.to(language) if hit.document is None else hit.document
+    title = _HIT.to(language, document=name, chunk=hit.chunk + 1, collection=hit.collection)
+    numbers = [_RELEVANCE.to(language, relevance=hit.relevance), parts.scores_text(hit.scores)]
+    if hit.cited:
+        numbers.insert(0, _CITED.to(language))
+    with ui.expansion(title, caption=" · ".join(filter(None, numbers))).classes("kotae-source"):
+        if hit.text is None:
+            ui.label(_STATES[hit.state].to(language) if hit.state != "shown" else "").classes("kotae-quiet")
+        else:
+            if hit.headings:
+                ui.label(" › ".join(hit.headings)).classes("kotae-quiet")
+            parts.passage(hit.text, hit.url, language)
+
+
+PAGE = Page("/trace/{turn}", _TITLE, "account_tree", _build, listed=False)

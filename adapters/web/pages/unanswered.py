@@ -1,0 +1,325 @@
+"""What nobody could answer yet: alone or in groups, with where it was searched and what came closest; answered here.
+
+Source: product.md §4 and §6; seeds/0_agent_rag.md §6.3.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import cast, get_args
+
+from nicegui import ui
+from starlette.requests import Request
+
+from adapters import teaching
+from adapters.web.pages import parts
+from adapters.web.pages.frame import Page, saying
+from adapters.web.rooms import ROOMS, Room, actor, audience, place, rooms_of
+from adapters.web.site import Site, Visitor
+from bot.access import scope_of
+from bot.digest_text import safe_link
+from bot.messages import Lesson
+from bot.store.questions import Question, Reason, State, Wanted
+from bot.trace import TracedHit
+from bot.unanswered import QuestionGroup
+from retrieval.text import Said
+from retrieval.types import TEAM, Hit
+
+_TITLE = Said(en="Unanswered", ja="未回答")
+_STATES: dict[State, Said] = {
+    "open": Said(en="open", ja="未対応"),
+    "closed": Said(en="answered", ja="回答済み"),
+    "dismissed": Said(en="dismissed", ja="回答せずに終了"),
+    "all": Said(en="all", ja="すべて"),
+}
+_REASONS: dict[Reason, Said] = {
+    "unknown": Said(en="not found", ja="情報なし"),
+    "low_confidence": Said(en="unsure answer", ja="確信度の低い回答"),
+    "reported": Said(en="reported", ja="報告あり"),
+}
+_PERIODS = {
+    0: Said(en="at any time", ja="全期間"),
+    7: Said(en="7 days", ja="7日間"),
+    30: Said(en="30 days", ja="30日間"),
+}
+_STATE, _REASON = Said(en="State", ja="状態"), Said(en="Reason", ja="理由")
+_ANY = Said(en="any", ja="すべて")
+_TEXT, _SINCE = Said(en="Words in the question", ja="質問に含まれる語句"), Said(en="Asked", ja="期間")
+_COLLECTION = Said(en="Searched in", ja="検索先")
+_GROUPED, _LIST = Said(en="In groups", ja="グループ表示"), Said(en="One by one", ja="一覧表示")
+_CSV = Said(en="Save as CSV", ja="CSV で保存")
+_NONE = Said(en="No such questions. 🎉", ja="該当する質問はありません 🎉")
+_HIDDEN = Said(en="and {n} in private places you are not in", ja="ほかに、参加していない非公開の場所で {n}件")
+_BEYOND = Said(en="{n} older ones are not grouped", ja="これより古い {n}件はグループ分けしていません")
+_TREND = Said(en="Week by week", ja="週ごとの推移")
+_ASKED, _MISSED = Said(en="asked", ja="質問"), Said(en="missed", ja="未解決")
+_CLOSED = Said(en="closed since", ja="その後解決")
+_COUNT = Said(en="asked {n} times by {people} people", ja="{n}回、{people}人")
+_WHERE = Said(en="searched in: {names}", ja="検索先: {names}")
+_NOWHERE = Said(en="no search", ja="検索なし")
+_BEST = Said(en="best relevance {best:.2f}", ja="最高関連度 {best:.2f}")
+_TRACE, _THREAD = Said(en="How I searched", ja="検索の過程"), Said(en="Thread", ja="スレッド")
+_CLOSEST = Said(en="Closest passages", ja="近い文章")
+_THEN, _NOW = Said(en="When it was asked", ja="質問時"), Said(en="Now", ja="現在")
+_NOTHING = Said(en="nothing", ja="なし")
+_DISMISS = Said(en="Dismiss", ja="回答せずに閉じる")
+_SURE = Said(en="Close this without an answer? Nobody is told.", ja="回答せずに閉じますか？ 質問者には通知されません。")
+_YES, _CANCEL = Said(en="Close it", ja="閉じる"), Said(en="Cancel", ja="キャンセル")
+_DONE = Said(en="Closed: {n}.", ja="{n}件を閉じました。")
+_SAVE = Said(en="Save the answer", ja="回答を保存")
+_PAGE_OF = Said(en="page {page} of {pages}", ja="{page} / {pages} ページ")
+
+
+class _List:
+    """The questions that match, as this browser wants to see them."""
+
+    def __init__(self, site: Site, who: Visitor) -> None:
+        self._site = site
+        self._who = who
+        self._page = 1
+        self._ground = ui.element("div")  # of dialogs, which outlive the rows they were opened from
+
+    async def build(self) -> None:
+        language = self._who.language
+        names = [info.name for info in await self._site.app.knowledge.collections(self._who.readers)]
+        with ui.row().classes("kotae-filters"):
+            states = {name: said.to(language) for name, said in _STATES.items()}
+            self._state = ui.select(states, value="open", label=_STATE.to(language), on_change=self._first)
+            reasons = {"": _ANY.to(language)} | {name: said.to(language) for name, said in _REASONS.items()}
+            self._reason = ui.select(reasons, value="", label=_REASON.to(language), on_change=self._first)
+            where = {"": _ANY.to(language)} | {name: name for name in names}
+            self._where = ui.select(where, value="", label=_COLLECTION.to(language), on_change=self._first)
+            periods = {days: said.to(language) for days, said in _PERIODS.items()}
+            self._since = ui.select(periods, value=0, label=_SINCE.to(language), on_change=self._first)
+            self._text = ui.input(_TEXT.to(language), on_change=self._first).props("debounce=400 clearable")
+            kinds = {"groups": _GROUPED.to(language), "list": _LIST.to(language)}
+            self._kind = ui.toggle(kinds, value="groups", on_change=self._first).props("no-caps unelevated")
+            ui.button(_CSV.to(language), icon="download", on_click=self._csv).props("flat no-caps")
+        self._listed = ui.column().classes("full-width")
+        await self._fill()
+        parts.heading(_TREND.to(language))
+        weeks = await self._site.app.unanswered.trend()
+        series = {
+            _ASKED.to(language): [week.asked for week in weeks],
+            _MISSED.to(language): [week.missed for week in weeks],
+            _CLOSED.to(language): [week.closed for week in weeks],
+        }
+        parts.chart(_TREND.to(language), [f"{week.day:%m-%d}" for week in weeks], series)
+
+    @property
+    def _wanted(self) -> Wanted:
+        days = int(self._since.value or 0)
+        return Wanted(
+            state=cast(State, self._state.value),
+            reason=cast(Reason, self._reason.value) if self._reason.value in get_args(Reason) else None,
+            collection=self._where.value or None,
+            text=(self._text.value or "").strip()[:200],
+            since=datetime.now(UTC) - timedelta(days=days) if days else None,
+        )
+
+    async def _first(self) -> None:
+        self._page = 1
+        with saying(self._who.language):
+            await self._fill()
+
+    async def _fill(self) -> None:
+        language, readers = self._who.language, self._who.readers
+        unanswered = self._site.app.unanswered
+        if self._kind.value == "groups":
+            groups = await unanswered.groups(self._wanted, readers, page=self._page)
+            self._listed.clear()
+            with self._listed:
+                for group in groups.groups:
+                    self._group(group)
+                if groups.beyond:
+                    ui.label(_BEYOND.to(language, n=groups.beyond)).classes("kotae-quiet")
+                self._foot(bool(groups.groups), groups.hidden, groups.pages)
+        else:
+            found = await unanswered.page(self._wanted, readers, page=self._page)
+            self._listed.clear()
+            with self._listed:
+                for question in found.questions:
+                    with ui.element("div").classes("kotae-card"):
+                        self._question(question)
+                        self._actions([question], question.question)
+                self._foot(bool(found.questions), found.hidden, found.pages)
+
+    def _foot(self, any_shown: bool, hidden: int, pages: int) -> None:
+        language = self._who.language
+        if not any_shown:
+            parts.empty(_NONE.to(language))
+        if hidden:
+            ui.label(_HIDDEN.to(language, n=hidden)).classes("kotae-quiet")
+        if pages > 1:
+
+            async def turn(by: int) -> None:
+                self._page = min(max(self._page + by, 1), pages)
+                with saying(language):
+                    await self._fill()
+
+            with ui.row().classes("items-center"):
+                ui.button("←", on_click=lambda: turn(-1)).props('flat aria-label="←"')
+                ui.label(_PAGE_OF.to(language, page=self._page, pages=pages))
+                ui.button("→", on_click=lambda: turn(1)).props('flat aria-label="→"')
+
+    # -- a question ----------------------------------------------------------------------------------------------------
+
+    def _group(self, group: QuestionGroup) -> None:
+        language = self._who.language
+        with ui.element("div").classes("kotae-card"):
+            ui.label(group.group.question).classes("text-weight-medium kotae-pre")
+            details = [_COUNT.to(language, n=group.group.count, people=group.group.askers)]
+            details += [f"{_REASONS[reason].to(language)} {count}" for reason, count in group.group.reasons]
+            ui.label(" · ".join(details)).classes("kotae-quiet")
+            if len(group.questions) > 1:
+                with ui.expansion(f"{len(group.questions)}").classes("kotae-source"):
+                    for question in group.questions:
+                        self._question(question)
+            else:
+                self._about(group.questions[0])
+            self._actions(group.questions, group.group.question)
+
+    def _question(self, question: Question) -> None:
+        ui.label(question.question).classes("text-weight-medium kotae-pre")
+        self._about(question)
+
+    def _about(self, question: Question) -> None:
+        language = self._who.language
+        zone = self._site.app.settings.timezone
+        searched = ", ".join(question.searched) or _NOWHERE.to(language)
+        details = [
+            question.asked_at.astimezone(zone).strftime("%Y-%m-%d %H:%M"),
+            _REASONS[question.reason].to(language),
+            _WHERE.to(language, names=searched),
+        ]
+        if question.confidence is not None:
+            details.append(_BEST.to(language, best=question.confidence))
+        if question.resolved_at is not None:
+            details.append(_STATES["dismissed" if question.resolution == "dismissed" else "closed"].to(language))
+        ui.label(" · ".join(details)).classes("kotae-quiet")
+        if question.detail:
+            ui.label(question.detail).classes("kotae-pre kotae-warn")
+        with ui.row():
+            ui.link(_TRACE.to(language), f"/trace/{question.turn}")
+            if (link := safe_link(question.link)) is not None:
+                ui.link(_THREAD.to(language), link)
+        self._closest(question)
+
+    def _closest(self, question: Question) -> None:
+        language = self._who.language
+        with ui.expansion(_CLOSEST.to(language)).classes("kotae-source") as closest:
+            body = ui.column().classes("full-width")
+
+        async def show() -> None:
+            if not closest.value:
+                return
+            body.clear()
+            with body, saying(language, inline=True):
+                found = await self._site.app.unanswered.nearest(question.id, self._who.readers)
+                for said, hits in ((_THEN, found.then if found else ()), (_NOW, found.now if found else ())):
+                    ui.label(said.to(language)).classes("text-weight-bold")
+                    if not hits:
+                        ui.label(_NOTHING.to(language)).classes("kotae-quiet")
+                    for hit in hits:
+                        self._hit(hit)
+
+        closest.on_value_change(show)
+
+    def _hit(self, hit: TracedHit | Hit) -> None:
+        language = self._who.language
+        name, collection, text, url = (
+            (hit.document, hit.collection, hit.text, hit.url)
+            if isinstance(hit, TracedHit)
+            else (hit.passage.document, hit.passage.collection, hit.passage.text, hit.passage.url)
+        )
+        ui.label(f"{name or '–'} ({collection}) · {hit.relevance:.2f}").classes("kotae-quiet")
+        if text:
+            parts.passage(text, url, language)
+
+    # -- what is done about it -------------------------------------------------------------------------------------------
+
+    def _actions(self, questions: Sequence[Question], asked: str) -> None:
+        still = [one for one in questions if one.resolved_at is None]
+        if still:
+            language = self._who.language
+            with ui.row():
+                ui.button(teaching.TITLE.to(language), on_click=lambda: self._teach(still, asked)).props(
+                    "unelevated no-caps"
+                )
+                ui.button(_DISMISS.to(language), on_click=lambda: self._dismiss(still)).props("flat no-caps")
+
+    def _room(self, questions: Sequence[Question]) -> Room:
+        """Where this is done: in the member's private room when a question is of it, where all can be seen that is meant."""
+        scopes = {one.scope for one in questions}
+        theirs = rooms_of(self._who.member)
+        return next((room for room in theirs if room.private and scope_of(place(room)) in scopes), ROOMS[0])
+
+    def _teach(self, questions: Sequence[Question], asked: str) -> None:
+        language, room = self._who.language, self._room(questions)
+        with self._ground, ui.dialog(value=True) as dialog, ui.card().classes("kotae-dialog"):
+            ui.label(teaching.TITLE.to(language)).classes("text-h6")
+            question = ui.input(teaching.QUESTION.to(language), value=asked).classes("full-width").props("outlined")
+            question.props(f"maxlength={teaching.QUESTION_CHARACTERS}")
+            ui.label(teaching.QUESTION_HINT.to(language)).classes("kotae-quiet")
+            answer = ui.textarea(teaching.ANSWER.to(language)).classes("full-width").props("outlined autogrow")
+            shared = any(one.scope == TEAM for one in questions)
+            read_by = teaching.READ_BY_TEAM if shared else teaching.READ_THERE
+            ui.label(read_by.to(language)).classes("kotae-quiet")
+
+            async def save() -> None:
+                with saying(language):
+                    words = (question.value or "").strip()
+                    taught = await self._site.app.desk.teach(
+                        Lesson(
+                            actor(self._who.member),
+                            place(room),
+                            audience(room),
+                            tuple(one.id for one in questions),
+                            answer.value or "",
+                            "" if words == asked else words,
+                        )
+                    )
+                    if taught.refusal is not None:
+                        ui.notify(taught.refusal.to(language), type="warning")
+                        return
+                    ui.notify(teaching.SAVED.to(language, n=taught.told), type="positive")
+                    dialog.close()
+                    await self._fill()
+
+            self._buttons(dialog, _SAVE, save)
+
+    def _dismiss(self, questions: Sequence[Question]) -> None:
+        language, room = self._who.language, self._room(questions)
+        with self._ground, ui.dialog(value=True) as dialog, ui.card().classes("kotae-dialog"):
+            ui.label(_SURE.to(language))
+
+            async def close() -> None:
+                with saying(language):
+                    taught = await self._site.app.desk.dismiss(
+                        actor(self._who.member), [one.id for one in questions], place(room), audience(room)
+                    )
+                    if taught.refusal is not None:
+                        ui.notify(taught.refusal.to(language), type="warning")
+                    else:
+                        ui.notify(_DONE.to(language, n=len(taught.closed)))
+                    dialog.close()
+                    await self._fill()
+
+            self._buttons(dialog, _YES, close)
+
+    def _buttons(self, dialog: ui.dialog, text: Said, do: object) -> None:
+        with ui.row():
+            ui.button(text.to(self._who.language), on_click=do).props("unelevated no-caps")  # type: ignore[arg-type]
+            ui.button(_CANCEL.to(self._who.language), on_click=dialog.close).props("flat no-caps")
+        dialog.on("hide", dialog.delete)
+
+    async def _csv(self) -> None:
+        with saying(self._who.language):
+            data = await self._site.app.unanswered.csv(self._wanted, self._who.readers, self._who.language)
+            ui.download.content(data, "kotae-unanswered.csv", "text/csv")
+
+
+async def _build(site: Site, who: Visitor, request: Request) -> None:
+    await _List(site, who).build()
+
+
+PAGE = Page("/unanswered", _TITLE, "help_outline", _build)

@@ -1,0 +1,97 @@
+"""Who looks at a page and what they may see there: the browser's visitor, from cookies and headers.
+
+Source: product.md §3 and §6; newcomer.md rows 17 and 18.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from http.cookies import CookieError, SimpleCookie
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import urlsplit
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from adapters.web.problems import language_asked
+from adapters.web.rooms import MEMBERS, Member, readers_of
+from retrieval.text import Language
+from retrieval.types import Readers
+
+if TYPE_CHECKING:
+    from adapters.web.adapter import WebAdapter
+    from bot.app import Application
+
+ROOT = "/app"  # all that is for browsers is under it; the rest of the address is the HTTP API's
+AS, LANGUAGE, THEME = "kotae_as", "kotae_language", "kotae_theme"
+YEAR = 365 * 24 * 3600
+
+Theme = Literal["auto", "light", "dark"]
+
+_CHOICES: Mapping[str, tuple[str, frozenset[str]]] = {
+    "as": (AS, frozenset(member.id for member in MEMBERS)),
+    "language": (LANGUAGE, frozenset({"ja", "en"})),
+    "theme": (THEME, frozenset({"auto", "light", "dark"})),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What the pages have at hand."""
+
+    app: "Application"
+    web: "WebAdapter"
+    platforms: Callable[[], Mapping[str, bool]]
+    address: str  # without a slash at its end
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """A browser, acting as one of the members. What it shows is seen by that member alone."""
+
+    member: Member
+    language: Language
+    theme: Theme
+
+    @property
+    def readers(self) -> Readers:
+        return readers_of(self.member)
+
+    @property
+    def dark(self) -> bool | None:
+        """None: as the reader's system has it."""
+        return None if self.theme == "auto" else self.theme == "dark"
+
+
+def visitor(request: Request, default: Language) -> Visitor:
+    """By what was chosen in this browser; the language else by Accept-Language. What is not known is the default."""
+    cookies = _cookies(request)
+    by_id = {member.id: member for member in MEMBERS}
+    language, theme = cookies.get(LANGUAGE), cookies.get(THEME)
+    return Visitor(
+        by_id.get(cookies.get(AS, ""), MEMBERS[0]),
+        "ja" if language == "ja" else "en" if language == "en" else _asked(request, default),
+        "light" if theme == "light" else "dark" if theme == "dark" else "auto",
+    )
+
+
+async def choose(request: Request) -> Response:
+    """`GET /app/choose?language=ja&back=/app/…`: keeps a choice in the browser and goes back."""
+    back = request.query_params.get("back", "")
+    parts = urlsplit(back)
+    ours = not parts.scheme and not parts.netloc and back.startswith(f"{ROOT}/") and "\\" not in back
+    response = RedirectResponse(back if ours else f"{ROOT}/", 303)
+    for name, (cookie, known) in _CHOICES.items():
+        if (value := request.query_params.get(name)) in known:
+            response.set_cookie(cookie, value, max_age=YEAR, path=ROOT, httponly=True, samesite="strict")
+    return response
+
+
+def _asked(request: Request, default: Language) -> Language:
+    return language_asked(request.headers.get("accept-language", ""), default)
+
+
+def _cookies(request: Request) -> dict[str, str]:
+    try:
+        return {name: morsel.value for name, morsel in SimpleCookie(request.headers.get("cookie", "")).items()}
+    except CookieError:
+        return {}

@@ -1,0 +1,80 @@
+"""A program on a pseudo terminal."""
+
+import codecs
+import os
+import pty
+import select
+import subprocess
+import termios
+from collections.abc import Mapping, Sequence
+
+from tests.bot.program import ROOT
+
+
+class Terminal:
+    """A program on a pseudo terminal; `expect` waits for what it prints."""
+
+    def __init__(self, program: Sequence[str], environment: Mapping[str, str]) -> None:
+        self._ours, theirs = pty.openpty()
+        self._program = subprocess.Popen(
+            program,
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            env=environment,
+            cwd=ROOT,
+            start_new_session=True,
+            preexec_fn=lambda: _take_terminal(),
+        )
+        os.close(theirs)
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self.seen = ""
+
+    def type(self, keys: str) -> None:
+        os.write(self._ours, keys.encode())
+
+    def expect(self, text: str) -> str:
+        """What was printed up to and with `text`, and forget it."""
+        while text not in self.seen:
+            read = self._read()
+            assert read, f"{text!r} not in {self.seen!r}"
+            self.seen += read
+        at = self.seen.index(text) + len(text)
+        before, self.seen = self.seen[:at], self.seen[at:]
+        return before
+
+    def ended(self) -> int:
+        while read := self._read():
+            self.seen += read
+        return self._program.wait(timeout=30)
+
+    def terminate(self) -> None:
+        self._program.terminate()
+
+    def flags(self) -> int:
+        """How the terminal treats lines (`termios` local modes)."""
+        return int(termios.tcgetattr(self._ours)[3])
+
+    def kill(self) -> None:
+        self._program.kill()
+        self._program.wait()
+
+    def close(self) -> None:
+        if self._program.poll() is None:
+            self._program.kill()
+            self._program.wait()
+        os.close(self._ours)
+
+    def _read(self) -> str:
+        assert select.select([self._ours], [], [], 30)[0], f"silent after {self.seen!r}"
+        try:
+            return self._decoder.decode(os.read(self._ours, 65536))
+        except OSError:  # Linux reports the other end's close so
+            return ""
+
+
+def _take_terminal() -> None:
+    import fcntl
+    import termios
+
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)

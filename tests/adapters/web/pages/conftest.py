@@ -1,0 +1,71 @@
+"""Pages without a browser: NiceGUI's simulated user in front of the whole application, with the sample handbook in it."""
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import httpx
+import pytest
+from nicegui.testing import User
+
+from adapters.platforms import connected
+from adapters.web.adapter import web_adapter
+from adapters.web.browser import Browser
+from adapters.web.site import AS, LANGUAGE, Site
+from bot.app import running
+from bot.logs import Redactor
+from tests.adapters.web.fresh import fresh_nicegui
+from tests.bot.sample_turns import settings
+
+Visit = Callable[..., User]
+"""A browser of its own: `visit("ben", language="ja")`. Open pages with their whole path: `await user.open("/app/search")`."""
+
+
+@pytest.fixture(scope="session")
+def sample_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with the sample handbook, to be copied."""
+
+    async def make(home: Path) -> None:
+        async with running(settings(home), Redactor()) as app:
+            await app.add_sample()
+
+    home = tmp_path_factory.mktemp("pages") / "home"
+    asyncio.run(make(home))
+    return home
+
+
+@pytest.fixture
+async def site(sample_home: Path, tmp_path: Path) -> AsyncIterator[Site]:
+    home = tmp_path / "home"
+    shutil.copytree(sample_home, home)
+    given = settings(home)
+    async with running(given, Redactor()) as app:
+        web = web_adapter(app, "http://localhost")
+        async with connected([web], app.desk) as platforms:
+            await asyncio.wait_for(web.ready.wait(), 10)
+            yield Site(app, web, lambda: platforms.connected, "http://localhost")
+
+
+@pytest.fixture
+async def visit(site: Site, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Visit]:
+    monkeypatch.setenv("NICEGUI_USER_SIMULATION", "true")
+    clients: list[httpx.AsyncClient] = []
+    with fresh_nicegui():
+        browser = Browser(site)
+
+        def come(member: str = "aki", language: str = "en") -> User:
+            client = httpx.AsyncClient(
+                transport=httpx.ASGITransport(browser),
+                base_url="http://localhost",
+                cookies={AS: member, LANGUAGE: language},
+            )
+            clients.append(client)
+            return User(client)
+
+        try:
+            yield come
+        finally:
+            for client in clients:
+                await client.aclose()
+            await browser.close()

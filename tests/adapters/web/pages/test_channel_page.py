@@ -1,0 +1,163 @@
+"""The browser's channel as its members see it: asked, watched, voted on, and what is not for everybody."""
+
+from nicegui import ui
+from nicegui.testing import User
+from nicegui.testing.user_interaction import UserInteraction
+
+from adapters.web.rooms import MEMBERS, ROOMS
+from adapters.web.site import Site
+from bot.store.messages import Message
+from tests.adapters.web.pages.conftest import Visit
+from tests.adapters.web.pages.waiting import sees, until
+
+AKI, BEN = MEMBERS
+GENERAL, LEADS = ROOMS
+
+
+def write(user: User, text: str, *, thread: bool = False) -> None:
+    """Type into the room's field, or the thread's, and press Enter."""
+    fields = sorted(user.find(kind=ui.textarea).elements, key=lambda one: one.id)
+    UserInteraction(user, {fields[-1 if thread else 0]}, None).trigger("keydown.enter", text)
+
+
+def press(user: User, icon: str) -> int:
+    """Click the first button with this icon; how many there are."""
+    found = [one for one in user.find(kind=ui.button).elements if one.props.get("icon") == icon]
+    UserInteraction(user, set(found), None).click()
+    return len(found)
+
+
+async def kept(site: Site, room: int = 0) -> list[Message]:
+    return await site.web.board.messages(ROOMS[room], AKI)
+
+
+async def answer(site: Site, root: int) -> Message:
+    found: list[Message] = []
+
+    async def there() -> bool:
+        found[:] = [one for one in await site.web.board.messages(GENERAL, AKI, root) if one.kind == "answer"]
+        return bool(found)
+
+    await until(there)
+    return found[0]
+
+
+async def test_a_question_is_answered_in_its_thread_with_what_it_was_made_from(visit: Visit, site: Site) -> None:
+    user = visit(language="ja")
+    await user.open("/app/")
+    write(user, "@kotae 出張の日当はいくらですか？")
+    await sees(user, "出典")
+    await sees(user, "🤔 Reflection")
+    found = await answer(site, (await kept(site))[0].id)
+    await user.should_see("[1] ja/keihi-shuccho.md (sample)")
+    source = next(iter(user.find(kind=ui.expansion).elements))
+    with user:
+        source.set_value(True)
+    await sees(user, "食事代は日当に含まれる")
+    await user.should_see("回答の過程")
+    assert found.data["outcome"] == "answered"
+
+
+async def test_a_vote_counts_at_once_and_its_reason_with_the_form(visit: Visit, site: Site) -> None:
+    user = visit()
+    await user.open("/app/")
+    write(user, "@kotae How many reviews does a change need before it is merged?")
+    await sees(user, "👎")
+    found = await answer(site, (await kept(site))[0].id)
+    user.find("👎").click()
+    await sees(user, "What was wrong?")
+    voted = await site.web.votes(AKI, [found.id])
+    assert voted[found.id].vote == "down"
+    with user:
+        next(iter(user.find(kind=ui.radio).elements)).set_value("outdated")
+    user.find(content="Send", kind=ui.button).click()
+    await sees(user, "This goes to the people who can answer it")
+    voted = await site.web.votes(AKI, [found.id])
+    assert voted[found.id].reason == "outdated"
+    missed = await site.app.desk.unanswered(*await site.web.place("general"))
+    assert [each.reason for each in missed.questions] == ["reported"]
+
+
+async def test_one_browser_sees_what_another_writes(visit: Visit, site: Site) -> None:
+    aki = visit("aki")
+    await aki.open("/app/")
+    await site.web.say(BEN, GENERAL, "lunch at **noon**?")
+    await sees(aki, "<strong>noon</strong>")
+
+
+async def test_a_private_room_is_not_there_for_others(visit: Visit, site: Site) -> None:
+    await site.web.say(AKI, LEADS, "the secret of the leads")
+    aki = visit("aki")
+    await aki.open("/app/?room=leads")
+    await sees(aki, "the secret of the leads")
+    ben = visit("ben")
+    await ben.open("/app/?room=leads&thread=1")
+    await ben.should_not_see("the secret of the leads")
+    await ben.should_not_see("leads")
+    await ben.open("/app/?room=general&thread=1")
+    await ben.should_not_see("the secret of the leads")
+
+
+async def test_one_s_own_words_are_edited_and_deleted(visit: Visit, site: Site) -> None:
+    mine = await site.web.say(AKI, GENERAL, "helo")
+    await site.web.say(BEN, GENERAL, "hi")
+    assert isinstance(mine, Message)
+    user = visit("aki")
+    await user.open("/app/")
+    assert press(user, "edit") == 1  # Ben's are not for Aki
+    await sees(user, "Edit the message")
+    with user:
+        next(one for one in user.find(kind=ui.textarea).elements if one.value == "helo").set_value("hello")
+    user.find(content="Save", kind=ui.button).click()
+    await sees(user, "(edited)")
+    press(user, "delete_outline")
+
+    async def gone() -> bool:
+        return "hello" not in [one.text for one in await kept(site)]
+
+    await until(gone)
+
+
+async def test_a_command_s_card_is_for_its_asker_alone(visit: Visit, site: Site) -> None:
+    user = visit(language="ja")
+    await user.open("/app/")
+    write(user, "/kotae collections")
+    await sees(user, "この表示はあなただけに見えています")
+    await user.should_see("sample")
+    assert await kept(site) == []
+
+
+async def test_a_file_that_is_dropped_is_knowledge_then(visit: Visit, site: Site) -> None:
+    user = visit("ben")
+    await user.open("/app/")
+    added = await site.web.add_files(BEN, GENERAL, [("harbour.md", b"# Harbour\n\nShips moor at pier nine.\n")])
+    await sees(user, "harbour.md")
+
+    async def read() -> bool:
+        found = next(one for one in await kept(site) if one.id == added.id)
+        return bool(found.data["done"] == found.data["total"])
+
+    await until(read)
+    write(user, "@kotae Where do ships moor?")
+    await sees(user, "pier nine")
+
+
+async def test_what_is_written_is_words_and_nothing_more(visit: Visit, site: Site) -> None:
+    await site.web.say(BEN, GENERAL, "<img src=x onerror=alert(1)> <script>alert(2)</script> [x](javascript:alert(3))")
+    user = visit("aki")
+    await user.open("/app/")
+    shown = [one.content for one in user.find(kind=ui.html).elements]
+    assert shown and not any("<img" in text or "<script" in text or 'href="javascript' in text for text in shown)
+
+
+async def test_wrong_choices_are_said(visit: Visit, site: Site) -> None:
+    user = visit(language="ja")
+    await user.open("/app/")
+    press(user, "tune")
+    await sees(user, "このルーム全体の設定")
+    with user:
+        for one in user.find(kind=ui.input).elements:
+            one.set_value("nobody:nothing")
+    user.find(content="OK", kind=ui.button).click()
+    await sees(user, "KOTAE_MODEL=nobody:nothing")
+    assert (await site.web.preferences(AKI, GENERAL)).model is None

@@ -1,0 +1,237 @@
+"""The documents page: what is there and who sees it, what each button does in the stores, and what is refused in words."""
+
+import asyncio
+from io import BytesIO
+
+import httpx
+from nicegui import ui
+from nicegui.elements.upload_files import SmallFileUpload
+
+from adapters.web.rooms import ROOMS, place
+from adapters.web.site import Site
+from bot.access import scope_of
+from bot.messages import Upload
+from bot.store.audit import Audit
+from bot.store.documents import DocumentRow
+from retrieval.types import EVERYONE, TEAM
+from tests.adapters.web.pages.conftest import Visit
+from tests.adapters.web.pages.hands import fill, press
+from tests.adapters.web.pages.waiting import sees, until
+
+LEADS = scope_of(place(next(room for room in ROOMS if room.private)))
+HOSTILE = '# `<script>alert(1)</script>`\n\n`<img src=x onerror="alert(2)">` **harbour** {{ 7*7 }}\n'
+
+
+async def added(site: Site, name: str, text: str, *, scope: str = TEAM, author: str = "aki", to: str = "港") -> str:
+    verdict = await site.app.knowledge.add(Upload(name, text.encode(), to, scope, author), "en")
+    assert verdict.document_id, verdict.reason
+    return verdict.document_id
+
+
+async def document(site: Site, name: str) -> DocumentRow | None:
+    rows = await site.app.data.documents.listed(name=name)
+    return rows[0] if rows else None
+
+
+async def acted(site: Site) -> list[tuple[str, str]]:
+    return [(trace.action, trace.result) for trace in await Audit(site.app.data.engine).listed()]
+
+
+# -- what is seen ---------------------------------------------------------------------------------------------------
+
+
+async def test_a_private_rooms_documents_are_a_number_to_others(visit: Visit, site: Site) -> None:
+    await added(site, "salaries.md", "# Salaries\n\nSecret figures.\n", scope=LEADS, to="secret-shelf")
+    document_id = await added(site, "open.md", "# Open\n\nFor all.\n")
+    aki, ben = visit("aki"), visit("ben")
+    await aki.open("/app/documents")
+    for words in ("salaries.md", "secret-shelf", "open.md", "Members of “leads” only"):
+        await aki.should_see(words)
+    await ben.open("/app/documents")
+    await ben.should_see("1 more belong to places that you are not in.")
+    await ben.should_see("open.md")
+    for words in ("salaries.md", "secret-shelf", "leads", "New collection", "Merge collections"):
+        await ben.should_not_see(words, retries=1)
+    row = await document(site, "salaries.md")
+    assert row
+    await ben.open(f"/app/documents?document={row.id}")
+    await ben.should_see("That is not there, or not for you.")
+    await ben.should_not_see("Secret figures.", retries=1)
+    await aki.open(f"/app/documents?document={row.id}")
+    await aki.should_see("Secret figures.")
+    await ben.open(f"/app/documents?document={document_id}")
+    await ben.should_see("For all.")
+    await ben.should_not_see(marker="forget")
+
+
+async def test_a_documents_text_stays_text_in_both_languages(visit: Visit, site: Site) -> None:
+    body = HOSTILE + "\n\n".join(f"## 節 {n}\n\n" + f"港の規則 {n} です。" * 40 for n in range(15))
+    document_id = await added(site, "<b>規則</b>.md", body)
+    user = visit("aki", "ja")
+    await user.open("/app/documents")
+    await user.should_see("<b>規則</b>.md")
+    await user.open(f"/app/documents?document={document_id}")
+    await user.should_see('<img src=x onerror="alert(2)">')
+    await user.should_see("検索できる人")
+    assert not user._gather_elements(ui.html, None, None, None)  # nothing is rendered
+    await user.should_not_see("節 13", retries=1)
+    press(user, "more")
+    await sees(user, "節 13")
+    fill(user, "words", "規則 １４")
+    await sees(user, "港の規則 14 です。")
+    await user.should_not_see("節 13", retries=2)
+    await user.open(f"/app/documents?document={document_id}&chunk=9")
+    await user.should_see("節 8")
+    press(user, "first")
+    await sees(user, "onerror")
+
+
+async def test_the_list_is_filtered_and_paged(visit: Visit, site: Site) -> None:
+    for number in range(22):
+        await added(site, f"page-{number:02}.md", f"# Page\n\nNumber {number}.\n", to="many")
+    user = visit()
+    await user.open("/app/documents?collection=many")
+    await user.should_see("1–20 of 22")
+    await user.should_not_see("page-21.md", retries=1)
+    press(user, "next")
+    await sees(user, "page-21.md")
+    fill(user, "filter", "PAGE-07")
+    await sees(user, "page-07.md")
+    await user.should_not_see("page-08.md")
+
+
+# -- in -------------------------------------------------------------------------------------------------------------
+
+
+async def test_files_and_a_text_go_in_with_a_verdict_each(visit: Visit, site: Site) -> None:
+    user = visit("ben", "ja")
+    await user.open("/app/documents")
+    upload = next(iter(user.find(ui.upload).elements))
+    files = {"手順書.md": "# 手順\n\n潜水艦の手順です。\n".encode(), "photo.png": b"\x89PNG\r\n\x1a\n" + bytes(64)}
+    fill(user, "collection", "手順")
+    with user:
+        for name, data in files.items():
+            await upload.handle_uploads([SmallFileUpload(name, "", data)])
+    await sees(user, "手順書.md: 手順 に追加しました（1 チャンク）")
+    await sees(user, "photo.png: 追加できませんでした。")
+    row = await document(site, "手順書.md")
+    assert row and (row.collection, row.scope, row.author) == ("手順", TEAM, "ben")
+    user.find("タイトル（空欄なら 1 行目）").type("潜水艦の話")
+    with user:
+        next(iter(user.find(ui.textarea).elements)).value = "潜水艦は 3 隻です。"
+    press(user, "paste")
+    await sees(user, "潜水艦の話.md: 手順 に追加しました（1 チャンク）")
+    reloaded = visit("ben", "ja")
+    await reloaded.open("/app/documents")
+    await reloaded.should_see("潜水艦の話.md: 手順 に追加しました（1 チャンク）")
+    other = visit("aki", "ja")
+    await other.open("/app/documents")
+    await other.should_not_see("photo.png: 追加できませんでした。", retries=1)
+    assert ("ingest", "added") in await acted(site)
+
+
+async def test_an_upload_goes_through_the_pages_own_address(visit: Visit, site: Site) -> None:
+    user = visit()
+    await user.open("/app/documents")
+    upload = next(iter(user.find(ui.upload).elements))
+    client: httpx.AsyncClient = user.http_client
+    sent = await client.post(
+        f"/app{upload.props['url']}", files={"file": ("harbour.md", BytesIO(b"# Harbour\n\nNine.\n"))}
+    )
+    assert sent.status_code == 200
+
+    async def there() -> bool:
+        return await document(site, "harbour.md") is not None
+
+    await until(there)
+
+
+# -- out, and for others --------------------------------------------------------------------------------------------
+
+
+async def test_an_editor_changes_readers_indexes_anew_and_forgets(visit: Visit, site: Site) -> None:
+    document_id = await added(site, "plan.md", "# Plan\n\nThe harbour plan.\n", author="ben")
+    user = visit("aki")
+    await user.open("/app/documents?collection=港")
+    fill(user, f"tick-{document_id}", True)
+    await sees(user, "1 chosen:")
+    press(user, "rescope")
+    await sees(user, "Everyone, guests and partners too")
+    fill(user, "rescope-to", EVERYONE)
+    press(user, "do")
+    await sees(user, "Changed: Everyone, guests and partners too")
+    row = await document(site, "plan.md")
+    assert row and row.scope == EVERYONE
+    before = site.app.knowledge.generation
+    press(user, "reindex")
+    await sees(user, "Indexing anew: plan.md: done (1 documents)")
+    assert site.app.knowledge.generation == before + 1
+    press(user, "forget")
+    await sees(user, "cannot be brought back")
+    user.find("Cancel").click()
+    await asyncio.sleep(0)
+    assert await document(site, "plan.md")
+    press(user, "forget")
+    await sees(user, "cannot be brought back")
+    press(user, "yes")
+    await sees(user, "“plan.md” is forgotten.")
+    assert await document(site, "plan.md") is None
+    assert [action for action, _ in await acted(site)][:3] == ["forget", "reindex", "rescope"]
+
+
+async def test_a_member_changes_their_own_and_widens_nothing(visit: Visit, site: Site) -> None:
+    own = await added(site, "mine.md", "# Mine\n\nMy harbour.\n", author="ben")
+    others = await added(site, "yours.md", "# Yours\n\nYour harbour.\n", author="aki")
+    user = visit("ben")
+    await user.open("/app/documents?collection=港")
+    await user.should_not_see(marker=f"tick-{others}")
+    fill(user, f"tick-{own}", True)
+    await sees(user, "1 chosen:")
+    press(user, "rescope")
+    await sees(user, "There is no other audience that you may choose for all of these.")
+
+
+# -- collections ----------------------------------------------------------------------------------------------------
+
+
+async def test_collections_are_made_described_renamed_and_merged(visit: Visit, site: Site) -> None:
+    await added(site, "a.md", "# A\n\nHarbour a.\n", to="one")
+    await added(site, "b.md", "# B\n\nHarbour b.\n", to="two")
+    user = visit("aki", "ja")
+    await user.open("/app/documents")
+    user.find("新しいコレクション").click()
+    await sees(user, "名前")
+    user.find(kind=ui.input, content="名前").type("港湾")
+    press(user, "do")
+    await sees(user, "保存しました。")
+    user.find("コレクションを統合").click()
+    await sees(user, "統合先（新しい名前も可）")
+    fill(user, "merge-from", ["one", "two"])
+    fill(user, "merge-into", "港湾")
+    press(user, "do")
+    await sees(user, "文書 2 件を「港湾」に統合しました。")
+    infos = await site.app.knowledge.collections(site.app.readers)
+    assert {info.name: info.documents for info in infos} == {"sample": 7, "港湾": 2}
+    found = await site.app.knowledge.search("harbour", site.app.readers, ("港湾",), mode="sparse")
+    assert len({hit.passage.document for hit in (*found.hits, *found.rejected)}) == 2
+
+
+async def test_what_cannot_be_done_is_said(visit: Visit, site: Site) -> None:
+    await added(site, "same.md", "# A\n\nOne text.\n", to="one")
+    await added(site, "same.md", "# A\n\nAnother text.\n", to="two")
+    user = visit()
+    await user.open("/app/documents")
+    user.find("Merge collections").click()
+    await sees(user, "become part of (or a new name)")
+    press(user, "do")
+    await sees(user, "Choose what to merge, and into what.")
+    fill(user, "merge-from", ["one"])
+    fill(user, "merge-into", "two")
+    press(user, "do")
+    await sees(user, "“one” and “two” both have a document of these names with different contents: same.md.")
+    user.find("New collection").click()
+    await sees(user, "Name")
+    user.find(kind=ui.input, content="Name").type("a,b")
+    press(user, "do")
+    await sees(user, "A collection's name has 1 to 80 characters")
+    assert len(await site.app.knowledge.collections(site.app.readers)) == 3

@@ -1,0 +1,139 @@
+"""What nobody could answer, on its page: seen by who may, answered or closed there, saved as a file."""
+
+import csv
+import io
+
+from nicegui import ui
+from nicegui.testing import User
+
+from adapters.web.rooms import MEMBERS, ROOMS
+from adapters.web.site import Site
+from bot.store.messages import Message
+from tests.adapters.web.pages.conftest import Visit
+from tests.adapters.web.pages.waiting import sees, until
+
+AKI, BEN = MEMBERS
+GENERAL, LEADS = ROOMS
+SECRET = "Who gets the zebra stables of Reykjavik in 1987?"
+OPEN = "What did the zoo in Reykjavik charge for a ticket in 1987?"
+
+
+async def asked(site: Site, text: str, room: int = 0, member: int = 0) -> int:
+    """A question that is answered by now; its message."""
+    said = await site.web.say(MEMBERS[member], ROOMS[room], f"@kotae {text}")
+    assert isinstance(said, Message)
+
+    async def there() -> bool:
+        thread = await site.web.board.messages(ROOMS[room], MEMBERS[member], said.id)
+        return any(one.kind == "answer" for one in thread)
+
+    await until(there)
+    return said.id
+
+
+def write(user: User, kind: type[ui.element], label: str, text: str) -> None:
+    field = next(one for one in user.find(kind=kind).elements if one.props.get("label") == label)
+    with user:
+        field.set_value(text)  # type: ignore[attr-defined]
+
+
+async def test_a_miss_is_answered_here_and_its_asker_told(visit: Visit, site: Site) -> None:
+    root = await asked(site, OPEN, member=1)
+    user = visit("aki")
+    await user.open("/app/unanswered")
+    await user.should_see(OPEN)
+    await user.should_see("asked 1 times by 1 people")
+    user.find("Answer this").click()
+    await sees(user, "As it will be found later")
+    write(user, ui.textarea, "Answer", "The zoo charged 250 krónur in 1987.")
+    user.find("Save the answer").click()
+    await sees(user, "No such questions")
+
+    async def told() -> bool:
+        thread = await site.web.board.messages(GENERAL, BEN, root)
+        return any(one.kind == "notice" and "250 krónur" in one.text for one in thread)
+
+    await until(told)
+    await asked(site, OPEN)
+    answers = [one for one in await site.web.board.messages(GENERAL, AKI, limit=9) if one.kind == "text"]
+    thread = await site.web.board.messages(GENERAL, AKI, answers[-1].id)
+    assert any("250 krónur" in one.text for one in thread if one.kind == "answer")
+
+
+async def test_what_was_asked_in_private_is_a_number_for_others(visit: Visit, site: Site) -> None:
+    await asked(site, SECRET, room=1)
+    ben = visit("ben")
+    await ben.open("/app/unanswered")
+    await ben.should_see("and 1 in private places you are not in")
+    await ben.should_not_see(SECRET)
+    aki = visit("aki", language="ja")
+    await aki.open("/app/unanswered")
+    await aki.should_see(SECRET)
+    await aki.should_see("情報なし")
+
+
+async def test_a_miss_is_dismissed_after_a_question(visit: Visit, site: Site) -> None:
+    await asked(site, OPEN)
+    user = visit("ben")
+    await user.open("/app/unanswered")
+    user.find("Dismiss").click()
+    await sees(user, "Close this without an answer?")
+    user.find("Close it").click()
+    await sees(user, "No such questions")
+    missed = await site.app.desk.unanswered(*await site.web.place("general"))
+    assert missed.total == 0
+
+
+async def test_a_question_s_closest_passages_and_its_trace(visit: Visit, site: Site) -> None:
+    await asked(site, OPEN)
+    user = visit("aki")
+    await user.open("/app/unanswered")
+    closest = next(one for one in user.find(kind=ui.expansion).elements if one.text == "Closest passages")
+    with user:
+        closest.set_value(True)
+    await sees(user, "When it was asked")
+    turn = (await site.app.desk.unanswered(*await site.web.place("general"))).questions[0].turn
+    await user.open(f"/app/trace/{turn}")
+    await user.should_see("🛠️ Tool call")
+    await user.should_see("not found")
+    ben = visit("ben", language="ja")
+    await ben.open("/app/trace/0123456789abcdef")
+    await ben.should_see("該当する回答がありません")
+
+
+async def test_the_file_holds_what_its_reader_may_see(visit: Visit, site: Site) -> None:
+    await asked(site, '=HYPERLINK("http://evil.example") What did the zoo in Reykjavik charge in 1987?')
+    await asked(site, SECRET, room=1)
+    user = visit("ben")
+    await user.open("/app/unanswered")
+    user.find("Save as CSV").click()
+    response = await user.download.next()
+    rows = list(csv.DictReader(io.StringIO(response.content.decode("utf-8-sig"))))
+    assert len(rows) == 1 and rows[0]["question"].startswith("'=HYPERLINK")
+
+
+async def test_a_trace_of_a_private_room_is_not_for_others(visit: Visit, site: Site) -> None:
+    await asked(site, SECRET, room=1)
+    place, audience = await site.web.place("leads")
+    turn = (await site.app.desk.unanswered(place, audience)).questions[0].turn
+    ben = visit("ben")
+    await ben.open(f"/app/trace/{turn}")
+    await ben.should_see("There is no such answer here")
+    await ben.should_not_see(SECRET)
+    aki = visit("aki")
+    await aki.open(f"/app/trace/{turn}")
+    await aki.should_see(SECRET)
+
+
+async def test_metrics_count_all_and_name_only_what_is_seen(visit: Visit, site: Site) -> None:
+    user = visit("ben")
+    await user.open("/app/metrics")
+    await user.should_see("Nobody has asked anything in this time")
+    await asked(site, SECRET, room=1)
+    await user.open("/app/metrics?days=7")
+    await user.should_see("private places you are not in")
+    await user.should_not_see("leads")
+    aki = visit("aki", language="ja")
+    await aki.open("/app/metrics")
+    await aki.should_see("リーダー")
+    assert len(aki.find(kind=ui.echart).elements) >= 5
