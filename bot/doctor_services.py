@@ -207,8 +207,8 @@ def _unwell(error: ModelError, name: str, provider: str) -> Remark:
 # -- the platforms and the digest -----------------------------------------------------------------------------------
 
 _NO_PLATFORM = Said(
-    en="None is set up; the terminal and the HTTP API work without.",
-    ja="設定されていません。ターミナルと HTTP API はこのままで使えます。",
+    en="None is set up; the channels in the browser and the terminal and the HTTP API work without.",
+    ja="設定されていません。ブラウザーとターミナルのチャンネル、HTTP API はこのままで使えます。",
 )
 _SET_ONE_UP = Said(
     en="To be asked in a channel: kotae setup slack, or kotae setup discord.",

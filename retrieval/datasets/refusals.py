@@ -9,8 +9,8 @@ class DatasetError(RAGToolError):
 
 
 UNREACHABLE = Said(
-    en="The Hugging Face hub ({host}) could not be reached. Check the connection, or set HF_ENDPOINT to a mirror that this machine reaches.",
-    ja="Hugging Face Hub（{host}）に接続できませんでした。接続を確認するか、HF_ENDPOINT にこのマシンから届くミラーを設定してください。",
+    en="The Hugging Face hub ({host}) could not be reached. Check the connection, or set HF_ENDPOINT in the environment to a mirror that this machine reaches.",
+    ja="Hugging Face Hub（{host}）に接続できませんでした。接続を確認するか、環境変数 HF_ENDPOINT にこのマシンから届くミラーを設定してください。",
 )
 OFFLINE = Said(
     en="HF_HUB_OFFLINE is set, so the Hugging Face hub is not asked. Unset it to read datasets from there.",
@@ -25,16 +25,16 @@ CUT = Said(
     ja="Hub（{host}）との接続が何度も切れました。追加済みの文書は残っています。もう一度開始すると続きから再開します。",
 )
 BUSY = Said(
-    en="The hub ({host}) asks to wait {seconds} seconds before the next request. Please start again after that; with HF_TOKEN set it allows more.",
-    ja="Hub（{host}）から、次の要求まで {seconds} 秒待つよう求められています。そのあとでもう一度開始してください。HF_TOKEN を設定すると上限が緩くなります。",
+    en="The hub ({host}) asks to wait {seconds} seconds before the next request. Please start again after that; with HF_TOKEN set in the environment it allows more.",
+    ja="Hub（{host}）から、次の要求まで {seconds} 秒待つよう求められています。そのあとでもう一度開始してください。環境変数 HF_TOKEN を設定すると上限が緩くなります。",
 )
 MISSING = Said(
-    en="There is no dataset “{repository}” on {host}, or it is private. If it is yours, set HF_TOKEN.",
-    ja="「{repository}」というデータセットは {host} にないか、非公開です。自分のデータセットの場合は HF_TOKEN を設定してください。",
+    en="There is no dataset “{repository}” on {host}, or it is private. If it is yours, set HF_TOKEN in the environment.",
+    ja="「{repository}」というデータセットは {host} にないか、非公開です。自分のデータセットの場合は環境変数 HF_TOKEN を設定してください。",
 )
 GATED = Said(
-    en="“{repository}” is gated: accept its conditions on https://huggingface.co/datasets/{repository}, then set HF_TOKEN to a token of that account.",
-    ja="「{repository}」の利用には同意が必要です。https://huggingface.co/datasets/{repository} で条件に同意してから、そのアカウントのトークンを HF_TOKEN に設定してください。",
+    en="“{repository}” is gated: accept its conditions on https://huggingface.co/datasets/{repository}, then set HF_TOKEN in the environment to a token of that account.",
+    ja="「{repository}」の利用には同意が必要です。https://huggingface.co/datasets/{repository} で条件に同意してから、そのアカウントのトークンを環境変数 HF_TOKEN に設定してください。",
 )
 DISABLED = Said(
     en="The hub has disabled the dataset “{repository}”.",

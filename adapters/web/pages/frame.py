@@ -1,15 +1,19 @@
 """What all pages have: the frame with its navigation, the choices of this browser, and how what goes wrong is said."""
 
+import asyncio
 import logging
 import uuid
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from copy import copy
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from nicegui import ui
+from nicegui import Client, ui
 from starlette.requests import Request
+from starlette.responses import Response
 
+from adapters.web.login import COOKIE
 from adapters.web.rooms import MEMBERS
 from adapters.web.site import ROOT, Site, Theme, Visitor, visitor
 from bot.settings import SettingsError
@@ -19,14 +23,20 @@ from retrieval.types import RAGToolError
 
 log = logging.getLogger(__name__)
 
+BUILD_SECONDS = 15.0  # of a page; what is there by then is shown
+
 _SKIP = Said(en="To the content", ja="本文へ")
 _ACTING = Said(en="You act as", ja="操作するメンバー")
+_LANGUAGE = Said(en="Language", ja="言語")
 _MENU = Said(en="Menu", ja="メニュー")
 _THEMES: dict[Theme, tuple[str, Said]] = {
     "auto": ("brightness_auto", Said(en="Colours: as the system has them", ja="配色: システムに合わせる")),
     "light": ("light_mode", Said(en="Colours: light", ja="配色: ライト")),
     "dark": ("dark_mode", Said(en="Colours: dark", ja="配色: ダーク")),
 }
+_LOG_OUT = Said(en="Log out", ja="ログアウト")
+_NO_PAGE = Said(en="There is no such page.", ja="このページはありません。")
+_HOME = Said(en="To the channel", ja="チャンネルへ")
 _NOT_THERE = Said(en="That is not there, or not for you.", ja="見つからないか、閲覧できません。")
 _NOT_NOW = Said(
     en="That does not work at the moment. Please try again soon.",
@@ -36,6 +46,10 @@ _FAILED = Said(
     en="Something went wrong on our side; the log has the reason under {number}.",
     ja="こちらの問題で処理できませんでした。理由はログに番号 {number} で記録されています。",
 )
+
+# A page may have changed its address since it was loaded.
+_BACK_HERE = """(event) => { const link = event.currentTarget, to = new URL(link.href);
+ to.searchParams.set("back", location.pathname + location.search); link.href = to.href; }"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +66,27 @@ class Page:
 def register(site: Site, page: Page, listed: Sequence[Page]) -> None:
     """Make NiceGUI serve a page."""
 
-    @ui.page(page.path, response_timeout=20.0)
+    @ui.page(page.path, response_timeout=BUILD_SECONDS + 5)
     async def show(request: Request) -> None:
         who = visitor(request, site.app.settings.language)
         with _frame(page, who, listed, request), saying(who.language, inline=True):
-            await page.build(site, who, request)
+            async with asyncio.timeout(BUILD_SECONDS):
+                await page.build(site, who, request)
+
+
+async def missing(site: Site, listed: Sequence[Page], request: Request) -> Response:
+    """What is shown where there is no page."""
+    who = visitor(request, site.app.settings.language)
+    with Client(ui.page(""), request=request) as client, _frame(_MISSING, who, listed, request):
+        await _MISSING.build(site, who, request)
+    return client.build_response(request, 404)
+
+
+async def _no_page(site: Site, who: Visitor, request: Request) -> None:
+    ui.link(_HOME.to(who.language), "/")
+
+
+_MISSING = Page("", _NO_PAGE, "search_off", _no_page, listed=False)
 
 
 @contextmanager
@@ -65,18 +95,20 @@ def saying(language: Language, *, inline: bool = False) -> Iterator[None]:
 
     `inline`: where the content would stand, else as a passing notice.
     """
-    try:
-        yield
-    except (RAGToolError, StoreError, SettingsError) as error:
-        _say(error.text(language), inline)
-    except LookupError:
-        _say(_NOT_THERE.to(language), inline)
-    except (ConnectionError, TimeoutError):
-        _say(_NOT_NOW.to(language), inline)
-    except Exception:
-        number = uuid.uuid4().hex[:8]
-        log.exception("a page failed (%s)", number)
-        _say(_FAILED.to(language, number=number), inline)
+    # What a button stands in may be drawn anew while it works; the page stays.
+    with nullcontext() if inline else ui.context.client:
+        try:
+            yield
+        except (RAGToolError, StoreError, SettingsError) as error:
+            _say(error.text(language), inline)
+        except LookupError:
+            _say(_NOT_THERE.to(language), inline)
+        except (ConnectionError, TimeoutError):
+            _say(_NOT_NOW.to(language), inline)
+        except Exception:
+            number = uuid.uuid4().hex[:8]
+            log.exception("a page failed (%s)", number)
+            _say(_FAILED.to(language, number=number), inline)
 
 
 def _say(text: str, inline: bool) -> None:
@@ -92,13 +124,16 @@ def _say(text: str, inline: bool) -> None:
 def _frame(page: Page, who: Visitor, listed: Sequence[Page], request: Request) -> Iterator[None]:
     language = who.language
     ui.page_title(f"{page.title.to(language)} – Kotae")
-    ui.dark_mode(who.dark)
     ui.add_head_html(f'<link rel="stylesheet" href="{ROOT}/kotae.css">')
-    ui.context.client.page.language = "ja" if language == "ja" else "en-US"
+    client = ui.context.client
+    client.page = copy(client.page)  # NiceGUI has one for all who look at this address
+    client.page.language = "ja" if language == "ja" else "en-US"
+    client.page.dark = who.dark
     here = f"{ROOT}{request.url.path.removeprefix(ROOT)}"
     here += f"?{request.url.query}" if request.url.query else ""
     ui.link(_SKIP.to(language), "#content").classes("kotae-skip")
-    with ui.left_drawer(value=None, bordered=True).props("width=230 breakpoint=900").classes("kotae-nav") as drawer:
+    drawer = ui.left_drawer(value=False, bordered=True).classes("kotae-nav")
+    with drawer.props("width=230 breakpoint=900 show-if-above"):  # whether it is open is the browser's matter
         for each in listed:
             with ui.link(target=each.path).classes("kotae-nav-item") as item:
                 ui.icon(each.icon)
@@ -106,15 +141,17 @@ def _frame(page: Page, who: Visitor, listed: Sequence[Page], request: Request) -
             if each is page:
                 item.classes("kotae-here").props('aria-current="page"')
     with ui.header(elevated=False).classes("kotae-header"):
-        ui.button(icon="menu", on_click=drawer.toggle).props(f'flat dense aria-label="{_MENU.to(language)}"')
+        ui.button(icon="menu", on_click=lambda: drawer.run_method("toggle")).props(
+            f'flat dense aria-label="{_MENU.to(language)}"'
+        )
         ui.link("Kotae 答え", "/").classes("kotae-brand")
         ui.space()
-        with ui.row().classes("kotae-choices").props(f'aria-label="{_ACTING.to(language)}"'):
+        with ui.row().classes("kotae-choices").props(f'role=group aria-label="{_ACTING.to(language)}"'):
             for member in MEMBERS:
                 chosen = member is who.member
                 link = _choice(member.name.to(language), here, chosen, **{"as": member.id})
                 link.tooltip(_ACTING.to(language))
-        with ui.row().classes("kotae-choices"):
+        with ui.row().classes("kotae-choices").props(f'role=group aria-label="{_LANGUAGE.to(language)}"'):
             _choice("日本語", here, language == "ja", language="ja")
             _choice("English", here, language == "en", language="en")
         themes = list(_THEMES)
@@ -123,12 +160,19 @@ def _frame(page: Page, who: Visitor, listed: Sequence[Page], request: Request) -
         with ui.link(target=_address(here, theme=following)).classes("kotae-theme") as link:
             link.props(f'aria-label="{said.to(language)}"').tooltip(said.to(language))
             ui.icon(icon)
-    with ui.column().classes("kotae-content").props('id=content role="main"'):
+        link.on("click", js_handler=_BACK_HERE)
+        if COOKIE in request.cookies:
+            with ui.link(target="/logout").classes("kotae-theme") as link:
+                link.props(f'aria-label="{_LOG_OUT.to(language)}"').tooltip(_LOG_OUT.to(language))
+                ui.icon("logout")
+    with ui.column().classes("kotae-content").props("id=content tabindex=-1"):
+        with ui.element("h1").classes("kotae-title"):
+            ui.label(page.title.to(language))
         yield
 
 
 def _choice(text: str, here: str, chosen: bool, **choice: str) -> ui.link:
-    link = ui.link(text, _address(here, **choice)).classes("kotae-choice")
+    link = ui.link(text, _address(here, **choice)).classes("kotae-choice").on("click", js_handler=_BACK_HERE)
     return link.classes("kotae-chosen").props('aria-current="true"') if chosen else link
 
 

@@ -141,6 +141,7 @@ _NO_PLATFORM = Said(
 _DIGEST_NEXT = Said(en="{cron}, next on {at}, to {channel}", ja="{cron}、次回 {at}、投稿先 {channel}")
 _NO_CHANNEL = Said(en="the room general here", ja="この画面の「全体」")
 _HOLDS = Said(en="{documents} documents, {chunks} chunks", ja="文書 {documents}件、チャンク {chunks}件")
+_FOLDERS = ("documents", "vectors", "uploads", "logs/agent_chat.log")
 _PROGRAMS = Said(en="For programs", ja="プログラム向け")
 _COMMANDS = Said(en="Commands", ja="コマンド")
 _COMMAND_TEXTS: Sequence[tuple[str, Said]] = (
@@ -231,6 +232,10 @@ async def _facts(site: Site, who: Visitor) -> list[tuple[Said, str]]:
             if settings.database is None
             else f"{urlsplit(settings.database_url).scheme.split('+')[0]}, "
             + _SERVER.to(language, host=_host(settings.database_url)),
+        ),
+        (
+            Said(en="Folders", ja="フォルダー"),
+            "  ".join(f"{settings.home / folder}" for folder in _FOLDERS),
         ),
         (
             Said(en="Documents", ja="文書"),
