@@ -6,19 +6,19 @@ The only owner of the generation: whatever changes what a search may see becomes
 import asyncio
 import hashlib
 import logging
-import re
 import uuid
-from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
-from itertools import groupby
 from pathlib import Path
 from weakref import WeakValueDictionary
 
+from bot.access import valid_scope
+from bot.generations import Generations
+from bot.kept import Kept, LostError, address_of, document_of, stored
 from bot.messages import Upload, Verdict
+from bot.shelves import Shelves, check_name
 from bot.store.collections import Collections
 from bot.store.documents import DocumentRow, Documents
 from bot.store.engine import StoreError, finished
@@ -29,7 +29,7 @@ from retrieval.ingest import Ingest
 from retrieval.loaders import Loader
 from retrieval.payload import STAGED
 from retrieval.search import Search
-from retrieval.text import Language, Said, language_of
+from retrieval.text import Language, Said, language_of, normalise
 from retrieval.types import (
     EVERYONE,
     TEAM,
@@ -42,27 +42,23 @@ from retrieval.types import (
     RAGToolError,
     Readers,
     SearchMetrics,
-    View,
 )
 
 log = logging.getLogger(__name__)
 
 Progress = Callable[[int, int], None]
 
-_NAME = re.compile(
-    r"[^\s,\x00-\x1f\x7f\ud800-\udfff](?:[^,\x00-\x1f\x7f\ud800-\udfff]{0,78}[^\s,\x00-\x1f\x7f\ud800-\udfff])?"
-)
-_BAD_NAME = Said(
-    en="A collection's name has 1 to 80 characters, without commas or line breaks.",
-    ja="コレクション名は 1～80 文字で、カンマと改行は使えません。",
-)
-_CLASH = Said(
-    en="“{source}” and “{into}” both have a document of these names with different contents: {names}. Forget one of each first.",
-    ja="「{source}」と「{into}」の両方に、名前が同じで内容の違う文書があります: {names}。先にどちらかを削除してください。",
-)
-_PRIVATE = Said(en="(documents of private places)", ja="（非公開の場所の文書）")
+_AT_ONCE = 200  # chunks looked through for words
 _DISK = Said(
     en="The document could not be stored on the disk: {why}.", ja="文書をディスクに保存できませんでした: {why}"
+)
+_LOST = Said(
+    en="The kept text of “{name}” is not there any more. Add the file again.",
+    ja="「{name}」の保存済みテキストが見つかりません。ファイルをもう一度登録してください。",
+)
+_TAKEN = Said(
+    en="There is a document “{name}” for these readers in “{collection}” already. Forget one of the two first.",
+    ja="「{collection}」には、同じ公開範囲の文書「{name}」がすでにあります。先にどちらかを削除してください。",
 )
 
 
@@ -93,40 +89,21 @@ class Knowledge:
         self._ingest = ingest
         self._search = search
         self._loader = loader
-        self._folder = folder
-        self._generation = generation
-        self._pinned: Counter[int] = Counter()  # generations that running searches look at
-        self._commit = asyncio.Lock()
+        self._kept = Kept(folder)
+        self._generations = Generations(index, generation)
+        self._shelves = Shelves(documents, collections, index, self._kept, self._generations)
         self._measured: list[tuple[SearchMetrics, str]] = []  # and not written yet
         self._measuring: asyncio.Task[None] | None = None
-        self._adding: WeakValueDictionary[tuple[str, str, str], asyncio.Lock] = WeakValueDictionary()
-        self._merges = 0
-        self._owed: list[Callable[[], Awaitable[None]]] = []  # what the index must still do before the next change
+        self._changing: WeakValueDictionary[tuple[str, ...], asyncio.Lock] = WeakValueDictionary()
 
     @property
     def generation(self) -> int:
         """What searches see; it has moved by one with every change."""
-        return self._generation
+        return self._generations.current
 
     async def recover(self) -> None:
         """After a start: what was never committed goes, what has died is swept, a merge cut in two is finished."""
-        await self._index.reconcile(self._generation)
-        await self._index.sweep(self._generation)
-        rows = await self._documents.listed()
-        await self._align(rows)
-        await asyncio.to_thread(self._drop_all_but, {row.markdown for row in rows})
-
-    async def _align(self, rows: Sequence[DocumentRow]) -> None:
-        """Passages follow their documents into the collection that the database says."""
-        everyone = Readers(frozenset(row.scope for row in rows))
-        for name, group in groupby(rows, key=lambda row: row.collection):  # `listed` sorts by it
-            members = list(group)
-            if await self._index.count(View(everyone, self._generation, (name,))) == sum(row.chunks for row in members):
-                continue
-            for row in members:
-                first = await self._index.passages(row.id, range(1), View(everyone, self._generation))
-                if first and first[0].collection != name:
-                    await self._index.move(first[0].collection, name)
+        await self._shelves.recover()
 
     # -- documents in and out ---------------------------------------------------------------------------------------
 
@@ -144,118 +121,150 @@ class Knowledge:
         return Verdict(upload.name, "refused", upload.collection, reason=reason)
 
     async def _add(self, upload: Upload, progress: Progress | None) -> Verdict:
-        _check_name(upload.collection)
+        check_name(upload.collection)
         key = (upload.collection, upload.scope, upload.name)
-        lock = self._adding.setdefault(key, asyncio.Lock())
-        async with lock:
+        async with self._alone(*key):
             digest = hashlib.sha256(upload.data).hexdigest()
             document: Document | None = None
             while True:
-                merges = self._merges
+                merges = self._generations.merges
                 known = await self._documents.find(*key)
                 if known and known.hash == digest:
                     return Verdict(known.name, "unchanged", known.collection, known.id, known.chunks)
                 document = document or await self._loader.load(upload.name, upload.data)
-                row = await self._stage(upload, digest, document, known, progress)
-                if await finished(self._show(row, document.markdown, merges)):
-                    break
-        await self._tidy(known.markdown if known else row.markdown)
+                row = _row(upload, digest, document, known)
+                async with self._staging(row.id, known):
+                    row = await self._staged(row, document, progress)
+                    if await finished(self._show(row, known, merges, document.markdown)):
+                        break
+        await self._shelves.tidy(known.markdown if known else row.markdown)
         log.info("added or replaced a document: %d chunks", row.chunks)
         return Verdict(row.name, "replaced" if known else "added", row.collection, row.id, row.chunks)
 
-    async def _stage(
-        self, upload: Upload, digest: str, document: Document, known: DocumentRow | None, progress: Progress | None
-    ) -> DocumentRow:
-        now = datetime.now(UTC)
-        row = DocumentRow(
-            id=known.id if known else uuid.uuid4().hex,
-            collection=upload.collection,
-            scope=upload.scope,
-            name=upload.name,
-            title=document.title,
-            url=upload.url,
-            hash=digest,
-            markdown=hashlib.sha256(document.markdown.encode()).hexdigest(),
-            chunks=0,
-            language=language_of(document.markdown[:4000]),
-            author=upload.author,
-            born=0,
-            added_at=known.added_at if known else now,
-            updated_at=now,
-        )
-        return row.with_(chunks=await self._ingest.stage(document, row.about(), version=digest, progress=progress))
+    async def reindex(self, document_id: str, readers: Readers, progress: Progress | None = None) -> DocumentRow | None:
+        """Cut and embed a document anew from its kept Markdown, and show that in one step; None when there is none that
+        these readers may read. `progress(done, total)` counts chunks.
 
-    async def _show(self, row: DocumentRow, markdown: str, merges: int) -> bool:
-        """The one visible step: staged points, row and generation together, or nothing of it.
-
-        False when collections were merged since `merges`: the staged points may have moved, so it has to start again.
+        Whatever ends it early leaves the document as it was. Raises RAGToolError, StoreError.
         """
-        async with self._commit:
-            born = self._generation + 1
-            try:
-                await self._settle()
-                if merges != self._merges:
-                    await self._take_back(row.id, STAGED)
-                    return False
-                await asyncio.to_thread(self._keep, row.markdown, markdown)
-                await self._index.publish(row.id, at=born)
-                await self._documents.commit(row.with_(born=born), generation=born)
-            except BaseException:
-                await self._take_back(row.id, born, STAGED)
-                await self._drop_unneeded(row.markdown)
-                raise
-            self._generation = born
-            return True
+        while True:
+            known = await self.document(document_id, readers)
+            if known is None:
+                return None
+            async with self._staging(document_id, known):
+                merges = self._generations.merges
+                row = await self._staged(known, await self._as_it_was(known), progress)
+                shown = await finished(self._show(row, known, merges))
+            if shown:
+                await self._shelves.tidy()
+                log.info("indexed a document anew: %d chunks", shown.chunks)
+                return shown
 
-    async def _take_back(self, document_id: str, *generations: int) -> None:
-        """Undo in the index now, or before anything else becomes visible: the next commit has the same generation."""
-        for at in generations:
-            undo = partial(self._index.undo, document_id, at=at)
-            try:
-                await undo()
-            except RAGToolError:
-                log.warning("the index could not take a change back; it is tried again", exc_info=True)
-                self._owed.append(undo)
+    async def rescope(self, document_id: str, scope: str, readers: Readers) -> DocumentRow | None:
+        """Change who may read a document, in one step; None when there is none that these readers may read.
 
-    async def _settle(self) -> None:
-        while self._owed:
-            await self._owed[0]()
-            del self._owed[0]
+        Raises ValueError for a scope that is none, RAGToolError when a document of its name is there for those readers,
+        StoreError.
+        """
+        if not valid_scope(scope):
+            raise ValueError(f"not a scope: {scope}")
+        while True:
+            known = await self.document(document_id, readers)
+            if known is None or known.scope == scope:
+                return known
+            async with self._alone(known.collection, scope, known.name), self._staging(document_id, known):
+                merges = self._generations.merges
+                if await self._documents.find(known.collection, scope, known.name):
+                    raise RAGToolError(_TAKEN, name=known.name, collection=known.collection)
+                await self._index.copy(document_id, scope=scope)
+                shown = await finished(self._show(known.with_(scope=scope), known, merges))
+            if shown:
+                await self._shelves.tidy()
+                return shown
+
+    async def made_from(self, document_id: str) -> list[str]:
+        """The documents that hold Q/A pairs of this one. Raises StoreError."""
+        return await self._documents.made_from([document_id])
 
     async def forget(self, document_id: str) -> bool:
         """Gone from every search at once; False when there is no such document."""
-        row = await finished(self._hide(document_id))
-        if row is not None:
-            await self._tidy(row.markdown)
-        return row is not None
+        return bool(await self._shelves.forget(document_id))
 
-    async def _hide(self, document_id: str) -> DocumentRow | None:
-        async with self._commit:
-            row = await self._documents.get(document_id)
-            if row is not None:
-                await self._retire(document_id)
-            return row
+    # -- staged, then shown -----------------------------------------------------------------------------------------
 
-    async def _retire(self, *document_ids: str) -> None:
-        """Under the commit lock: documents and their passages are gone, in one step."""
-        await self._settle()
-        died = self._generation + 1
+    @asynccontextmanager
+    async def _alone(self, *key: str) -> AsyncIterator[None]:
+        """One at a time by collection, scope and name, or by a document's id: for as long as it is read and embedded."""
+        lock = self._changing.setdefault(key, asyncio.Lock())
+        async with lock:
+            yield
+
+    @asynccontextmanager
+    async def _staging(self, document_id: str, known: DocumentRow | None) -> AsyncIterator[None]:
+        """Nobody else stages this document meanwhile: what is staged is shown together. `known`: it is there already."""
+        async with self._alone(document_id):
+            try:
+                yield
+            except BaseException:
+                if known is not None:
+                    await finished(self._unstage(document_id))
+                raise
+
+    async def _unstage(self, document_id: str) -> None:
+        async with self._generations.commit:
+            await self._generations.take_back(document_id, STAGED)
+
+    async def _staged(self, row: DocumentRow, document: Document, progress: Progress | None) -> DocumentRow:
+        # Never the ids of points that somebody sees: the same content may be staged again.
+        version = f"{row.hash}@{uuid.uuid4().hex}"
+        return row.with_(
+            chunks=await self._ingest.stage(document, row.about(), version=version, progress=progress),
+        )
+
+    async def _as_it_was(self, row: DocumentRow) -> Document:
         try:
-            for document_id in document_ids:
-                await self._index.retire(document_id, died=died)
-            await self._documents.forget(*document_ids, generation=died)
-        except BaseException:
-            for document_id in document_ids:
-                await self._take_back(document_id, died)
-            raise
-        self._generation = died
+            markdown = await asyncio.to_thread(self._kept.read, row.markdown)
+        except LostError as error:
+            raise RAGToolError(_LOST, name=row.name) from error
+        return document_of(row, markdown, await stored(self._index, row))
+
+    async def _show(
+        self, row: DocumentRow, known: DocumentRow | None, merges: int, markdown: str | None = None
+    ) -> DocumentRow | None:
+        """The one visible step: staged points, row and generation together, or nothing of it.
+
+        None when collections were merged since `merges`, so that the staged points may have moved, or the document is
+        not as it was `known`: it has to start again.
+        """
+        generations = self._generations
+        async with generations.commit:
+            born = generations.current + 1
+            try:
+                await generations.settle()
+                if merges != generations.merges or (known and await self._documents.get(row.id) != known):
+                    await generations.take_back(row.id, STAGED)
+                    return None
+                if markdown is not None:
+                    await asyncio.to_thread(self._kept.put, markdown)
+                await self._index.publish(row.id, at=born)
+                row = row.with_(born=born)
+                await self._documents.commit(row, generation=born)
+            except BaseException:
+                await generations.take_back(row.id, born, STAGED)
+                await self._shelves.drop_unneeded(row.markdown)
+                raise
+            generations.current = born
+            return row
 
     # -- collections ------------------------------------------------------------------------------------------------
 
     async def describe(self, name: str, description: str) -> None:
         """Make a collection, or give it another description for the router. Raises RAGToolError for a bad name."""
-        _check_name(name)
-        await self._collections.describe(name, description)
+        await self._shelves.describe(name, description)
+
+    async def rename(self, name: str, to: str, readers: Readers, language: Language = "en") -> None:
+        """Give a collection another name. Raises CollectionNotFoundError, RAGToolError for a bad or taken name."""
+        await self._shelves.rename(name, to, readers, language)
 
     async def merge(self, source: str, into: str, readers: Readers, language: Language = "en") -> int:
         """Move every document of `source` into `into`; equal copies become one. Returns how many of those that
@@ -263,47 +272,13 @@ class Knowledge:
 
         Raises CollectionNotFoundError, RAGToolError when two documents of one name and scope differ.
         """
-        _check_name(into)
-        await self._collections.require((source,), readers, language)
-        if source == into:
-            return 0
-        moved, twins = await finished(self._merge(source, into, readers, language))
-        await self._tidy(*(row.markdown for row in twins))
-        return moved
-
-    async def _merge(
-        self, source: str, into: str, readers: Readers, language: Language
-    ) -> tuple[int, list[DocumentRow]]:
-        async with self._commit:
-            await self._settle()
-            moving = await self._documents.listed(collection=source)
-            there = {(row.scope, row.name): row for row in await self._documents.listed(collection=into)}
-            twins = [row for row in moving if (row.scope, row.name) in there]
-            clashes = [row for row in twins if row.hash != there[row.scope, row.name].hash]
-            if clashes:
-                named = [row.name for row in clashes if row.scope in readers.scopes]
-                names = ", ".join(named + [_PRIVATE.to(language)] * (len(named) < len(clashes)))
-                raise RAGToolError(_CLASH, source=source, into=into, names=names)
-            if twins:
-                await self._retire(*(row.id for row in twins))
-            # The database first: what a crash leaves of `source` in the index then has one place to go (`_align`).
-            self._merges += 1
-            await self._collections.merge(source, into)
-            self._owed.append(partial(self._index.move, source, into))
-            await self._settle()
-        return sum(row.scope in readers.scopes for row in moving), twins
+        return await self._shelves.merge(source, into, readers, language)
 
     async def drop_collection(self, name: str, readers: Readers, language: Language = "en") -> int:
-        """Forget what `readers` may read of a collection, and the collection once it is empty; returns how many.
-
-        Raises CollectionNotFoundError.
+        """Forget what `readers` may read of a collection, in one step, and the collection once it is empty; returns how
+        many. Raises CollectionNotFoundError.
         """
-        await self._collections.require((name,), readers, language)
-        rows = await self._documents.listed(readers, collection=name)
-        for row in rows:
-            await self.forget(row.id)
-        await self._collections.remove(name)
-        return len(rows)
+        return await self._shelves.drop_collection(name, readers, language)
 
     async def collections(self, readers: Readers) -> tuple[CollectionInfo, ...]:
         """The collections with something these readers may read, and the empty ones people made."""
@@ -312,7 +287,36 @@ class Knowledge:
     async def documents(self, readers: Readers, collection: str | None = None) -> list[DocumentRow]:
         return await self._documents.listed(readers, collection=collection)
 
+    async def document(self, document_id: str, readers: Readers) -> DocumentRow | None:
+        """None also for one that these readers may not read."""
+        row = await self._documents.get(document_id)
+        return row if row is not None and row.scope in readers.scopes else None
+
     # -- out --------------------------------------------------------------------------------------------------------
+
+    async def chunks(
+        self, document_id: str, readers: Readers, *, start: int = 0, limit: int = 20, containing: str = ""
+    ) -> tuple[list[Passage], int | None]:
+        """A page of a document's chunks from number `start` on, and the number where the next page begins. `containing`:
+        only those with these words in them, whatever their width or case. LookupError when it is not there for them.
+        """
+        row = await self.document(document_id, readers)
+        if row is None:
+            raise LookupError(document_id)
+        wanted = normalise(containing).strip()
+        found: list[Passage] = []
+        with self._generations.view(readers) as view:
+            while start < row.chunks:
+                numbers = range(start, min(row.chunks, start + (_AT_ONCE if wanted else limit)))
+                for passage in await self._index.passages(document_id, numbers, view):
+                    if wanted in normalise("\n".join((*passage.headings, passage.question or "", passage.text))):
+                        if len(found) == limit:
+                            return found, passage.chunk
+                        found.append(passage)
+                start = numbers.stop
+                if not wanted:
+                    break
+        return found, start if start < row.chunks else None
 
     async def search(
         self,
@@ -322,15 +326,16 @@ class Knowledge:
         *,
         mode: Mode = "hybrid",
         limit: int | None = None,
+        min_relevance: float | None = None,
     ) -> Found:
         """Search what these readers may read (`collections` None: in all, empty: in none), and keep the measurement.
 
         A collection they cannot read has nothing for them: `check` names that people chose first. Raises RAGToolError
         when nothing could be searched.
         """
-        with self._view(readers, collections) as view:
+        with self._generations.view(readers, collections) as view:
             try:
-                found = await self._search(query, view, mode=mode, limit=limit)
+                found = await self._search(query, view, mode=mode, limit=limit, min_relevance=min_relevance)
             except RAGToolError as error:
                 self._measure(failure(query, collections, type(error).__name__), readers)
                 raise
@@ -359,7 +364,7 @@ class Knowledge:
 
     async def context(self, hit: Hit, readers: Readers, around: int = 2) -> list[Passage]:
         """The chunks around a hit, as far as these readers may read them (the seed's full_text)."""
-        with self._view(readers, None) as view:
+        with self._generations.view(readers) as view:
             return await self._search.context(hit, view, around=around)
 
     async def readable(self, hits: Sequence[Hit], readers: Readers) -> frozenset[str]:
@@ -370,57 +375,25 @@ class Knowledge:
         """Raises CollectionNotFoundError for a collection these readers cannot read."""
         await self._collections.require(collections or (), readers, language)
 
-    @contextmanager
-    def _view(self, readers: Readers, collections: Sequence[str] | None) -> Iterator[View]:
-        generation = self._generation
-        self._pinned[generation] += 1
-        try:
-            yield View(readers, generation, None if collections is None else tuple(collections))
-        finally:
-            self._pinned[generation] -= 1
-            if not self._pinned[generation]:
-                del self._pinned[generation]
 
-    # -- what nobody needs any longer -------------------------------------------------------------------------------
-
-    async def _tidy(self, *addresses: str) -> None:
-        """After a change is visible: delete what no running search can still see. What fails is left to the next start."""
-        try:
-            await self._index.sweep(min(self._pinned, default=self._generation))
-            async with self._commit:
-                for address in addresses:
-                    await self._drop_unneeded(address)
-        except RAGToolError:
-            log.warning("the index could not be swept", exc_info=True)
-
-    def _path(self, address: str) -> Path:
-        return self._folder / address[:2] / f"{address}.md"
-
-    def _keep(self, address: str, markdown: str) -> None:
-        path = self._path(address)
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            unfinished = path.with_suffix(".part")
-            unfinished.write_text(markdown, encoding="utf-8", newline="")
-            unfinished.replace(path)
-
-    async def _drop_unneeded(self, address: str) -> None:
-        """Under the commit lock, so that nobody is about to need it again."""
-        try:
-            if not await self._documents.keeps(address):
-                await asyncio.to_thread(self._path(address).unlink, missing_ok=True)
-        except (StoreError, OSError):
-            log.warning("kept Markdown that nobody needs stays until the next start", exc_info=True)
-
-    def _drop_all_but(self, addresses: set[str]) -> None:
-        for path in self._folder.glob("??/*"):
-            if path.suffix != ".md" or path.stem not in addresses:
-                path.unlink(missing_ok=True)
-
-
-def _check_name(collection: str) -> None:
-    if not _NAME.fullmatch(collection):
-        raise RAGToolError(_BAD_NAME)
+def _row(upload: Upload, digest: str, document: Document, known: DocumentRow | None) -> DocumentRow:
+    now = datetime.now(UTC)
+    return DocumentRow(
+        id=known.id if known else uuid.uuid4().hex,
+        collection=upload.collection,
+        scope=upload.scope,
+        name=upload.name,
+        title=document.title,
+        url=upload.url,
+        hash=digest,
+        markdown=address_of(document.markdown),
+        chunks=0,
+        language=language_of(document.markdown[:4000]),
+        author=upload.author,
+        born=0,
+        added_at=known.added_at if known else now,
+        updated_at=now,
+    )
 
 
 def _query_scope(readers: Readers) -> str:

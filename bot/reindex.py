@@ -11,18 +11,18 @@ import os
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import asdict, dataclass, field, replace
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from bot.kept import Kept, LostError, document_of, stored
 from bot.store.documents import DocumentRow, Documents
 from bot.store.indexes import Indexes, IndexRow
 from retrieval.folder import Made
 from retrieval.index import Index
 from retrieval.index.stores import Stores
-from retrieval.ingest import MAX_CHUNKS, Ingest
+from retrieval.ingest import Ingest
 from retrieval.text import Said
-from retrieval.types import Document, Passage, QAPair, RAGToolError, Readers, UnreadableError, View
+from retrieval.types import Document, Passage, RAGToolError, Readers, UnreadableError, View
 
 log = logging.getLogger(__name__)
 
@@ -76,7 +76,7 @@ class Reindex:
         self._indexes = indexes
         self._stores = stores
         self._ingest = ingest
-        self._kept = kept
+        self._kept = Kept(kept)
         self._note = _Note(note)
         self._quiet = quiet
 
@@ -187,7 +187,7 @@ class Reindex:
                 await asyncio.to_thread(self._note.add, row.id)
                 copy.touched.add(row.id)
             count = await copy.ingest.write(document, about, born=row.born, version=row.hash)
-        except (_LostError, UnreadableError) as error:
+        except (LostError, UnreadableError) as error:
             if await self._documents.get(row.id) != row:
                 return True  # replaced or forgotten a moment ago
             log.warning("a document cannot be indexed anew: %s", error)
@@ -198,27 +198,9 @@ class Reindex:
         return True
 
     async def _read(self, copy: "_Copy", row: DocumentRow) -> Document:
-        """The document as it was cut before: its pairs are only in the old store, its text says them as text.
-
-        Raises _LostError.
-        """
-        markdown = await asyncio.to_thread(self._markdown, row.markdown)
-        old = await _stored(copy.old, row) if copy.old else []
-        pairs = [QAPair(one.question, one.text) for one in old if one.question is not None]
-        return Document(row.name, markdown, row.title, tuple(pairs) if len(pairs) == len(old) == row.chunks else ())
-
-    def _markdown(self, address: str) -> str:
-        try:
-            data = (self._kept / address[:2] / f"{address}.md").read_bytes()
-        except OSError as error:
-            raise _LostError(f"its kept Markdown cannot be read: {error}") from error
-        if sha256(data).hexdigest() != address:
-            raise _LostError(f"its kept Markdown {address} has been changed")
-        return data.decode()
-
-
-class _LostError(Exception):
-    """The kept Markdown of a document is not there as it was kept."""
+        """The document as it was cut before. Raises LostError."""
+        markdown = await asyncio.to_thread(self._kept.read, row.markdown)
+        return document_of(row, markdown, await stored(copy.old, row) if copy.old else [])
 
 
 @dataclass(slots=True)
@@ -254,11 +236,7 @@ async def _there(copy: _Copy, document: Document, about: Passage, row: DocumentR
         replace(about, chunk=one.number, text=one.text, headings=one.headings, question=one.question)
         for one in await copy.ingest.prepare(document)
     ]
-    return len(wanted) if wanted == await _stored(copy.target, row) else None
-
-
-async def _stored(index: Index, row: DocumentRow) -> list[Passage]:
-    return await index.passages(row.id, range(MAX_CHUNKS), View(Readers(frozenset({row.scope})), row.born))
+    return len(wanted) if wanted == await stored(copy.target, row) else None
 
 
 class _Note:

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from bot.access import THREAD
 from bot.store.engine import insert, read, rows, write
 from bot.store.indexes import advance
-from bot.store.schema import collections, documents
+from bot.store.schema import collections, documents, pair_documents
 from bot.store.traces import scrub
 from retrieval.text import Language
 from retrieval.types import Passage, Readers
@@ -148,6 +148,13 @@ class Documents:
                 )
             )
             await advance(db, self._embedder, generation)
+
+    async def made_from(self, document_ids: Collection[str]) -> list[str]:
+        """The documents that hold approved Q/A pairs of these."""
+        made = select(pair_documents.c.document).where(
+            pair_documents.c.source.in_(document_ids), pair_documents.c.document.is_not(None)
+        )
+        return [row.document for row in await rows(self._engine, made)]
 
     async def forget(self, *document_ids: str, generation: int) -> int:
         """Take documents out, of the traces of answers too, and move the generation, in one transaction; returns how many

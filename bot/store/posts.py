@@ -71,9 +71,7 @@ class Posts:
 
     async def open_cards(self, platform: str) -> list[Post]:
         """The posted cards of a platform that still offer something."""
-        placed = select(posts).where(
-            posts.c.kind == "card", posts.c.message.is_not(None), posts.c.platform == platform
-        )
+        placed = select(posts).where(posts.c.kind == "card", posts.c.message.is_not(None), posts.c.platform == platform)
         found = [_post(row) for row in await rows(self._engine, placed.order_by(posts.c.at))]
         return [post for post in found if not post.data.get("closed")]
 

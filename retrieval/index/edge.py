@@ -10,6 +10,7 @@ import logging
 import math
 import os
 import time
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -118,16 +119,40 @@ class EdgeIndex:
             return swept
 
     async def move(self, collection: str, into: str) -> None:
-        await self._change_at_once(_filter(_is("collection", collection)), {"collection": into})
-
-    async def rescope(self, document_id: str, scope: str) -> None:
-        await self._change_at_once(_filter(_is("document_id", document_id)), {"scope": scope})
-
-    async def _change_at_once(self, which: edge.Filter, payload: dict[str, Any]) -> None:
         """One operation of the engine's: no search and no crash sees half of it."""
+        which = _filter(_is("collection", collection))
         async with self._writing:
-            await self._run(lambda: self._shard.update(edge.UpdateOperation.set_payload_by_filter(which, payload)))
+            await self._run(
+                lambda: self._shard.update(edge.UpdateOperation.set_payload_by_filter(which, {"collection": into}))
+            )
             self._unflushed += 1
+            await self._save()
+
+    async def copy(self, document_id: str, *, scope: str) -> None:
+        changes = {"scope": scope, "born": STAGED}
+        offset: Any = None
+
+        def some() -> tuple[int, Any]:
+            records, then = self._shard.scroll(
+                edge.ScrollRequest(
+                    limit=_WRITTEN_AT_ONCE,
+                    offset=offset,
+                    filter=_living(document_id, before=STAGED),
+                    with_payload=True,
+                    with_vector=True,
+                )
+            )
+            copies = [_again(record, changes) for record in records]
+            if copies:
+                self._shard.update(edge.UpdateOperation.upsert_points(copies))
+            return len(copies), then
+
+        async with self._writing:
+            while True:
+                copied, offset = await self._run(some)
+                self._unflushed += copied
+                if offset is None:
+                    break
             await self._save()
 
     async def _change(self, which: edge.Filter, payload: dict[str, Any]) -> None:
@@ -402,6 +427,11 @@ def _point(point: Point) -> edge.Point:
     if point.ngrams.indices:
         vectors[USING["ngrams"]] = _sparse(point.ngrams)
     return edge.Point(point.id, vectors, payload_of(point))
+
+
+def _again(record: edge.Record, changes: dict[str, Any]) -> edge.Point:
+    """The record as a new point, with `changes` in its payload."""
+    return edge.Point(str(uuid.uuid4()), record.vector or {}, (record.payload or {}) | changes)
 
 
 def _nearest(

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from typing import Any
+from uuid import uuid4
 
 from qdrant_client import models
 
@@ -17,6 +18,12 @@ def point_of(point: Point) -> models.PointStruct:
     if point.ngrams.indices:
         vectors[USING["ngrams"]] = sparse(point.ngrams)
     return models.PointStruct(id=point.id, vector=vectors, payload=payload_of(point))
+
+
+def again(record: models.Record, changes: dict[str, Any]) -> models.PointStruct:
+    """The record as a new point, with `changes` in its payload."""
+    vectors: Any = record.vector or {}
+    return models.PointStruct(id=str(uuid4()), vector=vectors, payload=(record.payload or {}) | changes)
 
 
 def nearest(

@@ -20,6 +20,7 @@ from qdrant_client import AsyncQdrantClient, models
 from retrieval.folder import Made
 from retrieval.index.base import BRANCHES, BROKEN, KEYWORDS, NUMBERS, USING, blind
 from retrieval.index.requests import (
+    again,
     all_of,
     deleting,
     equals,
@@ -153,12 +154,7 @@ class ServerIndex:
     async def put(self, points: Sequence[Point]) -> None:
         async with self._writing:
             for start in range(0, len(points), _WRITTEN_AT_ONCE):
-                some = [point_of(point) for point in points[start : start + _WRITTEN_AT_ONCE]]
-                await self._write(
-                    lambda client, some=some: client.upsert(  # type: ignore[misc]
-                        self._name, some, wait=True, ordering=models.WriteOrdering.STRONG
-                    )
-                )
+                await self._upsert([point_of(point) for point in points[start : start + _WRITTEN_AT_ONCE]])
 
     async def publish(self, document_id: str, *, at: int) -> None:
         staged = all_of(equals("document_id", document_id), number("born", gte=STAGED))
@@ -193,8 +189,22 @@ class ServerIndex:
     async def move(self, collection: str, into: str) -> None:
         await self._change(setting(all_of(equals("collection", collection)), {"collection": into}))
 
-    async def rescope(self, document_id: str, scope: str) -> None:
-        await self._change(setting(all_of(equals("document_id", document_id)), {"scope": scope}))
+    async def copy(self, document_id: str, *, scope: str) -> None:
+        changes = {"scope": scope, "born": STAGED}
+        which, offset = living(document_id, before=STAGED), None
+        async with self._writing:
+            while True:
+                records, offset = await self._page(which, limit=_WRITTEN_AT_ONCE, offset=offset, vectors=True)
+                copies = [again(record, changes) for record in records]
+                if copies:
+                    await self._upsert(copies)
+                if offset is None:
+                    break
+
+    async def _upsert(self, points: list[models.PointStruct]) -> None:
+        await self._write(
+            lambda client: client.upsert(self._name, points, wait=True, ordering=models.WriteOrdering.STRONG)
+        )
 
     async def _change(self, *operations: models.UpdateOperation) -> None:
         """The operations in this order, in one request; the permanent leader of each shard keeps them in order."""
@@ -351,7 +361,7 @@ class ServerIndex:
         return [passage_of(record.payload or {}) for record in records], None if then is None else str(then)
 
     async def _page(
-        self, which: models.Filter, *, limit: int, offset: str | None = None
+        self, which: models.Filter, *, limit: int, offset: Any = None, vectors: bool = False
     ) -> tuple[list[models.Record], Any]:
         return await self._wire(
             lambda client: client.scroll(
@@ -360,6 +370,7 @@ class ServerIndex:
                 limit=limit,
                 offset=offset,
                 with_payload=True,
+                with_vectors=vectors,
                 consistency=self._consistency,
             )
         )

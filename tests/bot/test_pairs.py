@@ -32,6 +32,7 @@ from agent.pairing import Proposed
 from bot.access import scope_of
 from bot.app import running
 from bot.budget import Budget, Limits
+from bot.curating import Person
 from bot.logs import Redactor
 from bot.messages import Actor, Audience, Place, Upload
 from bot.pair_work import LEASE, WAITS
@@ -730,6 +731,13 @@ async def test_with_the_application_and_the_real_client(tmp_path: Path) -> None:
             assert await app.pairs.approve([pair.id], PUBLIC) == Decided(1)
             found = await app.knowledge.search("船はいつまで停泊しますか？", app.readers)
             assert found.hits[0].passage.question == pair.question
+            (page,) = [row for row in await app.knowledge.documents(app.readers) if row.name == "港.md"]
+            aki = Person(PUBLIC.actor, app.readers, ((PUBLIC.place, PUBLIC.audience),), "ja")
+            await app.curating.rescope(replace(aki, actor=replace(aki.actor, role="editor")), page.id, EVERYONE)
+            assert {row.scope for row in await app.knowledge.documents(app.readers)} == {EVERYONE}
+            assert await app.knowledge.forget(page.id)
+            found = await app.knowledge.search("船はいつまで停泊しますか？", app.readers)
+            assert not found.hits  # at once, not when somebody has looked
 
 
 async def _is(work: Awaitable[Any], value: Any) -> bool:

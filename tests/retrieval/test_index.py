@@ -485,14 +485,30 @@ async def test_a_document_is_discarded_whatever_its_generations(index: Index) ->
 # -- changing -------------------------------------------------------------------------------------------------------
 
 
-async def test_moving_a_collection_and_rescoping_a_document(index: Index) -> None:
+async def test_moving_a_collection(index: Index) -> None:
     await index.put([point("d", 0), point("d", 1), point("e", collection="old"), point("f", collection="third")])
     await index.move("old", "docs")
     assert await index.count(see(collections=("docs",))) == 3
     assert await index.count(see(collections=("old",))) == 0
-    await index.rescope("d", "place:slack:T1:C1")
-    assert await index.count(see()) == 2
-    assert await index.count(see(1, "place:slack:T1:C1")) == 2
+
+
+async def test_a_copy_for_other_readers_takes_the_place_of_a_document_in_one_step(index: Index) -> None:
+    private = "place:slack:T1:C1"
+    await index.put([point("d", n, text=str(n), dense=[1.0, n / 100, 0, 0]) for n in range(40)] + [point("e")])
+    before = await index.query(see(collections=("docs",)), dense=[1.0, 0.2, 0, 0], words=EVERYTHING, limit=3)
+    await index.copy("d", scope=private)
+    assert (await index.count(see(1)), await index.count(see(1, private))) == (41, 0)
+    await index.undo("d", at=STAGED)
+    await index.copy("d", scope=private)
+    await index.publish("d", at=2)
+    assert (await index.count(see(1)), await index.count(see(1, private))) == (41, 0)
+    assert (await index.count(see(2)), await index.count(see(2, private))) == (1, 40)
+    after = await index.query(see(2, private), dense=[1.0, 0.2, 0, 0], words=EVERYTHING, limit=3)
+    scores = [[one.score for one in answer.branches["dense"]] for answer in (before, after)]
+    assert scores[1] == pytest.approx(scores[0], rel=1e-3)  # the vectors came along
+    assert len(after.branches["words"]) == 3
+    texts = await index.passages("d", range(50), see(2, private))
+    assert [one.text for one in texts] == [str(n) for n in range(40)]
 
 
 # -- the folder -----------------------------------------------------------------------------------------------------

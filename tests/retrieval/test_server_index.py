@@ -194,13 +194,14 @@ async def test_writes_are_small_waited_for_and_in_order(server: FakeQdrant) -> N
         await index.retire("d", died=3)
         await index.undo("d", at=3)
         await index.move("docs", "more")
-        await index.rescope("d", "everyone")
-        assert await index.count(see(2, "everyone", collections=("more",))) == 150
+        await index.copy("d", scope="everyone")
+        await index.publish("d", at=4)
+        assert await index.count(see(4, "everyone", collections=("more",))) == 150
         await index.reconcile(0)
         assert await index.sweep(9) == 0
-    assert [len(call.body["points"]) for call in server.calls("PUT points")] == [64, 64, 22]
+    assert [len(call.body["points"]) for call in server.calls("PUT points")] == 2 * [64, 64, 22]
     writes = [call for call in server.journal if call.kind in ("PUT points", "POST points/batch")]
-    assert len(writes) == 3 + 6
+    assert len(writes) == 3 + 4 + 3 + 2
     assert {(call.query["wait"], call.query["ordering"]) for call in writes} == {("true", "strong")}
     published = [operation["set_payload"]["payload"] for operation in writes[3].body["operations"]]
     assert published == [{"died": 2}, {"born": 2}]

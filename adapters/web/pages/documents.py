@@ -30,7 +30,6 @@ async def _build(site: Site, who: Visitor, request: Request) -> None:
         chunk = asked.get("chunk", "")
         await OneDocument(site, who, document, int(chunk) if chunk.isascii() and chunk.isdigit() else None).build()
         return
-    ui.label(_TITLE.to(who.language)).classes("text-h5").props("role=heading aria-level=1")
     figures = ui.column().classes("full-width")
 
     async def count() -> list[str]:

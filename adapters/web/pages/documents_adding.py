@@ -92,7 +92,7 @@ class Adding:
                 on_upload=self._file,
                 on_rejected=lambda: ui.notify(_TOO_BIG.to(language), type="warning"),
             ).classes("kotae-drop")
-            self._upload.on("finish", self._upload.reset, args=[])
+            self._upload.props("no-thumbnails").on("finish", self._upload.reset, args=[])
             ui.label(_KINDS.to(language)).classes("kotae-quiet")
             with ui.expansion(_PASTE.to(language), icon="content_paste").classes("full-width"):
                 self._name = ui.input(_NAME.to(language)).classes("full-width").props("outlined maxlength=200")

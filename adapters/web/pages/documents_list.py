@@ -107,11 +107,13 @@ class Acts:
             with ui.dialog(value=True) as dialog, ui.card().classes("kotae-dialog"):
                 ui.label(_RESCOPE.to(language)).classes("text-h6")
                 ui.label("\n".join(row.name for row in rows[:_NAMED])).classes("kotae-pre kotae-quiet")
-                chosen = ui.radio({scope: readers_of(scope, self._who) for scope in common}, value=common[0])
+                # Narrow ones first, and none chosen: nothing is shown to outsiders by a slip.
+                common.sort(key=lambda scope: (TEAM, EVERYONE).index(scope) if scope in (TEAM, EVERYONE) else -1)
+                chosen = ui.radio({scope: readers_of(scope, self._who) for scope in common})
                 chosen.props(f'aria-label="{_SCOPE.to(language)}"').mark("rescope-to")
                 with ui.row():
                     do = ui.button(_RESCOPE.to(language), on_click=lambda: self._rescope(rows, chosen.value, dialog))
-                    do.props("unelevated no-caps").mark("do")
+                    do.props("unelevated no-caps").mark("do").bind_enabled_from(chosen, "value", bool)
                     ui.button(CANCEL.to(language), on_click=dialog.close).props("flat no-caps")
             dialog.on("hide", dialog.delete)
 

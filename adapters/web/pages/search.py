@@ -64,7 +64,6 @@ class Playground:
     async def build(self, query: str, collections: list[str], limit: int) -> None:
         language, app = self._language, self._site.app
         names = [info.name for info in await app.knowledge.collections(self._who.readers)]
-        ui.label(_TITLE.to(language)).classes("text-h5").props("role=heading aria-level=1")
         with ui.row().classes("kotae-filters"):
             self._query = ui.input(_QUERY.to(language), value=query).classes("col-grow kotae-query")
             self._query.props(f"outlined maxlength={QUERY}").mark("query")

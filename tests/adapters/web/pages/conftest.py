@@ -4,6 +4,7 @@ import asyncio
 import shutil
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -36,10 +37,16 @@ def sample_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-async def site(sample_home: Path, tmp_path: Path) -> AsyncIterator[Site]:
+def options() -> dict[str, Any]:
+    """Settings of the site; a test that needs others has its own fixture of this name."""
+    return {}
+
+
+@pytest.fixture
+async def site(sample_home: Path, tmp_path: Path, options: dict[str, Any]) -> AsyncIterator[Site]:
     home = tmp_path / "home"
     shutil.copytree(sample_home, home)
-    given = settings(home)
+    given = settings(home, **options)
     async with running(given, Redactor()) as app:
         web = web_adapter(app, "http://localhost")
         async with connected([web], app.desk) as platforms:

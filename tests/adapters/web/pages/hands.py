@@ -25,3 +25,10 @@ def fill(user: User, marker: str, value: Any) -> None:
     element: Any = newest(user, marker)
     with user:
         element.value = value
+
+
+def choose_new(user: User, marker: str, value: str) -> None:
+    """Type what a select does not have yet."""
+    element: Any = newest(user, marker)
+    with user:
+        element.set_options([*element.options, value], value=value)

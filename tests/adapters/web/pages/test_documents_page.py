@@ -15,7 +15,7 @@ from bot.store.audit import Audit
 from bot.store.documents import DocumentRow
 from retrieval.types import EVERYONE, TEAM
 from tests.adapters.web.pages.conftest import Visit
-from tests.adapters.web.pages.hands import fill, press
+from tests.adapters.web.pages.hands import choose_new, fill, press
 from tests.adapters.web.pages.waiting import sees, until
 
 LEADS = scope_of(place(next(room for room in ROOMS if room.private)))
@@ -48,30 +48,30 @@ async def test_a_private_rooms_documents_are_a_number_to_others(visit: Visit, si
     for words in ("salaries.md", "secret-shelf", "open.md", "Members of “leads” only"):
         await aki.should_see(words)
     await ben.open("/app/documents")
-    await ben.should_see("1 more belong to places that you are not in.")
+    await sees(ben, "1 more belong to places that you are not in.")
     await ben.should_see("open.md")
     for words in ("salaries.md", "secret-shelf", "leads", "New collection", "Merge collections"):
         await ben.should_not_see(words, retries=1)
     row = await document(site, "salaries.md")
     assert row
     await ben.open(f"/app/documents?document={row.id}")
-    await ben.should_see("That is not there, or not for you.")
+    await sees(ben, "That is not there, or not for you.")
     await ben.should_not_see("Secret figures.", retries=1)
     await aki.open(f"/app/documents?document={row.id}")
-    await aki.should_see("Secret figures.")
+    await sees(aki, "Secret figures.")
     await ben.open(f"/app/documents?document={document_id}")
-    await ben.should_see("For all.")
+    await sees(ben, "For all.")
     await ben.should_not_see(marker="forget")
 
 
-async def test_a_documents_text_stays_text_in_both_languages(visit: Visit, site: Site) -> None:
+async def test_a_documents_text_stays_text_and_the_list_is_filtered_and_paged(visit: Visit, site: Site) -> None:
     body = HOSTILE + "\n\n".join(f"## 節 {n}\n\n" + f"港の規則 {n} です。" * 40 for n in range(15))
     document_id = await added(site, "<b>規則</b>.md", body)
     user = visit("aki", "ja")
     await user.open("/app/documents")
-    await user.should_see("<b>規則</b>.md")
+    await sees(user, "<b>規則</b>.md")
     await user.open(f"/app/documents?document={document_id}")
-    await user.should_see('<img src=x onerror="alert(2)">')
+    await sees(user, '<img src=x onerror="alert(2)">')
     await user.should_see("検索できる人")
     assert not user._gather_elements(ui.html, None, None, None)  # nothing is rendered
     await user.should_not_see("節 13", retries=1)
@@ -81,17 +81,15 @@ async def test_a_documents_text_stays_text_in_both_languages(visit: Visit, site:
     await sees(user, "港の規則 14 です。")
     await user.should_not_see("節 13", retries=2)
     await user.open(f"/app/documents?document={document_id}&chunk=9")
-    await user.should_see("節 8")
+    await sees(user, "節 8")
     press(user, "first")
     await sees(user, "onerror")
 
-
-async def test_the_list_is_filtered_and_paged(visit: Visit, site: Site) -> None:
     for number in range(22):
         await added(site, f"page-{number:02}.md", f"# Page\n\nNumber {number}.\n", to="many")
     user = visit()
     await user.open("/app/documents?collection=many")
-    await user.should_see("1–20 of 22")
+    await sees(user, "1–20 of 22")
     await user.should_not_see("page-21.md", retries=1)
     press(user, "next")
     await sees(user, "page-21.md")
@@ -106,9 +104,10 @@ async def test_the_list_is_filtered_and_paged(visit: Visit, site: Site) -> None:
 async def test_files_and_a_text_go_in_with_a_verdict_each(visit: Visit, site: Site) -> None:
     user = visit("ben", "ja")
     await user.open("/app/documents")
+    await sees(user, "ja/onboarding.md")
     upload = next(iter(user.find(ui.upload).elements))
     files = {"手順書.md": "# 手順\n\n潜水艦の手順です。\n".encode(), "photo.png": b"\x89PNG\r\n\x1a\n" + bytes(64)}
-    fill(user, "collection", "手順")
+    choose_new(user, "collection", "手順")
     with user:
         for name, data in files.items():
             await upload.handle_uploads([SmallFileUpload(name, "", data)])
@@ -123,16 +122,15 @@ async def test_files_and_a_text_go_in_with_a_verdict_each(visit: Visit, site: Si
     await sees(user, "潜水艦の話.md: 手順 に追加しました（1 チャンク）")
     reloaded = visit("ben", "ja")
     await reloaded.open("/app/documents")
-    await reloaded.should_see("潜水艦の話.md: 手順 に追加しました（1 チャンク）")
+    await sees(reloaded, "潜水艦の話.md: 手順 に追加しました（1 チャンク）")
     other = visit("aki", "ja")
     await other.open("/app/documents")
     await other.should_not_see("photo.png: 追加できませんでした。", retries=1)
     assert ("ingest", "added") in await acted(site)
 
-
-async def test_an_upload_goes_through_the_pages_own_address(visit: Visit, site: Site) -> None:
     user = visit()
     await user.open("/app/documents")
+    await sees(user, "ja/onboarding.md")
     upload = next(iter(user.find(ui.upload).elements))
     client: httpx.AsyncClient = user.http_client
     sent = await client.post(
@@ -149,10 +147,13 @@ async def test_an_upload_goes_through_the_pages_own_address(visit: Visit, site: 
 # -- out, and for others --------------------------------------------------------------------------------------------
 
 
-async def test_an_editor_changes_readers_indexes_anew_and_forgets(visit: Visit, site: Site) -> None:
+async def test_an_editor_changes_readers_indexes_anew_and_forgets_and_a_member_only_their_own(
+    visit: Visit, site: Site
+) -> None:
     document_id = await added(site, "plan.md", "# Plan\n\nThe harbour plan.\n", author="ben")
     user = visit("aki")
     await user.open("/app/documents?collection=港")
+    await sees(user, "plan.md")
     fill(user, f"tick-{document_id}", True)
     await sees(user, "1 chosen:")
     press(user, "rescope")
@@ -178,12 +179,11 @@ async def test_an_editor_changes_readers_indexes_anew_and_forgets(visit: Visit, 
     assert await document(site, "plan.md") is None
     assert [action for action, _ in await acted(site)][:3] == ["forget", "reindex", "rescope"]
 
-
-async def test_a_member_changes_their_own_and_widens_nothing(visit: Visit, site: Site) -> None:
     own = await added(site, "mine.md", "# Mine\n\nMy harbour.\n", author="ben")
     others = await added(site, "yours.md", "# Yours\n\nYour harbour.\n", author="aki")
     user = visit("ben")
     await user.open("/app/documents?collection=港")
+    await sees(user, "yours.md")
     await user.should_not_see(marker=f"tick-{others}")
     fill(user, f"tick-{own}", True)
     await sees(user, "1 chosen:")
@@ -194,11 +194,12 @@ async def test_a_member_changes_their_own_and_widens_nothing(visit: Visit, site:
 # -- collections ----------------------------------------------------------------------------------------------------
 
 
-async def test_collections_are_made_described_renamed_and_merged(visit: Visit, site: Site) -> None:
+async def test_collections_are_made_and_merged_and_what_cannot_be_is_said(visit: Visit, site: Site) -> None:
     await added(site, "a.md", "# A\n\nHarbour a.\n", to="one")
     await added(site, "b.md", "# B\n\nHarbour b.\n", to="two")
     user = visit("aki", "ja")
     await user.open("/app/documents")
+    await sees(user, "新しいコレクション")
     user.find("新しいコレクション").click()
     await sees(user, "名前")
     user.find(kind=ui.input, content="名前").type("港湾")
@@ -215,12 +216,11 @@ async def test_collections_are_made_described_renamed_and_merged(visit: Visit, s
     found = await site.app.knowledge.search("harbour", site.app.readers, ("港湾",), mode="sparse")
     assert len({hit.passage.document for hit in (*found.hits, *found.rejected)}) == 2
 
-
-async def test_what_cannot_be_done_is_said(visit: Visit, site: Site) -> None:
     await added(site, "same.md", "# A\n\nOne text.\n", to="one")
     await added(site, "same.md", "# A\n\nAnother text.\n", to="two")
     user = visit()
     await user.open("/app/documents")
+    await sees(user, "Merge collections")
     user.find("Merge collections").click()
     await sees(user, "become part of (or a new name)")
     press(user, "do")
@@ -234,4 +234,4 @@ async def test_what_cannot_be_done_is_said(visit: Visit, site: Site) -> None:
     user.find(kind=ui.input, content="Name").type("a,b")
     press(user, "do")
     await sees(user, "A collection's name has 1 to 80 characters")
-    assert len(await site.app.knowledge.collections(site.app.readers)) == 3
+    assert len(await site.app.knowledge.collections(site.app.readers)) == 4

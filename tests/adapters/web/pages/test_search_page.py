@@ -24,7 +24,7 @@ async def added(site: Site, name: str, text: str, *, scope: str = TEAM) -> str:
     return verdict.document_id
 
 
-async def test_three_columns_with_scores_relevance_and_what_stands_around(visit: Visit) -> None:
+async def test_three_columns_and_an_answer_from_what_is_ticked_alone(visit: Visit, site: Site) -> None:
     user = visit("ben", "ja")
     await user.open(ALLOWANCE)
     for mode in ("dense", "sparse", "hybrid"):
@@ -41,30 +41,30 @@ async def test_three_columns_with_scores_relevance_and_what_stands_around(visit:
     press(user, "around-hybrid-1")
     await sees(user, "前後のチャンク")
 
-
-async def test_an_answer_from_what_is_ticked_alone(visit: Visit, site: Site) -> None:
     user = visit("aki", "ja")
     await user.open(ALLOWANCE)
-    await user.should_see("選択した 1 件のパッセージから回答")
+    await sees(user, "選択した 1 件のパッセージから回答")
     press(user, "answer")
     await sees(user, "出典")
     await user.should_see(marker="answer-answered")
     await user.should_see("[1] ja/keihi-shuccho.md (sample)")
-    fill(user, "choose-hybrid-1", False)
+    document = await added(site, "harbour.md", "# Harbour\n\nThe harbour opens at nine o'clock.\n")
+    cats = await added(site, "cats.md", "# Garden\n\nCats sleep in the garden all day.\n")
+    await user.open("/app/search?q=When does the harbour open?&collection=港")
+    for rank in (1, 2):
+        fill(user, f"choose-hybrid-{rank}", False)
     await sees(user, "選択した 0 件のパッセージから回答")
-    fill(user, "choose-dense-2", True)
+    fill(user, "choose-hybrid-2", True)
     await sees(user, "選択した 1 件のパッセージから回答")
     press(user, "answer")
     await sees(user, "選択したパッセージには、この質問の答えがありません。")
     assert (await site.app.data.conversations.totals()).turns == 0
     assert (await site.app.data.questions.open(site.app.readers.scopes)).shown == 0
 
-
-async def test_what_has_changed_since_is_not_answered_from(visit: Visit, site: Site) -> None:
-    document = await added(site, "harbour.md", "# Harbour\n\nThe harbour opens at nine o'clock.\n")
+    await site.app.knowledge.forget(cats)
     user = visit()
     await user.open("/app/search?q=When does the harbour open?&collection=港")
-    await user.should_see("Answer from these 1 passages")
+    await sees(user, "Answer from these 1 passages")
     await site.app.knowledge.forget(document)
     press(user, "answer")
     await sees(user, "1 of the chosen passages are not there any more or have changed.")
@@ -81,8 +81,10 @@ async def test_private_and_hostile_documents(visit: Visit, site: Site) -> None:
         assert not user._gather_elements(ui.html, None, None, None)
     await aki.should_see("secret.md")
     await ben.should_not_see("secret", retries=1)
+    await aki.open("/app/search?q=What is secret about the leads?")
     await ben.open("/app/search")
-    await ben.should_not_see("When does the harbour open?", retries=1)  # Aki's searches may quote the private room
+    await sees(ben, "When does the harbour open?")
+    await ben.should_not_see("What is secret about the leads?", retries=1)  # Aki's searches may quote the private room
     press(ben, "search")
     await sees(ben, "Enter something to search for first.")
     await ben.should_not_see(marker="clear")
@@ -105,7 +107,7 @@ async def test_past_searches_as_a_file_and_cleared(visit: Visit, site: Site) -> 
     assert rows[0][:3] == ["time", "query", "collection"] and [row[1] for row in rows[1:]] == ["'=1+1"] * 3
     editor = visit("aki")
     await editor.open("/app/search")
-    await editor.should_see("3 searches by everybody")
+    await sees(editor, "3 searches by everybody")
     press(editor, "clear")
     await sees(editor, "Figures that are made from them go too.")
     press(editor, "yes")
