@@ -32,11 +32,12 @@ demo: setup
 	kotae 3 ask "What is the wifi password of the Osaka office?" && \
 	kotae 0 unanswered
 
+# The tests start many programs: with bytecode, also where the environment asks for none.
 test: .venv/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -q -n 2 --dist loadfile
 
 # Drives a real Chromium (Debian: apt-get install chromium) through every page; pictures in build/screenshots.
 browser-test: .venv/installed-browser

@@ -1,10 +1,24 @@
-"""The product itself for tests that need all of it: one home with the sample handbook, made once."""
+"""The product itself for tests that need all of it: one home with the sample handbook, made once; the embedder's
+weights, read once; and one process in which many commands run."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.bot.program import kotae
+from tests.bot.program import Warm, kotae
+from tests.weights import read_once
+
+
+def pytest_configure() -> None:
+    read_once()
+
+
+@pytest.fixture(scope="session")
+def warm() -> Iterator[Warm]:
+    """Runs commands as `kotae` does, in one process for all of them."""
+    with Warm() as one:
+        yield one
 
 
 @pytest.fixture(scope="session")

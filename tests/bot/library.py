@@ -19,7 +19,6 @@ from bot.store.documents import DocumentRow, Documents
 from bot.store.engine import connect
 from bot.store.indexes import Indexes
 from bot.store.searches import Searches
-from migrations import upgrade
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.index import EdgeIndex
 from retrieval.ingest import Ingest
@@ -27,6 +26,7 @@ from retrieval.loaders import Loader
 from retrieval.search import Search
 from retrieval.sparse import TOKENIZER, SparseEncoder
 from retrieval.types import TEAM, Mode, Readers, View
+from tests.bot import databases
 from tests.retrieval.test_ingest import HashEmbedder
 
 SPARSE = SparseEncoder()
@@ -83,9 +83,7 @@ async def opened(
 ) -> AsyncIterator[Library]:
     """Everything of one home, recovered as at a start."""
     embedder = embedder or HashEmbedder()
-    url = f"sqlite+aiosqlite:///{folder / 'kotae.db'}"
-    await asyncio.to_thread(upgrade, url)
-    engine = connect(url)
+    engine = connect(await asyncio.to_thread(databases.made, folder / "kotae.db"))
     row = await Indexes(engine).open(embedder.name, embedder.dimensions, TOKENIZER)
     index = await index_class.open(
         folder / "vectors", dimensions=embedder.dimensions, embedder=embedder.name, tokenizer=TOKENIZER

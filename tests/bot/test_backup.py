@@ -360,51 +360,57 @@ async def test_a_released_database_is_upgraded_on_the_way(tmp_path: Path) -> Non
 # -- killed ---------------------------------------------------------------------------------------------------------
 
 KILLED = """
-import asyncio, os, signal, sys
+import asyncio, json, os, signal, sys
 from pathlib import Path
 from bot.restore import restore
 from bot.settings import Settings
 from tests.retrieval.test_ingest import HashEmbedder
-left = int(sys.argv[3])
-def count(event, arguments):
-    global left
-    if event in ("os.rename", "os.remove", "os.mkdir", "open", "os.rmdir", "sqlite3.connect") and HOME in str(arguments):
-        left -= 1
-        if left == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-HOME = sys.argv[2]
-sys.addaudithook(count)
-asyncio.run(restore(Path(sys.argv[1]), Settings(_env_file=None, KOTAE_HOME=HOME), HashEmbedder()))
-print(left)
+file, wanted = Path(sys.argv[1]), json.loads(sys.argv[2])
+for home, left in wanted.items():  # each in a process of its own, which the imports cost nothing
+    def count(event, arguments):
+        global left
+        if event in ("os.rename", "os.remove", "os.mkdir", "open", "os.rmdir", "sqlite3.connect") and home in str(arguments):
+            left -= 1
+            if left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+    if (child := os.fork()) == 0:
+        sys.addaudithook(count)
+        asyncio.run(restore(file, Settings(_env_file=None, KOTAE_HOME=home), HashEmbedder()))
+        print(left, end=" ", flush=True)
+        os._exit(0)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 
 
-def restore_killed(file: Path, folder: Path, after: int) -> tuple[int, int]:
-    """Killed before its n-th change of the home's files; returns its status, and how many were left."""
+def restore_killed(file: Path, wanted: dict[Path, int]) -> list[list[int]]:
+    """Each folder's restore is killed before its n-th change of the home's files. Returns what each ended in: how many
+    were left, if it lived to say so, and its status.
+    """
     done = subprocess.run(
-        [sys.executable, "-c", KILLED, str(file), str(folder), str(after)],
+        [sys.executable, "-c", KILLED, str(file), json.dumps({str(folder): after for folder, after in wanted.items()})],
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         env={"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/tmp")},
     )
-    return done.returncode, int(done.stdout or 0)
+    assert done.returncode == 0, done.stderr
+    return [[int(number) for number in line.split()] for line in done.stdout.splitlines()]
 
 
 async def test_a_restore_killed_anywhere_is_refused_or_complete(tmp_path: Path) -> None:
     settings = await home(tmp_path / "old")
     file = (await back_up(settings, tmp_path / "copy")).file
-    status, left = restore_killed(file, tmp_path / "whole", 1_000_000)
+    ((left, status),) = restore_killed(file, {tmp_path / "whole": 1_000_000})
     assert status == 0
     changes = 1_000_000 - left
     assert changes > 20
     wanted = await texts(tmp_path / "whole")
     refused_once = False
-    for step in (6, changes // 2, changes - 12, changes - 7, changes - 2):
-        folder = tmp_path / f"killed-{step}"
-        status, _ = restore_killed(file, folder, step)
-        assert status == -signal.SIGKILL
+    steps = (6, changes // 2, changes - 12, changes - 7, changes - 2)
+    killed = {tmp_path / f"killed-{step}": step for step in steps}
+    assert restore_killed(file, killed) == [[-signal.SIGKILL]] * len(steps)
+    for folder in killed:
         if unfinished(folder) or not (folder / "kotae.db").exists():
             if unfinished(folder):
                 refused_once = True

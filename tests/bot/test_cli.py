@@ -1,6 +1,5 @@
 """The contract for programs and the first minutes of a newcomer, through real processes."""
 
-import json
 import os
 import re
 import shutil
@@ -13,7 +12,7 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from retrieval.folder import own
-from tests.bot.program import PROGRAM, ROOT, environment, kotae
+from tests.bot.program import PROGRAM, ROOT, Warm, environment, kotae
 
 HIT = {"collection", "document", "chunk", "relevance", "scores"}
 EVENTS: dict[str, set[str]] = {
@@ -58,19 +57,19 @@ def test_an_answer_line_by_line(sample_home: Path) -> None:
     assert answer["citations"][0]["collection"] == "sample" and answer["citations"][0]["quote"]
 
 
-def test_not_found_is_status_3_and_a_miss(sample_home: Path) -> None:
+def test_not_found_is_status_3_and_a_miss(sample_home: Path, warm: Warm) -> None:
     question = "What did the zoo in Reykjavik charge for a ticket in 1987?"
-    done = kotae("ask", question, "--json", home=sample_home)
+    done = warm("ask", question, "--json", home=sample_home)
     answer = check(done.lines)
     assert (done.returncode, answer["outcome"], answer["citations"]) == (3, "unknown", [])
-    misses = kotae("unanswered", "--json", home=sample_home).document
+    misses = warm("unanswered", "--json", home=sample_home).document
     assert misses.keys() == {"questions", "total", "hidden"}
     (miss,) = [one for one in misses["questions"] if one["question"] == question]
     assert miss["reason"] == "unknown" and miss["searched"] == ["sample"]
 
 
-def test_what_only_a_language_model_could_do_is_declined_with_status_3(sample_home: Path) -> None:
-    done = kotae("ask", "Write a haiku about autumn.", "--json", home=sample_home)
+def test_what_only_a_language_model_could_do_is_declined_with_status_3(sample_home: Path, warm: Warm) -> None:
+    done = warm("ask", "Write a haiku about autumn.", "--json", home=sample_home)
     assert done.returncode == 3 and check(done.lines)["outcome"] in ("declined", "unknown")
 
 
@@ -86,8 +85,8 @@ def test_a_conversation_from_a_pipe(sample_home: Path) -> None:
     assert calls and "日当" in calls[0]  # what 「それ」 is
 
 
-def test_a_conversation_in_words(sample_home: Path) -> None:
-    done = kotae("chat", home=sample_home, lines="出張の日当はいくらですか？\n/sources\n/nonsense\n")
+def test_a_conversation_in_words(sample_home: Path, warm: Warm) -> None:
+    done = warm("chat", home=sample_home, lines="出張の日当はいくらですか？\n/sources\n/nonsense\n")
     assert (done.returncode, done.stderr) == (0, "")
     for part in ("[🧠 Thought]", "[🛠️ Tool Call]", "[📝 Result]", "[🤔 Reflection]", "2,500円", "出典", "[1] ja/keihi"):
         assert part in done.stdout
@@ -112,11 +111,11 @@ def test_a_reader_that_stops_reading_ends_it_quietly(sample_home: Path) -> None:
     assert question not in open_turns(sample_home)
 
 
-def test_the_sample_is_added_once_and_described_in_the_language_spoken(sample_home: Path) -> None:
-    documents = kotae("documents", "--json", home=sample_home).document["documents"]
+def test_the_sample_is_added_once_and_described_in_the_language_spoken(sample_home: Path, warm: Warm) -> None:
+    documents = warm("documents", "--json", home=sample_home).document["documents"]
     pages = sorted(path.relative_to(ROOT / "bot/sample").as_posix() for path in (ROOT / "bot/sample").glob("*/*.md"))
     assert [one["name"] for one in documents] == pages and {one["collection"] for one in documents} == {"sample"}
-    (info,) = kotae("collections", "--json", home=sample_home).document["collections"]
+    (info,) = warm("collections", "--json", home=sample_home).document["collections"]
     assert info["languages"] == ["en", "ja"] and info["documents"] == len(pages)
     assert info["description"].startswith("Sample handbook")
 
@@ -124,7 +123,7 @@ def test_the_sample_is_added_once_and_described_in_the_language_spoken(sample_ho
 # -- documents ------------------------------------------------------------------------------------------------------
 
 
-def test_a_folder_goes_in_twice_and_out_again(tmp_path: Path) -> None:
+def test_a_folder_goes_in_twice_and_out_again(tmp_path: Path, warm: Warm) -> None:
     home, folder = tmp_path / "home", tmp_path / "docs"
     (folder / "sub").mkdir(parents=True)
     (folder / "harbour.md").write_text("# Harbour\n\nShips moor at pier seven until midnight.\n")
@@ -151,29 +150,29 @@ def test_a_folder_goes_in_twice_and_out_again(tmp_path: Path) -> None:
     assert sorted(line.split()[0] for line in second.stdout.splitlines()) == ["変更なし"] * 3 + ["対象外", "更新"]
 
     for mode in ("hybrid", "dense", "sparse"):
-        results = kotae("search", "pier nine", "--mode", mode, "--json", "--limit", "3", home=home).document["results"]
+        results = warm("search", "pier nine", "--mode", mode, "--json", "--limit", "3", home=home).document["results"]
         assert len(results) <= 3
         assert {"collection", "document", "chunk", "text", "relevance", "scores"} <= results[0].keys()
-    assert "港" in kotae("search", "灯台の点検はいつ？", home=home).stdout
+    assert "港" in warm("search", "灯台の点検はいつ？", home=home).stdout
 
-    listed = kotae("documents", "--collection", "port", "--json", home=home).document["documents"]
+    listed = warm("documents", "--collection", "port", "--json", home=home).document["documents"]
     assert [one["name"] for one in listed] == sorted(one["name"] for one in listed) and len(listed) == 4
-    assert kotae("collections", "describe", "港湾", "港のこと", home=home).returncode == 0
-    merged = kotae("collections", "merge", "port", "港湾", home=home)
+    assert warm("collections", "describe", "港湾", "港のこと", home=home).returncode == 0
+    merged = warm("collections", "merge", "port", "港湾", home=home)
     assert (merged.returncode, merged.stdout) == (0, "4 documents moved.\n")
-    (info,) = kotae("collections", "--json", home=home).document["collections"]
+    (info,) = warm("collections", "--json", home=home).document["collections"]
     assert (info["name"], info["description"], info["documents"]) == ("港湾", "港のこと", 4)
 
     short = next(one["id"] for one in listed if one["name"] == "harbour.md")[:8]
-    gone = kotae("forget", short, "sub/faq.csv", "nothing.md", "--json", home=home)
+    gone = warm("forget", short, "sub/faq.csv", "nothing.md", "--json", home=home)
     assert gone.returncode == 1 and [len(one["forgotten"]) for one in gone.lines] == [1, 1, 0]
-    metrics = kotae("metrics", "--json", "--export", tmp_path / "m.jsonl", "--clear", home=home).document
+    metrics = warm("metrics", "--json", "--export", tmp_path / "m.jsonl", "--clear", home=home).document
     assert metrics["searches"]["total"] == 4 == len((tmp_path / "m.jsonl").read_text().splitlines())
-    assert kotae("metrics", "--json", home=home).document["searches"]["total"] == 0
-    assert kotae("collections", "delete", "港湾", home=home).stdout == "2 documents forgotten.\n"
-    assert kotae("documents", "--json", home=home).document == {"documents": []}
+    assert warm("metrics", "--json", home=home).document["searches"]["total"] == 0
+    assert warm("collections", "delete", "港湾", home=home).stdout == "2 documents forgotten.\n"
+    assert warm("documents", "--json", home=home).document == {"documents": []}
     assert list((home / "documents").rglob("*.md")) == []
-    refused = kotae("ingest", folder / "mail.eml", folder / "gone.md", folder / "pipe", home=home)
+    refused = warm("ingest", folder / "mail.eml", folder / "gone.md", folder / "pipe", home=home)
     assert refused.returncode == 1 and refused.stdout.count("refused") == 3 and not refused.stderr
 
 
@@ -194,8 +193,10 @@ def test_a_folder_goes_in_twice_and_out_again(tmp_path: Path) -> None:
         (["ingest", "README.md", "--scope", "nope"], "nope"),
     ],
 )
-def test_what_cannot_be_is_status_2_and_says_why(sample_home: Path, arguments: list[str], named: str) -> None:
-    said = kotae(*arguments, home=sample_home).complaint(2)
+def test_what_cannot_be_is_status_2_and_says_why(
+    sample_home: Path, warm: Warm, arguments: list[str], named: str
+) -> None:
+    said = warm(*arguments, home=sample_home).complaint(2)
     assert named in said and len(said.splitlines()) == 1
 
 
@@ -208,14 +209,14 @@ def test_all_wrong_settings_are_named_at_once(tmp_path: Path) -> None:
     assert "KOTAE_FUSION は" in spoken
 
 
-def test_unusable_homes_and_databases_are_said_in_a_line(tmp_path: Path) -> None:
+def test_unusable_homes_and_databases_are_said_in_a_line(tmp_path: Path, warm: Warm) -> None:
     (tmp_path / "file").write_text("")
-    assert str(tmp_path / "file") in kotae("documents", home=tmp_path / "file" / "home").complaint(1)
-    assert str(tmp_path / "file") in kotae("chat", home=tmp_path / "file" / "home").complaint(1)
+    assert str(tmp_path / "file") in warm("documents", home=tmp_path / "file" / "home").complaint(1)
+    assert str(tmp_path / "file") in warm("chat", home=tmp_path / "file" / "home").complaint(1)
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "kotae.db").write_bytes(b"no database" * 1000)
-    kotae("documents", home=tmp_path / "broken").complaint(1)
-    assert "QDRANT_URL" in kotae("ask", "x", home=tmp_path / "q", QDRANT_URL="http://127.0.0.1:1").complaint(1)
+    warm("documents", home=tmp_path / "broken").complaint(1)
+    assert "QDRANT_URL" in warm("ask", "x", home=tmp_path / "q", QDRANT_URL="http://127.0.0.1:1").complaint(1)
 
 
 def test_a_second_owner_of_a_home_is_told_before_anything_heavy_is_loaded(tmp_path: Path) -> None:
@@ -231,10 +232,10 @@ def test_a_second_owner_of_a_home_is_told_before_anything_heavy_is_loaded(tmp_pa
         os.close(owned)
 
 
-def test_documents_of_another_embedder_are_not_silently_unfindable(tmp_path: Path) -> None:
+def test_documents_of_another_embedder_are_not_silently_unfindable(tmp_path: Path, warm: Warm) -> None:
     (tmp_path / "a.md").write_text("# A\n\nShips moor at pier seven.\n")
-    assert kotae("ingest", tmp_path / "a.md", home=tmp_path / "home").returncode == 0
-    said = kotae("search", "pier", home=tmp_path / "home", KOTAE_EMBEDDER="fastembed:BAAI/bge-small-en-v1.5")
+    assert warm("ingest", tmp_path / "a.md", home=tmp_path / "home").returncode == 0
+    said = warm("search", "pier", home=tmp_path / "home", KOTAE_EMBEDDER="fastembed:BAAI/bge-small-en-v1.5")
     assert "KOTAE_EMBEDDER" in said.complaint(2)
 
 
@@ -255,8 +256,11 @@ def test_plain_terminals_get_question_marks_and_escapes(sample_home: Path) -> No
     plain: dict[str, Any] = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": "ascii"}
     done = kotae("ask", "出張の日当はいくらですか？", home=sample_home, **plain)
     assert done.returncode == 0 and "2,500" in done.stdout and "Traceback" not in done.stderr
-    assert kotae("search", "日当", "--json", home=sample_home, **plain).document["results"]
-    assert kotae("ask", "出張の日当はいくらですか？", home=sample_home, LANG="C").returncode == 0
+    listed = kotae("documents", "--json", home=sample_home, **plain).document["documents"]
+    assert any(re.search(r"[ぁ-ん]", one["title"]) for one in listed)
+    assert "「出張」" in kotae(
+        "documents", "--collection", "出張", home=sample_home, LANG="C", KOTAE_LANGUAGE="ja"
+    ).complaint(2)
 
 
 def test_without_a_home_of_the_user_it_runs_in_the_folder_it_is_in(tmp_path: Path) -> None:
@@ -299,7 +303,7 @@ def test_the_installed_command_is_this_one() -> None:
     assert done.stdout == kotae("--help").stdout
 
 
-def test_migrate_says_where_the_database_is(tmp_path: Path) -> None:
+def test_migrate_says_where_the_database_is(tmp_path: Path, warm: Warm) -> None:
     assert "now at" in kotae("migrate", home=tmp_path / "home").stdout
-    assert "up to date" in kotae("migrate", home=tmp_path / "home").stdout
-    assert json.loads(kotae("documents", "--json", home=tmp_path / "home").stdout) == {"documents": []}
+    assert "up to date" in warm("migrate", home=tmp_path / "home").stdout
+    assert warm("documents", "--json", home=tmp_path / "home").document == {"documents": []}

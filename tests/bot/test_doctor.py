@@ -35,6 +35,7 @@ from bot.settings import Settings
 from bot.store.condition import revisions
 from migrations import upgrade
 from retrieval.text import Said
+from tests.bot import databases
 from tests.bot.library import opened
 from tests.bot.program import kotae
 from tests.fakes.gemini import FakeGemini, Refuse, Reply, busy, text
@@ -104,7 +105,7 @@ def expect(findings: Sequence[Finding], level: str, *parts: str) -> None:
 
 def database(home: Path) -> Path:
     file = home / "kotae.db"
-    upgrade(f"sqlite+aiosqlite:///{file}")
+    databases.made(file)
     return file
 
 

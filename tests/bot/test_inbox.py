@@ -25,7 +25,7 @@ from bot.messages import Audience, Incoming, Place
 from bot.store.engine import StoreError, connect, read
 from bot.store.inbox import Claimed, Lost, TurnRows
 from bot.store.schema import answers, turns
-from migrations import upgrade
+from tests.bot import databases
 
 ROOT = Path(__file__).parents[2]
 DONE = Answered("はい。")
@@ -181,8 +181,7 @@ def test_any_interleaving_of_duplicates_and_a_restart_answers_each_once(
     events: list[tuple[int, bool]], restart_after: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """R2, R3. `True`: the process answers at once; `False`: it is still working when the next event comes."""
-    url = f"sqlite+aiosqlite:///{tmp_path_factory.mktemp('inbox') / 'x.db'}"
-    upgrade(url)
+    url = databases.made(tmp_path_factory.mktemp("inbox") / "x.db")
 
     async def play() -> None:
         engine, clock, answered = connect(url), Clock(), Counter[str]()

@@ -22,7 +22,6 @@ from bot.store.documents import DocumentRow, Documents
 from bot.store.engine import connect
 from bot.store.indexes import Indexes, IndexRow
 from bot.store.searches import Searches
-from migrations import upgrade
 from retrieval.folder import Made
 from retrieval.index import EdgeIndex, Index
 from retrieval.index.stores import EdgeStores, ServerStores, Stores
@@ -31,6 +30,7 @@ from retrieval.loaders import Loader
 from retrieval.search import Search
 from retrieval.sparse import TOKENIZER, SparseEncoder
 from retrieval.types import Point, QdrantConnectionError, RAGToolError, Readers, Vectors, View
+from tests.bot import databases
 from tests.retrieval.test_ingest import HashEmbedder, guide
 
 SPARSE = SparseEncoder()
@@ -163,9 +163,7 @@ class Watched(Documents):
 async def opened(
     folder: Path, *, stores: Stores | None = None, indexes: Callable[[AsyncEngine], Indexes] = Indexes
 ) -> AsyncIterator[Home]:
-    url = f"sqlite+aiosqlite:///{folder / 'kotae.db'}"
-    await asyncio.to_thread(upgrade, url)
-    engine = connect(url)
+    engine = connect(await asyncio.to_thread(databases.made, folder / "kotae.db"))
     loader = Loader()
     try:
         yield Home(

@@ -208,6 +208,7 @@ class Hub(BaseHTTPRequestHandler):
     """The part of the Hugging Face hub's HTTP interface that a download needs, for any repository name."""
 
     files: dict[str, bytes]
+    digests: dict[str, str]
     asked: list[str]
 
     def log_message(self, format: str, *args: object) -> None: ...
@@ -227,33 +228,33 @@ class Hub(BaseHTTPRequestHandler):
                 json.dumps({"id": repository, "sha": "c0ffee", "siblings": siblings}).encode(), "application/json"
             )
         elif (name := path.partition("/resolve/c0ffee/")[2]) in self.files:
-            self.answer(self.files[name], "application/octet-stream")
+            self.answer(self.files[name], "application/octet-stream", self.digests[name])
         else:
             self.send_error(404)
 
     def described(self, name: str) -> dict[str, object]:
-        content = self.files[name]
-        return {"type": "file", "path": name, "size": len(content), "oid": hashlib.sha1(content).hexdigest()}
+        return {"type": "file", "path": name, "size": len(self.files[name]), "oid": self.digests[name]}
 
-    def answer(self, content: bytes, kind: str) -> None:
+    def answer(self, content: bytes, kind: str, digest: str = "list") -> None:
         self.send_response(200)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(content)))
-        self.send_header("ETag", f'"{hashlib.sha1(content).hexdigest()}"')
+        self.send_header("ETag", f'"{digest}"')
         self.send_header("X-Repo-Commit", "c0ffee")
         self.end_headers()
         if self.command == "GET":
             self.wfile.write(content)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def hub() -> Iterator[tuple[str, type[Hub]]]:
     """A hub on loopback whose every repository holds multilingual-e5-small; its address, and what it was asked."""
     folder = bundled.prepare(CACHE)
     files = {path.name: path.read_bytes() for path in folder.glob("*.json") if path.name != "contents.json"}
     model = (folder / "model.onnx").read_bytes()
     files |= {"onnx/model.onnx": model, "model_optimized.onnx": model}
-    handler = type("ThisHub", (Hub,), {"files": files, "asked": []})
+    digests = {name: hashlib.sha1(content).hexdigest() for name, content in files.items()}
+    handler = type("ThisHub", (Hub,), {"files": files, "digests": digests, "asked": []})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         serving = threading.Thread(target=server.serve_forever)
         serving.start()
@@ -267,6 +268,7 @@ def test_without_the_bundled_weights_the_same_model_comes_from_the_hub(
     tmp_path: Path, hub: tuple[str, type[Hub]]
 ) -> None:
     address, handler = hub
+    handler.asked.clear()
     done = run(EMBED, str(tmp_path), HF_ENDPOINT=address)
     name, dimensions, vector = json.loads(done.stdout.splitlines()[-1])
     assert (name, dimensions, len(vector)) == ("multilingual-e5-small", 384, 384), done.stderr
