@@ -3,18 +3,21 @@
     python -m benchmarks.startup [--corpus FOLDER ...] [--sizes 1000,50000] [--runs 3]
 
 `kotae ask` is started anew for each run: its first step shows that it is ready, its last line is the answer. `kotae
-chat` is left alone until it waits for a question; then its memory is read, and again after a few answers.
+run`, with no platform but the browser, is left alone until it waits for a question; then its memory is read, again after
+a few answers, which `kotae ask` has it give, and once a browser has opened a page.
 """
 
 import argparse
 import asyncio
 import json
 import os
+import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,7 +29,8 @@ import psutil  # type: ignore[import-untyped]
 from benchmarks.homes import Texts, furnish
 
 KOTAE = Path(sys.executable).with_name("kotae")
-STILL = 1.5  # seconds without work of its own: it waits
+STILL = 1.5  # seconds without work to speak of: it waits
+WORK = 0.05  # seconds of processor time: of looking for what is due
 PATIENCE = 60.0
 MORE = 5  # questions after the first
 ANSWER_LIMIT, ANSWER_AIM = 8.0, 3.0  # seconds
@@ -45,11 +49,12 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Resident MB of one `kotae chat` and its children."""
+    """Resident MB of one `kotae run` and its children."""
 
     idle: float
     first: float
     later: float
+    page: float
 
 
 def ask(home: Path, question: str) -> Asked:
@@ -65,31 +70,28 @@ def ask(home: Path, question: str) -> Asked:
     return Asked(times[0], times[-1], time.perf_counter() - began)
 
 
-def chat(home: Path, questions: Sequence[str]) -> Memory:
-    with _kotae(home, "chat", "--json"):
-        pass  # whatever a first start does to a home is done: what is measured is a later one
-    with _kotae(home, "chat", "--json") as process:
+def served(home: Path, questions: Sequence[str]) -> Memory:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with _kotae(home, "run", KOTAE_WEB_PORT=str(port)) as process:
         running = psutil.Process(process.pid)
         _wait_until_still(running)
         idle = _resident(running)
-        after = [_answer(process, running, question) for question in questions]
-    return Memory(idle, after[0], after[-1])
-
-
-def _answer(process: "subprocess.Popen[str]", running: psutil.Process, question: str) -> float:
-    """Resident MB once the question is answered."""
-    assert process.stdin
-    process.stdin.write(question + "\n")
-    process.stdin.flush()
-    for line in _lines(process):
-        if json.loads(line)["type"] == "answer":
-            return _resident(running)
-    raise RuntimeError("kotae chat ended without an answer")
+        after = []
+        for question in questions:
+            ask(home, question)
+            after.append(_resident(running))
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/app/", timeout=PATIENCE) as page:
+            page.read()
+        opened = _resident(running)
+        process.terminate()
+    return Memory(idle, after[0], after[-1], opened)
 
 
 @contextmanager
-def _kotae(home: Path, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
-    """The command in a home of its own, with no setting of this environment's."""
+def _kotae(home: Path, *arguments: str, **more: str) -> Iterator["subprocess.Popen[str]"]:
+    """The command in a home of its own, with no setting of this environment's; its standard input stays empty."""
     ours = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LD_LIBRARY_PATH", "TMPDIR")}
     process = subprocess.Popen(
         [KOTAE, *arguments],
@@ -99,7 +101,7 @@ def _kotae(home: Path, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
         text=True,
         encoding="utf-8",
         cwd=home,
-        env={**ours, "KOTAE_HOME": str(home), "KOTAE_MODEL": "extractive", "LANG": "C.UTF-8"},
+        env={**ours, "KOTAE_HOME": str(home), "KOTAE_MODEL": "extractive", "LANG": "C.UTF-8", **more},
     )
     try:
         yield process
@@ -124,9 +126,9 @@ def _wait_until_still(running: psutil.Process) -> None:
     while time.monotonic() < end:
         before = _worked(running)
         time.sleep(STILL)
-        if before and _worked(running) - before < 0.02:
+        if before and _worked(running) - before < WORK:
             return
-    raise RuntimeError("kotae chat does not come to rest")
+    raise RuntimeError("kotae run does not come to rest")
 
 
 def _worked(running: psutil.Process) -> float:
@@ -151,7 +153,7 @@ def run(folders: Sequence[Path], sizes: Sequence[int], runs: int, unique: int) -
             asyncio.run(furnish(home, texts, size))
             questions = [texts.questions(n, size)[0].text for n in range(max(runs, 1 + MORE))]
             asked = [ask(home, question) for question in questions[:runs]]
-            memory = chat(home, questions[: 1 + MORE])
+            memory = served(home, questions[: 1 + MORE])
         seconds = {
             name: statistics.median(getattr(one, name) for one in asked) for name in ("ready", "answered", "ended")
         }
@@ -170,8 +172,9 @@ def run(folders: Sequence[Path], sizes: Sequence[int], runs: int, unique: int) -
             ),
             (f"{at}: memory after the first answer, MB", f"{memory.first:.0f}", limit, aim),
             (f"{at}: memory after {1 + MORE} answers, MB", f"{memory.later:.0f}", limit, aim),
+            (f"{at}: memory with a page open, MB", f"{memory.page:.0f}", limit, aim),
         ]
-    print(f"`kotae ask` started {runs} times at each size, medians; memory of `kotae chat`.\n")
+    print(f"`kotae ask` started {runs} times at each size, medians; memory of `kotae run`.\n")
     print("| what | measured | limit | aim |\n|---|---|---|---|")
     for row in rows:
         print(f"| {' | '.join(row)} |")

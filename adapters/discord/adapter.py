@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import discord
 
-from adapters import teaching
+from adapters import leftovers
 from adapters.discord import commands, digest, intake, voting
 from adapters.discord.audience import Places
 from adapters.discord.dialect import escaped
@@ -54,7 +54,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 DRAIN_SECONDS = 20.0
-LOOK_EVERY_SECONDS = 5.0  # for what another process, or a reply that failed, has left behind
 HERE_SECONDS = 3.0  # for the servers to be told, after which the bot counts as ready all the same
 STORE_WAITS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # between tries to claim a question
 
@@ -66,7 +65,7 @@ class DiscordAdapter:
     platform = PLATFORM
 
     def __init__(
-        self, settings: DiscordSettings, *, language: Language, look_every: float = LOOK_EVERY_SECONDS
+        self, settings: DiscordSettings, *, language: Language, look_every: float = leftovers.EVERY_SECONDS
     ) -> None:
         """`look_every`: seconds between two looks for what was left."""
         self._settings = settings
@@ -343,16 +342,14 @@ async def _catch_up(bot: Bot, events: _Events) -> None:
 async def _look_after(office: Office, questions: Questions, ready: asyncio.Event, every: float) -> None:
     """Take up what was left unfinished, by this process before it was restarted or by another, and say what is due."""
     await ready.wait()  # until the servers have been told, nobody knows who reads a channel
-    while True:
-        try:
-            await questions.resume()
-            for left in await office.desk.intakes(PLATFORM):
-                office.tasks.start(intake.resume(office, left), "discord-intake")
-            for notice in await office.desk.notices(PLATFORM):
-                office.tasks.start(digest.tell(office, notice), "discord-notice")
-            for card in await office.desk.settled(PLATFORM):
-                status = teaching.SETTLED.to(office.language)
-                office.tasks.start(digest.redraw(office, card, status), "discord-cards")
-        except StoreError:
-            log.warning("what was left unfinished could not be looked up; trying again", exc_info=True)
-        await asyncio.sleep(every)
+    await leftovers.look_after(
+        PLATFORM,
+        office.desk,
+        office.tasks,
+        office.language,
+        questions=questions.resume,
+        intake=partial(intake.resume, office),
+        tell=partial(digest.tell, office),
+        redraw=partial(digest.redraw, office),
+        every=every,
+    )

@@ -14,7 +14,7 @@ from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
-from adapters import voting
+from adapters import leftovers, voting
 from adapters.port import Desk
 from adapters.questions import Questions
 from adapters.slack import commands, digest, home, intake
@@ -51,7 +51,6 @@ _bolt = logging.getLogger(f"{__name__}.bolt")
 _bolt.setLevel(logging.ERROR)  # it warns of a token in the environment, which is where tokens are
 
 DRAIN_SECONDS = 20.0
-LOOK_EVERY_SECONDS = 5.0  # for what another process, or a reply that failed, has left behind
 
 _REFUSED = Said(
     en="Slack refuses the settings ({code}). `kotae doctor` names what is wrong and where it is put right.",
@@ -67,8 +66,12 @@ class SlackAdapter:
     name = "Slack"
     platform = PLATFORM
 
-    def __init__(self, settings: SlackSettings, *, language: Language) -> None:
+    def __init__(
+        self, settings: SlackSettings, *, language: Language, look_every: float = leftovers.EVERY_SECONDS
+    ) -> None:
+        """`look_every`: seconds between two looks for what was left."""
         self._settings = settings
+        self._look_every = look_every
         self._language = language
         self._office: Office | None = None
         self._connections: Connections | None = None
@@ -102,7 +105,7 @@ class SlackAdapter:
             self.who = f"@{slack.me.name} in {slack.me.team_name}"
             chores = [
                 asyncio.create_task(self._tell(), name="slack-ready"),
-                asyncio.create_task(_look_after(office, questions), name="slack-leftovers"),
+                asyncio.create_task(self._look_after(office, questions), name="slack-leftovers"),
             ]
             try:
                 await self._connections.run()
@@ -147,6 +150,19 @@ class SlackAdapter:
         assert self._connections is not None
         await self._connections.first.wait()
         self.ready.set()
+
+    async def _look_after(self, office: Office, questions: Questions) -> None:
+        await leftovers.look_after(
+            PLATFORM,
+            office.desk,
+            office.tasks,
+            office.language,
+            questions=questions.resume,
+            intake=partial(intake.resume, office),
+            tell=partial(digest.tell, office),
+            redraw=partial(digest.redraw, office),
+            every=self._look_every,
+        )
 
     # -- Bolt -------------------------------------------------------------------------------------------------------
 
@@ -221,20 +237,6 @@ async def _reply(office: Office, replied: Replied) -> None:
     post = await office.desk.post_at(replied.place, replied.thread)
     if post is not None and post.kind == "card":
         await digest.replied(office, replied, post)
-
-
-async def _look_after(office: Office, questions: Questions) -> None:
-    """Take up what was left unfinished, by this process before it was restarted or by another, and say what is due."""
-    while True:
-        try:
-            await questions.resume()
-            for left in await office.desk.intakes(PLATFORM):
-                office.tasks.start(intake.resume(office, left), "slack-intake")
-            for notice in await office.desk.notices(PLATFORM):
-                office.tasks.start(digest.tell(office, notice), "slack-notice")
-        except StoreError:
-            log.warning("what was left unfinished could not be looked up; trying again", exc_info=True)
-        await asyncio.sleep(LOOK_EVERY_SECONDS)
 
 
 def _refused(code: str) -> SettingsError:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
-from adapters.slack.pacing import Clock
+from adapters.pacing import Clock
 
 V = TypeVar("V")
 

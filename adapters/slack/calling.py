@@ -17,6 +17,7 @@ import aiohttp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from adapters.pacing import Clock, Priority, Sleep
 from adapters.slack.edits import Edit
 from adapters.slack.errors import (
     BUSY,
@@ -28,7 +29,7 @@ from adapters.slack.errors import (
     UnsupportedError,
     refusal,
 )
-from adapters.slack.pacing import Clock, Pacer, Priority, Sleep
+from adapters.slack.pacing import Pacer
 
 log = logging.getLogger(__name__)
 

@@ -17,6 +17,7 @@ import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 from yarl import URL
 
+from adapters.pacing import Clock, Priority, Sleep
 from adapters.slack import history
 from adapters.slack.addresses import API, Addresses
 from adapters.slack.calling import CALL_SECONDS, Caller
@@ -32,7 +33,6 @@ from adapters.slack.errors import (
     UnsupportedError,
 )
 from adapters.slack.marks import Mark, post_marked
-from adapters.slack.pacing import Clock, Priority, Sleep
 from adapters.slack.people import People
 from adapters.slack.responding import Responses
 

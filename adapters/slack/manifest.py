@@ -77,6 +77,24 @@ SCOPES = (
         answers=True,
     ),
     Need(
+        "im:read",
+        Said(en="to see who is in a direct message", ja="ダイレクトメッセージの相手を確かめる"),
+        Said(
+            en="in direct messages " + _ONLY_EVERYONE.en,
+            ja="ダイレクトメッセージの相手を確かめられず、" + _ONLY_EVERYONE.ja,
+        ),
+        answers=True,
+    ),
+    Need(
+        "mpim:read",
+        Said(en="to see who is in a group message", ja="グループメッセージの参加者を確かめる"),
+        Said(
+            en="in group messages " + _ONLY_EVERYONE.en,
+            ja="グループメッセージの参加者を確かめられず、" + _ONLY_EVERYONE.ja,
+        ),
+        answers=True,
+    ),
+    Need(
         "im:history",
         Said(en="to receive direct messages", ja="ダイレクトメッセージを受け取る"),
         Said(en="direct messages are not answered", ja="ダイレクトメッセージに回答できません"),
@@ -104,22 +122,6 @@ SCOPES = (
         Said(
             en="in group messages the rest of a thread is not read, and edited or deleted questions are not noticed",
             ja="グループメッセージでは、スレッドの前後を読めず、質問の編集や削除に気づけません",
-        ),
-    ),
-    Need(
-        "im:read",
-        Said(en="to see who is in a direct message", ja="ダイレクトメッセージの相手を確かめる"),
-        Said(
-            en="in direct messages " + _ONLY_EVERYONE.en,
-            ja="ダイレクトメッセージの相手を確かめられず、" + _ONLY_EVERYONE.ja,
-        ),
-    ),
-    Need(
-        "mpim:read",
-        Said(en="to see who is in a group message", ja="グループメッセージの参加者を確かめる"),
-        Said(
-            en="in group messages " + _ONLY_EVERYONE.en,
-            ja="グループメッセージの参加者を確かめられず、" + _ONLY_EVERYONE.ja,
         ),
     ),
     Need(

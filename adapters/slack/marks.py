@@ -7,9 +7,9 @@ import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from adapters.pacing import Priority, Sleep
 from adapters.slack.calling import Caller
 from adapters.slack.errors import CredentialsError, GoneError, SlackError, UnknownOutcome
-from adapters.slack.pacing import Priority, Sleep
 from bot.messages import PostKind
 
 Json = dict[str, Any]

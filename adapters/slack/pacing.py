@@ -1,36 +1,13 @@
-"""Slack's rate limits, kept before Slack has to refuse: calls wait here for their turn, the important ones first.
+"""Slack's rate limits, by method and channel.
 
 Source: reliability.md R28; docs.slack.dev/apis/web-api/rate-limits and the methods' pages (tier 2: 20 a minute,
 tier 3: 50, tier 4: 100; chat.postMessage about one a second and channel, and a limit of the whole workspace).
 """
 
 import asyncio
-import heapq
-import itertools
 import time
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from enum import IntEnum
 
-Clock = Callable[[], float]
-Sleep = Callable[[float], Awaitable[None]]
-
-
-class Priority(IntEnum):
-    """The smaller goes first."""
-
-    FINAL = 0  # what somebody waits for
-    ORDINARY = 1
-    STEP = 2  # what the next one makes obsolete
-
-
-@dataclass(frozen=True, slots=True)
-class Limit:
-    """`burst` calls at once, then `a_minute` evenly. No minute has more than the sum of both."""
-
-    burst: int
-    a_minute: int
-
+from adapters.pacing import Bucket, Clock, Limit, Priority, Sleep
 
 TIER_2, TIER_3, TIER_4 = Limit(8, 12), Limit(20, 30), Limit(40, 60)
 _POSTS = Limit(3, 60)  # in one channel
@@ -55,7 +32,7 @@ class Pacer:
     def __init__(self, *, clock: Clock = time.monotonic, sleep: Sleep = asyncio.sleep) -> None:
         self._clock = clock
         self._sleep = sleep
-        self._buckets: dict[tuple[str, str], _Bucket] = {}
+        self._buckets: dict[tuple[str, str], Bucket] = {}
 
     async def turn(self, method: str, channel: str = "", priority: Priority = Priority.ORDINARY) -> None:
         """Returns when the call may be made; whoever has a better priority, or came earlier, went before."""
@@ -70,70 +47,15 @@ class Pacer:
         """How many seconds an ordinary call would wait now, about."""
         return max(bucket.wait() for bucket in self._of(method, channel))
 
-    def _of(self, method: str, channel: str) -> "list[_Bucket]":
+    def _of(self, method: str, channel: str) -> list[Bucket]:
         if method == "chat.postMessage":
             return [self._bucket(method, channel, _POSTS), self._bucket(method, "", _ALL_POSTS)]
         return [self._bucket(method, "", _LIMITS.get(method, TIER_3))]
 
-    def _bucket(self, method: str, channel: str, limit: Limit) -> "_Bucket":
+    def _bucket(self, method: str, channel: str, limit: Limit) -> Bucket:
         key = method, channel
         if key not in self._buckets:
             if len(self._buckets) >= _KEPT:
                 self._buckets = {key: bucket for key, bucket in self._buckets.items() if not bucket.idle}
-            self._buckets[key] = _Bucket(limit, self._clock, self._sleep)
+            self._buckets[key] = Bucket(limit, self._clock, self._sleep)
         return self._buckets[key]
-
-
-class _Bucket:
-    """Tokens that come back with time. Only the first in the queue watches the clock; the others wait for it."""
-
-    def __init__(self, limit: Limit, clock: Clock, sleep: Sleep) -> None:
-        self._limit = limit
-        self._clock = clock
-        self._sleep = sleep
-        self._level = float(limit.burst)
-        self._at = clock()  # when the level was so; in the future during a pause
-        self._queue: list[tuple[int, int, asyncio.Event]] = []
-        self._numbers = itertools.count()
-
-    async def take(self, priority: Priority) -> None:
-        me = (int(priority), next(self._numbers), asyncio.Event())
-        heapq.heappush(self._queue, me)
-        try:
-            while True:
-                if self._queue[0] is not me:
-                    me[2].clear()
-                    await me[2].wait()
-                elif (seconds := self._missing(1)) > 0:
-                    await self._sleep(seconds)
-                else:
-                    self._level -= 1
-                    return
-        finally:
-            self._queue.remove(me)
-            heapq.heapify(self._queue)
-            if self._queue:
-                self._queue[0][2].set()
-
-    def pause(self, seconds: float) -> None:
-        until = self._clock() + seconds
-        if until > self._at:
-            self._level, self._at = 1.0, until  # one call, then at the ordinary speed
-
-    def wait(self) -> float:
-        return max(0.0, self._missing(1 + len(self._queue)))
-
-    @property
-    def idle(self) -> bool:
-        """Whether a new bucket would be just like this one."""
-        return not self._queue and self._missing(self._limit.burst) <= 0
-
-    def _missing(self, tokens: int) -> float:
-        """Seconds until there are so many; what rounding leaves over counts as nothing."""
-        now = self._clock()
-        speed = self._limit.a_minute / 60
-        if now >= self._at:
-            self._level = min(self._level + (now - self._at) * speed, float(self._limit.burst))
-            self._at = now
-        seconds = self._at - now + max(0.0, tokens - self._level) / speed
-        return seconds if seconds > 1e-6 else 0.0

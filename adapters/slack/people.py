@@ -3,9 +3,9 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from adapters.pacing import Clock
 from adapters.slack.caching import Cached
 from adapters.slack.errors import SlackError
-from adapters.slack.pacing import Clock
 
 Json = dict[str, Any]
 Call = Callable[[str, Json], Awaitable[Json]]

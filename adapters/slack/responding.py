@@ -11,10 +11,10 @@ from typing import Any
 import aiohttp
 from yarl import URL
 
+from adapters.pacing import Clock, Sleep
 from adapters.slack.addresses import Addresses
 from adapters.slack.calling import Tries, seconds_told
 from adapters.slack.errors import GoneError, SlackError, UnknownOutcome, UnreachableError, refusal
-from adapters.slack.pacing import Clock, Sleep
 
 USES = 5
 LIFETIME = 1_800.0

@@ -1,0 +1,49 @@
+"""What every platform looks for again and again while it runs: what a process or a reply that ended has left behind, what
+is due to be said, and cards whose questions were closed elsewhere. Source: product.md §4; reliability.md R5, R8 and R57.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+from adapters import teaching
+from adapters.port import Desk
+from adapters.tasks import Tasks
+from bot.messages import Intake, Notice, Post
+from bot.store.engine import StoreError
+from retrieval.text import Language
+
+log = logging.getLogger(__name__)
+
+EVERY_SECONDS = 5.0
+
+Work = Coroutine[Any, Any, None]
+
+
+async def look_after(
+    platform: str,
+    desk: Desk,
+    tasks: Tasks,
+    language: Language,
+    *,
+    questions: Callable[[], Awaitable[None]],
+    intake: Callable[[Intake], Work],
+    tell: Callable[[Notice], Work],
+    redraw: Callable[[Post, str], Work],
+    every: float = EVERY_SECONDS,
+) -> None:
+    """Until cancelled, every so many seconds: take up questions (which may raise StoreError) and intakes, tell askers of
+    their answers, and redraw a card that offers nothing any more with why. `language`: of what everybody reads."""
+    while True:
+        try:
+            await questions()
+            for left in await desk.intakes(platform):
+                tasks.start(intake(left), f"{platform}-intake")
+            for notice in await desk.notices(platform):
+                tasks.start(tell(notice), f"{platform}-notice")
+            for card in await desk.settled(platform):
+                tasks.start(redraw(card, teaching.SETTLED.to(language)), f"{platform}-cards")
+        except StoreError:
+            log.warning("what was left unfinished could not be looked up; trying again", exc_info=True)
+        await asyncio.sleep(every)

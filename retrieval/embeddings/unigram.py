@@ -1,0 +1,178 @@
+"""The bundled model's tokens in a few megabytes: the `tokenizers` library makes a trie of hash tables of the 250,000 pieces,
+280 MB that a bot without work would hold, and lets nothing else run for the half second that it takes.
+
+Here the pieces are sorted 64-bit hashes, one array a length, and all substrings of some texts are looked up at once. The
+tokens are the same (a test compares them); a substring is taken for a piece that it is not once in 10¹³.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+Codes = npt.NDArray[np.uint64]
+Numbers = npt.NDArray[np.int64]
+Scores = npt.NDArray[np.float64]
+
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+_UNKNOWN_PENALTY = 10.0  # Source: sentencepiece, unigram_model.cc, kUnkPenalty
+_BEGIN, _PAD, _END, _UNKNOWN = _SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")
+_SPECIALS = re.compile(f"({'|'.join(_SPECIAL)})")
+_PIECE = re.compile(rb'\["((?:[^"\\]|\\.)*)",\s*(-?[\d.eE+-]+)\]')  # and its score, in JSON
+_SPACE = "▁"
+_SIEVE = np.uint64(64 - 21)  # of hashes, to see at once that most substrings are no piece
+_AT_ONCE = 20_000  # characters, about
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """What fastembed reads of an encoded text."""
+
+    ids: list[int]
+    attention_mask: list[int]
+
+
+class Unigram:
+    """XLM-RoBERTa's tokenizer, as `repack.make_tokenizer` has written it. May be used from any thread."""
+
+    def __init__(self, file: Path, most: int) -> None:
+        """`file`: the tokenizer.json; `most`: tokens of an encoded text. Raises OSError, ValueError."""
+        from tokenizers import Regex, normalizers
+
+        pieces, scores = _vocabulary(file.read_bytes())
+        self._most = most
+        self._special = {piece: pieces.index(piece) for piece in _SPECIAL}
+        self._unknown = self._special[_UNKNOWN]
+        spaces = normalizers.Replace(Regex(" {2,}"), " ")
+        self._normalizer = normalizers.Sequence([normalizers.Nmt(), normalizers.NFKC(), spaces])
+        self._tables = list(_tables(pieces))
+        self._sieve = np.zeros(1 << 21, np.bool_)
+        for hashes, _ in self._tables:
+            self._sieve[hashes >> _SIEVE] = True
+        self._scores = np.array(scores, np.float64)
+        self._unknown_score = float(self._scores.min()) - _UNKNOWN_PENALTY
+
+    def encode_batch(self, texts: Sequence[str]) -> list[Tokens]:
+        """Cut where they are too long, and all as long as the longest."""
+        begin, end, pad = (self._special[each] for each in (_BEGIN, _END, _PAD))
+        encoded = [[begin, *ids[: self._most - 2], end] for ids in self._encode(texts)]
+        longest = max(map(len, encoded), default=0)
+        return [
+            Tokens(ids + [pad] * (longest - len(ids)), [1] * len(ids) + [0] * (longest - len(ids))) for ids in encoded
+        ]
+
+    def counts(self, texts: Sequence[str]) -> list[int]:
+        """How many tokens each has, uncut."""
+        return [len(ids) + 2 for ids in self._encode(texts)]
+
+    def _encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """Without what every text begins and ends with."""
+        encoded: list[list[int]] = [[] for _ in texts]
+        for some in _some(texts):
+            parts = [(number, part) for number in some for part in self._parts(texts[number])]
+            found = iter(self._best([part for _, part in parts if isinstance(part, str)]))
+            for number, part in parts:
+                encoded[number] += next(found) if isinstance(part, str) else [part]
+        return encoded
+
+    def _parts(self, text: str) -> Iterator[str | int]:
+        """The text normalised, and between its parts the special tokens that somebody has written out."""
+        for place, part in enumerate(_SPECIALS.split(text)):
+            if place % 2:
+                yield self._special[part]
+            elif normal := self._normalizer.normalize_str(part).replace(" ", _SPACE) if part else "":
+                yield normal if normal.startswith(_SPACE) else _SPACE + normal
+
+    def _best(self, parts: Sequence[str]) -> Iterator[list[int]]:
+        """The most probable pieces of each part."""
+        starts, lengths, ids, scores = self._found("\0".join(parts))
+        begin = 0
+        for part in parts:
+            end = begin + len(part)
+            here = slice(*np.searchsorted(starts, (begin, end)))
+            from_, to = starts[here] - begin, starts[here] - begin + lengths[here]
+            yield self._path(len(part), from_.tolist(), to.tolist(), ids[here].tolist(), scores[here].tolist())
+            begin = end + 1
+
+    def _found(self, text: str) -> tuple[Numbers, Numbers, Numbers, Scores]:
+        """All pieces in a text, in their order: where they start, how long they are, which, and their scores. A character
+        that is none is an unknown one."""
+        codes = _codes(text)
+        hashes = np.zeros(len(codes) + 1, np.uint64)
+        found: list[tuple[Numbers, Numbers, Numbers, Scores]] = []
+        for length, (known, pieces) in enumerate(self._tables, 1):
+            hashes = hashes[:-1] * _FACTOR + codes[length - 1 :]
+            starts = np.flatnonzero(self._sieve[hashes >> _SIEVE])
+            wanted = hashes[starts]
+            at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+            is_piece = known[at] == wanted
+            starts, ids = starts[is_piece], pieces[at[is_piece]]
+            found.append((starts, np.full(len(starts), length), ids, self._scores[ids]))
+        no_piece = np.setdiff1d(np.arange(len(codes)), found[0][0], assume_unique=True)
+        unknown, score = np.full_like(no_piece, self._unknown), np.full(len(no_piece), self._unknown_score)
+        found.append((no_piece, np.ones_like(no_piece), unknown, score))
+        starts, lengths, ids, scores = (np.concatenate(column) for column in zip(*found, strict=True))
+        order = np.argsort(starts, kind="stable")
+        return starts[order], lengths[order], ids[order], scores[order]
+
+    def _path(
+        self, size: int, starts: Sequence[int], ends: Sequence[int], ids: Sequence[int], scores: Sequence[float]
+    ) -> list[int]:
+        """Viterbi's: the pieces with the highest sum of scores that cover a text; unknown ones in a row are one."""
+        best = [0.0] + [float("-inf")] * size
+        came: list[tuple[int, int]] = [(0, 0)] * (size + 1)
+        for start, end, piece, score in zip(starts, ends, ids, scores, strict=True):
+            total = best[start] + score
+            if total > best[end]:
+                best[end] = total
+                came[end] = start, piece
+        path: list[int] = []
+        while size:
+            size, piece = came[size]
+            if piece != self._unknown or path[-1:] != [piece]:
+                path.append(piece)
+        return path[::-1]
+
+
+def _vocabulary(made: bytes) -> tuple[list[str], list[float]]:
+    """The pieces of a tokenizer.json and their scores. Not `json.loads`, which would hold the interpreter for 0.2 s."""
+    pieces, scores = [], []
+    for found in _PIECE.finditer(made, made.index(b'"vocab"')):
+        piece, score = found.groups()
+        pieces.append(json.loads(b'"%b"' % piece) if b"\\" in piece else piece.decode())
+        scores.append(float(score))
+    return pieces, scores
+
+
+def _tables(pieces: Sequence[str]) -> Iterator[tuple[Codes, Numbers]]:
+    """For each length the hashes of its pieces, sorted, and which those are."""
+    codes = _codes("".join(pieces))
+    lengths = np.array([len(piece) for piece in pieces])
+    starts = np.cumsum(lengths) - lengths
+    for length in range(1, int(lengths.max()) + 1):
+        which = np.flatnonzero(lengths == length)
+        hashes = np.zeros(len(which), np.uint64)
+        for place in range(length):
+            hashes = hashes * _FACTOR + codes[starts[which] + place]
+        order = np.argsort(hashes)
+        yield hashes[order], which[order]
+
+
+def _codes(text: str) -> Codes:
+    return np.frombuffer(text.encode("utf-32-le"), "<u4").astype(np.uint64)
+
+
+def _some(texts: Sequence[str]) -> Iterator[range]:
+    """Consecutive texts, few enough for the arrays to stay small."""
+    begin, characters = 0, 0
+    for number, text in enumerate(texts):
+        characters += len(text)
+        if characters > _AT_ONCE:
+            yield range(begin, number + 1)
+            begin, characters = number + 1, 0
+    if begin < len(texts):
+        yield range(begin, len(texts))
