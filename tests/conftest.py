@@ -1,5 +1,5 @@
-"""The product itself for tests that need all of it: one home with the sample handbook, made once; the embedder's
-weights, read once; and one process in which many commands run."""
+"""The product itself for tests that need all of it: one home with the sample handbook, made once; and one
+process in which many commands run."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,11 +7,6 @@ from pathlib import Path
 import pytest
 
 from tests.bot.program import Warm, kotae
-from tests.weights import read_once
-
-
-def pytest_configure() -> None:
-    read_once()
 
 
 @pytest.fixture(scope="session")

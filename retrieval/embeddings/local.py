@@ -5,6 +5,7 @@ work in small pieces, a waiting query before the next piece of a document.
 """
 
 import asyncio
+import functools
 import logging
 import threading
 from collections import OrderedDict, deque
@@ -221,7 +222,9 @@ class _Worker:
 # -- fastembed's side -----------------------------------------------------------------------------------------------
 
 
+@functools.cache
 def _open(name: str, cache: Path, threads: int) -> _Loaded:
+    """Once a process: what an embedder has loaded is there for the next one."""
     from fastembed import TextEmbedding
     from loguru import logger
 

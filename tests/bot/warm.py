@@ -12,12 +12,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from bot.cli import main
-from tests.weights import read_once
 
 
 def serve(asked: BinaryIO, told: BinaryIO) -> None:
     """A JSON object a line: a command; a line back: its exit status."""
-    read_once()
     hooks = sys.excepthook, threading.excepthook
     for line in asked:
         status = run(**json.loads(line))
