@@ -3,7 +3,6 @@ once with what stands in its place, and the tests that notice."""
 
 DISCORD = "tests/adapters/discord"
 _MISSED = "test_what_was_asked_while_no_process_heard_it_is_answered_unless_it_is_long_ago"
-DISCORD_KILLED = "tests/crash/test_discord_kills.py"
 DISCORD_RIGHTS = f"{DISCORD}/test_adapter.py::test_the_rights_of_a_channel_decide_what_may_be_read_there"
 
 MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
@@ -26,20 +25,20 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     ),
     (
         "Discord: what a process left is taken up",
-        "adapters/discord/adapter.py",
-        ("            await questions.resume()\n", ""),
-        (DISCORD_KILLED,),
+        "adapters/leftovers.py",
+        ("            await questions()\n", ""),
+        (f"{DISCORD}/test_leftovers.py::test_a_question_that_was_claimed_and_given_back_is_answered",),
     ),
     (
         "Discord: files that were left are read",
-        "adapters/discord/adapter.py",
-        ("for left in await office.desk.intakes(PLATFORM):", "for left in ():"),
+        "adapters/leftovers.py",
+        ("for left in await desk.intakes(platform):", "for left in ():"),
         (f"{DISCORD}/test_leftovers.py",),
     ),
     (
         "Discord: askers are told",
-        "adapters/discord/adapter.py",
-        ("for notice in await office.desk.notices(PLATFORM):", "for notice in ():"),
+        "adapters/leftovers.py",
+        ("for notice in await desk.notices(platform):", "for notice in ():"),
         (f"{DISCORD}/test_leftovers.py",),
     ),
     (

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import discord_mutations
+from benchmarks import discord_mutations, web_mutations
 
 ROOT = Path(__file__).parents[1]
 LEFT_OUT = shutil.ignore_patterns(".venv", ".git", "__pycache__", ".*_cache", ".hypothesis", ".kotae", "*.egg-info")
@@ -322,8 +322,8 @@ MUTATIONS = (
     ),
     Mutation(
         "Slack: what a process left is taken up",
-        "adapters/slack/adapter.py",
-        ("            await questions.resume()\n", ""),
+        "adapters/leftovers.py",
+        ("            await questions()\n", ""),
         (SLACK_KILLED,),
     ),
     Mutation(
@@ -428,7 +428,7 @@ MUTATIONS = (
         ("            if not slack.addresses.is_slack(url):\n", "            if not url:\n"),
         (f"{SLACK}/test_files.py::test_another_server_is_not_asked",),
     ),
-    *(Mutation(*each) for each in discord_mutations.MUTATIONS),
+    *(Mutation(*each) for each in (*discord_mutations.MUTATIONS, *web_mutations.MUTATIONS)),
 )  # fmt: skip
 
 

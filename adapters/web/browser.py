@@ -15,13 +15,18 @@ from importlib.resources import files
 from typing import Any
 
 from fastapi import FastAPI
-from starlette.datastructures import MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from adapters.web.login import log_out
 from adapters.web.site import ROOT, Site, choose
 
+OWN = (f"{ROOT}/_nicegui", f"{ROOT}/choose", f"{ROOT}/logout")
+"""Beginnings of paths that only our own pages ask for: no other site's page leads there."""
+
+_FORM = "application/x-www-form-urlencoded"
 _INLINE = re.compile(rb"<script(?P<attributes>[^>]*)>(?P<text>.*?)</script>", re.DOTALL)
 _STYLES = files("adapters.web").joinpath("static/kotae.css").read_bytes()
 
@@ -63,27 +68,37 @@ class Browser:
         self._lock = asyncio.Lock()
         self._shell: FastAPI | None = None
         self._life: AbstractAsyncContextManager[Any] | None = None
+        self._closed = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["path"] in _PLAIN:
             response = await _PLAIN[scope["path"]](Request(scope, receive))
             await response(scope, receive, send)
             return
-        shell = self._shell or await self._load()
-        if scope["type"] == "http":
+        if scope["type"] == "http" and _shows_the_token(scope):  # to who has logged in meanwhile
+            await RedirectResponse(str(Request(scope).url.replace(scheme="", netloc="")), 303)(scope, receive, send)
+            return
+        shell = None if self._closed else self._shell or await self._load()
+        if shell is None and scope["type"] == "http":
+            await Response(status_code=503, headers={"Retry-After": "5"})(scope, receive, send)
+        elif shell is None:
+            await send({"type": "websocket.close", "code": 1012})
+        elif scope["type"] == "http":
             await _strict(shell, scope, receive, send)
         else:
             await shell(scope, receive, send)
 
     async def close(self) -> None:
-        """Let the open pages end."""
-        if self._life is not None:
-            life, self._life = self._life, None
-            await life.__aexit__(None, None, None)
-
-    async def _load(self) -> FastAPI:
+        """Let the open pages end; none is opened any more."""
+        self._closed = True
         async with self._lock:
-            if self._shell is None:
+            if self._life is not None:
+                life, self._life = self._life, None
+                await life.__aexit__(None, None, None)
+
+    async def _load(self) -> FastAPI | None:
+        async with self._lock:
+            if self._shell is None and not self._closed:
                 pages = await asyncio.to_thread(import_module, "adapters.web.pages")
                 shell = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
                 pages.mount(shell, self._site)
@@ -116,8 +131,14 @@ async def _css(request: Request) -> Response:
     return Response(_STYLES, media_type="text/css", headers={"Cache-Control": "no-cache"})
 
 
+async def _home(request: Request) -> Response:
+    return RedirectResponse(f"{ROOT}/", 303)
+
+
 _PLAIN: Mapping[str, Callable[[Request], Awaitable[Response]]] = {
     f"{ROOT}/choose": choose,
+    f"{ROOT}/login": _home,
+    f"{ROOT}/logout": log_out,
     f"{ROOT}/kotae.css": _css,
 }
 """What needs nothing of NiceGUI."""
@@ -149,6 +170,11 @@ async def _strict(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> N
     # A compressed page has no scripts to be seen: what is read here is what the browser gets.
     plain = {**scope, "headers": [pair for pair in scope["headers"] if pair[0] != b"accept-encoding"]}
     await app(plain if _is_page(scope) else scope, receive, answer)
+
+
+def _shows_the_token(scope: Scope) -> bool:
+    """NiceGUI has no such forms."""
+    return scope["method"] == "POST" and Headers(scope=scope).get("content-type", "").startswith(_FORM)
 
 
 def _is_page(scope: Scope) -> bool:

@@ -4,10 +4,9 @@ Source: reliability.md R20. Written against the ASGI interface, so that nothing 
 """
 
 import asyncio
-import hmac
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import nullcontext
 from urllib.parse import urlsplit
 
@@ -42,10 +41,13 @@ _STRICT = {
 class Guard:
     """An ASGI application around another one.
 
-    `hosts`: the names this server answers to, against DNS rebinding; None: any. `token`: what a caller must show.
+    `hosts`: the names this server answers to, against DNS rebinding; None: any. `token`: what a caller must show, a program
+    with each request, also from this machine; None: whoever reaches this address may read and write, but no other site's
+    page in their browser, which may only lead here.
     `local`: callers come through the home's socket, which only its owner can open: they are who they are.
     `kinds`: for each path that takes a body the media types it takes; those that are not JSON may be long.
     `pages`: below this path is what browsers use: forms may be long there, and a browser shows the token once, to log in.
+    `own`: what paths begin with that only our own pages ask for.
     """
 
     def __init__(
@@ -59,15 +61,17 @@ class Guard:
         token: SecretStr | None = None,
         body_seconds: float = BODY_SECONDS,
         pages: str | None = None,
+        own: Collection[str] = (),
     ) -> None:
         self._app = app
         self._kinds = kinds
         self._language = language
         self._local = local
         self._hosts = hosts
-        self._token = token
+        self._door = None if token is None else login.Door(token)
         self._body_seconds = body_seconds
         self._pages = pages
+        self._own = tuple(own)
         self._uploads = asyncio.Semaphore(_UPLOADS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -91,12 +95,11 @@ class Guard:
         try:
             if not self._local:
                 self._of_this_host(headers)
-                if scope["method"] in _WRITES:
-                    self._from_here(headers)
-                if self._token is not None and not self._knows(self._token, headers):
+                self._from_here(headers, led=scope["method"] not in _WRITES and not scope["path"].startswith(self._own))
+                if self._door is not None and not self._door.knows(scope, headers):
                     if not self._of_pages(scope):
                         raise Problem(401, "token_needed", problems.NO_TOKEN, {"WWW-Authenticate": "Bearer"})
-                    await self._log_in(self._token, scope, receive, answer, headers)
+                    await self._log_in(self._door, scope, receive, answer, headers)
                     return
             limit = self._limit(scope, headers)
             async with self._uploads if limit > BODY_BYTES else nullcontext():
@@ -120,7 +123,7 @@ class Guard:
                 raise Problem(404, "not_found", problems.NOT_FOUND)
             self._of_this_host(headers)
             self._from_here(headers)
-            if self._token is not None and not self._knows(self._token, headers):
+            if self._door is not None and not self._door.knows(scope, headers):
                 raise Problem(401, "token_needed", problems.NO_TOKEN)
         except Problem:
             await receive()
@@ -133,26 +136,27 @@ class Guard:
         if self._hosts is not None and _PORT.sub("", host.lower()) not in self._hosts:
             raise Problem(400, "wrong_host", problems.WRONG_HOST, host=" / ".join(sorted(self._hosts)))
 
-    def _from_here(self, headers: Headers) -> None:
+    def _from_here(self, headers: Headers, *, led: bool = False) -> None:
+        """Raises Problem for what another site's page asks. `led`: it may lead a reader here, but not fetch or frame.
+
+        Source: web.dev/articles/fetch-metadata. Browsers tell an http address other than loopback only the Origin.
+        """
         host, origin = headers.get("host", ""), headers.get("origin")
         foreign = origin is not None and urlsplit(origin).netloc.lower() != host.lower()
         if foreign or headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
-            raise Problem(403, "foreign_origin", problems.FOREIGN)
-
-    def _knows(self, token: SecretStr, headers: Headers) -> bool:
-        scheme, _, shown = headers.get("authorization", "").partition(" ")
-        right = hmac.compare_digest(shown.strip().encode(), token.get_secret_value().encode())
-        return (scheme.lower() == "bearer" and right) or login.logged_in(headers, token)
+            way = (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest"))
+            if foreign or not led or way != ("navigate", "document"):
+                raise Problem(403, "foreign_origin", problems.FOREIGN)
 
     def _of_pages(self, scope: Scope) -> bool:
         path: str = scope["path"]
         return self._pages is not None and (path in ("/", self._pages) or path.startswith(f"{self._pages}/"))
 
-    async def _log_in(self, token: SecretStr, scope: Scope, receive: Receive, send: Send, headers: Headers) -> None:
+    async def _log_in(self, door: login.Door, scope: Scope, receive: Receive, send: Send, headers: Headers) -> None:
         read = await self._read(receive, headers, login.FORM_BYTES)
         if read is not None:
             language = language_asked(headers.get("accept-language", ""), self._language)
-            response = await login.respond(scope, read, token, language, home=f"{self._pages}/")
+            response = await door.respond(scope, read, language, home=f"{self._pages}/")
             await response(scope, read, send)
 
     def _limit(self, scope: Scope, headers: Headers) -> int:

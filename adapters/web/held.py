@@ -24,15 +24,15 @@ DAYS = 7  # after which nobody comes back for a file
 _KEY = re.compile(r"[0-9a-f]{32}")
 
 _FULL = Said(
-    en="Too many files are waiting to be read. Please add these when some are done.",
-    ja="読み込み待ちのファイルが多すぎます。ほかのファイルの読み込みが終わってから追加してください。",
+    en="Too many files are waiting to be read. Add these when some of them are done.",
+    ja="読み込み待ちのファイルが多すぎます。ほかのファイルの読み込みが終わってから、もう一度追加してください。",
 )
 _MANY = Said(
-    en="only {n} files of one message are read; add the others with /ingest",
-    ja="一度に読めるのは{n}件までです。残りは /ingest で追加してください",
+    en="only {n} files per message are read; add the others with /ingest",
+    ja="一度に読めるのは {n} 件までです。残りは /ingest で追加してください",
 )
 _GONE = Said(
-    en="The file is not there any more. Please add it again.", ja="ファイルが残っていません。もう一度追加してください。"
+    en="The file is no longer there. Add it again.", ja="ファイルはもう残っていません。もう一度追加してください。"
 )
 
 

@@ -21,7 +21,7 @@ _NOBODY = Said(
 )
 _NO_SCOPE = Said(
     en="You cannot choose this for “Who may find it” here. Possible: {scopes}.",
-    ja="ここでは「検索できる人」にその値を選べません。選べるのは {scopes} です。",
+    ja="ここでは「公開範囲」にその値を選べません。選べるのは {scopes} です。",
 )
 
 

@@ -27,11 +27,11 @@ _NO_TOKEN = Said(
     "利用するプログラムから「Authorization: Bearer …」で送ってください。このマシンだけで使う場合は KOTAE_WEB_HOST=127.0.0.1 にします。",
 )
 _BUSY = Said(
-    en="The port {port} at {host} is in use by another program. Set KOTAE_WEB_PORT to a free one.",
+    en="Port {port} at {host} is in use by another program. Set KOTAE_WEB_PORT to a free one.",
     ja="{host} のポート {port} は別のプログラムが使用中です。KOTAE_WEB_PORT に空いているポートを指定してください。",
 )
 _UNUSABLE = Said(
-    en="KOTAE_WEB_HOST={host} and port {port} cannot be listened at: {why}.",
+    en="Cannot listen at KOTAE_WEB_HOST={host}, port {port}: {why}.",
     ja="KOTAE_WEB_HOST={host}、ポート {port} では待ち受けできません: {why}",
 )
 _BANNER = Said(
@@ -39,9 +39,9 @@ _BANNER = Said(
     "API: {url}  (POST {url}/chat, GET {url}/search?query=…; described in {url}/openapi.json)\n"
     "Health: {url}/readyz   Metrics: {url}/metrics\n"
     "The kotae commands go through this process. Ctrl-C stops it.",
-    ja="ブラウザー: {url}  （ボットを試せるチャンネル、文書、検索、未回答の質問、計測値）\n"
+    ja="ブラウザー: {url}  （ボットを試せるチャンネル、文書、検索、未回答の質問、メトリクス）\n"
     "API: {url}  （POST {url}/chat、GET {url}/search?query=…。仕様: {url}/openapi.json）\n"
-    "稼働状態: {url}/readyz   計測値: {url}/metrics\n"
+    "稼働状態: {url}/readyz   メトリクス: {url}/metrics\n"
     "kotae の各コマンドはこのプロセスを通じて動きます。Ctrl-C で終了します。",
 )
 

@@ -88,7 +88,7 @@ WRONG_FIELDS = Said(
 NOT_JSON = Said(en="The body is not valid JSON in UTF-8.", ja="本文が UTF-8 の正しい JSON ではありません。")
 NOT_A_FORM = Said(
     en="The body is not a valid multipart form with one file.",
-    ja="本文が、ファイルをひとつ含む正しいマルチパートフォームではありません。",
+    ja="本文が、ファイルを 1 つだけ含む正しいマルチパートフォームではありません。",
 )
 WRONG_KIND = Said(
     en="The body has to be {kinds}, without compression.", ja="本文は {kinds} で、圧縮せずに送ってください。"
@@ -98,12 +98,10 @@ TOO_SLOW = Said(
     en="The body did not arrive within {seconds} seconds.", ja="本文が {seconds} 秒以内に届きませんでした。"
 )
 WRONG_HOST = Said(
-    en="This server is not called by that name. Use {host}, or set KOTAE_WEB_HOST.",
-    ja="このサーバーはその名前では利用できません。{host} を使うか、KOTAE_WEB_HOST を設定してください。",
+    en="This server does not answer to that name. Use {host}, or set KOTAE_WEB_HOST.",
+    ja="このサーバーは、その名前では利用できません。{host} を使うか、KOTAE_WEB_HOST を設定してください。",
 )
-FOREIGN = Said(
-    en="Another site’s page may not change anything here.", ja="ほかのサイトのページから変更することはできません。"
-)
+FOREIGN = Said(en="Another site’s page may not use this address.", ja="ほかのサイトのページからは利用できません。")
 NO_TOKEN = Said(
     en="Send the token of KOTAE_WEB_TOKEN as “Authorization: Bearer …”.",
     ja="KOTAE_WEB_TOKEN のトークンを「Authorization: Bearer …」で送ってください。",
@@ -111,6 +109,6 @@ NO_TOKEN = Said(
 NO_DOCUMENT = Said(en="There is no such document.", ja="その文書はありません。")
 NO_COMMAND = Said(en="There is no such command in this version.", ja="このバージョンにそのコマンドはありません。")
 UNANSWERED = Said(
-    en="The question was stopped before it was answered. Please ask again.",
-    ja="質問は回答の前に中止されました。もう一度お試しください。",
+    en="The question was stopped before it was answered. Ask again.",
+    ja="回答の前に中止されました。もう一度質問してください。",
 )

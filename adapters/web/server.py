@@ -19,8 +19,8 @@ from adapters.console import PASSING
 from adapters.port import Talking
 from adapters.web import api, orders
 from adapters.web.api import Office, make_api
-from adapters.web.browser import Browser, Front
-from adapters.web.guard import Guard
+from adapters.web.browser import OWN, Browser, Front
+from adapters.web.guard import BODY_BYTES, Guard
 from adapters.web.listening import Address, listen_in
 from adapters.web.orders import make_orders
 from adapters.web.problems import language_asked
@@ -100,6 +100,7 @@ def _for_programs(office: Office, address: Address, browser: Browser | None) -> 
         hosts=address.hosts,
         token=address.token,
         pages=None if browser is None else ROOT,
+        own=OWN,
     )
 
 
@@ -112,6 +113,7 @@ class _Server(uvicorn.Server):
                 app,
                 http="h11",
                 ws="websockets-sansio",
+                ws_max_size=BODY_BYTES,
                 lifespan="off",
                 log_config=None,
                 log_level="critical",  # the guard logs what fails; the rest is what strangers send

@@ -5,7 +5,6 @@ Source: product.md §3 and §6; newcomer.md rows 17 and 18.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
@@ -64,7 +63,7 @@ class Visitor:
 
 def visitor(request: Request, default: Language) -> Visitor:
     """By what was chosen in this browser; the language else by Accept-Language. What is not known is the default."""
-    cookies = _cookies(request)
+    cookies = request.cookies
     by_id = {member.id: member for member in MEMBERS}
     language, theme = cookies.get(LANGUAGE), cookies.get(THEME)
     return Visitor(
@@ -82,16 +81,9 @@ async def choose(request: Request) -> Response:
     response = RedirectResponse(back if ours else f"{ROOT}/", 303)
     for name, (cookie, known) in _CHOICES.items():
         if (value := request.query_params.get(name)) in known:
-            response.set_cookie(cookie, value, max_age=YEAR, path=ROOT, httponly=True, samesite="strict")
+            response.set_cookie(cookie, value, max_age=YEAR, path=ROOT, httponly=True, samesite="lax")
     return response
 
 
 def _asked(request: Request, default: Language) -> Language:
     return language_asked(request.headers.get("accept-language", ""), default)
-
-
-def _cookies(request: Request) -> dict[str, str]:
-    try:
-        return {name: morsel.value for name, morsel in SimpleCookie(request.headers.get("cookie", "")).items()}
-    except CookieError:
-        return {}

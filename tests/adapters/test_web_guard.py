@@ -12,10 +12,13 @@ from typing import Any
 import httpx
 import pytest
 from pydantic import SecretStr
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse
 
 from adapters.web.guard import BODY_BYTES, UPLOAD_BYTES, Guard
 from adapters.web.listening import listen, listen_in
-from adapters.web.problems import language_asked
+from adapters.web.login import TRIES, TRY_SECONDS, Door
+from adapters.web.problems import Problem, language_asked
 from bot.settings import SettingsError
 from tests.adapters.service import Service
 
@@ -204,6 +207,21 @@ def test_pages_of_other_sites_change_nothing(service: Service, client: httpx.Cli
     assert not any(name.startswith("access-control") for each in (preflight, read) for name in each.headers)
 
 
+ELSEWHERE = {"Sec-Fetch-Site": "cross-site"}
+FETCHED = ELSEWHERE | {"Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"}
+FRAMED = ELSEWHERE | {"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"}
+LED = ELSEWHERE | {"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+
+
+def test_pages_of_other_sites_lead_here_and_fetch_nothing(client: httpx.Client) -> None:
+    search = "/search?query=x"
+    for foreign in (FETCHED, FRAMED, FETCHED | {"Sec-Fetch-Site": "same-site"}, {"Origin": "https://evil.example"}):
+        response = client.get(search, headers=foreign)
+        assert (response.status_code, response.json()["error"]) == (403, "foreign_origin")
+    assert client.get(search, headers=LED).status_code == 200
+    assert client.delete("/documents/x", headers=LED).status_code == 403
+
+
 def test_the_homes_socket_asks_for_neither(service: Service) -> None:
     with service.commands(Host="evil.example", Origin="https://evil.example") as local:
         assert local.delete("/documents/x").status_code == 404
@@ -226,6 +244,63 @@ def test_other_machines_need_a_token(tmp_path: Path) -> None:
             assert client.get("/collections", headers=right).status_code == 200
         with service.commands() as local:
             assert local.get("/collections").status_code == 200
+
+
+TOKEN = "とても長い-token-0123456789"
+
+
+BEARER = httpx.Headers({"Authorization": f"Bearer {TOKEN}"}, encoding="utf-8")
+
+
+def asking(guard: Guard, address: str = "203.0.113.9") -> httpx.AsyncClient:
+    return httpx.AsyncClient(transport=httpx.ASGITransport(guard, client=(address, 1)), base_url="http://localhost")
+
+
+async def let_in(scope: Any, receive: Any, send: Any) -> None:
+    await PlainTextResponse("in")(scope, receive, send)
+
+
+async def test_a_token_that_is_set_is_asked_of_programs_for_reading_and_writing_also_on_loopback() -> None:
+    guard = Guard(let_in, kinds={}, language="en", hosts=frozenset({"localhost"}), token=SecretStr(TOKEN))
+    async with asking(guard, "127.0.0.1") as nobody, asking(guard, "127.0.0.1") as program:
+        program.headers = BEARER
+        for method, path in (("GET", "/documents"), ("POST", "/chat"), ("DELETE", "/documents/x")):
+            refused = await nobody.request(method, path)
+            assert (refused.status_code, refused.json()["error"]) == (401, "token_needed")
+            assert (await program.request(method, path)).text == "in"
+            foreign = await program.request(method, path, headers={"Origin": "https://evil.example"})
+            assert foreign.json()["error"] == "foreign_origin"
+
+
+async def test_a_token_cannot_be_guessed_for_long() -> None:
+    guard = Guard(let_in, kinds={}, language="en", token=SecretStr(TOKEN), pages="/app")
+    async with asking(guard, "2001:db8::1") as one, asking(guard, "2001:db8::2") as same, asking(guard) as other:
+        for number in range(TRIES // 2):
+            assert (await one.get("/documents", headers={"Authorization": f"Bearer {number}"})).status_code == 401
+            assert (await one.post("/app/", data={"token": str(number)})).status_code == 401
+        for refused in (
+            await same.get("/documents", headers=BEARER),
+            await same.post("/app/", data={"token": TOKEN}),
+        ):
+            assert refused.status_code == 429 and "set-cookie" not in refused.headers
+            assert "minute" in refused.text
+        assert (await other.get("/documents", headers=BEARER)).text == "in"
+        assert (await one.get("/documents")).status_code == 401  # who shows nothing does not guess
+
+
+def test_who_was_wrong_too_often_may_try_again_later() -> None:
+    now = 0.0
+    door = Door(SecretStr("right"), clock=lambda: now)
+    scope = {"type": "http", "client": ("203.0.113.9", 1)}
+
+    def knows(token: str) -> bool:
+        return door.knows(scope, Headers({"authorization": f"Bearer {token}"}))
+
+    assert not any(knows("wrong") for _ in range(TRIES))
+    with pytest.raises(Problem):
+        knows("right")
+    now = TRY_SECONDS
+    assert knows("right")
 
 
 def test_an_address_that_cannot_be_had_is_a_sentence(service: Service) -> None:

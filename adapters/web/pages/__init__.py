@@ -1,10 +1,16 @@
 """The pages of the web interface: each a module that builds what stands in the frame. Imported with the first visit."""
 
+import logging
+
 from fastapi import FastAPI
 from nicegui import core, ui
+from starlette.requests import Request
+from starlette.responses import Response
 
+from adapters.web import problems
 from adapters.web.pages import channel, datasets, documents, guide, metrics, pairs, search, trace, unanswered
-from adapters.web.pages.frame import Page, register
+from adapters.web.pages.frame import Page, missing, register
+from adapters.web.problems import Problem
 from adapters.web.site import ROOT, Site
 
 PAGES: tuple[Page, ...] = (
@@ -23,8 +29,10 @@ PAGES: tuple[Page, ...] = (
 def mount(shell: FastAPI, site: Site) -> None:
     """Put all pages under `/app` of `shell`, whose lifespan is then NiceGUI's. Once a process."""
     core.app.config.endpoint_documentation = "none"
+    listed = [each for each in PAGES if each.listed]
     for page in PAGES:
-        register(site, page, [each for each in PAGES if each.listed])
+        register(site, page, listed)
+    _in_our_words(shell, site, listed)
     ui.run_with(
         shell,
         mount_path=ROOT,
@@ -36,3 +44,28 @@ def mount(shell: FastAPI, site: Site) -> None:
         gzip_middleware_factory=None,
         show_welcome_message=False,
     )
+
+
+def _in_our_words(shell: FastAPI, site: Site, listed: list[Page]) -> None:
+    """Instead of what NiceGUI says by itself, to readers and to other sites, and of what browsers make it log."""
+
+    @core.app.exception_handler(404)
+    async def not_found(request: Request, error: Exception) -> Response:
+        if "/_nicegui" in request.url.path:
+            return Problem(404, "not_found", problems.NOT_FOUND).response(site.app.settings.language)
+        return await missing(site, listed, request)
+
+    @shell.exception_handler(Exception)
+    @core.app.exception_handler(Exception)
+    async def failed(request: Request, error: Exception) -> Response:
+        raise error  # `Guard` says so; a page of NiceGUI's would show it
+
+    @core.sio.on("log")  # type: ignore[untyped-decorator]
+    async def ignored(*said: object) -> None:
+        """Browsers write nothing into our log."""
+
+    core.sio.eio.cors_allowed_origins = []  # it would let every origin read; `Guard` knows ours
+    for name in ("engineio.server", "socketio.server"):
+        noisy = logging.getLogger(name)
+        noisy.handlers.clear()  # they would write to stderr, whatever is set up
+        noisy.setLevel(logging.CRITICAL)  # what they log as an error is what a stranger sends

@@ -14,6 +14,7 @@ from starlette.requests import Request
 from adapters.web.board import Change
 from adapters.web.gestures import addressed, command, question
 from adapters.web.pages.channel_forms import Forms
+from adapters.web.pages.channel_list import MessageList
 from adapters.web.pages.channel_messages import Drawing
 from adapters.web.pages.frame import Page, saying
 from adapters.web.rooms import Room, rooms_of
@@ -21,21 +22,21 @@ from adapters.web.site import Site, Visitor
 from bot.cards import Card
 from bot.messages import Preferences
 from bot.store.engine import StoreError
-from bot.store.messages import Message
+from retrieval.formats.limits import MIB
 from retrieval.text import Language, Said
 
 log = logging.getLogger(__name__)
 
 MENTION = "@kotae "
-SHOWN = 50  # messages at a time
+DROPPED, DROPPED_MIB = 20, 25  # files at a time, and how much in all
 
 _TITLE = Said(en="Channel", ja="チャンネル")
-_PRIVATE = Said(en="private: only its members see it", ja="非公開（メンバーだけが閲覧できます）")
+_PRIVATE = Said(en="private: only its members can see it", ja="非公開（メンバーだけが閲覧できます）")
 _WRITE = Said(en="Message to {room}", ja="{room} へのメッセージ")
 _REPLY = Said(en="Reply in the thread", ja="スレッドに返信")
 _HINT = Said(
-    en="Messages with @kotae are questions; /kotae help lists commands. Enter sends, Shift+Enter begins a new line.",
-    ja="@kotae を付けたメッセージが質問になります。/kotae help でコマンドを表示します。Enter で送信、Shift+Enter で改行します。",
+    en="Messages with @kotae are questions; /kotae help lists commands. Enter sends, Shift+Enter starts a new line.",
+    ja="@kotae を付けたメッセージが質問になります。/kotae help でコマンドの一覧を表示します。Enter で送信、Shift+Enter で改行します。",
 )
 _SEND = Said(en="Send", ja="送信")
 _THREAD = Said(en="Thread", ja="スレッド")
@@ -51,29 +52,37 @@ _MODEL = Said(en="Model (empty: {model})", ja="モデル（空欄: {model}）")
 _STRATEGY = Said(en="Strategy", ja="戦略")
 _COLLECTIONS = Said(en="Collections (none: all)", ja="コレクション（未選択: すべて）")
 _STEPS = Said(en="Steps", ja="途中経過")
-_USUAL = Said(en="as usual", ja="標準")
+_USUAL = Said(en="default", ja="標準")
 _STEP_NAMES = {
-    "live": Said(en="one reply that grows", ja="1件にまとめて表示"),
-    "verbose": Said(en="a reply a step", ja="1件ずつ表示"),
+    "live": Said(en="one reply that grows", ja="1 件の返信にまとめて表示"),
+    "verbose": Said(en="one reply per step", ja="1 件ずつ返信で表示"),
     "off": Said(en="none", ja="表示しない"),
 }
-_ROOM_CHOICE = Said(en="For this room, for everybody in it:", ja="このルーム全体の設定:")
-_QUESTION_CHOICE = Said(en="For your next questions on this page:", ja="この画面からの次の質問の設定:")
-_KEPT = Said(en="Kept for this room.", ja="このルームの設定を保存しました。")
-_FILES = Said(en="Drop files here, or choose them", ja="ここにファイルをドロップするか、選択してください")
+_ROOM_CHOICE = Said(en="For everyone in this room:", ja="このルーム全体の設定:")
+_QUESTION_CHOICE = Said(en="For your next questions from this page:", ja="このページからの次回以降の質問の設定:")
+_KEPT = Said(en="Saved for this room.", ja="このルームの設定を保存しました。")
+_FILES = Said(en="Drop files here or choose them", ja="ファイルをここにドロップするか選択")
+_TOO_MUCH = Said(
+    en="At most {n} files and {mib} MiB at a time.", ja="一度に追加できるのは {n} 件、合計 {mib} MiB までです。"
+)
 _ATTACHED = Said(en="Goes with your next question: {names}", ja="次の質問に添付: {names}")
 _NO_QUESTION = Said(
-    en="The attached files go with a question: mention @kotae and ask something.",
-    ja="添付したファイルは質問と一緒に送ります。@kotae を付けて質問を書いてください。",
+    en="Attached files go with a question: mention @kotae and ask something.",
+    ja="添付ファイルは質問と一緒に送信されます。@kotae を付けて質問を書いてください。",
 )
-_COMMAND = Said(en="Only you see this.", ja="この表示はあなただけに見えています。")
+_COMMAND = Said(en="Only you can see this.", ja="この表示はあなただけに見えています。")
 
 # A Japanese word is confirmed with Enter, too: that one is not for us (keyCode 229: the input method has it).
 _ENTER = """(event) => { if (event.shiftKey || event.isComposing || event.keyCode === 229) return;
  event.preventDefault(); emit(event.target.value); }"""
 
-_MOVED = """if (location.search !== "%s") history.pushState({}, "", location.pathname + "%1$s");"""
-_ARRIVED = ""
+# The address says what is shown, so that it can be loaded anew and shared, and the browser's Back leads out of it.
+_MOVED = """window.kotaeShown = "{shown}";
+if (location.search !== kotaeShown) history.pushState({{}}, "", location.pathname + kotaeShown);"""
+_ARRIVED = r"""window.kotaeShown = location.search;
+window.addEventListener("popstate", () => { if (location.search !== kotaeShown) location.reload(); });
+if (/^#m\d+$/.test(location.hash)) document.getElementById(location.hash.slice(1))?.scrollIntoView();"""
+
 
 @dataclass(slots=True)
 class _Options:
@@ -83,77 +92,6 @@ class _Options:
     strategy: str | None = None
     collections: list[str] = field(default_factory=list)
     files: list[tuple[str, bytes]] = field(default_factory=list)
-
-
-class _View:
-    """One list of messages that stays up to date: a room's, or a thread's."""
-
-    def __init__(self, drawing: Drawing, room: Room, thread: int | None, listed: ui.column) -> None:
-        self._drawing = drawing
-        self._room = room
-        self.thread = thread
-        self._listed = listed
-        self._boxes: dict[int, ui.element] = {}
-        self._more: ui.button | None = None
-        self._empty: ui.label | None = None
-
-    async def fill(self, empty: str, earlier: str) -> None:
-        found = await self._read()
-        self._listed.clear()
-        self._boxes.clear()
-        with self._listed:
-            self._more = ui.button(earlier, on_click=self._back).props("flat dense no-caps")
-            self._more.set_visibility(len(found) >= SHOWN)
-            self._empty = ui.label(empty).classes("kotae-empty")
-            self._empty.set_visibility(not found)
-        for message in found:
-            await self._add(message)
-
-    async def look(self, message: int) -> None:
-        """A message is new, changed or gone."""
-        if message in self._boxes:
-            await self._again(message)
-            return
-        newest = max(self._boxes, default=0)
-        for found in await self._read():
-            if found.id == message and (message > newest or not self._boxes):
-                await self._add(found)
-        if self._boxes and self._empty is not None:
-            self._empty.set_visibility(False)
-
-    async def _again(self, message: int) -> None:
-        box = self._boxes[message]
-        found = next((one for one in await self._read(message + 1, 1) if one.id == message), None)
-        box.clear()
-        if found is None:
-            del self._boxes[message]
-            box.delete()
-        else:
-            with box:
-                await self._drawing.draw(found, in_thread=self.thread is not None)
-
-    async def _back(self) -> None:
-        with saying(self._drawing.language):
-            found = await self._read(min(self._boxes, default=None))
-            assert self._more is not None
-            self._more.set_visibility(len(found) >= SHOWN)
-            for index, message in enumerate(found):
-                box = await self._add(message)
-                box.move(target_index=index + 2)  # after the button and the hint
-
-    async def _add(self, message: Message) -> ui.element:
-        with self._listed:
-            box = ui.element("div").classes("kotae-message")
-            if self.thread is not None:  # where links to a message lead
-                box.props(f"id=m{message.id}")
-        self._boxes[message.id] = box
-        with box:
-            await self._drawing.draw(message, in_thread=self.thread is not None)
-        return box
-
-    async def _read(self, before: int | None = None, limit: int = SHOWN) -> list[Message]:
-        board, member = self._drawing.site.web.board, self._drawing.who.member
-        return await board.messages(self._room, member, self.thread, before, limit)
 
 
 class _Channel:
@@ -166,7 +104,8 @@ class _Channel:
         self._options = _Options()
         self._forms = Forms(site, who, room)
         self._drawing = Drawing(site, who, room, self._forms, self.open)
-        self._thread: _View | None = None
+        self._thread: MessageList | None = None
+        self._turning = asyncio.Lock()  # one thread at a time is opened or closed
 
     @property
     def _language(self) -> Language:
@@ -190,43 +129,49 @@ class _Channel:
                 listed = _list(self._room.name.to(self._language))
                 self._composer(_WRITE.to(self._language, room=self._room.name.to(self._language)), None)
             self._side = ui.column().classes("kotae-pane kotae-pane-thread")
-        self._main = _View(self._drawing, self._room, None, listed)
+        self._main = MessageList(self._drawing, self._room, None, listed)
+        # It listens before anything is read: what is said while the page is drawn is not missed.
+        watching = background_tasks.create(self._watch(), name="channel page")
+        ui.context.client.on_delete(watching.cancel)
         await self._main.fill(_EMPTY.to(self._language), _EARLIER.to(self._language))
+        ui.run_javascript(_ARRIVED)
         if thread is None:
             self._no_thread()
         else:
-            await self.open(thread)
-        ui.run_javascript(_ARRIVED)
-        watching = background_tasks.create(self._watch(), name="channel page")
-        ui.context.client.on_delete(watching.cancel)
+            await self._show_thread(thread)
 
     async def open(self, root: int) -> None:
         """Show a thread beside the room."""
         with saying(self._language):
-            self._side.clear()
-            with self._side:
-                with ui.row().classes("kotae-thread-head"):
-                    ui.label(_THREAD.to(self._language)).classes("text-weight-bold")
-                    ui.space()
-                    ui.button(icon="close", on_click=self._close).props(
-                        f'flat round dense aria-label="{_CLOSE.to(self._language)}"'
-                    )
-                listed = _list(_THREAD.to(self._language))
-                self._composer(_REPLY.to(self._language), root, "" if await self._is_card(root) else MENTION)
-            self._thread = _View(self._drawing, self._room, root, listed)
-            self._panes.classes(add="kotae-threaded")
-            await self._thread.fill("", _EARLIER.to(self._language))
+            async with self._turning:
+                await self._show_thread(root)
             self._moved(f"&thread={root}")
 
-    def _close(self) -> None:
-        self._thread = None
-        self._panes.classes(remove="kotae-threaded")
-        self._no_thread()
-        self._moved("")
+    async def _show_thread(self, root: int) -> None:
+        self._side.clear()
+        with self._side:
+            with ui.row().classes("kotae-thread-head"):
+                ui.label(_THREAD.to(self._language)).classes("text-weight-bold")
+                ui.space()
+                ui.button(icon="close", on_click=self._close).props(
+                    f'flat round dense aria-label="{_CLOSE.to(self._language)}"'
+                )
+            listed = _list(_THREAD.to(self._language))
+            self._composer(_REPLY.to(self._language), root, "" if await self._is_card(root) else MENTION)
+        self._thread = MessageList(self._drawing, self._room, root, listed)
+        self._panes.classes(add="kotae-threaded")
+        await self._thread.fill("", _EARLIER.to(self._language))
+
+    async def _close(self) -> None:
+        with saying(self._language):
+            async with self._turning:
+                self._thread = None
+                self._panes.classes(remove="kotae-threaded")
+                self._no_thread()
+            self._moved("")
 
     def _moved(self, thread: str) -> None:
-        """The address says what is shown, so that it can be loaded again, shared and left by the browser's Back."""
-        ui.run_javascript(_MOVED % f"?room={self._room.id}{thread}")
+        ui.run_javascript(_MOVED.format(shown=f"?room={self._room.id}{thread}"))
 
     def _no_thread(self) -> None:
         self._side.clear()
@@ -244,6 +189,8 @@ class _Channel:
                         await self._look(change)
                 except StoreError:
                     log.warning("a change could not be shown", exc_info=True)
+                except Exception:  # the next one may be
+                    log.exception("a change could not be shown")
 
     async def _look(self, change: Change) -> None:
         if change.message is None:
@@ -279,7 +226,13 @@ class _Channel:
                 await self._dropped(event, thread, attached)
 
             upload: ui.upload = ui.upload(
-                label=_FILES.to(self._language), multiple=True, auto_upload=True, max_files=20, on_multi_upload=dropped
+                label=_FILES.to(self._language),
+                multiple=True,
+                auto_upload=True,
+                max_files=DROPPED,
+                max_total_size=DROPPED_MIB * MIB,  # they come in one form
+                on_multi_upload=dropped,
+                on_rejected=lambda: ui.notify(_TOO_MUCH.to(self._language, n=DROPPED, mib=DROPPED_MIB), type="warning"),
             )
             upload.props("flat bordered hide-upload-btn").classes("kotae-drop")
 
@@ -325,6 +278,7 @@ class _Channel:
 
     def _show(self, card: Card) -> None:
         with ui.dialog(value=True) as dialog, ui.card().classes("kotae-dialog"):
+            dialog.props["aria-label"] = _COMMAND.to(self._language)
             self._drawing.card(card)
             ui.label(_COMMAND.to(self._language)).classes("kotae-quiet")
         dialog.on("hide", dialog.delete)
@@ -353,6 +307,7 @@ class _Channel:
             strategies = {"": usual, "react": "ReAct", "synthesis": "Synthesis"}
             model = room.model or self._site.app.settings.model_id
             with ui.dialog(value=True) as dialog, ui.card().classes("kotae-dialog"):
+                dialog.props["aria-label"] = _OPTIONS.to(language)
                 ui.label(_QUESTION_CHOICE.to(language)).classes("text-weight-bold")
                 self._fields(
                     self._options.model, self._options.strategy, self._options.collections, model, strategies, names
@@ -411,6 +366,15 @@ class _Channel:
             ui.button("OK", on_click=pressed).props("unelevated no-caps")
 
         return button
+
+
+def _list(label: str) -> ui.column:
+    """A list that shows its end."""
+    with (
+        ui.element("div").classes("kotae-newest").props(f'role=log tabindex=0 aria-label="{label}"'),
+        ui.column().classes("kotae-list") as listed,
+    ):
+        return listed
 
 
 async def _build(site: Site, who: Visitor, request: Request) -> None:

@@ -15,11 +15,11 @@ from retrieval.text import Said
 _SAVE, _CANCEL = Said(en="Save", ja="保存"), Said(en="Cancel", ja="キャンセル")
 _SEND = Said(en="Send", ja="送信")
 _EDIT = Said(en="Edit the message", ja="メッセージを編集")
-_ADD = Said(en="Add to the knowledge", ja="ナレッジに追加")
+_ADD = Said(en="Add to knowledge", ja="ナレッジに追加")
 _ATTACH = Said(en="Only with my next question", ja="次の質問にだけ添付")
 _FILES = Said(en="Files: {names}", ja="ファイル: {names}")
 _COLLECTION = Said(en="Collection (a new name makes a new one)", ja="コレクション（新しい名前を入力すると作成します）")
-_SCOPE = Said(en="Who may find it", ja="検索できる人")
+_SCOPE = Said(en="Who may find it", ja="公開範囲")
 
 
 class Forms:
@@ -27,7 +27,9 @@ class Forms:
         self._site = site
         self._who = who
         self._room = room
-        self._ground = ui.element("div")  # a form must not vanish with the message it was opened from
+        self._ground = ui.element("div").classes(
+            "kotae-ground"
+        )  # a form must not vanish with the message it was opened from
 
     def report(self, answer: int) -> None:
         """After a 👎, which counts already: why."""
@@ -128,6 +130,7 @@ class Forms:
     @contextmanager
     def _dialog(self, title: Said) -> Iterator[ui.dialog]:
         with self._ground, ui.dialog(value=True) as dialog, ui.card().classes("kotae-dialog"):
+            dialog.props["aria-label"] = title.to(self._who.language)
             ui.label(title.to(self._who.language)).classes("text-h6")
             yield dialog
         dialog.on("hide", dialog.delete)

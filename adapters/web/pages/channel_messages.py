@@ -24,14 +24,16 @@ from retrieval.text import Language, Said
 _NAME = "Kotae"
 _EDITED = Said(en="(edited)", ja="（編集済み）")
 _DELETED = Said(en="This message was deleted.", ja="このメッセージは削除されました。")
-_REPLIES = Said(en="{n} replies", ja="返信 {n}件")
-_ONE = Said(en="1 reply", ja="返信 1件")
+_REPLIES = Said(en="{n} replies", ja="返信 {n} 件")
+_ONE = Said(en="1 reply", ja="返信 1 件")
 _REPLY = Said(en="Reply", ja="返信する")
 _EDIT, _DELETE = Said(en="Edit", ja="編集"), Said(en="Delete", ja="削除")
 _TRACE = Said(en="How I found this", ja="回答の過程")
-_GONE = Said(en="This document is no longer there for this room.", ja="この文書は、このルームではもう閲覧できません。")
+_GONE = Said(
+    en="This document is no longer available in this room.", ja="この文書は、このルームではもう閲覧できません。"
+)
 _ORIGINAL = Said(en="Open the original", ja="元の文書を開く")
-_SECONDS = Said(en="{model}, {seconds:.1f} s", ja="{model}、{seconds:.1f}秒")
+_SECONDS = Said(en="{model}, {seconds:.1f} s", ja="{model}、{seconds:.1f} 秒")
 _STEPS = Said(en="Steps ({n})", ja="途中経過（{n}）")
 _OUTCOMES = {
     "unknown": Said(en="not found", ja="情報なし"),
@@ -122,7 +124,7 @@ class Drawing:
         text = _REPLY if found is None else _ONE if found.count == 1 else _REPLIES
         count = 0 if found is None else found.count
         button = ui.button(text.to(self.language, n=count), on_click=lambda: self._open_thread(message.id))
-        button.props("flat dense no-caps size=sm").classes("kotae-replies")
+        button.props("flat dense no-caps").classes("kotae-replies")
 
     # -- the bot -------------------------------------------------------------------------------------------------------
 

@@ -22,35 +22,37 @@ _SHOWN = 700  # characters of a text in it
 _USUAL = Limits(documents=200, characters=5_000_000)  # what a small machine embeds while somebody waits for it
 
 _FILE = Said(en="{name}: read as {encoding}, columns: {columns}", ja="{name}: 文字コード {encoding}、列: {columns}")
-_TEXT = Said(en="Columns of the text", ja="本文の列")
-_TITLE, _URL = Said(en="Column of the title", ja="タイトルの列"), Said(en="Column of the address", ja="URL の列")
-_ID = Said(en="Column of the row’s id", ja="行 ID の列")
+_TEXT = Said(en="Text columns", ja="本文の列")
+_TITLE, _URL = Said(en="Title column", ja="タイトルの列"), Said(en="URL column", ja="URL の列")
+_ID = Said(en="Row ID column", ja="行 ID の列")
 _NO_COLUMN = Said(en="none", ja="なし")
-_CHOOSE_TEXT = Said(en="Choose at least one column of text.", ja="本文の列を 1 つ以上選んでください。")
-_SPLIT = Said(en="What is one document", ja="1 つの文書にする単位")
+_CHOOSE_TEXT = Said(en="Choose at least one text column.", ja="本文の列を 1 つ以上選んでください。")
+_SPLIT = Said(en="One document is", ja="1 つの文書とする単位")
 _SPLITS: dict[Split, Said] = {
     "file": Said(en="the whole file", ja="ファイル全体"),
     "paragraph": Said(en="each paragraph (between empty lines)", ja="段落（空行区切り）"),
     "line": Said(en="each line", ja="1 行"),
 }
 _DOCUMENTS = Said(en="Documents, at most", ja="文書数の上限")
-_CHARACTERS = Said(en="Characters altogether, at most", ja="合計文字数の上限")
-_SHORTEST = Said(en="A document has at least … characters", ja="1 文書の最小文字数")
-_LONGEST = Said(en="A document has at most … characters", ja="1 文書の最大文字数")
+_CHARACTERS = Said(en="Characters, at most", ja="合計文字数の上限")
+_SHORTEST = Said(en="Shortest document", ja="1 文書の最小文字数")
+_LONGEST = Said(en="Longest document", ja="1 文書の最大文字数")
 _NUMBER = Said(
-    en="“{name}” is a whole number from {least} to {most}.",
+    en="“{name}” must be a whole number from {least} to {most}.",
     ja="「{name}」には {least}～{most} の整数を入力してください。",
 )
-_COLLECTION = Said(en="Collection (a new name makes a new one)", ja="コレクション（新しい名前を入力すると作成します）")
-_SCOPE = Said(en="Who may find it", ja="検索できる人")
+_COLLECTION = Said(en="Collection (a new name creates one)", ja="コレクション（新しい名前なら新規作成）")
+_SCOPE = Said(en="Who may find it", ja="公開範囲")
 _PREVIEW = Said(en="Preview", ja="プレビュー")
-_START = Said(en="Start adding", ja="登録を開始")
-_STARTED = Said(en="Started. You may leave this page: it goes on.", ja="開始しました。このページを閉じても続きます。")
+_START = Said(en="Start adding", ja="追加を開始")
+_STARTED = Said(
+    en="Started. You can leave this page; the work continues.", ja="開始しました。このページを離れても処理は続きます。"
+)
 _CLOSE = Said(en="Close", ja="閉じる")
-_BEFORE, _AFTER = Said(en="Before cleaning", ja="前処理前"), Said(en="After cleaning", ja="前処理後")
+_BEFORE, _AFTER = Said(en="Before cleaning", ja="前処理の前"), Said(en="After cleaning", ja="前処理の後")
 _LEFT_OUT = Said(en="Left out: {why}", ja="除外: {why}")
 _LENGTH = Said(en="{n} characters", ja="{n} 文字")
-_NO_ROWS = Said(en="There are no rows in it.", ja="行がありません。")
+_NO_ROWS = Said(en="It has no rows.", ja="行がありません。")
 
 
 class Adding:
@@ -103,7 +105,8 @@ class Adding:
         self._ground.clear()
         await self.drop()
 
-    async def _drop(self) -> None:
+    async def drop(self) -> None:
+        """A file that was only looked at is not kept."""
         file, self._file = self._file, None
         if file is not None:
             await self._site.app.datasets.drop(file)
@@ -120,12 +123,14 @@ class Adding:
         with ui.row().classes("items-center full-width no-wrap"):
             ui.label(name).classes("text-h6 kotae-pre")
             ui.space()
-            ui.button(icon="close", on_click=close).props(f'flat dense round aria-label="{_CLOSE.to(language)}"')
+            ui.button(icon="close", on_click=close).props(f'flat dense round aria-label="{_CLOSE.to(language)}"').mark(
+                "close"
+            )
 
     def _choose_columns(self, found: Inspected) -> tuple[ui.select, ...]:
         language, guess, names = self._who.language, found.guess, list(found.columns)
         text = ui.select(names, value=list(guess.text) if guess else [], multiple=True, label=_TEXT.to(language))
-        text.props("use-chips")
+        text.props("use-chips").mark("text")
         others = {"": _NO_COLUMN.to(language)} | {name: name for name in names}
         wanted = (
             (_TITLE, guess.title if guess else None),
@@ -139,18 +144,22 @@ class Adding:
         language, app = self._who.language, self._site.app
         with ui.row().classes("kotae-filters"):
             limits = (
-                self._number(_DOCUMENTS, _USUAL.documents, MOST),
-                self._number(_CHARACTERS, _USUAL.characters, 1_000_000_000),
-                self._number(_SHORTEST, _USUAL.sieve.shortest, 100_000),
-                self._number(_LONGEST, _USUAL.sieve.longest, 1_000_000),
+                self._number("documents", _DOCUMENTS, _USUAL.documents, MOST),
+                self._number("characters", _CHARACTERS, _USUAL.characters, 1_000_000_000),
+                self._number("shortest", _SHORTEST, _USUAL.sieve.shortest, 100_000),
+                self._number("longest", _LONGEST, _USUAL.sieve.longest, 1_000_000),
             )
         infos = await app.knowledge.collections(self._who.readers)
         names = list(dict.fromkeys([name, *(info.name for info in infos)]))
         scopes = {scope: readers_of(scope, self._who) for scope in app.curating.scopes(person(self._who))}
         with ui.row().classes("kotae-filters"):
             where = ui.select(names, value=name, label=_COLLECTION.to(language), new_value_mode="add-unique")
-            where.props("use-input hide-selected fill-input input-debounce=0 maxlength=80").classes("col-grow")
-            scope = ui.select(scopes, value=next(iter(scopes)), label=_SCOPE.to(language)).classes("col-grow")
+            where.props("use-input hide-selected fill-input input-debounce=0 maxlength=80").classes("col-grow").mark(
+                "collection"
+            )
+            scope = (
+                ui.select(scopes, value=next(iter(scopes)), label=_SCOPE.to(language)).classes("col-grow").mark("scope")
+            )
 
         def given() -> Limits:
             documents, characters, shortest, longest = (read() for read in limits)
@@ -177,14 +186,18 @@ class Adding:
                 self._started()
 
         with ui.row():
-            preview = ui.button(_PREVIEW.to(language), icon="visibility", on_click=look).props("outline no-caps")
-            ui.button(_START.to(language), icon="play_arrow", on_click=start).props("unelevated no-caps")
+            preview = (
+                ui.button(_PREVIEW.to(language), icon="visibility", on_click=look)
+                .props("outline no-caps")
+                .mark("preview")
+            )
+            ui.button(_START.to(language), icon="play_arrow", on_click=start).props("unelevated no-caps").mark("start")
         seen = ui.column().classes("full-width").props('aria-live="polite"')
 
-    def _number(self, said: Said, value: int, most: int) -> Callable[[], int]:
+    def _number(self, mark: str, said: Said, value: int, most: int) -> Callable[[], int]:
         """A field; what is returned reads it, or raises RAGToolError."""
         name = said.to(self._who.language)
-        field = ui.number(name, value=value, min=1, max=most, precision=0)
+        field = ui.number(name, value=value, min=1, max=most, precision=0).classes("col-grow").mark(mark)
 
         def read() -> int:
             if field.value is None or not 1 <= field.value <= most or field.value != int(field.value):

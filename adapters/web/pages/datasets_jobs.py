@@ -15,55 +15,53 @@ from retrieval.datasets import NAMED, Dropped, Ended
 from retrieval.formats.limits import size
 from retrieval.text import Language, Said
 
-_TITLE = Said(en="Being added, and added", ja="登録の状況")
+_TITLE = Said(en="Jobs", ja="ジョブ")
 _NONE = Said(
-    en="Nothing has been added here since the last start. Choose a dataset above.",
-    ja="前回の起動以降、ここから登録したデータセットはありません。上からデータセットを選んでください。",
+    en="Nothing has been added here since Kotae was started. Choose a dataset above.",
+    ja="前回の起動以降、ここから追加したデータセットはありません。上からデータセットを選択してください。",
 )
 _STATES: dict[State, Said] = {
-    "running": Said(en="Adding…", ja="登録中です…"),
+    "running": Said(en="Adding…", ja="追加中です…"),
     "done": Said(en="Done.", ja="完了しました。"),
-    "cancelled": Said(en="Cancelled. What was added stays.", ja="中止しました。登録済みの文書は残っています。"),
-    "failed": Said(en="Stopped. What was added stays.", ja="中断しました。登録済みの文書は残っています。"),
+    "cancelled": Said(en="Stopped. What was added stays.", ja="中止しました。追加済みの文書は残っています。"),
+    "failed": Said(en="Interrupted. What was added stays.", ja="中断しました。登録済みの文書は残っています。"),
 }
 _ENDED: dict[Ended, Said] = {
     "all": Said(en="All rows were read.", ja="すべての行を読み込みました。"),
-    "documents": Said(en="The number of documents is reached.", ja="文書数の上限に達しました。"),
-    "characters": Said(en="The number of characters is reached.", ja="文字数の上限に達しました。"),
-    "bytes": Said(en="As much as may be fetched at once was read.", ja="1 回に読み込める量の上限に達しました。"),
-    "rows": Said(en="As many rows as may be at once were read.", ja="1 回に読み込める行数の上限に達しました。"),
+    "documents": Said(en="The document limit was reached.", ja="文書数の上限に達しました。"),
+    "characters": Said(en="The character limit was reached.", ja="文字数の上限に達しました。"),
+    "bytes": Said(en="The download limit of one job was reached.", ja="1 回のジョブで取得できる量の上限に達しました。"),
+    "rows": Said(en="The row limit of one job was reached.", ja="1 回のジョブで読み込める行数の上限に達しました。"),
 }
 OUTCOMES: dict[Outcome, Said] = {
     "added": Said(en="added {n}", ja="追加 {n} 件"),
     "replaced": Said(en="replaced {n}", ja="更新 {n} 件"),
     "unchanged": Said(en="unchanged {n}", ja="変更なし {n} 件"),
-    "refused": Said(en="refused {n}", ja="登録不可 {n} 件"),
+    "refused": Said(en="refused {n}", ja="追加不可 {n} 件"),
 }
 DROPPED: dict[Dropped, Said] = {
     "empty": Said(en="without text", ja="本文なし"),
     "short": Said(en="too short", ja="短すぎる"),
     "long": Said(en="too long", ja="長すぎる"),
-    "duplicate": Said(en="the same text again", ja="本文が重複"),
+    "duplicate": Said(en="duplicate text", ja="本文が重複"),
     "encoding": Said(en="broken characters", ja="文字化け"),
 }
 _LEFT_OUT = Said(en="left out: {what}", ja="除外: {what}")
 _READ = Said(
     en="{rows} rows read, {characters} characters added, {bytes} fetched",
-    ja="読み込んだ行 {rows}、登録した文字数 {characters}、取得量 {bytes}",
+    ja="読み込んだ行数 {rows}、追加した文字数 {characters}、取得量 {bytes}",
 )
 _OF = Said(en="{n} of at most {most} documents", ja="文書 {n} 件（上限 {most} 件）")
-_FOR = Said(
-    en="into {collection} · who may find it: {readers}", ja="コレクション {collection} · 検索できる人: {readers}"
-)
+_FOR = Said(en="into {collection} · who may find it: {readers}", ja="コレクション {collection} · 公開範囲: {readers}")
 _PROGRESS = Said(en="Progress", ja="進み具合")
-_REFUSED = Said(en="What was refused, and why", ja="登録できなかったものと理由")
+_REFUSED = Said(en="What was refused, and why", ja="追加できなかったものと理由")
 _CANCEL = Said(en="Stop adding", ja="中止")
 _SURE = Said(
-    en="Stop adding? What was added stays; you can go on later.",
-    ja="登録を中止しますか？登録済みの文書は残り、あとから続きを登録できます。",
+    en="Stop adding? What was added stays, and you can continue later.",
+    ja="追加を中止しますか？追加済みの文書は残り、あとから続きを追加できます。",
 )
-_RESUME = Said(en="Go on", ja="続きを登録")
-_SHOW = Said(en="To the documents", ja="文書を表示")
+_RESUME = Said(en="Continue", ja="続きを追加")
+_SHOW = Said(en="Show the documents", ja="文書を表示")
 
 
 class Jobs:
@@ -113,8 +111,8 @@ class _Card:
             with ui.row().classes("items-center"):
                 self._cancel = ui.button(_CANCEL.to(language), icon="close", on_click=self._do_cancel)
                 self._resume = ui.button(_RESUME.to(language), icon="play_arrow", on_click=self._do_resume)
-                for button in (self._cancel, self._resume):
-                    button.props("flat no-caps dense")
+                for mark, button in (("cancel", self._cancel), ("resume", self._resume)):
+                    button.props("flat no-caps dense").mark(mark)
                 self._show = ui.link(_SHOW.to(language), "/documents")
 
     @property

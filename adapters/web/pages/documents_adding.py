@@ -19,36 +19,36 @@ _TITLE = Said(en="Add documents", ja="文書の追加")
 _FILES = Said(
     en="Drop files here or choose them (25 MiB each)", ja="ファイルをここにドロップするか選択（各 25 MiB まで）"
 )
-_COLLECTION = Said(en="Collection (a new name makes a new one)", ja="コレクション（新しい名前を入力すると作成します）")
-_SCOPE = Said(en="Who may find it", ja="検索できる人")
-_PASTE = Said(en="Paste a text", ja="テキストを貼り付け")
+_COLLECTION = Said(en="Collection (a new name creates one)", ja="コレクション（新しい名前なら新規作成）")
+_SCOPE = Said(en="Who may find it", ja="公開範囲")
+_PASTE = Said(en="Paste text", ja="テキストを貼り付け")
 _NAME = Said(en="Title (empty: the first line)", ja="タイトル（空欄なら 1 行目）")
 _TEXT = Said(en="Text", ja="テキスト")
 _ADD = Said(en="Add", ja="追加")
-_NO_TEXT = Said(en="Enter a text first.", ja="先にテキストを入力してください。")
-_NO_COLLECTION = Said(en="Choose a collection first.", ja="先にコレクションを選んでください。")
+_NO_TEXT = Said(en="Enter some text first.", ja="先にテキストを入力してください。")
+_NO_COLLECTION = Said(en="Choose a collection first.", ja="先にコレクションを選択してください。")
 _TOO_BIG = Said(
     en="A file was too large: at most 25 MiB each.",
     ja="サイズの大きすぎるファイルがあります。1 ファイル 25 MiB までです。",
 )
 _KINDS = Said(
-    en="md, txt, html, csv, json, jsonl, pdf, docx, pptx, xlsx, epub. CSV or JSON with columns question and answer becomes "
-    "Q/A pairs.",
-    ja="md、txt、html、csv、json、jsonl、pdf、docx、pptx、xlsx、epub に対応しています。question と answer（質問・回答）の列を持つ"
-    " CSV と JSON は Q&A のペアになります。",
+    en="md, txt, html, csv, json, jsonl, pdf, docx, pptx, xlsx, epub. CSV and JSON files with the columns "
+    "question and answer become Q/A pairs.",
+    ja="md、txt、html、csv、json、jsonl、pdf、docx、pptx、xlsx、epub に対応しています。question と answer（質問・回答）の列がある CSV と JSON は"
+    " Q/A ペアになります。",
 )
 _RUNNING = Said(en="Work in progress", ja="処理状況")
-_CLEAR = Said(en="Clear what has ended", ja="終わったものを消す")
+_CLEAR = Said(en="Clear finished work", ja="完了分を消去")
 _STOP = Said(en="Stop", ja="中止")
-_AGAIN = Said(en="Indexing anew: {name}", ja="索引の作り直し: {name}")
+_AGAIN = Said(en="Re-indexing: {name}", ja="再インデックス: {name}")
 _DONE = Said(en="done ({n} documents)", ja="完了（文書 {n} 件）")
-_REFUSED = Said(en="{n} could not be done", ja="失敗 {n} 件")
+_REFUSED = Said(en="{n} failed", ja="失敗 {n} 件")
 _STATES = {
     "waiting": Said(en="waiting", ja="待機中"),
     "running": Said(en="{done} of {total}", ja="{done}/{total}"),
-    "passages": Said(en="{done} of {total} passages", ja="{done}/{total} パッセージ"),
+    "passages": Said(en="{done} of {total} chunks", ja="{done}/{total} チャンク"),
     "reading": Said(en="reading", ja="読み込み中"),
-    "stopped": Said(en="stopped; what was done stays", ja="中止しました（完了分は残ります）"),
+    "stopped": Said(en="stopped; what was added stays", ja="中止しました（追加済みの文書は残っています）"),
 }
 _SHOWN = 5  # reasons of one job
 

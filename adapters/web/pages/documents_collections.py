@@ -15,12 +15,12 @@ from retrieval.types import CollectionInfo
 
 _TITLE = Said(en="Collections", ja="コレクション")
 _NONE = Said(
-    en="There are no collections yet. Add a document, and its collection comes with it.",
+    en="There are no collections yet. Adding a document creates its collection.",
     ja="コレクションはまだありません。文書を追加すると、そのコレクションも作成されます。",
 )
 _COUNTS = Said(en="{documents} documents, {chunks} chunks", ja="文書 {documents} 件、チャンク {chunks} 件")
 _NO_ABOUT = Said(
-    en="No description yet. It helps the bot to choose where to search.",
+    en="No description yet. A description helps the bot choose where to search.",
     ja="説明はまだありません。説明があると、ボットが検索先を選びやすくなります。",
 )
 _NEW = Said(en="New collection", ja="新しいコレクション")
@@ -31,18 +31,18 @@ _ACTS = Said(en="Change this collection", ja="このコレクションの操作"
 _SAVE = Said(en="Save", ja="保存")
 _SAVED = Said(en="Saved.", ja="保存しました。")
 _MERGE = Said(en="Merge collections", ja="コレクションを統合")
-_FROM = Said(en="These collections", ja="統合元のコレクション")
-_INTO = Said(en="become part of (or a new name)", ja="統合先（新しい名前も可）")
-_DO_MERGE = Said(en="Merge", ja="統合する")
-_MERGED = Said(en="{n} documents are in “{into}” now.", ja="文書 {n} 件を「{into}」に統合しました。")
-_CHOOSE = Said(en="Choose what to merge, and into what.", ja="統合元と統合先を選んでください。")
+_FROM = Said(en="Collections to merge", ja="統合元のコレクション")
+_INTO = Said(en="Merge into (an existing or a new name)", ja="統合先（新しい名前も可）")
+_DO_MERGE = Said(en="Merge", ja="統合")
+_MERGED = Said(en="{n} documents are now in “{into}”.", ja="文書 {n} 件を「{into}」に統合しました。")
+_CHOOSE = Said(en="Choose what to merge and what to merge it into.", ja="統合元と統合先を選択してください。")
 _DELETE = Said(en="Delete the collection", ja="コレクションを削除")
 _SURE = Said(
-    en="Delete “{name}” with its {n} documents? They are gone from every search at once, and cannot be brought back.",
-    ja="「{name}」を文書 {n} 件とともに削除しますか？すべての検索からすぐに消え、元に戻せません。",
+    en="Delete “{name}” with its {n} documents? They disappear from every search at once and cannot be restored.",
+    ja="「{name}」を文書 {n} 件とともに削除しますか？すぐに検索されなくなり、元に戻せません。",
 )
 _DELETED = Said(en="“{name}” is deleted ({n} documents).", ja="「{name}」を削除しました（文書 {n} 件）。")
-_REINDEX = Said(en="Index all its documents anew", ja="すべての文書の索引を作り直す")
+_REINDEX = Said(en="Re-index all its documents", ja="すべての文書を再インデックス")
 _LANGUAGES = {"ja": Said(en="Japanese", ja="日本語"), "en": Said(en="English", ja="英語")}
 
 

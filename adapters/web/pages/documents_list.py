@@ -19,7 +19,7 @@ PAGE = 20  # documents
 _TITLE = Said(en="Documents", ja="文書")
 _FILTER = Said(en="Name or title", ja="名前・タイトルで絞り込み")
 _COLLECTION = Said(en="Collection", ja="コレクション")
-_SCOPE = Said(en="Who may find it", ja="検索できる人")
+_SCOPE = Said(en="Who may find it", ja="公開範囲")
 _ALL = Said(en="All", ja="すべて")
 _ORDER = Said(en="Order", ja="並び順")
 _ORDERS: dict[Order, Said] = {
@@ -31,33 +31,32 @@ _EMPTY = Said(
     en="There are no documents here yet. Add files or a text above.",
     ja="文書はまだありません。上のフォームからファイルやテキストを追加できます。",
 )
-_NO_MATCH = Said(en="No document matches.", ja="条件に合う文書はありません。")
+_NO_MATCH = Said(en="No documents match.", ja="条件に合う文書はありません。")
 _RANGE = Said(en="{first}–{last} of {total}", ja="{total} 件中 {first}～{last} 件")
-_HIDDEN = Said(
-    en="{n} more belong to places that you are not in.", ja="ほかに、参加していない場所の文書が {n} 件あります。"
-)
+_HIDDEN = Said(en="{n} more belong to places you are not in.", ja="ほかに、参加していない場所の文書が {n} 件あります。")
 _FACTS = Said(
     en="{collection} · {chunks} chunks · {readers} · changed {day}",
     ja="{collection} · チャンク {chunks} 件 · {readers} · 更新 {day}",
 )
-_TICK = Said(en="Choose this document", ja="この文書を選択")
-_TICKED = Said(en="{n} chosen:", ja="{n} 件を選択中:")
+_TICK = Said(en="Select this document", ja="この文書を選択")
+_TICKED = Said(en="{n} selected:", ja="{n} 件を選択中:")
 _FORGET = Said(en="Forget", ja="削除")
 _SURE = Said(
-    en="Forget these documents? They are gone from every search at once, and cannot be brought back.\n\n{names}",
-    ja="次の文書を削除しますか？すべての検索からすぐに消え、元に戻せません。\n\n{names}",
+    en="Forget these documents? They disappear from every search at once and cannot be restored.\n\n{names}",
+    ja="次の文書を削除しますか？すぐに検索されなくなり、元に戻せません。\n\n{names}",
 )
 _FORGOTTEN = Said(en="“{name}” is forgotten.", ja="「{name}」を削除しました。")
 _FORGOTTEN_ALL = Said(en="{n} documents are forgotten.", ja="文書 {n} 件を削除しました。")
 _RESCOPE = Said(en="Change who may find it", ja="公開範囲を変更")
 _RESCOPED = Said(en="Changed: {readers}", ja="公開範囲を変更しました: {readers}")
 _NO_CHOICE = Said(
-    en="There is no other audience that you may choose for all of these.",
+    en="There is no other audience you may choose for all of these.",
     ja="選択した文書すべてに指定できる、ほかの公開範囲がありません。",
 )
-_REINDEX = Said(en="Index anew", ja="索引を作り直す")
+_REINDEX = Said(en="Re-index", ja="再インデックス")
 _STARTED = Said(
-    en="It goes on in the background; see above.", ja="バックグラウンドで処理しています。進み具合は上に表示されます。"
+    en="The work continues in the background; see above.",
+    ja="バックグラウンドで処理しています。進み具合は上に表示されます。",
 )
 _SEVERAL = Said(en="{n} documents", ja="文書 {n} 件")
 _BACK, _NEXT = Said(en="Previous page", ja="前のページ"), Said(en="Next page", ja="次のページ")

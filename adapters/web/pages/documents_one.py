@@ -17,7 +17,7 @@ PAGE = 10  # chunks
 
 _ALL = Said(en="All documents", ja="文書の一覧へ")
 _CHUNKS = Said(en="Chunks", ja="チャンク")
-_WORDS = Said(en="Only chunks with these words", ja="この語句を含むチャンクのみ")
+_WORDS = Said(en="Only chunks with these words", ja="この語句を含むチャンクのみ表示")
 _NONE = Said(en="No chunk has these words.", ja="この語句を含むチャンクはありません。")
 _MORE = Said(en="More", ja="さらに表示")
 _FIRST = Said(en="From the beginning", ja="最初から表示")
@@ -25,14 +25,14 @@ _QUESTION, _ANSWER = Said(en="Question", ja="質問"), Said(en="Answer", ja="回
 _ORIGINAL = Said(en="Open the original", ja="元の文書を開く")
 _DESCRIBED = {
     "collection": Said(en="Collection", ja="コレクション"),
-    "readers": Said(en="Who may find it", ja="検索できる人"),
+    "readers": Said(en="Who may find it", ja="公開範囲"),
     "title": Said(en="Title", ja="タイトル"),
     "chunks": Said(en="Chunks", ja="チャンク数"),
     "language": Said(en="Language", ja="言語"),
     "author": Said(en="Added by", ja="登録者"),
     "added": Said(en="Added", ja="登録日時"),
     "changed": Said(en="Changed", ja="更新日時"),
-    "id": Said(en="Id", ja="ID"),
+    "id": Said(en="ID", ja="ID"),
 }
 _LANGUAGES = {"ja": Said(en="Japanese", ja="日本語"), "en": Said(en="English", ja="英語")}
 

@@ -25,21 +25,21 @@ log = logging.getLogger(__name__)
 
 BUILD_SECONDS = 15.0  # of a page; what is there by then is shown
 
-_SKIP = Said(en="To the content", ja="本文へ")
+_SKIP = Said(en="Skip to the content", ja="本文へ")
 _ACTING = Said(en="You act as", ja="操作するメンバー")
 _LANGUAGE = Said(en="Language", ja="言語")
 _MENU = Said(en="Menu", ja="メニュー")
 _THEMES: dict[Theme, tuple[str, Said]] = {
-    "auto": ("brightness_auto", Said(en="Colours: as the system has them", ja="配色: システムに合わせる")),
+    "auto": ("brightness_auto", Said(en="Colours: as set in the system", ja="配色: システムの設定")),
     "light": ("light_mode", Said(en="Colours: light", ja="配色: ライト")),
     "dark": ("dark_mode", Said(en="Colours: dark", ja="配色: ダーク")),
 }
 _LOG_OUT = Said(en="Log out", ja="ログアウト")
 _NO_PAGE = Said(en="There is no such page.", ja="このページはありません。")
 _HOME = Said(en="To the channel", ja="チャンネルへ")
-_NOT_THERE = Said(en="That is not there, or not for you.", ja="見つからないか、閲覧できません。")
+_NOT_THERE = Said(en="That is not there, or you cannot see it.", ja="見つからないか、閲覧できません。")
 _NOT_NOW = Said(
-    en="That does not work at the moment. Please try again soon.",
+    en="That is not available at the moment. Try again soon.",
     ja="現在利用できません。しばらくしてからもう一度お試しください。",
 )
 _FAILED = Said(
@@ -83,6 +83,7 @@ async def missing(site: Site, listed: Sequence[Page], request: Request) -> Respo
 
 
 async def _no_page(site: Site, who: Visitor, request: Request) -> None:
+    ui.label(_NO_PAGE.to(who.language)).classes("kotae-empty")
     ui.link(_HOME.to(who.language), "/")
 
 
@@ -131,7 +132,6 @@ def _frame(page: Page, who: Visitor, listed: Sequence[Page], request: Request) -
     client.page.dark = who.dark
     here = f"{ROOT}{request.url.path.removeprefix(ROOT)}"
     here += f"?{request.url.query}" if request.url.query else ""
-    ui.link(_SKIP.to(language), "#content").classes("kotae-skip")
     drawer = ui.left_drawer(value=False, bordered=True).classes("kotae-nav")
     with drawer.props("width=230 breakpoint=900 show-if-above"):  # whether it is open is the browser's matter
         for each in listed:
@@ -165,6 +165,7 @@ def _frame(page: Page, who: Visitor, listed: Sequence[Page], request: Request) -
             with ui.link(target="/logout").classes("kotae-theme") as link:
                 link.props(f'aria-label="{_LOG_OUT.to(language)}"').tooltip(_LOG_OUT.to(language))
                 ui.icon("logout")
+    ui.link(_SKIP.to(language), "#content").classes("kotae-skip").move(client.layout, 0)
     with ui.column().classes("kotae-content").props("id=content tabindex=-1"):
         with ui.element("h1").classes("kotae-title"):
             ui.label(page.title.to(language))

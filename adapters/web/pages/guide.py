@@ -37,25 +37,28 @@ _ANSWER_STEPS: Sequence[Pair] = (
     (
         Said(en="📝 Result", ja="📝 結果"),
         Said(
-            en="Passages with their relevance; not enough: think again.",
-            ja="関連度つきの文章です。足りなければ考え直します。",
+            en="Passages with their relevance; if they are not enough, it thinks again.",
+            ja="該当箇所と関連度です。足りなければ考え直します。",
         ),
     ),
     (
         Said(en="✍️ Draft", ja="✍️ 下書き"),
-        Said(en="An answer from those passages, not shown yet.", ja="見つかった文章から作ります。まだ公開しません。"),
+        Said(
+            en="An answer from those passages, not shown yet.",
+            ja="見つかった該当箇所から回答を書きます。まだ表示しません。",
+        ),
     ),
     (
         Said(en="🤔 Reflection", ja="🤔 見直し"),
         Said(
-            en="Is every statement in the sources? What is not is marked or removed.",
-            ja="すべての記述が出典にあるかを確かめ、ないものは印を付けるか削除します。",
+            en="Is every statement in the sources? Any that is not is marked or removed.",
+            ja="すべての記述が出典にあるかを確かめ、ないものは明記するか削除します。",
         ),
     ),
     (
         Said(en="✅ Answer", ja="✅ 回答"),
         Said(
-            en="In the thread, with sources; or an honest “not found”, which is kept.",
+            en="In the thread, with sources; or an honest “not found”, which is recorded.",
             ja="出典を添えてスレッドで答えます。見つからなければ正直に伝え、記録します。",
         ),
     ),
@@ -66,9 +69,9 @@ _FLOWS: Sequence[tuple[Said, Sequence[tuple[Said, str | None]]]] = (
     (
         Said(en="Documents", ja="文書"),
         (
-            (Said(en="File, text, thread", ja="ファイル・文章・スレッド"), "/documents"),
+            (Said(en="File, text, thread", ja="ファイル・テキスト・スレッド"), "/documents"),
             (Said(en="Markdown", ja="Markdown"), None),
-            (Said(en="Chunks with headings", ja="見出しつきのチャンク"), "/documents"),
+            (Said(en="Chunks with headings", ja="見出し付きのチャンク"), "/documents"),
             (Said(en="Vectors: meaning, words, characters", ja="ベクトル（意味・単語・文字）"), None),
             (Said(en="Search", ja="検索"), "/search"),
         ),
@@ -91,9 +94,9 @@ _FLOWS: Sequence[tuple[Said, Sequence[tuple[Said, str | None]]]] = (
         ),
     ),
     (
-        Said(en="What was missed", ja="答えられなかった質問"),
+        Said(en="Unanswered questions", ja="未回答の質問"),
         (
-            (Said(en="Not found, unsure, 👎", ja="情報なし・確信度が低い・👎"), "/unanswered"),
+            (Said(en="Not found, unsure answer, 👎", ja="情報なし・確信度の低い回答・👎"), "/unanswered"),
             (Said(en="Weekly digest", ja="週次ダイジェスト"), "/unanswered"),
             (Said(en="An expert answers", ja="詳しい人が回答"), "/unanswered"),
             (Said(en="Q/A pair; the askers are told", ja="Q/A ペアになり、質問者に通知"), None),
@@ -104,18 +107,18 @@ _FLOWS: Sequence[tuple[Said, Sequence[tuple[Said, str | None]]]] = (
 _READ = Said(en="Who may read what", ja="誰が何を読めるか")
 _SCOPE, _GIVEN, _READERS = (
     Said(en="Scope", ja="公開範囲"),
-    Said(en="Given to what is added in", ja="自動で付く場所"),
+    Said(en="Set for documents added in", ja="自動で設定される場所"),
     Said(en="Found in answers at", ja="回答に使われる場所"),
 )
 _SCOPES: Sequence[tuple[str, Said, Said]] = (
     (
         "everyone",
-        Said(en="nothing by itself; an editor chooses it", ja="自動では付きません（編集者が選びます）"),
+        Said(en="none; only an editor can choose it", ja="なし（編集者だけが選択できます）"),
         Said(en="everywhere, also where outsiders read along", ja="社外の人が読める場所を含むすべての場所"),
     ),
     (
         "team",
-        Said(en="public channels, the terminal, the API", ja="公開チャンネル、端末、API"),
+        Said(en="public channels, the terminal, the API", ja="公開チャンネル、ターミナル、API"),
         Said(en="all places that only the team reads", ja="チームだけが読むすべての場所"),
     ),
     (
@@ -125,7 +128,7 @@ _SCOPES: Sequence[tuple[str, Said, Said]] = (
     ),
 )
 
-_HERE = Said(en="This installation", ja="このインストールの構成")
+_HERE = Said(en="This installation", ja="この環境の構成")
 _NEEDS_KEY = Said(
     en="quotes sentences of the documents; set GEMINI_API_KEY for a language model",
     ja="文書の文を引用して答えます。言語モデルを使うには GEMINI_API_KEY を設定します",
@@ -133,14 +136,14 @@ _NEEDS_KEY = Said(
 _EMBEDDED = Said(en="embedded, in {home}", ja="組み込み（{home}）")
 _SERVER = Said(en="server {host}", ja="サーバー {host}")
 _CONNECTED = Said(en="connected", ja="接続中")
-_DISCONNECTED = Said(en="not connected now", ja="現在は未接続")
+_DISCONNECTED = Said(en="not connected", ja="未接続")
 _NO_PLATFORM = Said(
     en="Slack and Discord are not set up: kotae setup slack, kotae setup discord",
     ja="Slack と Discord は未設定です（kotae setup slack、kotae setup discord）",
 )
 _DIGEST_NEXT = Said(en="{cron}, next on {at}, to {channel}", ja="{cron}、次回 {at}、投稿先 {channel}")
-_NO_CHANNEL = Said(en="the room general here", ja="この画面の「全体」")
-_HOLDS = Said(en="{documents} documents, {chunks} chunks", ja="文書 {documents}件、チャンク {chunks}件")
+_NO_CHANNEL = Said(en="the room “general” in the browser", ja="ブラウザーの「全体」")
+_HOLDS = Said(en="{documents} documents, {chunks} chunks", ja="文書 {documents} 件、チャンク {chunks} 件")
 _FOLDERS = ("documents", "vectors", "uploads", "logs/agent_chat.log")
 _PROGRAMS = Said(en="For programs", ja="プログラム向け")
 _COMMANDS = Said(en="Commands", ja="コマンド")
@@ -151,12 +154,17 @@ _COMMAND_TEXTS: Sequence[tuple[str, Said]] = (
     ),
     ("kotae doctor", Said(en="says what is wrong and what to do", ja="問題と対処方法を表示")),
     ("kotae ingest DIR", Said(en="adds files and folders", ja="ファイルやフォルダーを追加")),
-    ("kotae evaluate DIR", Said(en="measures answers against known ones", ja="正解のある質問で品質を測定")),
+    (
+        "kotae evaluate DIR",
+        Said(en="measures the search on questions with known answers", ja="正解のある質問で検索の品質を測定"),
+    ),
     ("@kotae …", Said(en="asks, in any channel", ja="チャンネルで質問")),
     ("/kotae help", Said(en="all commands in a channel", ja="チャンネルで使えるコマンド")),
     (
         "/ingest",
-        Said(en="adds a file, a text or a thread from a channel", ja="チャンネルからファイル・文章・スレッドを追加"),
+        Said(
+            en="adds a file, a text or a thread from a channel", ja="チャンネルからファイル・テキスト・スレッドを追加"
+        ),
     ),
 )
 

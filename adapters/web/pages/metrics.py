@@ -18,14 +18,14 @@ from bot.messages import Place
 from bot.store.figures import Latency
 from retrieval.text import Language, Said
 
-_TITLE = Said(en="Metrics", ja="計測")
-_DAYS = Said(en="{n} days", ja="{n}日間")
+_TITLE = Said(en="Metrics", ja="メトリクス")
+_DAYS = Said(en="{n} days", ja="{n} 日間")
 _PRIVATE = Said(
     en="All places are counted. Those you cannot read are never named.",
     ja="すべての場所を集計しています。閲覧できない場所の名前は表示しません。",
 )
 _NONE = Said(
-    en="Nobody has asked anything in this time. Ask in the channel, and the figures appear here.",
+    en="Nobody has asked anything in this period. Ask in the channel, and the figures appear here.",
     ja="この期間の質問はありません。チャンネルで質問すると、ここに表示されます。",
 )
 _ASKED, _ANSWERED = Said(en="Questions", ja="質問"), Said(en="Answered", ja="回答済み")
@@ -34,10 +34,10 @@ _TURN_TIME = Said(en="Answer, p50 / p95", ja="回答時間 p50 / p95")
 _SEARCH_TIME = Said(en="Search, p50 / p95", ja="検索時間 p50 / p95")
 _TOKENS = Said(en="Model calls, tokens", ja="モデルの呼び出し・トークン")
 _MONEY = Said(
-    en="Tokens of paid models; what they cost depends on your provider’s prices.",
+    en="Tokens of paid models; the cost depends on your provider’s prices.",
     ja="有料モデルのトークン数です。料金はプロバイダーの単価によって決まります。",
 )
-_BY_DAY = Said(en="Questions by outcome", ja="日ごとの質問と結果")
+_BY_DAY = Said(en="Questions by outcome", ja="質問（結果別）")
 _OUTCOMES = {
     "answered": _ANSWERED,
     "unknown": Said(en="not found", ja="情報なし"),
@@ -47,13 +47,13 @@ _OUTCOMES = {
 _TIMES = Said(en="Time to the answer", ja="回答までの時間")
 _SEARCHES = Said(en="Time of a search", ja="検索の時間")
 _RELEVANCE = Said(en="Best relevance of the answers", ja="回答の最高関連度の分布")
-_MISS_DAYS = Said(en="Misses by reason", ja="日ごとの未解決の質問")
+_MISS_DAYS = Said(en="Misses by reason", ja="未解決の質問（理由別）")
 _MISS_REASONS = {
     "unknown": Said(en="not found", ja="情報なし"),
     "low_confidence": Said(en="unsure answer", ja="確信度の低い回答"),
     "reported": Said(en="reported", ja="報告あり"),
 }
-_COST_DAYS = Said(en="Tokens by model", ja="モデル別のトークン")
+_COST_DAYS = Said(en="Tokens by model", ja="トークン（モデル別）")
 _WRONG = Said(en="Reasons of 👎", ja="👎 の理由")
 _NO_REASON = Said(en="none given", ja="理由なし")
 _COLLECTIONS, _CHANNELS = Said(en="Collections", ja="コレクション"), Said(en="Channels", ja="チャンネル")
@@ -70,8 +70,8 @@ _CHANNEL_NAMES = (
     Said(en="questions", ja="質問"),
     Said(en="answered", ja="回答済み"),
     Said(en="not found", ja="情報なし"),
-    Said(en="mean time", ja="平均時間"),
-    Said(en="last", ja="最終"),
+    Said(en="mean time", ja="平均回答時間"),
+    Said(en="last", ja="最新の質問"),
 )
 _OTHERS = Said(en="private places you are not in", ja="参加していない非公開の場所")
 _SECONDS, _MS = Said(en="seconds", ja="秒"), Said(en="ms", ja="ミリ秒")
@@ -178,13 +178,14 @@ def _tables(found: Metrics, who: Visitor, site: Site) -> None:
     parts.heading(_CHANNELS.to(language))
     with parts.table(*(name.to(language) for name in _CHANNEL_NAMES)):
         for channel in found.channels:
+            hidden = channel.place is None  # what is asked there only counts
             parts.row(
                 _OTHERS.to(language) if channel.place is None else _place(channel.place, language),
                 f"{channel.turns:,}",
                 f"{channel.outcomes.get('answered', 0):,}",
                 f"{channel.outcomes.get('unknown', 0):,}",
-                f"{channel.mean_seconds:.2f} s",
-                channel.last.astimezone(zone).strftime("%Y-%m-%d %H:%M"),
+                "–" if hidden else f"{channel.mean_seconds:.2f} s",
+                "–" if hidden else channel.last.astimezone(zone).strftime("%Y-%m-%d %H:%M"),
             )
 
 

@@ -16,7 +16,7 @@ from adapters.web.site import Site, Visitor
 from retrieval.text import Said
 
 _EVERY = 1.0  # seconds between two looks while something is written
-_IDLE = 5  # looks of which one is taken while nothing is
+_IDLE = 2  # looks of which one is taken while nothing is
 _JOBS = 20  # newest ones
 
 _TITLE = Said(en="Q/A pairs", ja="Q/A ペア")

@@ -18,28 +18,26 @@ STATES: dict[PairState, Said] = {
     "pending": Said(en="to review", ja="未確認"),
     "approved": Said(en="approved", ja="承認済み"),
     "rejected": Said(en="rejected", ja="却下"),
-    "repeated": Said(en="repeats another", ja="重複"),
+    "repeated": Said(en="duplicate", ja="重複"),
 }
 _COLOURS = {"approved": "kotae-good", "rejected": "kotae-bad"}
-_MARKED = Said(
-    en="Please check: its passage may not say this.", ja="要確認: チャンクの内容と合わない可能性があります。"
-)
+_MARKED = Said(en="To check: its passage may not say this.", ja="要確認: 元の箇所の内容と合わない可能性があります。")
 _STALE = Said(
-    en="From an earlier version of the document: have it written again.",
-    ja="文書の古い版から作成されています。もう一度作成してください。",
+    en="Written from an earlier version of the document. Create it again.",
+    ja="文書の古い版から作成されたペアです。もう一度作成してください。",
 )
 _EDITED = Said(en="edited", ja="編集済み")
-_ABOUT = Said(en="{collection} · who may find it: {readers}", ja="{collection} · 検索できる人: {readers}")
-_SOURCE = Said(en="The passage", ja="元のチャンク")
+_ABOUT = Said(en="{collection} · who may find it: {readers}", ja="{collection} · 公開範囲: {readers}")
+_SOURCE = Said(en="The passage", ja="元の箇所")
 _GONE = Said(
-    en="The passage is not there any more: the document has changed or is forgotten.",
-    ja="元のチャンクはもうありません。文書が更新または削除されています。",
+    en="The passage is no longer there: the document has changed or was forgotten.",
+    ja="元の箇所はもうありません。文書が更新または削除されています。",
 )
 _APPROVE, _REJECT = Said(en="Approve", ja="承認"), Said(en="Reject", ja="却下")
-_EDIT, _BACK = Said(en="Edit", ja="編集"), Said(en="Take the decision back", ja="判断を取り消す")
+_EDIT, _BACK = Said(en="Edit", ja="編集"), Said(en="Back to review", ja="未確認に戻す")
 _NOT_YOURS = Said(
     en="Only editors may decide about pairs for these readers.",
-    ja="この範囲のペアを承認・却下できるのは編集者だけです。",
+    ja="この公開範囲のペアを承認・却下できるのは編集者だけです。",
 )
 
 
@@ -51,26 +49,28 @@ class PairCard:
         self._pair: Pair | None = None
         language = review.who.language
         with ui.column().classes("kotae-card") as self.root:
-            with ui.row().classes("items-baseline"):
-                self._state = ui.label().classes("text-weight-bold")
-                self._edited = ui.label(_EDITED.to(language)).classes("kotae-quiet")
             self._question = ui.label().classes("text-weight-medium kotae-pre")
             self._answer = ui.label().classes("kotae-pre")
             self._marked = ui.label(_MARKED.to(language)).classes("kotae-warn")
             self._stale = ui.label(_STALE.to(language)).classes("kotae-warn")
-            with ui.row().classes("items-baseline"):
+            with ui.row().classes("items-baseline kotae-about"):
+                self._state = ui.label().classes("text-weight-bold")
+                self._edited = ui.label(_EDITED.to(language)).classes("kotae-quiet")
                 self._document = ui.link("", "").classes("kotae-pre")
                 self._about = ui.label().classes("kotae-quiet")
-            with ui.expansion(_SOURCE.to(language), on_value_change=self._open).classes("kotae-source") as self._source:
-                self._passage = ui.column().classes("full-width")
-            with ui.row():
+            with ui.row().classes("kotae-about"):
                 self._approve = ui.button(_APPROVE.to(language), icon="check", on_click=lambda: self._do("approved"))
                 self._reject = ui.button(_REJECT.to(language), icon="block", on_click=lambda: self._do("rejected"))
                 self._edit = ui.button(_EDIT.to(language), icon="edit", on_click=lambda: review.edit(self._now))
                 self._back = ui.button(_BACK.to(language), icon="undo", on_click=lambda: self._do("pending"))
-                for button in (self._approve, self._reject, self._edit, self._back):
-                    button.props("flat no-caps dense")
+                self._source = ui.button(_SOURCE.to(language), icon="article", on_click=self._turn)
+                self._source.props("aria-expanded=false")
+                buttons = {"approve": self._approve, "reject": self._reject, "edit": self._edit, "back": self._back}
+                for mark, button in (buttons | {"source": self._source}).items():
+                    button.props("flat no-caps dense").mark(mark)
             self._not_yours = ui.label(_NOT_YOURS.to(language)).classes("kotae-quiet")
+            self._passage = ui.column().classes("full-width kotae-raw")
+            self._passage.set_visibility(False)
 
     @property
     def _now(self) -> Pair:
@@ -104,17 +104,25 @@ class PairCard:
         ):
             element.set_visibility(there)
         if before is not None and before.stale != pair.stale:
-            self._source.set_value(False)
+            self._close()
 
     async def _do(self, decision: "Decision") -> None:
         with self._review.ground:
             await self._review.decide([self._now], decision)
 
-    async def _open(self) -> None:
-        if not self._source.value:
+    def _close(self) -> None:
+        self._passage.set_visibility(False)
+        self._source.props("aria-expanded=false")
+
+    async def _turn(self) -> None:
+        """Open the passage, or close it."""
+        if self._passage.visible:
+            self._close()
             return
         language = self._review.who.language
         self._passage.clear()
+        self._passage.set_visibility(True)
+        self._source.props("aria-expanded=true")
         with self._passage, refusals(language, inline=True):
             passage = await self._review.site.app.pairs.source(self._now, self._review.who.readers)
             if passage is None:

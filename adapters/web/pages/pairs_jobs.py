@@ -16,28 +16,28 @@ from retrieval.text import Said
 _OPEN = ("running", "paused")
 _NEWEST = 2  # that are shown also when they have ended
 
-_TITLE = Said(en="Jobs", ja="作業")
-_NONE = Said(en="No job yet.", ja="作業はまだありません。")
-_EARLIER = Said(en="Earlier jobs ({n})", ja="以前の作業（{n} 件）")
+_TITLE = Said(en="Jobs", ja="ジョブ")
+_NONE = Said(en="There are no jobs yet.", ja="ジョブはまだありません。")
+_EARLIER = Said(en="Earlier jobs ({n})", ja="以前のジョブ（{n} 件）")
 _OF_DOCUMENT = Said(en="{name} ({collection})", ja="{name}（{collection}）")
 _OF_COLLECTION = Said(en="Collection {collection}", ja="コレクション {collection}")
 _PROGRESS = Said(en="Progress", ja="進み具合")
 _SO_FAR = Said(
     en="{finished} of {total} passages · {pairs} pairs, {pending} of them to review · {calls} calls, {tokens} tokens · {model}",
-    ja="チャンク {finished}/{total} · ペア {pairs} 件（未確認 {pending} 件） · 呼び出し {calls} 回、{tokens} トークン · {model}",
+    ja="{finished}/{total} か所 · ペア {pairs} 件（未確認 {pending} 件） · 呼び出し {calls} 回、{tokens} トークン · {model}",
 )
-_DROPPED = Said(en="{n} left out: their passage does not say it", ja="チャンクの内容で裏付けられず除外したペア {n} 件")
+_DROPPED = Said(en="{n} pairs left out: their passage does not say it", ja="元の箇所で裏付けられず除外したペア {n} 件")
 _LEFT_OUT: dict[ChunkState, Said] = {
-    "failed": Said(en="{n} passages failed; they can be tried again", ja="失敗したチャンク {n} 件（再実行できます）"),
-    "blocked": Said(en="{n} passages refused by the model", ja="モデルが処理を拒否したチャンク {n} 件"),
-    "stale": Said(en="{n} passages changed meanwhile", ja="途中で更新されたチャンク {n} 件"),
+    "failed": Said(en="{n} passages failed; they can be retried", ja="失敗 {n} か所（再実行できます）"),
+    "blocked": Said(en="{n} passages refused by the model", ja="モデルが処理を拒否 {n} か所"),
+    "stale": Said(en="{n} passages have changed since", ja="途中で更新 {n} か所"),
 }
 _PAUSE = Said(en="Pause", ja="一時停止")
-_RESUME, _AGAIN = Said(en="Resume", ja="再開"), Said(en="Try the failed ones again", ja="失敗分を再実行")
+_RESUME, _AGAIN = Said(en="Resume", ja="再開"), Said(en="Retry the failed ones", ja="失敗分を再実行")
 _CANCEL = Said(en="Cancel the job", ja="中止")
 _SURE = Said(
-    en="Cancel this job? The pairs that it has written stay for review.",
-    ja="この作業を中止しますか？作成済みのペアは残り、確認できます。",
+    en="Cancel this job? The pairs it has written stay for review.",
+    ja="このジョブを中止しますか？作成済みのペアは残り、引き続き確認できます。",
 )
 _SHOW = Said(en="Show its pairs", ja="ペアを表示")
 
@@ -97,8 +97,9 @@ class _Card:
                 self._resume = ui.button(_RESUME.to(language), icon="play_arrow", on_click=self._do_resume)
                 self._cancel = ui.button(_CANCEL.to(language), icon="close", on_click=self._do_cancel)
                 self._show = ui.button(_SHOW.to(language), icon="list", on_click=self._do_show)
-                for button in (self._pause, self._resume, self._cancel, self._show):
-                    button.props("flat no-caps dense")
+                buttons = {"pause": self._pause, "resume": self._resume, "cancel": self._cancel, "show": self._show}
+                for mark, button in buttons.items():
+                    button.props("flat no-caps dense").mark(mark)
 
     def put(self, job: Job) -> None:
         self._job = job

@@ -24,13 +24,13 @@ _LINK = "/documents?document={id}"
 Decision = Literal["approved", "rejected", "pending"]
 
 _TITLE = Said(en="Review", ja="ペアの確認")
-_JOB, _STATE = Said(en="Job", ja="作業"), Said(en="State", ja="状態")
-_WORDS = Said(en="Words in question, answer or document name", ja="質問・回答・文書名に含まれる語句")
+_JOB, _STATE = Said(en="Job", ja="ジョブ"), Said(en="State", ja="状態")
+_WORDS = Said(en="Words in the question, answer or document name", ja="質問・回答・文書名に含まれる語句")
 _ALL = Said(en="all", ja="すべて")
 _ONLY = Said(en="Only pairs from {name}", ja="「{name}」のペアだけを表示しています")
 _EVERYTHING = Said(en="Show all", ja="すべて表示")
 _NONE = Said(en="There are no pairs yet.", ja="Q/A ペアはまだありません。")
-_NO_MATCH = Said(en="No such pairs.", ja="該当するペアはありません。")
+_NO_MATCH = Said(en="No pairs match.", ja="該当するペアはありません。")
 _PAGE_OF = Said(en="page {page} of {pages}, {n} pairs", ja="{page} / {pages} ページ、{n} 件")
 _BULK: dict[Decision, Said] = {
     "approved": Said(en="Approve all shown ({n})", ja="表示中の {n} 件をすべて承認"),
@@ -38,14 +38,14 @@ _BULK: dict[Decision, Said] = {
 }
 _SURE: dict[Decision, Said] = {
     "approved": Said(
-        en="Approve these {n} pairs? They are found from then on by: {readers}.",
-        ja="この {n} 件を承認しますか？承認すると検索の対象になります。検索できる人: {readers}。",
+        en="Approve these {n} pairs? From then on they are found by: {readers}.",
+        ja="この {n} 件を承認しますか？承認すると検索の対象になります。公開範囲: {readers}",
     ),
     "rejected": Said(en="Reject these {n} pairs?", ja="この {n} 件を却下しますか？"),
 }
 _MARKED = Said(
-    en="{n} of them are marked: their passage may not say that.",
-    ja="うち {n} 件は、チャンクの内容と合わない可能性があります。",
+    en="{n} of them are marked: their passage may not say this.",
+    ja="うち {n} 件は、元の箇所の内容と合わない可能性があります。",
 )
 _DO: dict[Decision, Said] = {
     "approved": Said(en="Approve", ja="承認"),
@@ -56,7 +56,7 @@ _DONE: dict[Decision, Said] = {
         en="Approved: {n}. They are found from now on.", ja="{n} 件を承認しました。検索の対象になります。"
     ),
     "rejected": Said(en="Rejected: {n}.", ja="{n} 件を却下しました。"),
-    "pending": Said(en="To be reviewed again: {n}.", ja="{n} 件を未確認に戻しました。"),
+    "pending": Said(en="Back to review: {n}.", ja="{n} 件を未確認に戻しました。"),
 }
 _EDIT = Said(en="Edit the pair", ja="ペアを編集")
 _QUESTION, _ANSWER = Said(en="Question", ja="質問"), Said(en="Answer", ja="回答")
@@ -88,13 +88,15 @@ class Review:
         with ui.row().classes("kotae-filters"):
             states = {name: said.to(language) for name, said in STATES.items()} | {"": _ALL.to(language)}
             self._state = ui.select(states, value="pending", label=_STATE.to(language), on_change=self._first)
+            self._state.mark("state")
             self._job = ui.select({"": _ALL.to(language)}, value="", label=_JOB.to(language), on_change=self._first)
+            self._job.mark("job")
             self._words = ui.input(_WORDS.to(language), on_change=self._first).classes("col-grow")
-            self._words.props("debounce=400 clearable maxlength=200")
+            self._words.props("debounce=400 clearable maxlength=200").mark("words")
         self._counts = ui.label().classes("kotae-quiet")
         with ui.row():
             self._approve = ui.button("", icon="done_all", on_click=lambda: self._bulk("approved"))
-            self._approve.props("outline no-caps")
+            self._approve.props("outline no-caps").mark("approve-all")
             self._reject = ui.button("", icon="block", on_click=lambda: self._bulk("rejected")).props("flat no-caps")
         self._none = ui.label().classes("kotae-empty")
         self._cards = Cards(ui.column().classes("full-width"), lambda: PairCard(self))
@@ -234,9 +236,9 @@ class Review:
         with self.ground, ui.dialog(value=True) as dialog, ui.card().classes("kotae-dialog"):
             ui.label(_EDIT.to(language)).classes("text-h6")
             question = ui.textarea(_QUESTION.to(language), value=pair.question).classes("full-width")
-            question.props(f"outlined autogrow maxlength={QUESTION}")
+            question.props(f"outlined autogrow maxlength={QUESTION}").mark("question")
             answer = ui.textarea(_ANSWER.to(language), value=pair.answer).classes("full-width")
-            answer.props(f"outlined autogrow maxlength={ANSWER}")
+            answer.props(f"outlined autogrow maxlength={ANSWER}").mark("answer")
 
             async def save() -> None:
                 with refusals(language):
@@ -247,6 +249,6 @@ class Review:
                     await self.refresh()
 
             with ui.row():
-                ui.button(_SAVE.to(language), on_click=save).props("unelevated no-caps")
+                ui.button(_SAVE.to(language), on_click=save).props("unelevated no-caps").mark("save")
                 ui.button(CANCEL.to(language), on_click=dialog.close).props("flat no-caps")
         dialog.on("hide", dialog.delete)

@@ -16,18 +16,18 @@ from retrieval.types import TEAM
 
 _OFFERED = 50  # documents to choose from at a time
 
-_TITLE = Said(en="Have pairs written", ja="Q/A ペアを作成")
+_TITLE = Said(en="Create Q/A pairs", ja="Q/A ペアを作成")
 _HOW = Said(
     en="A language model writes questions and answers from the passages of your documents. They are found only after "
     "somebody has approved them here.",
-    ja="言語モデルが文書の各チャンクから質問と回答を作成します。ここで承認したものだけが検索の対象になります。",
+    ja="言語モデルが文書の各箇所から質問と回答を作成します。ここで承認したものだけが検索の対象になります。",
 )
-_GUIDE = Said(en="How this installation is set up", ja="このインストールの構成")
+_GUIDE = Said(en="How this installation is set up", ja="この環境の構成")
 _NO_DOCUMENTS = Said(
-    en="There are no documents to write from yet. Add some first.",
+    en="There are no documents to create pairs from yet. Add some first.",
     ja="元になる文書がまだありません。先に文書を追加してください。",
 )
-_TO_DOCUMENTS = Said(en="To the documents", ja="文書ページへ")
+_TO_DOCUMENTS = Said(en="To the page Documents", ja="「文書」ページへ")
 _READ_BY = Said(en="Documents", ja="対象の文書")
 _SHARED = Said(en="those that the whole team reads", ja="チーム全員が読めるもの")
 _AND_PRIVATE = Said(en="also those that only “{room}” reads", ja="「{room}」のメンバーだけが読めるものも含む")
@@ -37,19 +37,19 @@ _FIND = Said(en="Words in a document’s name", ja="文書名に含まれる語�
 _DOCUMENT = Said(en="Document", ja="文書")
 _WHOLE = Said(en="the whole collection", ja="コレクション全体")
 _FIRST = Said(
-    en="The first {shown} of {total} documents are offered. Find others by their name.",
-    ja="{total} 件中、最初の {shown} 件を表示しています。ほかの文書は文書名で探してください。",
+    en="The first {shown} of {total} documents are listed. Find others by their name.",
+    ja="{total} 件中、最初の {shown} 件を表示しています。ほかの文書は文書名で絞り込んでください。",
 )
-_AGAIN = Said(
-    en="Also from passages that have their pairs already", ja="すでにペアを作成したチャンクからも、もう一度作成する"
-)
-_ESTIMATE = Said(en="What would it take?", ja="見積もる")
+_AGAIN = Said(en="Include passages that already have pairs", ja="すでにペアを作成した箇所からも、もう一度作成する")
+_ESTIMATE = Said(en="Estimate", ja="見積もり")
 _START = Said(en="Start", ja="作成を開始")
-_STARTED = Said(en="Started. You may leave this page: it goes on.", ja="開始しました。このページを閉じても続きます。")
+_STARTED = Said(
+    en="Started. You can leave this page; the work continues.", ja="開始しました。このページを離れても処理は続きます。"
+)
 _NUMBERS = (
-    Said(en="Passages", ja="チャンク"),
+    Said(en="Passages", ja="対象の箇所"),
     Said(en="Pairs, at most", ja="ペア（最大）"),
-    Said(en="Calls of the model", ja="モデルの呼び出し"),
+    Said(en="Model calls", ja="モデルの呼び出し"),
     Said(en="Tokens, about", ja="トークン（概算）"),
 )
 
@@ -63,6 +63,7 @@ class Starting:
         self._started = started
         self._standings = standings(who)
         self._filling = False
+        self._asked = 0
 
     async def build(self, document: DocumentRow | None) -> None:
         """`document`: chosen already. Without a language model it says what to set."""
@@ -87,16 +88,17 @@ class Starting:
         with ui.row().classes("kotae-filters"):
             choices = dict(enumerate(map(self._where_said, self._standings)))
             self._where = ui.select(choices, value=where, label=_READ_BY.to(language), on_change=self._refill)
-            self._where.set_visibility(len(choices) > 1)
-            self._collection = ui.select({}, label=_COLLECTION.to(language), on_change=self._refill_documents)
-            self._words = ui.input(_FIND.to(language), on_change=self._refill_documents)
-            self._words.props("debounce=400 clearable maxlength=200")
+            self._where.mark("readers").set_visibility(len(choices) > 1)
+            self._collection = ui.select({}, label=_COLLECTION.to(language), on_change=self._other)
+            self._collection.mark("collection")
+            self._words = ui.input(_FIND.to(language), on_change=self._other)
+            self._words.props("debounce=400 clearable maxlength=200").mark("find")
             self._document = ui.select({}, label=_DOCUMENT.to(language), on_change=self._forget)
-            self._document.classes("col-grow")
+            self._document.classes("col-grow").mark("document")
         self._hint = ui.label().classes("kotae-quiet")
         self._again = ui.checkbox(_AGAIN.to(language), on_change=self._forget)
         self._ask = ui.button(_ESTIMATE.to(language), icon="calculate", on_click=self._estimate)
-        self._ask.props("outline no-caps").classes("self-start")
+        self._ask.props("outline no-caps").classes("self-start").mark("estimate")
         self._result = ui.column().classes("full-width").props('aria-live="polite"')
         await self._fill(document)
 
@@ -116,13 +118,17 @@ class Starting:
         with refusals(self._who.language):
             await self._fill(None)
 
+    def _other(self) -> Awaitable[None] | None:
+        """Another collection or other words were chosen by hand."""
+        return None if self._filling else self._refill_documents()
+
     async def _refill_documents(self) -> None:
-        if not self._filling:
-            with refusals(self._who.language):
-                await self._fill_documents(None)
+        with refusals(self._who.language):
+            await self._fill_documents(None)
 
     async def _fill(self, document: DocumentRow | None) -> None:
         language = self._who.language
+        self._forget()
         infos = await self._site.app.knowledge.collections(self._standing.readers)
         names = {
             info.name: _COUNT.to(language, name=info.name, n=f"{info.documents:,}") for info in infos if info.documents
@@ -136,17 +142,23 @@ class Starting:
         await self._fill_documents(document)
 
     async def _fill_documents(self, document: DocumentRow | None) -> None:
+        """Until they are there, the whole collection is chosen: never a document of another one."""
         language, words = self._who.language, (self._words.value or "").strip()
+        self._forget()
+        self._asked += 1
+        asked, whole = self._asked, {"": _WHOLE.to(language)}
+        self._document.set_options(whole, value="")
         found, total = await self._site.app.data.documents.page(
             self._standing.readers, collection=self._collection.value or "", containing=words, limit=_OFFERED
         )
+        if asked != self._asked:
+            return  # something else is chosen meanwhile
         if document is not None and all(row.id != document.id for row in found):
             found = [document, *found]
-        options = {"": _WHOLE.to(language)} | {row.id: self._named(row) for row in found}
-        self._document.set_options(options, value=document.id if document is not None else "")
+        value = document.id if document is not None else ""
+        self._document.set_options(whole | {row.id: self._named(row) for row in found}, value=value)
         self._hint.set_text(_FIRST.to(language, shown=len(found), total=f"{total:,}"))
         self._hint.set_visibility(total > len(found))
-        self._forget()
 
     def _named(self, row: DocumentRow) -> str:
         return row.name if row.scope == TEAM else f"{row.name} – {readers_of(row.scope, self._who)}"
@@ -179,7 +191,7 @@ class Starting:
                         self._forget()
 
                     button = ui.button(_START.to(language), icon="play_arrow", on_click=start)
-                    button.props("unelevated no-caps").classes("self-start")
+                    button.props("unelevated no-caps").classes("self-start").mark("start")
         finally:
             self._ask.props(remove="loading")
 

@@ -33,14 +33,14 @@ _LIMIT = Said(en="Results", ja="件数")
 _THRESHOLD = Said(en="Threshold", ja="関連度のしきい値")
 _SEARCH = Said(en="Search", ja="検索")
 _NO_QUERY = Said(en="Enter something to search for first.", ja="先に検索する語句を入力してください。")
-_BAD_THRESHOLD = Said(en="The threshold is a number from 0 to 1.", ja="しきい値は 0～1 の数値で入力してください。")
+_BAD_THRESHOLD = Said(en="The threshold must be a number from 0 to 1.", ja="しきい値は 0～1 の数値で入力してください。")
 _HINT = Said(
-    en="Enter a question or words, and see what each kind of search makes of it. Then let the bot answer from the passages "
-    "that you choose.",
-    ja="質問や語句を入力すると、検索方式ごとの結果を並べて確認できます。選んだパッセージだけを使った回答も試せます。",
+    en="Enter a question or words and see what each kind of search finds. Then let the bot answer from the "
+    "passages you choose.",
+    ja="質問や語句を入力すると、検索方式ごとの結果を並べて確認できます。選択した箇所だけを使った回答も試せます。",
 )
-_ANSWER = Said(en="Answer from these {n} passages", ja="選択した {n} 件のパッセージから回答")
-_PLACE = Said(en="here too: {places}", ja="ほかの列でも: {places}")
+_ANSWER = Said(en="Answer from these {n} passages", ja="選択した {n} か所から回答")
+_PLACE = Said(en="also found: {places}", ja="ほかの列でも: {places}")
 _NAMES: Mapping[Mode, Said] = {
     "dense": Said(en="dense {rank}.", ja="Dense {rank} 位"),
     "sparse": Said(en="sparse {rank}.", ja="Sparse {rank} 位"),

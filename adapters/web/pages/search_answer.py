@@ -16,14 +16,14 @@ from retrieval.text import Said
 from retrieval.types import Hit
 
 _TITLE = Said(en="Answer", ja="回答")
-_WORKING = Said(en="Answering from {n} passages …", ja="パッセージ {n} 件から回答を作成中…")
+_WORKING = Said(en="Answering from {n} passages…", ja="{n} か所から回答を作成中…")
 _SOURCES = Said(en="Sources", ja="出典")
 _MADE = Said(en="{model}, {seconds:.1f} s", ja="{model}、{seconds:.1f} 秒")
 _MARKED = Said(
-    en="A statement could not be confirmed, and is marked.", ja="確認できない記述があり、その箇所に明記しています。"
+    en="A statement could not be confirmed and is marked.", ja="確認できない記述があり、回答に明記しています。"
 )
-_FAILED = Said(en="No answer came.", ja="回答が得られませんでした。")
-_SHOW = Said(en="in the document", ja="文書で見る")
+_FAILED = Said(en="There was no answer.", ja="回答が得られませんでした。")
+_SHOW = Said(en="show in the document", ja="文書で表示")
 
 
 class Answering:

@@ -22,7 +22,7 @@ _TITLES: Mapping[Mode, Said] = {
 _ABOUT: Mapping[Mode, Said] = {
     "dense": Said(en="by meaning", ja="意味で検索"),
     "sparse": Said(en="by words and characters (BM25)", ja="単語と文字で検索（BM25）"),
-    "hybrid": Said(en="both, in the order of relevance", ja="両方を合わせ、関連度の順"),
+    "hybrid": Said(en="both, in the order of relevance", ja="両方を合わせ、関連度の高い順"),
 }
 _TIMING = Said(
     en="{ms:.0f} ms · {good} of {total} candidates relevant enough",
@@ -34,11 +34,11 @@ _RELEVANCE = Said(
     en="relevance {relevance:.2f} (threshold {threshold:.2f})", ja="関連度 {relevance:.2f}（しきい値 {threshold:.2f}）"
 )
 _FAILED = Said(en="Part of this search failed: {branches}.", ja="この検索の一部が失敗しました: {branches}。")
-_CHOOSE = Said(en="Answer from this passage", ja="このパッセージを回答に使う")
-_AROUND = Said(en="What stands around it", ja="前後のチャンク")
-_AGAIN = Said(en="Hide what stands around it", ja="前後のチャンクを隠す")
-_NO_AROUND = Said(en="It stands alone.", ja="前後のチャンクはありません。")
-_ORIGINAL = Said(en="Original", ja="元の文書")
+_CHOOSE = Said(en="Answer from this passage", ja="この箇所を回答に使う")
+_AROUND = Said(en="Show surrounding chunks", ja="前後のチャンクを表示")
+_AGAIN = Said(en="Hide surrounding chunks", ja="前後のチャンクを隠す")
+_NO_AROUND = Said(en="There are no chunks around it.", ja="前後のチャンクはありません。")
+_ORIGINAL = Said(en="Open the original", ja="元の文書を開く")
 _BRANCHES = {
     "dense": Said(en="by meaning", ja="意味検索"),
     "words": Said(en="by words", ja="単語検索"),

@@ -18,7 +18,8 @@ EXPORTED = 20_000  # the latest, in a file
 _TITLE = Said(en="Past searches", ja="これまでの検索")
 _NONE = Said(en="Nothing has been searched yet.", ja="検索はまだ行われていません。")
 _ALL_OF = Said(
-    en="{n} searches by everybody, {empty} without a relevant result, {failed} failed; {p50} ms (median), {p95} ms (95 %).",
+    en="{n} searches by everyone, {empty} without a relevant result, {failed} failed; {p50} ms (median), "
+    "{p95} ms (95th percentile).",
     ja="全体で {n} 回（関連する結果なし {empty} 回、失敗 {failed} 回）。応答時間は中央値 {p50} ms、95 パーセンタイル {p95} ms です。",
 )
 _HEADINGS = (
@@ -30,13 +31,13 @@ _HEADINGS = (
     Said(en="Top relevance", ja="最高関連度"),
     Said(en="Error", ja="エラー"),
 )
-_EXPORT = Said(en="Export as CSV", ja="CSV で書き出す")
+_EXPORT = Said(en="Save as CSV", ja="CSV で保存")
 _CLEAR = Said(en="Clear", ja="消去")
 _SURE = Said(
-    en="Clear the measurements of all searches, of everybody? Figures that are made from them go too.",
-    ja="全員の検索の計測値をすべて消去しますか？これをもとにした集計値もなくなります。",
+    en="Clear the records of all searches by everyone? Figures made from them go too.",
+    ja="全員の検索の記録をすべて消去しますか？記録から集計した数値も消えます。",
 )
-_CLEARED = Said(en="{n} measurements cleared.", ja="計測値 {n} 件を消去しました。")
+_CLEARED = Said(en="{n} records cleared.", ja="記録 {n} 件を消去しました。")
 
 
 class PastSearches:

@@ -10,22 +10,23 @@ from adapters.web.pages import parts
 from adapters.web.pages.frame import Page
 from adapters.web.site import Site, Visitor
 from agent.events import Outcome, Verdict
+from bot.digest_text import safe_link
 from bot.trace import Kind, Trace, TracedHit, TracedStep
 from retrieval.text import Language, Said
 
 _TITLE = Said(en="How I found this", ja="回答の過程")
 _MISSING = Said(
-    en="There is no such answer here: it was deleted, is not finished yet, or was given where you cannot read.",
-    ja="該当する回答がありません。削除されたか、まだ完了していないか、閲覧できない場所での回答です。",
+    en="There is no such answer here: it was deleted, is not finished yet, or belongs to a place you cannot read.",
+    ja="該当する回答がありません。削除されたか、まだ完了していないか、閲覧できない場所の回答です。",
 )
 _QUESTION, _ANSWER = Said(en="Question", ja="質問"), Said(en="Answer", ja="回答")
 _ANSWER_GONE = Said(
-    en="The answer quotes a document that you cannot read or that is forgotten, so it is not shown.",
-    ja="閲覧できない、または削除された文書を引用しているため、回答は表示されません。",
+    en="The answer quotes a document that was forgotten or that you cannot read, so it is not shown.",
+    ja="削除された、または閲覧できない文書を引用しているため、回答を表示しません。",
 )
 _THREAD = Said(en="To the thread", ja="スレッドを開く")
-_STEPS = Said(en="Step by step", ja="ステップ")
-_NO_STEPS = Said(en="No steps were kept of this answer.", ja="この回答のステップは記録されていません。")
+_STEPS = Said(en="Steps", ja="途中経過")
+_NO_STEPS = Said(en="No steps were kept for this answer.", ja="この回答の途中経過は記録されていません。")
 _OUTCOMES: dict[Outcome, Said] = {
     "answered": Said(en="answered", ja="回答済み"),
     "unknown": Said(en="not found", ja="情報なし"),
@@ -35,16 +36,16 @@ _OUTCOMES: dict[Outcome, Said] = {
 _OUTCOME = Said(en="Outcome", ja="結果")
 _MODEL = Said(en="Model, strategy", ja="モデル・戦略")
 _TIME = Said(en="Time", ja="所要時間")
-_TIMES = Said(en="{seconds:.2f} s, {waited:.2f} of them waiting", ja="{seconds:.2f}秒（うち待ち時間 {waited:.2f}秒）")
+_TIMES = Said(en="{seconds:.2f} s, {waited:.2f} of them waiting", ja="{seconds:.2f} 秒（うち待ち時間 {waited:.2f} 秒）")
 _TOKENS = Said(en="Model calls, tokens", ja="モデルの呼び出し・トークン")
-_COST = Said(en="{calls}; {input} in, {output} out", ja="{calls}回、入力 {input}、出力 {output}")
+_COST = Said(en="{calls}; {input} in, {output} out", ja="{calls} 回、入力 {input}、出力 {output}")
 _BEST = Said(en="Best relevance", ja="最高関連度")
 _SEARCHED = Said(en="Searched in", ja="検索先")
 _MARKED = Said(
     en="a claim could not be confirmed, and the answer says so", ja="確認できない記述があり、回答に明記しています"
 )
 _KINDS: dict[Kind, Said] = {
-    "began": Said(en="▶️ Begun", ja="▶️ 開始"),
+    "began": Said(en="▶️ Started", ja="▶️ 開始"),
     "thought": Said(en="🧠 Thought", ja="🧠 思考"),
     "tool_call": Said(en="🛠️ Tool call", ja="🛠️ ツール呼び出し"),
     "tool_result": Said(en="📝 Result", ja="📝 結果"),
@@ -57,20 +58,20 @@ _VERDICTS: dict[Verdict, Said] = {
     "revise": Said(en="revise", ja="修正"),
     "reject": Said(en="reject", ja="不採用"),
 }
-_AT = Said(en="at {at:.2f} s, took {seconds:.2f} s", ja="{at:.2f}秒時点、{seconds:.2f}秒")
+_AT = Said(en="at {at:.2f} s, took {seconds:.2f} s", ja="{at:.2f} 秒時点、所要 {seconds:.2f} 秒")
 _FAILED = Said(en="failed", ja="失敗")
 _WITHHELD = Said(
-    en="Left out: it may hold words of a document that is forgotten or not for you.",
+    en="Left out: it may quote a document that was forgotten or that you cannot read.",
     ja="削除された、または閲覧できない文書の内容を含む可能性があるため、表示しません。",
 )
-_HIT = Said(en="{document}, passage {chunk} ({collection})", ja="{document}、{chunk}番目の文章（{collection}）")
-_NO_NAME = Said(en="a document that is not for you or not there any more", ja="閲覧できない、または削除された文書")
+_HIT = Said(en="{document}, passage {chunk} ({collection})", ja="{document}、{chunk} 番目の箇所（{collection}）")
+_NO_NAME = Said(en="a document that was forgotten or that you cannot read", ja="削除された、または閲覧できない文書")
 _RELEVANCE = Said(en="relevance {relevance:.2f}", ja="関連度 {relevance:.2f}")
 _CITED = Said(en="cited in the answer", ja="回答で引用")
 _STATES = {
     "changed": Said(en="The document has changed since.", ja="その後、文書が更新されています。"),
-    "gone": Said(en="Not there any more, or not for you.", ja="削除されたか、閲覧できません。"),
-    "unknown": Said(en="The passage could not be looked up.", ja="文章を取得できませんでした。"),
+    "gone": Said(en="It is no longer there, or you cannot read it.", ja="削除されたか、閲覧できません。"),
+    "unknown": Said(en="The passage could not be loaded.", ja="該当箇所を取得できませんでした。"),
 }
 
 
@@ -83,8 +84,8 @@ async def _build(site: Site, who: Visitor, request: Request) -> None:
     language = who.language
     parts.heading(_QUESTION.to(language))
     ui.label(found.question).classes("kotae-pre text-body1")
-    if found.link:
-        ui.link(_THREAD.to(language), found.link)
+    if (link := safe_link(found.link)) is not None:
+        ui.link(_THREAD.to(language), link)
     parts.heading(_ANSWER.to(language))
     if found.answer is None:
         ui.label(_ANSWER_GONE.to(language)).classes("kotae-quiet")

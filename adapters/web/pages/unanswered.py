@@ -11,6 +11,7 @@ from nicegui import ui
 from starlette.requests import Request
 
 from adapters import teaching
+from adapters.voting import REASONS
 from adapters.web.pages import parts
 from adapters.web.pages.frame import Page, saying
 from adapters.web.rooms import ROOMS, Room, actor, audience, place, rooms_of
@@ -21,12 +22,12 @@ from bot.messages import Lesson
 from bot.store.questions import Question, Reason, State, Wanted
 from bot.trace import TracedHit
 from bot.unanswered import QuestionGroup
-from retrieval.text import Said
+from retrieval.text import Language, Said
 from retrieval.types import TEAM, Hit
 
 _TITLE = Said(en="Unanswered", ja="未回答")
 _STATES: dict[State, Said] = {
-    "open": Said(en="open", ja="未対応"),
+    "open": Said(en="open", ja="未回答"),
     "closed": Said(en="answered", ja="回答済み"),
     "dismissed": Said(en="dismissed", ja="回答せずに終了"),
     "all": Said(en="all", ja="すべて"),
@@ -38,8 +39,8 @@ _REASONS: dict[Reason, Said] = {
 }
 _PERIODS = {
     0: Said(en="at any time", ja="全期間"),
-    7: Said(en="7 days", ja="7日間"),
-    30: Said(en="30 days", ja="30日間"),
+    7: Said(en="7 days", ja="7 日間"),
+    30: Said(en="30 days", ja="30 日間"),
 }
 _STATE, _REASON = Said(en="State", ja="状態"), Said(en="Reason", ja="理由")
 _ANY = Said(en="any", ja="すべて")
@@ -47,24 +48,24 @@ _TEXT, _SINCE = Said(en="Words in the question", ja="質問に含まれる語句
 _COLLECTION = Said(en="Searched in", ja="検索先")
 _GROUPED, _LIST = Said(en="In groups", ja="グループ表示"), Said(en="One by one", ja="一覧表示")
 _CSV = Said(en="Save as CSV", ja="CSV で保存")
-_NONE = Said(en="No such questions. 🎉", ja="該当する質問はありません 🎉")
-_HIDDEN = Said(en="and {n} in private places you are not in", ja="ほかに、参加していない非公開の場所で {n}件")
-_BEYOND = Said(en="{n} older ones are not grouped", ja="これより古い {n}件はグループ分けしていません")
+_NONE = Said(en="No questions match. 🎉", ja="該当する質問はありません 🎉")
+_HIDDEN = Said(en="and {n} in private places you are not in", ja="ほかに、参加していない非公開の場所で {n} 件")
+_BEYOND = Said(en="{n} older ones are not grouped", ja="これより古い {n} 件はグループ分けしていません")
 _TREND = Said(en="Week by week", ja="週ごとの推移")
 _ASKED, _MISSED = Said(en="asked", ja="質問"), Said(en="missed", ja="未解決")
 _CLOSED = Said(en="closed since", ja="その後解決")
-_COUNT = Said(en="asked {n} times by {people} people", ja="{n}回、{people}人")
+_COUNT = Said(en="times asked: {n}, people: {people}", ja="{n} 回、{people} 人")
 _WHERE = Said(en="searched in: {names}", ja="検索先: {names}")
 _NOWHERE = Said(en="no search", ja="検索なし")
 _BEST = Said(en="best relevance {best:.2f}", ja="最高関連度 {best:.2f}")
 _TRACE, _THREAD = Said(en="How I searched", ja="検索の過程"), Said(en="Thread", ja="スレッド")
-_CLOSEST = Said(en="Closest passages", ja="近い文章")
+_CLOSEST = Said(en="Closest passages", ja="近い箇所")
 _THEN, _NOW = Said(en="When it was asked", ja="質問時"), Said(en="Now", ja="現在")
 _NOTHING = Said(en="nothing", ja="なし")
 _DISMISS = Said(en="Dismiss", ja="回答せずに閉じる")
-_SURE = Said(en="Close this without an answer? Nobody is told.", ja="回答せずに閉じますか？ 質問者には通知されません。")
+_SURE = Said(en="Close this without an answer? Nobody is told.", ja="回答せずに閉じますか？質問者には通知されません。")
 _YES, _CANCEL = Said(en="Close it", ja="閉じる"), Said(en="Cancel", ja="キャンセル")
-_DONE = Said(en="Closed: {n}.", ja="{n}件を閉じました。")
+_DONE = Said(en="Closed: {n}.", ja="{n} 件を閉じました。")
 _SAVE = Said(en="Save the answer", ja="回答を保存")
 _PAGE_OF = Said(en="page {page} of {pages}", ja="{page} / {pages} ページ")
 
@@ -76,7 +77,9 @@ class _List:
         self._site = site
         self._who = who
         self._page = 1
-        self._ground = ui.element("div")  # of dialogs, which outlive the rows they were opened from
+        self._ground = ui.element("div").classes(
+            "kotae-ground"
+        )  # of dialogs, which outlive the rows they were opened from
 
     async def build(self) -> None:
         language = self._who.language
@@ -91,6 +94,7 @@ class _List:
             periods = {days: said.to(language) for days, said in _PERIODS.items()}
             self._since = ui.select(periods, value=0, label=_SINCE.to(language), on_change=self._first)
             self._text = ui.input(_TEXT.to(language), on_change=self._first).props("debounce=400 clearable")
+            self._text.classes("kotae-grow")
             kinds = {"groups": _GROUPED.to(language), "list": _LIST.to(language)}
             self._kind = ui.toggle(kinds, value="groups", on_change=self._first).props("no-caps unelevated")
             ui.button(_CSV.to(language), icon="download", on_click=self._csv).props("flat no-caps")
@@ -197,7 +201,7 @@ class _List:
             details.append(_STATES["dismissed" if question.resolution == "dismissed" else "closed"].to(language))
         ui.label(" · ".join(details)).classes("kotae-quiet")
         if question.detail:
-            ui.label(question.detail).classes("kotae-pre kotae-warn")
+            ui.label(_reported(question.detail, language)).classes("kotae-pre kotae-warn")
         with ui.row():
             ui.link(_TRACE.to(language), f"/trace/{question.turn}")
             if (link := safe_link(question.link)) is not None:
@@ -256,6 +260,7 @@ class _List:
     def _teach(self, questions: Sequence[Question], asked: str) -> None:
         language, room = self._who.language, self._room(questions)
         with self._ground, ui.dialog(value=True) as dialog, ui.card().classes("kotae-dialog"):
+            dialog.props["aria-label"] = teaching.TITLE.to(language)
             ui.label(teaching.TITLE.to(language)).classes("text-h6")
             question = ui.input(teaching.QUESTION.to(language), value=asked).classes("full-width").props("outlined")
             question.props(f"maxlength={teaching.QUESTION_CHARACTERS}")
@@ -290,6 +295,7 @@ class _List:
     def _dismiss(self, questions: Sequence[Question]) -> None:
         language, room = self._who.language, self._room(questions)
         with self._ground, ui.dialog(value=True) as dialog, ui.card().classes("kotae-dialog"):
+            dialog.props["aria-label"] = _DISMISS.to(language)
             ui.label(_SURE.to(language))
 
             async def close() -> None:
@@ -316,6 +322,16 @@ class _List:
         with saying(self._who.language):
             data = await self._site.app.unanswered.csv(self._wanted, self._who.readers, self._who.language)
             ui.download.content(data, "kotae-unanswered.csv", "text/csv")
+
+
+def _reported(detail: str, language: Language) -> str:
+    """What was wrong, in the reader's language; their own words as they are."""
+    lines = []
+    for line in detail.split("\n"):
+        reason, colon, words = line.partition(": ")
+        said = next((said.to(language) for name, said in REASONS.items() if name == reason), reason)
+        lines.append(f"{said}{colon}{words}")
+    return "\n".join(lines)
 
 
 async def _build(site: Site, who: Visitor, request: Request) -> None:

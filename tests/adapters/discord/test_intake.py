@@ -22,7 +22,7 @@ from tests.fakes.discord_world import FORUM, Interaction, Message
 from tests.retrieval.test_loaders import pages
 
 RULES = b"# Refunds\n\nRefunds take 30 days.\n"
-STARTED = "I am reading it; the result follows."
+STARTED = "I am reading it; the result will follow."
 
 
 def done(fake: FakeDiscord, channel: str = "general", count: int = 1) -> Callable[[], list[Message]]:
@@ -67,7 +67,7 @@ async def test_files_get_their_verdicts_in_words(tmp_path: Path) -> None:
         assert await answered(fake, gesture) == "読み込みを始めました。結果は追ってお知らせします。"
         (message,) = await fake.wait_for(done(fake), timeout=20)
         head, *lines, by = message.content.splitlines()
-        assert head == "📥 完了しました: 追加・更新 2件、追加できなかったもの 2件。" and by == "-# 追加した人: ann"
+        assert head == "📥 完了しました: 追加・更新 2 件、追加できなかったもの 2 件。" and by == "-# 追加した人: ann"
         assert lines[0] == "✅ rules.md: 規程 に追加しました（1 チャンク）"
         assert "OCR" in lines[1] and "壊れている" in lines[2] and "evil" in lines[3]
         assert not (message.mentions or message.named or message.urls or message.previews)

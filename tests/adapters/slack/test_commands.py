@@ -93,7 +93,7 @@ async def test_files_get_their_verdicts_in_words_and_answer_the_next_question(tm
         (message,) = await slack.wait_for(done(slack), timeout=20)
         assert message.history[0].startswith("📥 読み込み中（0/3）…")
         head, *lines, by = message.shown.splitlines()
-        assert head == "📥 完了しました: 追加・更新 1件、追加できなかったもの 2件。" and by == "追加した人: ann"
+        assert head == "📥 完了しました: 追加・更新 1 件、追加できなかったもの 2 件。" and by == "追加した人: ann"
         assert lines[0].startswith("✅ inventory.pdf: 棚卸し に追加しました")
         assert lines[1].startswith("⚠️ scan.pdf") and "OCR" in lines[1] and "壊れている" in lines[2]
         assert not message.mentions and not message.urls
@@ -121,7 +121,7 @@ async def test_a_text_and_a_link_are_added_as_they_are_typed_and_a_gesture_that_
         delivery = await slack.command(
             "/ingest", "# Harbour &amp; co\nShips moor at <https://a.example|pier>.", "U1", "C1"
         )
-        assert delivery.payload == {"text": "I am reading it; the result follows."}
+        assert delivery.payload == {"text": "I am reading it; the result will follow."}
         again = slack.sockets.send(slack.app, "slash_commands", delivery.body, answerable=True)
         await again.finished.wait()
         await slack.wait_for(done(slack))

@@ -210,7 +210,7 @@ async def test_a_reply_under_a_card_is_the_answer_once_somebody_confirms_it(tmp_
         await slack.wait_for(lambda: "Answered by ann" in shown.shown)
         await slack.says("C1", "U2", "Thanks!", thread=shown.ts)
         await slack.wait_for_idle()
-        assert not confirms() and [m.shown for m in slack.whispers("U1")] == ["That reply is not there any more."]
+        assert not confirms() and [m.shown for m in slack.whispers("U1")] == ["That reply is no longer there."]
 
 
 async def test_dismissing_tells_nobody_and_is_not_done_twice(tmp_path: Path) -> None:

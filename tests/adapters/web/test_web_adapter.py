@@ -382,7 +382,7 @@ async def test_a_dropped_file_makes_the_next_question_answerable(tmp_path: Path)
             page = "# 返金\n\n返金の手続きには30日かかります。\n"
             shown = await web.add_files(BEN, GENERAL, [("返金.md", page.encode())])
             await here.quiet()
-            assert (await web.board.get(BEN, shown.id)).text.startswith("📥 完了しました: 追加・更新 1件")
+            assert (await web.board.get(BEN, shown.id)).text.startswith("📥 完了しました: 追加・更新 1 件")
             after = await here.ask("@kotae返金には何日かかりますか？", AKI)
             assert after.data["outcome"] == "answered" and "30日" in after.text
             passage = await web.board.passage(BEN, after.id, after.data["citations"][0]["n"])
@@ -485,7 +485,7 @@ async def test_a_card_can_be_dismissed(tmp_path: Path) -> None:
         shown = (await here.board.messages(GENERAL, BEN))[-1]
         assert (await here.adapter.dismiss(BEN, shown.id)).refusal is None
         await here.quiet()
-        assert (await here.board.get(AKI, shown.id)).data["status"] == "➖ ベン さんが対応不要としました"
+        assert (await here.board.get(AKI, shown.id)).data["status"] == "➖ ベン さんが回答せずに閉じました"
         assert await here.thread(asked, "notice") == []
         await here.said("Where the ships are, Ben.", AKI, thread=asked.id)
         await Erasure(here.data.engine).forget("web", "ben")  # his question stood on the card, too

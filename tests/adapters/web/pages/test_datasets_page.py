@@ -16,10 +16,11 @@ from adapters.web.rooms import MEMBERS, ROOMS, place, readers_of
 from adapters.web.site import Site
 from bot.access import scope_of
 from bot.dataset_files import OwnFiles
-from bot.datasets import Datasets, Job
+from bot.datasets import Datasets, Job, Order, Upstream
 from bot.store.audit import Audit
 from retrieval.datasets import NAMED
 from retrieval.datasets.hub import Hub
+from retrieval.types import EVERYONE
 from tests.adapters.web.pages.conftest import Visit
 from tests.adapters.web.pages.hands import choose_new, fill, newest, press
 from tests.adapters.web.pages.waiting import sees, until
@@ -85,7 +86,7 @@ def agree(user: User, words: str) -> None:
 
 async def upload(user: User, name: str, data: bytes) -> None:
     (field,) = user.find(kind=ui.upload).elements
-    await field.handle_uploads([SmallFileUpload(name, "", data)])  # type: ignore[attr-defined]
+    await field.handle_uploads([SmallFileUpload(name, "", data)])
 
 
 async def test_a_named_dataset_is_looked_at_and_added_within_its_limits(visit: Visit, site: Site) -> None:
@@ -104,11 +105,11 @@ async def test_a_named_dataset_is_looked_at_and_added_within_its_limits(visit: V
 
     fill(user, "documents", 0)
     press(user, "start")
-    await sees(user, "“Documents, at most” is a whole number from 1 to 100,000.")
+    await sees(user, "“Documents, at most” must be a whole number from 1 to 100,000.")
     fill(user, "documents", 4)
     press(user, "start")
     job = await ended(site)
-    await sees(user, "Done. The number of documents is reached.")
+    await sees(user, "Done. The document limit was reached.")
     await user.should_see("4 of at most 4 documents · added 4")
     await user.should_see("left out: too short 1")
     await user.should_see("who may find it: Everyone in the team")
@@ -118,7 +119,7 @@ async def test_a_named_dataset_is_looked_at_and_added_within_its_limits(visit: V
     await other.open("/app/datasets")
     await other.should_see("完了しました。 文書数の上限に達しました。")
     press(other, "wikipedia_ja")
-    await sees(other, "登録を開始")
+    await sees(other, "追加を開始")
     press(other, "start")
     await sees(other, "変更なし 4 件")
 
@@ -129,14 +130,14 @@ async def test_a_hub_that_does_not_answer_is_said_with_what_to_do(visit: Visit, 
     press(user, "livedoor")
     await sees(user, "Start adding")
     press(user, "preview")
-    await sees(user, "If it is yours, set HF_TOKEN.")
+    await sees(user, "There is no dataset “llm-book/livedoor-news-corpus”")
     hub.fail("info", *[Refuse(503)] * 8)
     press(user, "preview")
-    await sees(user, "has trouble at the moment (status 503). Please try again later.")
+    await sees(user, "has trouble at the moment (status 503). Try again later.")
     assert newest(user, "start").visible
     press(user, "start")
     await ended(site, "failed")
-    await sees(user, "Stopped. What was added stays.")
+    await sees(user, "Interrupted. What was added stays.")
 
 
 async def test_a_job_is_stopped_and_gone_on_with(visit: Visit, site: Site, hub: FakeHub) -> None:
@@ -155,12 +156,25 @@ async def test_a_job_is_stopped_and_gone_on_with(visit: Visit, site: Site, hub: 
     assert site.app.datasets.jobs()[0].state == "running"
     agree(again, "Stop adding")
     await ended(site, "cancelled")
-    await sees(again, "Cancelled. What was added stays.")
-    await sees(user, "Cancelled. What was added stays.")
+    await sees(again, "Stopped. What was added stays.")
+    await sees(user, "Stopped. What was added stays.")
     press(again, "resume")
     await ended(site)
     await sees(again, "Done. All rows were read.")
     assert len(await kept(site, "wikipedia_ja")) == 7
+
+
+async def test_a_job_is_gone_on_with_by_who_may_add_for_its_readers(visit: Visit, site: Site) -> None:
+    site.app.datasets.start(Order(Upstream("livedoor"), "news", EVERYONE, "web:aki", "en"))
+    await ended(site, "failed")
+    for member, may in (("aki", True), ("ben", False)):
+        user = visit(member)
+        await user.open("/app/datasets")
+        await user.should_see("Interrupted. What was added stays.")
+        if may:
+            assert newest(user, "resume").visible
+        else:
+            await user.should_not_see(marker="resume", retries=1)
 
 
 async def test_a_file_of_one_s_own_with_its_columns_for_a_private_room(visit: Visit, site: Site) -> None:
@@ -173,10 +187,10 @@ async def test_a_file_of_one_s_own_with_its_columns_for_a_private_room(visit: Vi
     await sees(user, "read as cp932, columns: 番号, 件名, 中身, 備考")
     fill(user, "text", [])
     press(user, "preview")
-    await sees(user, "Choose at least one column of text.")
+    await sees(user, "Choose at least one text column.")
     fill(user, "text", ["中身", "備考"])
     press(user, "preview")
-    await sees(user, "After cleaning · 54 characters")
+    await sees(user, "After cleaning · 50 characters")
     choose_new(user, "collection", "leads-shelf")
     fill(user, "scope", LEADS)
     press(user, "start")
@@ -185,11 +199,11 @@ async def test_a_file_of_one_s_own_with_its_columns_for_a_private_room(visit: Vi
     assert dict(job.counts) == {"added": 1} and job.order.scope == LEADS
     assert await kept(site, "leads-shelf") == ["図書館/1.md"]
     await ben.open("/app/datasets")
-    await ben.should_see("Nothing has been added here since the last start.")
+    await ben.should_see("Nothing has been added here since Kotae was started.")
     for words in ("図書館.csv", "leads"):
         await ben.should_not_see(words, retries=1)
     await upload(ben, "notes.txt", ("The harbour opens at six in the morning, and closes late. " * 2).encode())
-    await sees(ben, "What is one document")
+    await sees(ben, "One document is")
     assert list(newest(ben, "scope").options) == ["team"]  # type: ignore[attr-defined]
     press(ben, "preview")
     await sees(ben, "After cleaning")

@@ -48,14 +48,14 @@ async def test_a_private_rooms_documents_are_a_number_to_others(visit: Visit, si
     for words in ("salaries.md", "secret-shelf", "open.md", "Members of “leads” only"):
         await aki.should_see(words)
     await ben.open("/app/documents")
-    await sees(ben, "1 more belong to places that you are not in.")
+    await sees(ben, "1 more belong to places you are not in.")
     await ben.should_see("open.md")
     for words in ("salaries.md", "secret-shelf", "leads", "New collection", "Merge collections"):
         await ben.should_not_see(words, retries=1)
     row = await document(site, "salaries.md")
     assert row
     await ben.open(f"/app/documents?document={row.id}")
-    await sees(ben, "That is not there, or not for you.")
+    await sees(ben, "That is not there, or you cannot see it.")
     await ben.should_not_see("Secret figures.", retries=1)
     await aki.open(f"/app/documents?document={row.id}")
     await sees(aki, "Secret figures.")
@@ -72,7 +72,7 @@ async def test_a_documents_text_stays_text_and_the_list_is_filtered_and_paged(vi
     await sees(user, "<b>規則</b>.md")
     await user.open(f"/app/documents?document={document_id}")
     await sees(user, '<img src=x onerror="alert(2)">')
-    await user.should_see("検索できる人")
+    await user.should_see("公開範囲")
     assert not user._gather_elements(ui.html, None, None, None)  # nothing is rendered
     await user.should_not_see("節 13", retries=1)
     press(user, "more")
@@ -155,7 +155,7 @@ async def test_an_editor_changes_readers_indexes_anew_and_forgets_and_a_member_o
     await user.open("/app/documents?collection=港")
     await sees(user, "plan.md")
     fill(user, f"tick-{document_id}", True)
-    await sees(user, "1 chosen:")
+    await sees(user, "1 selected:")
     press(user, "rescope")
     await sees(user, "Everyone, guests and partners too")
     fill(user, "rescope-to", EVERYONE)
@@ -165,15 +165,15 @@ async def test_an_editor_changes_readers_indexes_anew_and_forgets_and_a_member_o
     assert row and row.scope == EVERYONE
     before = site.app.knowledge.generation
     press(user, "reindex")
-    await sees(user, "Indexing anew: plan.md: done (1 documents)")
+    await sees(user, "Re-indexing: plan.md: done (1 documents)")
     assert site.app.knowledge.generation == before + 1
     press(user, "forget")
-    await sees(user, "cannot be brought back")
+    await sees(user, "cannot be restored")
     user.find("Cancel").click()
     await asyncio.sleep(0)
     assert await document(site, "plan.md")
     press(user, "forget")
-    await sees(user, "cannot be brought back")
+    await sees(user, "cannot be restored")
     press(user, "yes")
     await sees(user, "“plan.md” is forgotten.")
     assert await document(site, "plan.md") is None
@@ -186,9 +186,9 @@ async def test_an_editor_changes_readers_indexes_anew_and_forgets_and_a_member_o
     await sees(user, "yours.md")
     await user.should_not_see(marker=f"tick-{others}")
     fill(user, f"tick-{own}", True)
-    await sees(user, "1 chosen:")
+    await sees(user, "1 selected:")
     press(user, "rescope")
-    await sees(user, "There is no other audience that you may choose for all of these.")
+    await sees(user, "There is no other audience you may choose for all of these.")
 
 
 # -- collections ----------------------------------------------------------------------------------------------------
@@ -222,9 +222,9 @@ async def test_collections_are_made_and_merged_and_what_cannot_be_is_said(visit:
     await user.open("/app/documents")
     await sees(user, "Merge collections")
     user.find("Merge collections").click()
-    await sees(user, "become part of (or a new name)")
+    await sees(user, "Merge into (an existing or a new name)")
     press(user, "do")
-    await sees(user, "Choose what to merge, and into what.")
+    await sees(user, "Choose what to merge and what to merge it into.")
     fill(user, "merge-from", ["one"])
     fill(user, "merge-into", "two")
     press(user, "do")
@@ -233,5 +233,5 @@ async def test_collections_are_made_and_merged_and_what_cannot_be_is_said(visit:
     await sees(user, "Name")
     user.find(kind=ui.input, content="Name").type("a,b")
     press(user, "do")
-    await sees(user, "A collection's name has 1 to 80 characters")
+    await sees(user, "A collection's name must have 1 to 80 characters")
     assert len(await site.app.knowledge.collections(site.app.readers)) == 4

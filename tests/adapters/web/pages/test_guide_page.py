@@ -17,7 +17,7 @@ async def test_the_guide_in_both_languages(visit: Visit) -> None:
         await user.should_see(words)
     user = visit(language="ja")
     await user.open("/app/guide")
-    for words in ("回答ができるまで", "文書 7件、チャンク 57件", "Slack と Discord は未設定です"):
+    for words in ("回答ができるまで", "文書 7 件、チャンク 57 件", "Slack と Discord は未設定です"):
         await user.should_see(words)
 
 

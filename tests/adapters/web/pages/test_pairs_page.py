@@ -110,9 +110,9 @@ def agree(user: User, words: str) -> None:
 async def have_written(user: User) -> None:
     """What is chosen on an open page."""
     press(user, "estimate")
-    await sees(user, "Calls of the model")
+    await sees(user, "Model calls")
     press(user, "start")
-    await sees(user, "You may leave this page")
+    await sees(user, "You can leave this page")
 
 
 async def test_a_document_is_counted_then_written_from_and_its_pairs_reviewed(
@@ -122,16 +122,16 @@ async def test_a_document_is_counted_then_written_from_and_its_pairs_reviewed(
     user, other = visit("aki"), visit("ben", language="ja")
     await user.open(f"/app/pairs?document={document}")
     await other.open("/app/pairs")
-    await other.should_see("作業はまだありません")
+    await other.should_see("ジョブはまだありません")
     press(user, "estimate")
-    await sees(user, "calls of openai:qwen3:8b")
+    await sees(user, "calls to openai:qwen3:8b")
     assert not model.journal and not await jobs(site)
     model.order(written())
     press(user, "start")
-    await sees(user, "You may leave this page")
+    await sees(user, "You can leave this page")
     await ended(site)
     await sees(user, "1 of 1 passages · 2 pairs, 2 of them to review · 1 calls")
-    await sees(user, "1 left out: their passage does not say it")
+    await sees(user, "1 pairs left out: their passage does not say it")
     await user.should_see("When does the harbour open?")
     await user.should_see(f"harbour {HOSTILE}.md (docks)")
     await user.should_see("who may find it: Everyone in the team")
@@ -150,7 +150,7 @@ async def test_a_document_is_counted_then_written_from_and_its_pairs_reviewed(
     fill(user, "state", "rejected")
     await shows(user, "booked at the harbour office")
     press(user, "back")
-    await sees(user, "To be reviewed again: 1.")
+    await sees(user, "Back to review: 1.")
     fill(user, "state", "pending")
     fill(user, "words", "WHEN does")
     await sees(user, "When does the harbour open?")
@@ -158,7 +158,7 @@ async def test_a_document_is_counted_then_written_from_and_its_pairs_reviewed(
     fill(user, "words", "")
     await sees(user, "Approve all shown (2)")
     press(user, "approve-all")
-    await sees(user, "Approve these 2 pairs? They are found from then on by: Everyone in the team.")
+    await sees(user, "Approve these 2 pairs? From then on they are found by: Everyone in the team.")
     assert not await pairs(site, "approved")
     agree(user, "Approve")
     await sees(user, "Approved: 2. They are found from now on.")
@@ -168,7 +168,7 @@ async def test_a_document_is_counted_then_written_from_and_its_pairs_reviewed(
     await sees(other, "承認済み 2")
     await sees(other, "完了しました。")
     press(user, "estimate")
-    await sees(user, "Q/A pairs have been written from all of this already")
+    await sees(user, "Q/A pairs have already been written from all of this")
 
 
 async def test_a_job_pauses_resumes_and_is_cancelled(visit: Visit, site: Site, model: FakeOpenAI) -> None:
@@ -237,7 +237,7 @@ async def test_pairs_of_a_private_room_are_not_for_others(visit: Visit, site: Si
     await aki.should_see("Members of “leads” only")
     for address in ("/app/pairs", f"/app/pairs?document={secret}"):
         await ben.open(address)
-        await ben.should_see("No job yet.")
+        await ben.should_see("There are no jobs yet.")
         await ben.should_see("There are no pairs yet.")
         for words in ("salaries", "When does the harbour open?", "leads"):
             await ben.should_not_see(words, retries=1)

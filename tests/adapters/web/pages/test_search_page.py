@@ -43,7 +43,7 @@ async def test_three_columns_and_an_answer_from_what_is_ticked_alone(visit: Visi
 
     user = visit("aki", "ja")
     await user.open(ALLOWANCE)
-    await sees(user, "選択した 1 件のパッセージから回答")
+    await sees(user, "選択した 1 か所から回答")
     press(user, "answer")
     await sees(user, "出典")
     await user.should_see(marker="answer-answered")
@@ -53,11 +53,11 @@ async def test_three_columns_and_an_answer_from_what_is_ticked_alone(visit: Visi
     await user.open("/app/search?q=When does the harbour open?&collection=港")
     for rank in (1, 2):
         fill(user, f"choose-hybrid-{rank}", False)
-    await sees(user, "選択した 0 件のパッセージから回答")
+    await sees(user, "選択した 0 か所から回答")
     fill(user, "choose-hybrid-2", True)
-    await sees(user, "選択した 1 件のパッセージから回答")
+    await sees(user, "選択した 1 か所から回答")
     press(user, "answer")
-    await sees(user, "選択したパッセージには、この質問の答えがありません。")
+    await sees(user, "選択した箇所には、この質問の答えがありません。")
     assert (await site.app.data.conversations.totals()).turns == 0
     assert (await site.app.data.questions.open(site.app.readers.scopes)).shown == 0
 
@@ -67,7 +67,7 @@ async def test_three_columns_and_an_answer_from_what_is_ticked_alone(visit: Visi
     await sees(user, "Answer from these 1 passages")
     await site.app.knowledge.forget(document)
     press(user, "answer")
-    await sees(user, "1 of the chosen passages are not there any more or have changed.")
+    await sees(user, "1 of the chosen passages are no longer there or have changed.")
 
 
 async def test_private_and_hostile_documents(visit: Visit, site: Site) -> None:
@@ -107,10 +107,10 @@ async def test_past_searches_as_a_file_and_cleared(visit: Visit, site: Site) -> 
     assert rows[0][:3] == ["time", "query", "collection"] and [row[1] for row in rows[1:]] == ["'=1+1"] * 3
     editor = visit("aki")
     await editor.open("/app/search")
-    await sees(editor, "3 searches by everybody")
+    await sees(editor, "3 searches by everyone")
     press(editor, "clear")
-    await sees(editor, "Figures that are made from them go too.")
+    await sees(editor, "Figures made from them go too.")
     press(editor, "yes")
-    await sees(editor, "3 measurements cleared.")
+    await sees(editor, "3 records cleared.")
     await editor.should_see("Nothing has been searched yet.")
     assert (await site.app.data.searches.totals()).searches == 0

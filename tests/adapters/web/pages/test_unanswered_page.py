@@ -42,12 +42,12 @@ async def test_a_miss_is_answered_here_and_its_asker_told(visit: Visit, site: Si
     user = visit("aki")
     await user.open("/app/unanswered")
     await user.should_see(OPEN)
-    await user.should_see("asked 1 times by 1 people")
+    await user.should_see("times asked: 1, people: 1")
     user.find("Answer this").click()
-    await sees(user, "As it will be found later")
+    await sees(user, "It will be found by these words")
     write(user, ui.textarea, "Answer", "The zoo charged 250 krónur in 1987.")
     user.find("Save the answer").click()
-    await sees(user, "No such questions")
+    await sees(user, "No questions match")
 
     async def told() -> bool:
         thread = await site.web.board.messages(GENERAL, BEN, root)
@@ -79,7 +79,7 @@ async def test_a_miss_is_dismissed_after_a_question(visit: Visit, site: Site) ->
     user.find("Dismiss").click()
     await sees(user, "Close this without an answer?")
     user.find("Close it").click()
-    await sees(user, "No such questions")
+    await sees(user, "No questions match")
     missed = await site.app.desk.unanswered(*await site.web.place("general"))
     assert missed.total == 0
 
@@ -128,7 +128,7 @@ async def test_a_trace_of_a_private_room_is_not_for_others(visit: Visit, site: S
 async def test_metrics_count_all_and_name_only_what_is_seen(visit: Visit, site: Site) -> None:
     user = visit("ben")
     await user.open("/app/metrics")
-    await user.should_see("Nobody has asked anything in this time")
+    await user.should_see("Nobody has asked anything in this period")
     await asked(site, SECRET, room=1)
     await user.open("/app/metrics?days=7")
     await user.should_see("private places you are not in")

@@ -1,0 +1,348 @@
+"""The safeguards of the web channel and its pages, for `benchmarks/mutations.py`: what each is called, its file, the text
+that is there once with what stands in its place, and the tests that notice."""
+
+WEB = "tests/adapters/web"
+PAGES = f"{WEB}/pages"
+BROWSERS = f"{WEB}/test_browsers.py"
+GUARD = "tests/adapters/test_web_guard.py"
+BOARD = f"{WEB}/test_board.py"
+PRIVATE_ROOM = f"{BOARD}::test_a_private_room_is_not_there_for_who_is_not_in_it"
+OWN_WORDS = f"{BOARD}::test_people_change_their_own_messages_and_nobody_elses"
+ONLY_MINE = f"{BOARD}::test_an_answer_keeps_no_quotation_of_what_may_not_be_read_any_more"
+SOCKETS = f"{BROWSERS}::test_a_socket_opens_for_our_own_pages_only"
+SESSIONS = f"{BROWSERS}::test_a_session_ends_by_itself"
+HOSTILE = f"{BROWSERS}::test_what_a_document_says_does_nothing"
+POLICY = f"{BROWSERS}::test_a_page_runs_its_own_scripts_and_no_others"
+CHOICES = f"{BROWSERS}::test_a_choice_is_kept_and_leads_back_only_to_our_pages"
+SAID = f"{PAGES}/test_frame.py::test_what_goes_wrong_is_said_in_words_and_its_own_words_are_in_the_log"
+PRIVATE_PAIRS = "tests/bot/test_pairs.py::test_a_private_places_pairs_are_its_members_alone"
+PRIVATE_DATASET = f"{PAGES}/test_datasets_page.py::test_a_file_of_one_s_own_with_its_columns_for_a_private_room"
+CSV = "tests/bot/test_unanswered.py"
+PAST = f"{PAGES}/test_search_page.py::test_past_searches_as_a_file_and_cleared"
+RESCOPED = "tests/bot/test_curating.py::test_no_pair_is_ever_read_by_more_than_read_its_document"
+TRACED = "tests/bot/test_trace.py::test_only_who_sees_the_place_sees_the_trace"
+
+MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
+    # Web: who sees what
+    (
+        "Web: a room is its members'",
+        "adapters/web/rooms.py",
+        ("    if room not in ROOMS or member.id not in room.members:\n", "    if room not in ROOMS:\n"),
+        (PRIVATE_ROOM,),
+    ),
+    (
+        "Web: a message is its room's members'",
+        "adapters/web/board.py",
+        ("            where = room(message.room)\n            enter(where, member)\n", "            where = room(message.room)\n"),
+        (PRIVATE_ROOM,),
+    ),
+    (
+        "Web: news of a room are its members'",
+        "adapters/web/board.py",
+        ("[each.id for each in (rooms_of(member) if room is None else (room,))]", '["general", "leads"]'),
+        (f"{BOARD}::test_every_page_hears_of_what_changes_in_its_rooms_once",),
+    ),
+    (
+        "Web: a private room is not public",
+        "adapters/web/rooms.py",
+        ('Audience("private" if room.private else "public")', 'Audience("public")'),
+        (f"{WEB}/test_web_adapter.py::test_a_private_room_stays_private",),
+    ),
+    (
+        "Web: a member reads their own rooms",
+        "adapters/web/rooms.py",
+        ("for room in rooms_of(member) if room.private)", "for room in ROOMS if room.private)"),
+        (PRIVATE_ROOM,),
+    ),
+    (
+        "Web: a page's readers are its member's",
+        "adapters/web/site.py",
+        ("        return readers_of(self.member)\n", "        return readers_of(MEMBERS[0])\n"),
+        (f"{WEB}/test_privacy.py::test_no_page_shows_ben_a_word_of_it",),
+    ),
+    (
+        "Web: quotations of what is gone",
+        "adapters/web/board.py",
+        ('        else {**one, "quote": "", "url": None, "gone": True}\n', '        else {**one, "gone": True}\n'),
+        (ONLY_MINE,),
+    ),
+    (
+        "Web: a passage behind an answer is the room's",
+        "adapters/web/board.py",
+        (
+            "        allowed = readers(place(where), audience(where), str(answer.root))\n",
+            "        from adapters.web.rooms import readers_of\n        allowed = readers_of(member)\n",
+        ),
+        (ONLY_MINE,),
+    ),
+    (
+        "Web: a trace is its place's",
+        "bot/trace.py",
+        ("    if default_scope(asked.place, asked.audience) not in readers.scopes:\n        return None\n", ""),
+        (TRACED, f"{PAGES}/test_unanswered_page.py::test_a_trace_of_a_private_room_is_not_for_others"),
+    ),
+    (
+        "Web: a trace without what is gone",
+        "bot/trace.py",
+        ("        answer=answered.text if clean else None,\n", "        answer=answered.text,\n"),
+        ("tests/bot/test_trace.py",),
+    ),
+    (
+        "Web: misses in the file are its reader's",
+        "bot/store/questions.py",
+        ("        theirs = alike & questions.c.scope.in_(scopes) & _about(wanted)\n", "        theirs = alike & _about(wanted)\n"),
+        (f"{CSV}::test_a_file_has_what_its_readers_may_see",),
+    ),
+    (
+        "Web: Q/A pairs are their document's readers'",
+        "bot/store/pairs.py",
+        ("    return and_(\n        documents.c.scope.in_(readers.scopes),\n        *(() if job", "    return and_(\n        *(() if job"),
+        (PRIVATE_PAIRS,),
+    ),
+    (
+        "Web: a pair that one may not read is none",
+        "bot/store/pairs.py",
+        ("pairs.c.id.in_(ids[at : at + _SLICE]), documents.c.scope.in_(readers.scopes))", "pairs.c.id.in_(ids[at : at + _SLICE]))"),
+        ("tests/bot/test_pairs.py::test_a_pair_that_one_may_not_read_is_as_if_there_were_none",),
+    ),
+    (
+        "Web: a pair is decided by who may add there",
+        "bot/pairs.py",
+        ("        mine = [one for one in found if one.scope in allowed]\n", "        mine = found\n"),
+        (PRIVATE_PAIRS,),
+    ),
+    (
+        "Web: a job of pairs is its readers'",
+        "bot/store/pair_jobs.py",
+        ("    return and_(some, ~none)\n", "    return and_(some)\n"),
+        (PRIVATE_PAIRS,),
+    ),
+    (
+        "Web: pairs are written from what one reads",
+        "bot/pairs.py",
+        ("if row is not None and row.scope in readers.scopes else []", "if row is not None else []"),
+        (PRIVATE_PAIRS,),
+    ),
+    (
+        "Web: a dataset's job is its readers'",
+        "adapters/web/pages/datasets_jobs.py",
+        ("self.site.app.datasets.jobs() if job.order.scope in self.who.readers.scopes]", "self.site.app.datasets.jobs()]"),
+        (PRIVATE_DATASET,),
+    ),
+    (
+        "Web: a dataset's job is stopped by who may add",
+        "adapters/web/pages/datasets_jobs.py",
+        ("        return job.order.scope in self._scopes\n", "        return True\n"),
+        (f"{PAGES}/test_datasets_page.py::test_a_job_is_gone_on_with_by_who_may_add_for_its_readers",),
+    ),
+    (
+        "Web: narrowed pairs go first",
+        "bot/curating.py",
+        ("        for each in () if wider else made:\n", "        for each in ():\n"),
+        (RESCOPED,),
+    ),
+    (
+        "Web: widened pairs follow",
+        "bot/curating.py",
+        ("        for each in () if wider else made:\n", "        for each in made:\n"),
+        (RESCOPED,),
+    ),
+    (
+        "Web: a document is changed by who may",
+        "bot/curating.py",
+        ("        if not self.may_change(person, row):\n            await", "        if False:\n            await"),
+        ("tests/bot/test_curating.py::test_who_may_do_what",),
+    ),
+    # Web: said once, and by oneself
+    (
+        "Web: what is said again takes its place",
+        "bot/store/messages.py",
+        (
+            '            upserted = added.on_conflict_do_update(index_elements=["about", "kind", "part"], set_=anew)\n',
+            '            added = insert(db, messages).values(values | {"about": f"{said.about} {anew}"})\n            upserted = added\n',
+        ),
+        (f"{WEB}/test_web_adapter.py::test_a_process_killed_between_answer_and_commit_leaves_one_answer", BOARD),
+    ),
+    (
+        "Web: what a process left is taken up",
+        "adapters/leftovers.py",
+        ("            await questions()\n", ""),
+        (f"{WEB}/test_web_adapter.py::test_what_a_process_left_goes_on_when_it_is_back",),
+    ),
+    (
+        "Web: one edits and deletes one's own",
+        "adapters/web/board.py",
+        ('        if found.author != member.id or found.kind != "text":\n', '        if found.kind != "text":\n'),
+        (OWN_WORDS,),
+    ),
+    (
+        "Web: nobody edits what the bot said",
+        "adapters/web/board.py",
+        ('        if found.author != member.id or found.kind != "text":\n', "        if found.author not in (member.id, \"kotae\"):\n"),
+        (OWN_WORDS,),
+    ),
+    # Web: the way in
+    (
+        "Web: the Host of a request",
+        "adapters/web/guard.py",
+        ("                self._of_this_host(headers)\n                self._from_here", "                self._from_here"),
+        (f"{GUARD}::test_another_host_is_refused",),
+    ),
+    (
+        "Web: the Host of a socket",
+        "adapters/web/guard.py",
+        ("            self._of_this_host(headers)\n            self._from_here(headers)\n", "            self._from_here(headers)\n"),
+        (f"{BROWSERS}::test_a_name_that_was_made_to_lead_here_opens_no_socket",),
+    ),
+    (
+        "Web: the Origin of a request",
+        "adapters/web/guard.py",
+        ("        foreign = origin is not None and urlsplit", "        foreign = False and urlsplit"),
+        (f"{GUARD}::test_pages_of_other_sites_change_nothing",),
+    ),
+    (
+        "Web: the Origin of a socket",
+        "adapters/web/guard.py",
+        ("            self._of_this_host(headers)\n            self._from_here(headers)\n", "            self._of_this_host(headers)\n"),
+        (SOCKETS,),
+    ),
+    (
+        "Web: where a browser says a request is from",
+        "adapters/web/guard.py",
+        ('if foreign or headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):', "if foreign:"),
+        (f"{GUARD}::test_pages_of_other_sites_change_nothing", f"{GUARD}::test_pages_of_other_sites_lead_here_and_fetch_nothing"),
+    ),
+    (
+        "Web: no other site makes a choice",
+        "adapters/web/guard.py",
+        ('not in _WRITES and not scope["path"].startswith(self._own))', "not in _WRITES)"),
+        (f"{BROWSERS}::test_no_other_site_makes_a_choice",),
+    ),
+    (
+        "Web: NiceGUI lets no other site read",
+        "adapters/web/pages/__init__.py",
+        ("    core.sio.eio.cors_allowed_origins = []", '    core.sio.eio.cors_allowed_origins = "*"'),
+        (f"{BROWSERS}::test_no_other_site_reads_from_a_socket",),
+    ),
+    (
+        "Web: a choice leads to our pages only",
+        "adapters/web/site.py",
+        ("RedirectResponse(back if ours else", "RedirectResponse(back if back else"),
+        (CHOICES,),
+    ),
+    (
+        "Web: a choice is one of those there are",
+        "adapters/web/site.py",
+        ("        if (value := request.query_params.get(name)) in known:\n", "        if value := request.query_params.get(name):\n"),
+        (CHOICES,),
+    ),
+    (
+        "Web: the token of a request",
+        "adapters/web/guard.py",
+        ("                if self._door is not None and not self._door.knows(scope, headers):\n", "                if False:\n"),
+        (f"{BROWSERS}::test_without_the_token_a_browser_gets_a_form_and_nothing_else",),
+    ),
+    (
+        "Web: the token of a socket",
+        "adapters/web/guard.py",
+        (
+            "            if self._door is not None and not self._door.knows(scope, headers):\n                raise Problem(401",
+            "            if False:\n                raise Problem(401",
+        ),
+        (SOCKETS,),
+    ),
+    (
+        "Web: a cookie is proven",
+        "adapters/web/login.py",
+        ("        return hmac.compare_digest(shown.encode(), self._proof(int(until)).encode())\n", "        return True\n"),
+        (SESSIONS,),
+    ),
+    (
+        "Web: a cookie ends",
+        "adapters/web/login.py",
+        (" and len(until) < 16 and time.time() < int(until)):", " and len(until) < 16):"),
+        (SESSIONS,),
+    ),
+    (
+        "Web: a token is not guessed",
+        "adapters/web/login.py",
+        ("        if tries >= TRIES:\n", "        if False:\n"),
+        (f"{GUARD}::test_a_token_cannot_be_guessed_for_long",),
+    ),
+    # Web: what is shown
+    (
+        "Web: HTML of a text is text",
+        "adapters/web/prose.py",
+        ('{"html": False, ', '{"html": True, '),
+        (HOSTILE,),
+    ),
+    (
+        "Web: links lead to the web",
+        "adapters/web/prose.py",
+        ("lambda url: url.strip().lower().startswith(_SCHEMES)", "lambda url: True"),
+        (HOSTILE,),
+    ),
+    (
+        "Web: pictures are words",
+        "adapters/web/prose.py",
+        ('    parser.add_render_rule("image", _image)\n', ""),
+        (HOSTILE,),
+    ),
+    (
+        "Web: a page's scripts by their hashes",
+        "adapters/web/browser.py",
+        ("""f"script-src 'self' 'unsafe-eval' {' '.join(hashes)}".rstrip(),""", """"script-src 'self' 'unsafe-eval' 'unsafe-inline'","""),
+        (POLICY,),
+    ),
+    (
+        "Web: a page is framed by nobody",
+        "adapters/web/browser.py",
+        ("""            "frame-ancestors 'none'",\n""", ""),
+        (POLICY,),
+    ),
+    (
+        "Web: no Host in the policy but a Host",
+        "adapters/web/browser.py",
+        (r'''if re.fullmatch(r"[\w.\-\[\]:]+", host) else ""''', 'if host else ""'),
+        (f"{BROWSERS}::test_the_policy_takes_no_word_of_a_strange_host",),
+    ),
+    (
+        "Web: no formula in the file of misses",
+        "bot/unanswered.py",
+        ("        writer.writerow([harmless(cell) for cell in cells])\n", "        writer.writerow(cells)\n"),
+        (f"{CSV}::test_a_file_opens_with_every_cell_in_its_place",),
+    ),
+    (
+        "Web: no formula in the file of searches",
+        "bot/past_searches.py",
+        ("        writer.writerow([harmless(cell) for cell in cells])\n", "        writer.writerow(cells)\n"),
+        (PAST,),
+    ),
+    (
+        "Web: no formula behind what is not seen",
+        "bot/unanswered.py",
+        ("    seen = next((sign for sign in line if unicodedata.category(sign)[0] not in _UNSEEN), \"\")\n", "    seen = line[:1]\n"),
+        (f"{CSV}::test_what_begins_like_a_formula_is_text",),
+    ),
+    (
+        "Web: what nobody foresaw is not shown",
+        "adapters/web/pages/frame.py",
+        (
+            "        except Exception:\n            number = uuid.uuid4().hex[:8]\n",
+            "        except Exception as error:\n            number = uuid.uuid4().hex[:8] + str(error)\n",
+        ),
+        (SAID,),
+    ),
+    (
+        "Web: what breaks before a page is not shown",
+        "adapters/web/pages/__init__.py",
+        ("        raise error  # `Guard` says so", "        return Response(repr(error), 500)  # `Guard` says so"),
+        (f"{BROWSERS}::test_what_breaks_before_a_page_is_not_shown",),
+    ),
+    (
+        "Web: browsers write nothing into the log",
+        "adapters/web/pages/__init__.py",
+        ('    @core.sio.on("log")', '    @core.sio.on("nothing")'),
+        (f"{BROWSERS}::test_a_browser_writes_nothing_into_the_log",),
+    ),
+)  # fmt: skip

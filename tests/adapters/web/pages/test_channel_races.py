@@ -1,0 +1,94 @@
+"""What happens in a room while its page is being drawn, or when its reader is quicker than the page or gives it too much."""
+
+import asyncio
+from collections.abc import Collection
+
+import httpx
+from nicegui import ElementFilter, ui
+from nicegui.testing.user_interaction import UserInteraction
+
+from adapters.web.board import Board
+from adapters.web.guard import UPLOAD_BYTES
+from adapters.web.rooms import MEMBERS, ROOMS, Member, Room
+from adapters.web.site import Site
+from bot.store.messages import Messages, Replies
+from tests.adapters.web.pages.conftest import Visit
+from tests.adapters.web.pages.waiting import until
+
+AKI = MEMBERS[0]
+GENERAL = ROOMS[0]
+
+
+class Busy(Board):
+    """Whenever a page draws a message of the room, somebody writes another one, five times."""
+
+    left = 5
+
+    async def threads(self, room: Room, member: Member, roots: Collection[int]) -> dict[int, Replies]:
+        if self.left:
+            self.left -= 1
+            await self.post(GENERAL, AKI, f"meanwhile {5 - self.left}")
+        return await super().threads(room, member, roots)
+
+
+def shown() -> list[str]:
+    """What is written, in the order in which it stands."""
+    return [one.content.strip() for one in ElementFilter(kind=ui.html)]
+
+
+async def test_what_is_said_while_a_page_is_drawn_is_shown_once_and_in_order(visit: Visit, site: Site) -> None:
+    site.web.board = board = Busy(Messages(site.app.data.engine), site.app.knowledge)
+    user = visit()
+    for number in range(1, 6):
+        await board.post(GENERAL, AKI, f"before {number}")
+    await user.open("/app/")
+
+    async def all_there() -> bool:
+        with user:
+            return len(shown()) >= 10
+
+    await until(all_there)
+    with user:
+        assert shown() == [f"<p>{when} {number}</p>" for when in ("before", "meanwhile") for number in range(1, 6)]
+
+
+async def test_who_opens_two_threads_at_once_has_one_that_goes_on(visit: Visit, site: Site) -> None:
+    board, user = site.web.board, visit()
+    roots = [await board.post(GENERAL, AKI, f"root {number}") for number in (1, 2)]
+    for root in roots:
+        await board.post(GENERAL, AKI, f"reply in {root.id}", root.id)
+    await user.open("/app/")
+    for button in user.find("1 reply").elements:
+        UserInteraction(user, {button}, None).click()
+
+    async def opened() -> bool:
+        with user:
+            return any(text.startswith("<p>reply") for text in shown())
+
+    await until(opened)
+    for root in roots:
+        await board.post(GENERAL, AKI, f"later in {root.id}", root.id)
+
+    async def goes_on() -> bool:
+        with user:
+            return any(text.startswith("<p>later") for text in shown())
+
+    await until(goes_on)
+    with user:
+        assert len([text for text in shown() if text.startswith("<p>reply")]) == 1
+        assert len(list(ElementFilter(kind=ui.textarea))) == 2  # the room's and the thread's
+
+
+async def test_two_readers_at_once_each_have_their_language(visit: Visit) -> None:
+    first, second = visit(language="ja").http_client, visit(language="en").http_client
+    pages: list[httpx.Response] = await asyncio.gather(*(one.get("/app/") for one in (first, second, first, second)))
+    assert [one.text.split('<html lang="')[1][:2] for one in pages] == ["ja", "en", "ja", "en"]
+
+
+async def test_files_that_would_not_fit_into_one_form_are_not_sent(visit: Visit) -> None:
+    user = visit()
+    await user.open("/app/")
+    upload = next(iter(user.find(kind=ui.upload).elements))
+    assert upload.props["max-total-size"] < UPLOAD_BYTES
+    UserInteraction(user, {upload}, None).trigger("rejected")
+    assert any("MiB" in message for message in user.notify.messages)
