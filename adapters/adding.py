@@ -16,11 +16,11 @@ from retrieval.types import EVERYONE, TEAM
 LINES = 25  # verdicts that one message shows
 LINE, NAME = 330, 80  # characters of one, and of the file's name in it
 
-NOTHING = Said(en="Give a file, a text or a link.", ja="ファイル、テキスト、リンクのどれかを入れてください。")
+NOTHING = Said(en="Give a file, a text or a link.", ja="ファイル、テキスト、リンクのいずれかを指定してください。")
 ONE_KIND = Said(
     en="Add a link by itself, without files or a text.", ja="リンクは、ファイルやテキストとは別に追加してください。"
 )
-STARTED = Said(en="I am reading it; the result follows.", ja="読み込みを始めました。結果は追ってお知らせします。")
+STARTED = Said(en="I am reading it; the result will follow.", ja="読み込みを始めました。結果は追ってお知らせします。")
 FAILED = Said(
     en="Sorry, that could not be stored. Please try again.",
     ja="申し訳ありません。保存できませんでした。もう一度お試しください。",
@@ -40,20 +40,20 @@ TEXT = Said(en="or a text", ja="またはテキスト")
 TEXT_TITLE = Said(en="Title of the text", ja="テキストのタイトル")
 COLLECTION = Said(en="Collection", ja="コレクション")
 NEW_COLLECTION = Said(en="or a new collection", ja="または新しいコレクション")
-SCOPE = Said(en="Who may find it", ja="検索できる人")
+SCOPE = Said(en="Who may find it", ja="公開範囲")
 
 _READERS = {
     TEAM: Said(en="Everyone in the team", ja="チームの全員"),
-    EVERYONE: Said(en="Everyone, guests and partners too", ja="ゲストや社外を含む全員"),
+    EVERYONE: Said(en="Everyone, guests and partners too", ja="全員（ゲストや社外の人を含む）"),
 }
 _HERE = Said(en="Members of this channel only", ja="このチャンネルのメンバーのみ")
 _PASTED = Said(en="Pasted text", ja="貼り付けたテキスト")
-_HEAD = Said(en="📥 Reading {done} of {total} …", ja="📥 読み込み中（{done}/{total}）…")
+_HEAD = Said(en="📥 Reading {done} of {total}…", ja="📥 読み込み中（{done}/{total}）…")
 _DONE = Said(
     en="📥 Done: {ok} added or up to date, {bad} refused.",
-    ja="📥 完了しました: 追加・更新 {ok}件、追加できなかったもの {bad}件。",
+    ja="📥 完了しました: 追加・更新 {ok} 件、追加できなかったもの {bad} 件。",
 )
-_MORE = Said(en="… and {n} more", ja="… ほか {n}件")
+_MORE = Said(en="… and {n} more", ja="… ほか {n} 件")
 _BY = Said(en="Added by {who}", ja="追加した人: {who}")
 
 

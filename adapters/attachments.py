@@ -11,8 +11,8 @@ from retrieval.types import UnreadableError
 FILES = 5  # of one question that are read
 
 TOO_MANY = Said(
-    en="only {n} files of one message are read; add the others with /ingest",
-    ja="一度に読めるのは{n}件までです。残りは /ingest で追加してください",
+    en="only {n} files per message are read; add the others with /ingest",
+    ja="一度に読めるのは {n} 件までです。残りは /ingest で追加してください",
 )
 
 

@@ -22,12 +22,12 @@ Ctrl-C stops the running answer, Ctrl-D ends.""",
     ja="""\
 /new                      新しいスレッド（会話）を始めます
 /threads, /thread N       スレッドの一覧と切り替え
-/sources [N]              直前の回答の出典。[N] の引用元の文章を表示します
+/sources [N]              直前の回答の出典。[N] で該当箇所を表示します
 /up                       直前の回答は役に立った
 /down [理由] [コメント]   役に立たなかった: 間違い・古い・不足・出典違い
                           （wrong, outdated, incomplete, wrong_source でも可）
 /ingest パス              ファイルやフォルダーを文書に追加します
-/unanswered               まだ答えられていない質問
+/unanswered               未回答の質問
 /help, /quit
 Ctrl-C で回答を中断、Ctrl-D で終了します。""",
 )
@@ -65,10 +65,10 @@ WHICH_FILE = Said(
 )
 CANNOT_OPEN = Said(en="{name}: cannot be opened ({why})", ja="{name}: 開けません（{why}）")
 EMPTY_FOLDER = Said(en="There are no files in {name}.", ja="{name} にファイルがありません。")
-NONE_UNANSWERED = Said(en="No question is waiting for an answer.", ja="回答を待っている質問はありません。")
+NONE_UNANSWERED = Said(en="No open questions.", ja="未回答の質問はありません。")
 HIDDEN = Said(en="and {n} more, asked in private places", ja="ほかに、非公開の場所で聞かれた質問が {n} 件あります。")
 MISSED: dict[Literal["unknown", "low_confidence", "reported"], Said] = {
-    "unknown": Said(en="not found", ja="見つからず"),
-    "low_confidence": Said(en="unsure", ja="確信なし"),
-    "reported": Said(en="reported", ja="要改善の報告"),
+    "unknown": Said(en="not found", ja="情報なし"),
+    "low_confidence": Said(en="unsure answer", ja="確信度の低い回答"),
+    "reported": Said(en="reported", ja="報告あり"),
 }

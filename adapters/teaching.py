@@ -16,7 +16,7 @@ QUESTION_CHARACTERS = 1_000
 TITLE = Said(en="Answer this", ja="回答する")
 QUESTION = Said(en="Question", ja="質問")
 QUESTION_HINT = Said(
-    en="As it will be found later; change it where other words are clearer.",
+    en="It will be found by these words; change them if others are clearer.",
     ja="この文面で検索されます。よりわかりやすい言い方があれば直してください。",
 )
 ANSWER = Said(en="Answer", ja="回答")
@@ -35,20 +35,20 @@ MEMBERS = Said(
 )
 GONE = Said(
     en="These questions have been answered or dismissed meanwhile.",
-    ja="この質問はすでに回答済みか、対応不要になりました。",
+    ja="この質問はすでに回答されたか、回答せずに閉じられています。",
 )
 SAVED = Said(
     en="Saved as the answer. Threads that are told: {n}.",
-    ja="回答として保存しました。{n}件のスレッドにお知らせします。",
+    ja="回答として保存しました。{n} 件のスレッドにお知らせします。",
 )
 CONFIRM = Said(
     en="Save this reply as the answer to “{question}”?", ja="この返信を「{question}」の回答として保存しますか？"
 )
 YES, NO = Said(en="Save as the answer", ja="回答として保存"), Said(en="No", ja="いいえ")
-DELETED = Said(en="That reply is not there any more.", ja="その返信はすでに削除されています。")
+DELETED = Said(en="That reply is no longer there.", ja="その返信はすでに削除されています。")
 ANSWERED = Said(en="✅ Answered by {who}", ja="✅ {who} さんが回答しました")
-DISMISSED = Said(en="➖ Dismissed by {who}", ja="➖ {who} さんが対応不要としました")
-SETTLED = Said(en="✅ Answered or dismissed elsewhere", ja="✅ ほかの場所で回答されたか、対応不要になりました")
+DISMISSED = Said(en="➖ Dismissed by {who}", ja="➖ {who} さんが回答せずに閉じました")
+SETTLED = Said(en="✅ Answered or dismissed elsewhere", ja="✅ ほかの場所で回答されたか、回答せずに閉じられました")
 TOLD = Said(
     en="{asker} Your question “{question}” has an answer now{by}:",
     ja="{asker} ご質問「{question}」に回答が付きました{by}:",

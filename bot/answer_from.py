@@ -21,18 +21,16 @@ from bot.turns import DEADLINE_SECONDS
 from retrieval.text import Language, Said
 from retrieval.types import Hit, RAGToolError, Readers
 
-_NONE = Said(en="Choose at least one passage to answer from.", ja="回答に使うパッセージを 1 件以上選んでください。")
+_NONE = Said(en="Choose at least one passage to answer from.", ja="回答に使う箇所を 1 つ以上選択してください。")
 _MANY = Said(
     en="Choose at most {most} passages to answer from; {count} are chosen.",
-    ja="回答に使えるパッセージは {most} 件までです（{count} 件選択中）。",
+    ja="回答に使えるのは {most} か所までです（{count} か所を選択中）。",
 )
 _CHANGED = Said(
-    en="{count} of the chosen passages are not there any more or have changed. Search again.",
-    ja="選択したパッセージのうち {count} 件が削除または変更されています。もう一度検索してください。",
+    en="{count} of the chosen passages are no longer there or have changed. Search again.",
+    ja="選択した箇所のうち {count} か所が削除または変更されています。もう一度検索してください。",
 )
-_UNKNOWN = Said(
-    en="These passages do not answer the question.", ja="選択したパッセージには、この質問の答えがありません。"
-)
+_UNKNOWN = Said(en="These passages do not answer the question.", ja="選択した箇所には、この質問の答えがありません。")
 
 
 class AnswerFrom:

@@ -74,7 +74,7 @@ InCollection = Annotated[str | None, typer.Option("--collection", help=_("The co
 @cli.command(
     help=_(
         "Run the bot: the platforms that are set up, the pages and a channel in the browser, and one in this terminal.",
-        "ボットを動かします（設定されたプラットフォーム、ブラウザーの画面とチャンネル、この端末のチャンネル）。",
+        "ボットを動かします（設定済みのプラットフォーム、ブラウザーのページとチャンネル、このターミナルのチャンネル）。",
     )
 )
 def run(
@@ -143,7 +143,7 @@ async def _talk(terminal: "Channel", app: "Application", stopped: asyncio.Event,
         stopped.set()
     elif terminal.interactive:
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, stopped.set)  # the channel had it
-        listing.say(_("The bot goes on; Ctrl-C stops it.", "ボットは動き続けます。Ctrl-C で終了します。"))
+        listing.say(_("The bot keeps running; Ctrl-C stops it.", "ボットは動き続けます。Ctrl-C で終了します。"))
 
 
 async def _add_sample(app: "Application", *, quiet: bool = False) -> None:
@@ -175,7 +175,7 @@ def _say_who(adapter: "Adapter") -> None:
     )
 
 
-@cli.command(help=_("Talk with the bot in this terminal.", "この端末でボットと会話します。"))
+@cli.command(help=_("Talk with the bot in this terminal.", "このターミナルでボットと会話します。"))
 def chat(as_json: AsJson = False) -> None:
     from adapters.console import Channel
 
@@ -239,7 +239,7 @@ def ingest(
     paths: Annotated[list[Path], typer.Argument(help=_("Files and folders.", "ファイルやフォルダーです。"))],
     collection: InCollection = None,
     scope: Annotated[
-        str, typer.Option(help=_("Who may read it: team, everyone, place:…", "読める範囲です: team, everyone, place:…"))
+        str, typer.Option(help=_("Who may read it: team, everyone, place:…", "公開範囲です: team、everyone、place:…"))
     ] = TEAM,
     as_json: AsJson = False,
 ) -> None:

@@ -31,13 +31,13 @@ _WIDER = Said(
     ja="文書をより多くの人に公開できるのは編集者だけです。",
 )
 _NOT_THERE = Said(
-    en="Documents cannot be added for these readers from here.", ja="この公開範囲の文書は、ここからは登録できません。"
+    en="Documents cannot be added for these readers from here.", ja="この公開範囲の文書は、ここからは追加できません。"
 )
 _FULL = Said(
-    en="You have {n} files waiting to be read already. Add the others when they are done.",
+    en="You already have {n} files waiting to be read. Add the others when they are done.",
     ja="読み込み待ちのファイルがすでに {n} 件あります。終わってから残りを追加してください。",
 )
-_GONE = Said(en="It is not there any more.", ja="すでに削除されています。")
+_GONE = Said(en="It is no longer there.", ja="すでに削除されています。")
 
 
 class NotAllowedError(RAGToolError):

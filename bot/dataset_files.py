@@ -16,12 +16,12 @@ LARGEST = 200 * MIB
 RESERVE = 500 * MIB  # bytes that stay free on the disk
 
 _NO_FILE = Said(
-    en="This file is not here any more. Please upload it again.",
+    en="This file is no longer here. Upload it again.",
     ja="このファイルはもうありません。もう一度アップロードしてください。",
 )
 _LARGE = Said(en="“{name}” is larger than {limit}.", ja="「{name}」が上限の {limit} を超えています。")
 _DISK = Said(
-    en="Only {free} are free on the disk. {needed} must stay free; make room or choose fewer documents.",
+    en="Only {free} are free on the disk, and {needed} must stay free. Make room or choose fewer documents.",
     ja="ディスクの空きが {free} しかありません。{needed} は空けておく必要があります。空きを増やすか、件数を減らしてください。",
 )
 _WRITING = Said(

@@ -55,21 +55,21 @@ _IN_A_ROW = 10  # refused documents after which something else must be wrong
 _REFUSALS = 20  # that are shown
 
 _TAKEN = Said(
-    en="Something is being added to “{collection}” already. Wait until that is done, or cancel it.",
-    ja="「{collection}」にはすでに登録中のデータセットがあります。完了を待つか、キャンセルしてください。",
+    en="A dataset is already being added to “{collection}”. Wait until it is done, or stop it.",
+    ja="「{collection}」にはすでに追加中のデータセットがあります。完了を待つか、中止してください。",
 )
 _UNKNOWN = Said(
-    en="There is no dataset “{name}”. These have a name: {known}.",
+    en="There is no dataset “{name}”. There are: {known}.",
     ja="「{name}」というデータセットはありません。指定できるもの: {known}",
 )
-_NO_JOB = Said(en="This job is not known any more.", ja="この登録処理の記録はもうありません。")
+_NO_JOB = Said(en="This job is no longer known.", ja="このジョブの記録はもうありません。")
 _NOTHING_GOES = Said(
     en="{count} documents in a row could not be added, so this was stopped. The last reason: {last}",
-    ja="{count} 件続けて登録できなかったため、中止しました。最後の理由: {last}",
+    ja="{count} 件続けて追加できなかったため、中断しました。最後の理由: {last}",
 )
 _BROKEN = Said(
-    en="Something went wrong on my side. What was added stays; please start it again.",
-    ja="こちらの問題で中断しました。登録済みの文書は残っています。もう一度開始してください。",
+    en="Something went wrong on my side. What was added stays; start it again.",
+    ja="こちらの問題で中断しました。追加済みの文書は残っています。もう一度開始してください。",
 )
 _DESCRIBED = Said(en="{description} {licence}", ja="{description} {licence}")
 

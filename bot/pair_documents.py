@@ -22,7 +22,7 @@ _NAME = 300  # characters of the source's name in that of its pairs
 
 _NOT_KEPT = Said(
     en="The pairs of “{name}” could not be added to the knowledge: {reason}",
-    ja="「{name}」の Q&A を追加できませんでした: {reason}",
+    ja="「{name}」の Q/A ペアを追加できませんでした: {reason}",
 )
 
 

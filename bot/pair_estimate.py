@@ -20,16 +20,16 @@ _TOKENS_PER_PAIR = {"ja": 110, "en": 80}
 _THINKING = 200  # tokens a call
 
 _ESTIMATE = Said(
-    en="Up to {pairs} Q/A pairs (passages: {chunks}, documents: {documents}). This takes about {calls} calls of {model} and "
-    "about {tokens} tokens in all.",
-    ja="{documents} 件の文書の {chunks} チャンクから、最大 {pairs} 件の Q&A を作成します。{model} の呼び出しは約 {calls} 回、"
-    "合計で約 {tokens} トークンの見込みです。",
+    en="Up to {pairs} Q/A pairs (passages: {chunks}, documents: {documents}). This takes about {calls} calls "
+    "to {model} and about {tokens} tokens in all.",
+    ja="{documents} 件の文書の {chunks} か所から、最大 {pairs} 件の Q/A ペアを作成します。{model} の呼び出しは約 {calls} 回、合計で約 {tokens} "
+    "トークンの見込みです。",
 )
 _SKIPPED = Said(
-    en=" Passages that have their pairs already are left out ({n}).",
-    ja="すでに作成済みの {n} チャンクは除きます。",
+    en=" Passages that already have pairs are left out ({n}).",
+    ja="すでに作成済みの {n} か所は除きます。",
 )
-_LEFT = Said(en=" Left of today’s budget: {what}.", ja="本日の残りは {what}です。")
+_LEFT = Said(en=" Left of today’s budget: {what}.", ja="本日の残り: {what}。")
 _CALLS_LEFT = Said(en="{n} calls", ja="{n} 回")
 _TOKENS_LEFT = Said(en="{n} tokens", ja="{n} トークン")
 _SHORT = Said(

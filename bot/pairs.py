@@ -40,41 +40,41 @@ _MANY = 10_000  # chunks of one job
 _NEEDS_MODEL = Said(
     en="Writing Q/A pairs needs a language model, and none is set up. Set GEMINI_API_KEY, or KOTAE_MODEL to gemini:<model> "
     "or openai:<model>, and start Kotae again.",
-    ja="Q&A の作成には言語モデルが必要ですが、設定されていません。GEMINI_API_KEY を設定するか、KOTAE_MODEL に gemini:<モデル名> "
-    "または openai:<モデル名> を指定して、Kotae を再起動してください。",
+    ja="Q/A ペアの作成には言語モデルが必要ですが、設定されていません。GEMINI_API_KEY を設定するか、KOTAE_MODEL に gemini:<モデル名> または openai:<モデル名> "
+    "を指定して、Kotae を再起動してください。",
 )
 _MEMBERS = Said(
-    en="Only members of the team can have Q/A pairs written.", ja="Q&A を作成できるのはチームのメンバーだけです。"
+    en="Only members of the team can have Q/A pairs written.", ja="Q/A ペアを作成できるのはチームのメンバーだけです。"
 )
 _NO_SOURCE = Said(
     en="There is no such document or collection here.", ja="その文書またはコレクションは、ここでは見つかりません。"
 )
 _NOTHING = Said(
-    en="There is no text here that questions could be written from.", ja="Q&A を作成できる本文がありません。"
+    en="There is no text here that questions could be written from.", ja="Q/A ペアを作成できる本文がありません。"
 )
 _ALREADY = Said(
-    en="Q/A pairs have been written from all of this already, or are being written.",
-    ja="この内容からは、すでに Q&A が作成されたか、作成中です。",
+    en="Q/A pairs have already been written from all of this, or are being written.",
+    ja="この内容の Q/A ペアは、すでに作成済みか作成中です。",
 )
 _TOO_MANY = Said(
     en="These are {n} passages; one job takes at most {most}. Choose single documents.",
-    ja="チャンクが {n} 個あります。1 回に処理できるのは {most} 個までです。文書を個別に選んでください。",
+    ja="対象が {n} か所あります。1 回に処理できるのは {most} か所までです。文書を個別に選択してください。",
 )
 _NO_JOB = Said(
-    en="There is no such job here, or it has ended meanwhile.",
-    ja="その作業は見つからないか、すでに終わっています。",
+    en="There is no such job here, or it has already ended.",
+    ja="そのジョブは見つからないか、すでに終わっています。",
 )
-_NO_PAIR = Said(en="These pairs are not there any more.", ja="この Q&A はすでにありません。")
+_NO_PAIR = Said(en="These pairs are no longer there.", ja="この Q/A ペアはもうありません。")
 _NOT_YOURS = Said(
-    en="You may not change what these pairs’ readers are told: only editors can do that from here ({n} of them).",
-    ja="この範囲の Q&A をここから変更できるのは編集者だけです（{n} 件）。",
+    en="Only editors can change pairs for these readers from here ({n} of them).",
+    ja="この公開範囲の Q/A ペアをここから変更できるのは編集者だけです（{n} 件）。",
 )
 _STALE = Said(
-    en="{n} of these are from an earlier version of their document. Have them written again.",
-    ja="{n} 件は、文書の古い版から作成されたものです。もう一度作成してください。",
+    en="{n} of these were written from an earlier version of their document. Create them again.",
+    ja="{n} 件は、文書の古い版から作成されたペアです。もう一度作成してください。",
 )
 _UNFIT = Said(
-    en="A question has 1 to {question} characters and an answer 1 to {answer}.",
+    en="A question must have 1 to {question} characters, and an answer 1 to {answer}.",
     ja="質問は 1～{question} 文字、回答は 1～{answer} 文字で入力してください。",
 )
 

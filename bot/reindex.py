@@ -33,14 +33,13 @@ to the new one before it ends."""
 
 _NAMED = 10  # documents, in a refusal
 _UNFIT = Said(
-    en="{count} documents cannot be indexed anew, so the old index stays in use: {names}. Forget them or add them again,"
-    " then start again; what is done already is kept.",
-    ja="{count} 件の文書を新しい索引に入れられないため、これまでの索引を使い続けます: {names}。"
-    "該当の文書を削除するか登録し直してから、もう一度実行してください。終わった分はやり直しになりません。",
+    en="{count} documents cannot be re-indexed, so the old index stays in use: {names}. Forget them or add "
+    "them again, then start again; what is already done is kept.",
+    ja="{count} 件の文書を再インデックスできないため、これまでのインデックスを使い続けます: {names}。該当の文書を削除するか追加し直してから、もう一度実行してください。完了した分は引き継がれます。",
 )
 _INCOMPLETE = Said(
-    en="The new index holds {found} passages instead of {wanted}, so the old one stays in use. Start again.",
-    ja="新しい索引のパッセージ数が {wanted} 件のはずが {found} 件のため、これまでの索引を使い続けます。もう一度実行してください。",
+    en="The new index holds {found} chunks instead of {wanted}, so the old one stays in use. Start again.",
+    ja="新しいインデックスのチャンクは {wanted} 件のはずが {found} 件のため、これまでのインデックスを使い続けます。もう一度実行してください。",
 )
 
 

@@ -25,8 +25,8 @@ _NAME = re.compile(
     r"[^\s,\x00-\x1f\x7f\ud800-\udfff](?:[^,\x00-\x1f\x7f\ud800-\udfff]{0,78}[^\s,\x00-\x1f\x7f\ud800-\udfff])?"
 )
 _BAD_NAME = Said(
-    en="A collection's name has 1 to 80 characters, without commas or line breaks.",
-    ja="コレクション名は 1～80 文字で、カンマと改行は使えません。",
+    en="A collection's name must have 1 to 80 characters, without commas or line breaks.",
+    ja="コレクション名は 1～80 文字です。コンマと改行は使えません。",
 )
 _CLASH = Said(
     en="“{source}” and “{into}” both have a document of these names with different contents: {names}. Forget one of each first.",
@@ -34,7 +34,7 @@ _CLASH = Said(
 )
 _PRIVATE = Said(en="(documents of private places)", ja="（非公開の場所の文書）")
 _TAKEN = Said(
-    en="There is a collection of this name already. To put the two together, merge them.",
+    en="There is already a collection of this name. To put the two together, merge them.",
     ja="同じ名前のコレクションがすでにあります。まとめるには統合してください。",
 )
 

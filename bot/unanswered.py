@@ -217,7 +217,7 @@ _HEADINGS = Said(
     en="number,asked,state,reason,question,detail,searched,best relevance,link,closed",
     ja="番号,日時,状態,理由,質問,補足,検索先,最高関連度,リンク,対応日時",
 )
-_OPEN = Said(en="open", ja="未対応")
+_OPEN = Said(en="open", ja="未回答")
 _DISMISSED = Said(en="dismissed", ja="回答せずに終了")
 _CLOSED = Said(en="answered", ja="回答済み")
 _REASONS: dict[Reason, Said] = {

@@ -11,10 +11,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, event, inspect, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import SQLAlchemyError
@@ -101,13 +97,20 @@ def _engine(address: URL, file: Path | None) -> AsyncEngine:
 def _change(db: Connection, file: Path | None, to: str) -> Upgraded:
     if file is None:
         db.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+    before = _revision(db)
+    if to == "head" and before == _newest():
+        return Upgraded(before, before, None)
+    # 11 MB that almost no start needs
+    from alembic import command
+    from alembic.config import Config
+    from alembic.script import ScriptDirectory
+
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent).replace("%", "%%"))
     config.attributes["connection"] = db
     scripts = ScriptDirectory.from_config(config)
     wanted = scripts.get_revision(to).revision
     known = {script.revision for script in scripts.walk_revisions()}
-    before = MigrationContext.configure(db).get_current_revision()
     if before is not None and before not in known:
         raise NewerDatabaseError(
             f"The database is of a newer version (revision {before}) than this program. Please update Kotae, or "
@@ -126,8 +129,20 @@ def _change(db: Connection, file: Path | None, to: str) -> Upgraded:
         return Upgraded(before, before, None)
     backup = _copy(file, before) if file is not None and before is not None else None
     command.upgrade(config, to)
-    after = MigrationContext.configure(db).get_current_revision()
-    return Upgraded(before, str(after), backup)
+    return Upgraded(before, str(_revision(db)), backup)
+
+
+def _revision(db: Connection) -> str | None:
+    """Of the database as it is; None: it has none."""
+    if not inspect(db).has_table("alembic_version"):
+        return None
+    found = db.execute(text("SELECT version_num FROM alembic_version")).scalar()
+    return None if found is None else str(found)
+
+
+def _newest() -> str:
+    """The last revision in `versions/`, whose files begin with its number."""
+    return max(path.name.partition("_")[0] for path in (Path(__file__).parent / "versions").glob("[0-9]*_*.py"))
 
 
 def _write_ahead(file: Path) -> None:

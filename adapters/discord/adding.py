@@ -54,7 +54,7 @@ _NO_MESSAGE = Said(
 )
 _NO_SCOPE = Said(
     en="You cannot choose this for “Who may find it” here. Possible: {scopes}.",
-    ja="ここでは「検索できる人」にその値を選べません。選べるのは {scopes} です。",
+    ja="ここでは「公開範囲」にその値を選べません。選べるのは {scopes} です。",
 )
 _NO_TEXT = Said(
     en="That message has no text or file that I can read. (What I have written myself does not count. Where I lack the "

@@ -11,7 +11,6 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from alembic.script import ScriptDirectory
 from sqlalchemy import text
 from sqlalchemy.engine import make_url
 
@@ -48,6 +47,8 @@ def file_of(url: str) -> Path | None:
 @cache
 def revisions() -> tuple[str, frozenset[str]]:
     """The revision this program wants, and all it knows."""
+    from alembic.script import ScriptDirectory  # 11 MB that a bot at work does not need
+
     scripts = ScriptDirectory(str(Path(migrations.__file__).parent))
     return str(scripts.get_current_head()), frozenset(script.revision for script in scripts.walk_revisions())
 

@@ -17,16 +17,19 @@ OFFLINE = Said(
     ja="HF_HUB_OFFLINE が設定されているため、Hugging Face Hub には接続しません。データセットを読み込むには設定を外してください。",
 )
 UNAVAILABLE = Said(
-    en="The Hugging Face hub ({host}) has trouble at the moment (status {status}). Please try again later.",
+    en="The Hugging Face hub ({host}) has trouble at the moment (status {status}). Try again later.",
     ja="Hugging Face Hub（{host}）で障害が起きているようです（ステータス {status}）。しばらくしてからもう一度お試しください。",
 )
 CUT = Said(
-    en="The connection to the hub ({host}) broke off again and again. What was added stays; start again to go on from there.",
+    en="The connection to the hub ({host}) broke off again and again. What was added stays; start again to "
+    "continue from there.",
     ja="Hub（{host}）との接続が何度も切れました。追加済みの文書は残っています。もう一度開始すると続きから再開します。",
 )
 BUSY = Said(
-    en="The hub ({host}) asks to wait {seconds} seconds before the next request. Please start again after that; with HF_TOKEN set in the environment it allows more.",
-    ja="Hub（{host}）から、次の要求まで {seconds} 秒待つよう求められています。そのあとでもう一度開始してください。環境変数 HF_TOKEN を設定すると上限が緩くなります。",
+    en="The hub ({host}) asks to wait {seconds} seconds before the next request. Start again after that; with "
+    "HF_TOKEN set in the environment it allows more.",
+    ja="Hub（{host}）から、次のリクエストまで {seconds} 秒待つよう求められています。そのあとでもう一度開始してください。環境変数 HF_TOKEN を設定すると、"
+    "より多くのリクエストが許可されます。",
 )
 MISSING = Said(
     en="There is no dataset “{repository}” on {host}, or it is private. If it is yours, set HF_TOKEN in the environment.",
@@ -53,12 +56,13 @@ NO_FILES = Said(
     ja="「{repository}」{where}には Parquet ファイルがありません（Hub による変換もされていません）。そのため 1 行ずつ読み込めません。",
 )
 UNEXPECTED = Said(
-    en="The hub ({host}) answered “{repository}” in a way that cannot be understood. A mirror or proxy in between may be at fault.",
+    en="The answer of the hub ({host}) about “{repository}” cannot be understood. A mirror or proxy in "
+    "between may be at fault.",
     ja="「{repository}」に対する Hub（{host}）の応答を解釈できませんでした。途中のミラーやプロキシが原因かもしれません。",
 )
 DAMAGED = Said(
     en="“{file}” is not a Parquet file that can be read; it may be damaged.",
-    ja="「{file}」は読み込める Parquet ファイルではありません。壊れている可能性があります。",
+    ja="「{file}」を Parquet ファイルとして読み込めません。壊れている可能性があります。",
 )
 NO_TEXT = Said(
     en="“{name}” has no column that holds text. Its columns: {columns}.",
@@ -82,7 +86,7 @@ KIND = Said(
 EMPTY = Said(en="There is nothing to read in “{name}”.", ja="「{name}」には読み取れる内容がありません。")
 LARGE = Said(
     en="“{name}” is larger than {limit}. Split it and add the parts.",
-    ja="「{name}」が上限の {limit} を超えています。分けて登録してください。",
+    ja="「{name}」が上限の {limit} を超えています。分割して追加してください。",
 )
 ENCODING = Said(
     en="The character encoding of “{name}” could not be recognised. Save it as UTF-8 and try again.",
@@ -101,6 +105,6 @@ NOT_ROWS = Said(
     ja="「{name}」はレコードの一覧ではありません。JSON ファイルにはオブジェクトの配列を入れてください。",
 )
 GONE = Said(
-    en="The file “{name}” cannot be read any more: {why}.",
+    en="The file “{name}” can no longer be read: {why}.",
     ja="ファイル「{name}」を読み込めなくなりました: {why}",
 )

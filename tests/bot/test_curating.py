@@ -11,6 +11,8 @@ from bot.background import Job
 from bot.curating import FILES, Curating, NotAllowedError, Person
 from bot.messages import Actor, Audience, Place
 from bot.store.audit import Audit
+from bot.store.documents import DocumentRow, Documents
+from bot.store.pairs import PairRows, Tracked
 from bot.store.searches import Searches
 from retrieval.loaders import Loader
 from retrieval.types import EVERYONE, TEAM, RAGToolError, Readers
@@ -98,6 +100,31 @@ async def test_who_may_do_what(curating: Curating, library: Library) -> None:
         ("web:eve", "change", "refused"),
         ("web:aki", "rescope", TEAM),
         ("web:ben", "ingest", "added"),
+    ]
+
+
+async def test_no_pair_is_ever_read_by_more_than_read_its_document(tmp_path: Path) -> None:
+    shown: list[tuple[str, str]] = []
+
+    class Noting(Documents):
+        async def commit(self, row: DocumentRow, *, generation: int) -> None:
+            await super().commit(row, generation=generation)
+            shown.append((row.name, row.scope))
+
+    async with opened(tmp_path / "noted", documents=Noting) as noted:
+        ids = {}
+        for name in ("own.md", "pairs.md"):
+            ids[name] = str((await noted.add(name, OLD)).document_id)
+        await PairRows(noted.engine).track(Tracked(ids["own.md"], 0, "docs", TEAM, "pairs.md", ids["pairs.md"]))
+        curating = Curating(noted.knowledge, Searches(noted.engine), Audit(noted.engine), settings(tmp_path))
+        shown.clear()
+        for scope in (ROOM, TEAM, EVERYONE):
+            await curating.rescope(EDITOR, ids["own.md"], scope)
+        await curating.close()
+    assert shown == [
+        *(("pairs.md", ROOM), ("own.md", ROOM)),  # fewer: the pairs first
+        *(("own.md", TEAM), ("pairs.md", TEAM)),
+        *(("own.md", EVERYONE), ("pairs.md", EVERYONE)),
     ]
 
 

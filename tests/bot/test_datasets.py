@@ -166,7 +166,7 @@ async def test_a_job_that_was_cancelled_goes_on_and_finds_its_documents_unchange
         again = await ended(datasets, datasets.resume(job.id))
         assert dict(again.counts) == {"unchanged": 3, "added": 3} and again.documents == 6
         assert [each.state for each in datasets.jobs()] == ["done", "cancelled"]
-        with pytest.raises(DatasetError, match="not known"):
+        with pytest.raises(DatasetError, match="no longer known"):
             datasets.resume("another")
         assert [each async for each in datasets.watch("another")] == []
 
@@ -271,7 +271,7 @@ async def test_a_file_of_ones_own_is_looked_at_added_with_chosen_columns_and_giv
         }
         assert any("月曜日です" in text and "休みは" in text for text in await desk.found("月曜日", "faq"))
         assert not any((desk.folder / "own").iterdir())
-        with pytest.raises(DatasetError, match="upload it again"):
+        with pytest.raises(DatasetError, match="Upload it again"):
             await datasets.inspect(file)
 
 

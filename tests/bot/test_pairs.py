@@ -227,7 +227,7 @@ async def test_a_document_becomes_pairs_that_are_tied_to_their_chunks(library: L
     cost = await bot.pairs.estimate(PUBLIC, document=verdict.document_id)
     assert (cost.documents, cost.chunks, cost.calls, cost.skipped) == (1, 3, 3, 0) and cost.pairs >= 3
     assert cost.calls_left == 20_000 and cost.tokens > 3 * 300
-    assert "3 calls of openai:test" in cost.said.en and "トークン" in cost.said.ja
+    assert "3 calls to openai:test" in cost.said.en and "トークン" in cost.said.ja
     job = await bot.pairs.start(PUBLIC, document=verdict.document_id)
     shown = await bot.pairs.job(job, PUBLIC.readers)
     assert shown is not None and (shown.total, shown.finished, shown.working) == (3, 0, False)
@@ -537,6 +537,17 @@ async def test_a_private_places_pairs_are_its_members_alone(library: Library, st
     assert (await bot.pairs.approve([public.id], PUBLIC)).changed == 0
     assert (await bot.pairs.approve([public.id], EDITOR)).changed == 1
     assert await names(library, Readers(frozenset({EVERYONE}))) == ["Q&A: for-all.md.json", "for-all.md"]
+
+
+async def test_a_pair_that_one_may_not_read_is_as_if_there_were_none(library: Library, start: Start) -> None:
+    bot = start()
+    await library.add("secret.md", page("one"), scope=SECRET)
+    (secret,) = await bot.written(PRIVATE, collection="docs")
+    none = await bot.pairs.approve([secret.id + 1], PUBLIC)
+    assert none.refused and await bot.pairs.approve([secret.id], PUBLIC) == none
+    with pytest.raises(PairsError) as refused:
+        await bot.pairs.edit(secret.id, "Mine?", "Yes, mine.", PUBLIC)
+    assert (refused.value.reason,) == none.refused
 
 
 # -- what becomes of their documents --------------------------------------------------------------------------------

@@ -338,7 +338,7 @@ async def test_a_store_that_is_not_whole_is_not_swapped_in(home: Home) -> None:
     before = await home.shown()
     with pytest.raises(RAGToolError, match="instead of") as refused:
         await replace(home, stores=LeakyStores(home.folder / "vectors")).rebuilt()
-    assert "これまでの索引を使い続けます" in refused.value.text("ja")
+    assert "これまでのインデックスを使い続けます" in refused.value.text("ja")
     assert [made_of(row) for row in await home.indexes.listed()] == [OLD]
     assert await home.shown() == before
     assert (await home.rebuilt()).written == 3

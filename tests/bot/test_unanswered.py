@@ -277,8 +277,8 @@ def test_a_file_opens_with_every_cell_in_its_place() -> None:
     assert heading == ["番号", "日時", "状態", "理由", "質問", "補足", "検索先", "最高関連度", "リンク", "対応日時"]
     moment = "2026-11-20 12:00"
     assert lines == [
-        ["1", moment, "未対応", "情報なし", '「=」とは？ "quoted", and more', "wrong: -5%", "handbook / faq", "0.26", "https://t.example/1", ""],
-        ["2", moment, "未対応", "報告あり", "'=HYPERLINK(\"https://evil\")", "'＝1", "'=x", "0.26", "'@x", ""],
+        ["1", moment, "未回答", "情報なし", '「=」とは？ "quoted", and more', "wrong: -5%", "handbook / faq", "0.26", "https://t.example/1", ""],
+        ["2", moment, "未回答", "報告あり", "'=HYPERLINK(\"https://evil\")", "'＝1", "'=x", "0.26", "'@x", ""],
         ["3", moment, "回答せずに終了", "情報なし", "a", "", "handbook / faq", "", "", moment],
         ["4", moment, "回答済み", "確信度の低い回答", "b", "", "handbook / faq", "", "", moment],
     ]  # fmt: skip

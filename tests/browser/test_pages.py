@@ -1,38 +1,162 @@
-"""Every page in a real browser: in both languages, light and dark, on a desk and on a phone."""
+"""Every page in a real browser: in both languages, light and dark, on a desk and on a phone, empty and in use."""
+
+import re
 
 import pytest
+from playwright.async_api import Page, expect
 
-from tests.browser.conftest import OpenPage, shoot, wide
+from adapters import teaching, voting
+from tests.browser.acts import THREAD, TRACE, ask, confirm, look_into
+from tests.browser.conftest import Visit, ready, shoot, too_wide
+from tests.browser.looks import nameless, repeated_ids, tabbed, weak_texts
 
-PAGES = {
-    "channel": ("/", "Channel", "チャンネル"),
-    "unanswered": ("/unanswered", "Unanswered", "未回答"),
-    "documents": ("/documents", "Documents", "文書"),
-    "search": ("/search", "Search", "検索"),
-    "pairs": ("/pairs", "Q/A pairs", "Q/A ペア"),
-    "datasets": ("/datasets", "Datasets", "データセット"),
-    "metrics": ("/metrics", "Metrics", "計測"),
-    "guide": ("/guide", "Guide", "ガイド"),
-}
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+PAGES = ("channel", "unanswered", "documents", "search", "pairs", "datasets", "metrics", "guide")
+
+
+def path_of(name: str) -> str:
+    return "/" if name == "channel" else f"/{name}"
+
+
+async def looked_at(page: Page, name: str) -> None:
+    """What holds of every page, and its picture."""
+    await settled(page)
+    await shoot(page, name)
+    assert await page.locator(".kotae-problem").count() == 0
+    assert await too_wide(page) == 0
+    assert await weak_texts(page) == []
+    assert await nameless(page) == []
+    assert await repeated_ids(page) == []
+    title = await page.locator("h1").inner_text()
+    assert await page.title() == f"{title} – Kotae"
+    if not name.startswith("trace"):
+        here = await page.locator(".kotae-nav [aria-current=page]").text_content()
+        assert here is not None and here.endswith(title)  # after its icon
+
+
+async def settled(page: Page) -> None:
+    """Fonts are there, nothing fades in or out, charts are drawn over their whole width."""
+    await page.evaluate("document.fonts.ready.then(() => null)")
+    await page.wait_for_function("!document.querySelector('[class*=-enter-active], [class*=-leave-active]')")
+    await page.wait_for_function(
+        """() => document.getAnimations().every((one) => one.playState !== 'running' ||
+            one.effect.getComputedTiming().endTime === Infinity)"""
+    )
+    await page.wait_for_function(
+        """() => [...document.querySelectorAll('.kotae-chart')].every((chart) =>
+            Math.abs((chart.querySelector('canvas')?.clientWidth ?? -9) - chart.clientWidth) < 2)"""
+    )
 
 
 @pytest.mark.parametrize("name", PAGES)
-async def test_a_page_on_a_desk(visit: OpenPage, name: str) -> None:
-    path, english, japanese = PAGES[name]
+async def test_a_page_that_nobody_has_used(visit: Visit, name: str) -> None:
+    page = await visit(path_of(name))
+    await looked_at(page, f"{name}-empty")
+
+
+async def test_it_is_used(visit: Visit) -> None:
+    """So that the pages after this one have something to show."""
+    page = await visit("/")
+    await ask(page, "How many reviews does a change need, and what is the command for a rollback?")
+    answer = await ask(page, "How much is the daily allowance for an overnight business trip?")
+    await answer.get_by_role("button", name=voting.DOWN.en).click()
+    await page.get_by_role("dialog").get_by_role("radio", name=voting.REASONS["incomplete"].en).click()
+    await page.get_by_role("dialog").get_by_label(voting.TEXT.en).fill("And abroad?")
+    await confirm(page)
+    await ask(page, "What is the wifi password of the Osaka office?")
+    page = await visit("/", member="ben", language="ja")
+    await ask(page, "社員食堂のカレーの辛さは選べますか？")
+    await ask(page, "出張の日当はいくらですか？")
+
+
+@pytest.mark.parametrize("name", PAGES)
+async def test_a_page_in_use(visit: Visit, name: str) -> None:
+    path = path_of(name)
     page = await visit(path)
-    assert await page.title() == f"{english} – Kotae"
-    assert await page.locator(".kotae-problem").count() == 0
-    assert await wide(page) <= 0
-    await shoot(page, f"{name}-en-light")
+    english = await page.title()
+    assert await page.evaluate("document.documentElement.lang") == "en-US"
+    await looked_at(page, f"{name}-en-light")
     page = await visit(path, language="ja", dark=True)
-    assert await page.title() == f"{japanese} – Kotae"
+    assert await page.title() != english
     assert await page.evaluate("document.documentElement.lang") == "ja"
     assert await page.evaluate("document.body.classList.contains('body--dark')")
-    await shoot(page, f"{name}-ja-dark")
+    await looked_at(page, f"{name}-ja-dark")
+    page = await visit(path, language="ja", width=390)
+    await looked_at(page, f"{name}-ja-phone")
+
+
+async def test_a_thread_its_trace_and_its_forms(visit: Visit) -> None:
+    for dark in (False, True):
+        language = "ja" if dark else "en"
+        page = await visit("/", language=language, dark=dark)
+        await page.locator(".kotae-pane-room .kotae-message .kotae-replies").first.click()
+        answer = page.locator(f"{THREAD} .kotae-message").last
+        await look_into(answer.locator(".kotae-source").first)
+        await looked_at(page, f"thread-{language}")
+        await page.locator(".kotae-rooms").get_by_role("button").click()
+        await expect(page.get_by_role("dialog")).to_be_visible()
+        await settled(page)
+        assert await weak_texts(page) == []
+        assert await nameless(page) == []
+        await shoot(page, f"options-{language}")
+        await page.keyboard.press("Escape")
+        await expect(page.get_by_role("dialog")).to_be_hidden()
+        await page.locator(f"{THREAD} {TRACE}").first.click()
+        await ready(page)
+        await look_into(page.locator(".kotae-source").first)
+        await looked_at(page, f"trace-{language}")
+    page = await visit(page.url.partition("/app")[2], language="ja", width=390)
+    await looked_at(page, "trace-ja-phone")
+
+
+async def test_forms_have_names(visit: Visit) -> None:
+    page = await visit("/unanswered")
+    answer = page.get_by_role("button", name=teaching.TITLE.en).first
+    for button in (answer, answer.locator("xpath=following-sibling::button")):
+        await button.click()
+        await expect(page.get_by_role("dialog")).to_be_visible()
+        await settled(page)
+        assert await nameless(page) == []
+        assert await weak_texts(page) == []
+        await page.keyboard.press("Escape")
+        await expect(page.get_by_role("dialog")).to_be_hidden()
+
+
+async def test_search_side_by_side(visit: Visit) -> None:
+    page = await visit("/search")
+    await page.get_by_role("textbox").first.fill("rollback command")
+    await page.get_by_role("textbox").first.press("Enter")
+    await expect(page.locator(".kotae-hit").first).to_be_visible()
+    await looked_at(page, "search-found-en-light")
 
 
 @pytest.mark.parametrize("name", PAGES)
-async def test_a_page_on_a_phone(visit: OpenPage, name: str) -> None:
-    page = await visit(PAGES[name][0], language="ja", width=390)
-    assert await wide(page) <= 0
-    await shoot(page, f"{name}-ja-phone")
+async def test_a_page_by_keyboard_alone(visit: Visit, name: str) -> None:
+    page = await visit(path_of(name))
+    stops = await tabbed(page, 30)
+    assert stops[0]["text"] == "Skip to the content"
+    assert stops[1]["text"] == "Menu", "the header comes first"
+    assert not [stop for stop in stops if stop["in_page"] and (stop["hidden"] or not stop["shown"])]
+    await page.evaluate("document.activeElement.blur()")
+    await page.locator(".kotae-skip").focus()
+    await page.keyboard.press("Enter")
+    await page.keyboard.press("Tab")
+    within = await page.evaluate("document.querySelector('#content').contains(document.activeElement)")
+    assert within or not await page.locator("#content :is(a, button, input)").count()
+
+
+async def test_the_menu_of_a_phone(visit: Visit) -> None:
+    page = await visit("/guide", language="ja", width=390)
+    item = page.locator(".kotae-nav a[href$='/documents']")
+    await expect(item).not_to_be_in_viewport()
+    await page.locator(".kotae-header button").first.click()
+    await expect(item).to_be_in_viewport()
+    await shoot(page, "menu-ja-phone")
+    await item.click()
+    await expect(page).to_have_url(re.compile("/app/documents$"))
+    desk = await visit("/guide")
+    item = desk.locator(".kotae-nav a[href$='/documents']")
+    await expect(item).to_be_in_viewport()
+    await desk.locator(".kotae-header button").first.click()
+    await expect(item).not_to_be_in_viewport()

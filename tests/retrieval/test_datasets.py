@@ -453,7 +453,7 @@ async def test_a_file_that_cannot_be_read_is_refused_in_words(
     path.write_bytes(data)
     assert said in (await refusal(LocalSource(path, name))).text("en")
     path.unlink()
-    assert "cannot be read any more" in (await refusal(LocalSource(path, "x.csv"))).text("en")
+    assert "can no longer be read" in (await refusal(LocalSource(path, "x.csv"))).text("en")
 
 
 @pytest.mark.parametrize(("codec", "shift"), [("utf-8", 0), ("utf-8", 1), ("utf-8", 2), ("cp932", 0), ("euc_jp", 1)])

@@ -18,7 +18,7 @@ _EDIT = Said(en="Edit the message", ja="メッセージを編集")
 _ADD = Said(en="Add to knowledge", ja="ナレッジに追加")
 _ATTACH = Said(en="Only with my next question", ja="次の質問にだけ添付")
 _FILES = Said(en="Files: {names}", ja="ファイル: {names}")
-_COLLECTION = Said(en="Collection (a new name makes a new one)", ja="コレクション（新しい名前を入力すると作成します）")
+_COLLECTION = Said(en="Collection (a new name creates one)", ja="コレクション（新しい名前なら新規作成）")
 _SCOPE = Said(en="Who may find it", ja="公開範囲")
 
 

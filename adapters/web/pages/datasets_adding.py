@@ -26,7 +26,7 @@ _TEXT = Said(en="Text columns", ja="本文の列")
 _TITLE, _URL = Said(en="Title column", ja="タイトルの列"), Said(en="URL column", ja="URL の列")
 _ID = Said(en="Row ID column", ja="行 ID の列")
 _NO_COLUMN = Said(en="none", ja="なし")
-_CHOOSE_TEXT = Said(en="Choose at least one text column.", ja="本文の列を 1 つ以上選んでください。")
+_CHOOSE_TEXT = Said(en="Choose at least one text column.", ja="本文の列を 1 つ以上選択してください。")
 _SPLIT = Said(en="One document is", ja="1 つの文書とする単位")
 _SPLITS: dict[Split, Said] = {
     "file": Said(en="the whole file", ja="ファイル全体"),

@@ -24,7 +24,7 @@ _STATES: dict[State, Said] = {
     "running": Said(en="Adding…", ja="追加中です…"),
     "done": Said(en="Done.", ja="完了しました。"),
     "cancelled": Said(en="Stopped. What was added stays.", ja="中止しました。追加済みの文書は残っています。"),
-    "failed": Said(en="Interrupted. What was added stays.", ja="中断しました。登録済みの文書は残っています。"),
+    "failed": Said(en="Interrupted. What was added stays.", ja="中断しました。追加済みの文書は残っています。"),
 }
 _ENDED: dict[Ended, Said] = {
     "all": Said(en="All rows were read.", ja="すべての行を読み込みました。"),

@@ -18,7 +18,7 @@ _NONE = Said(
     en="There are no collections yet. Adding a document creates its collection.",
     ja="コレクションはまだありません。文書を追加すると、そのコレクションも作成されます。",
 )
-_COUNTS = Said(en="{documents} documents, {chunks} chunks", ja="文書 {documents} 件、チャンク {chunks} 件")
+_COUNTS = Said(en="documents: {documents}, chunks: {chunks}", ja="文書 {documents} 件、チャンク {chunks} 件")
 _NO_ABOUT = Said(
     en="No description yet. A description helps the bot choose where to search.",
     ja="説明はまだありません。説明があると、ボットが検索先を選びやすくなります。",

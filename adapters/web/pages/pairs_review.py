@@ -31,7 +31,8 @@ _ONLY = Said(en="Only pairs from {name}", ja="「{name}」のペアだけを表�
 _EVERYTHING = Said(en="Show all", ja="すべて表示")
 _NONE = Said(en="There are no pairs yet.", ja="Q/A ペアはまだありません。")
 _NO_MATCH = Said(en="No pairs match.", ja="該当するペアはありません。")
-_PAGE_OF = Said(en="page {page} of {pages}, {n} pairs", ja="{page} / {pages} ページ、{n} 件")
+_PAGE_OF = Said(en="page {page} of {pages}, {n} pairs", ja="{page} / {pages} ページ（{n} 件）")
+_BACK, _NEXT = Said(en="Previous page", ja="前のページ"), Said(en="Next page", ja="次のページ")
 _BULK: dict[Decision, Said] = {
     "approved": Said(en="Approve all shown ({n})", ja="表示中の {n} 件をすべて承認"),
     "rejected": Said(en="Reject all shown ({n})", ja="表示中の {n} 件をすべて却下"),
@@ -101,9 +102,9 @@ class Review:
         self._none = ui.label().classes("kotae-empty")
         self._cards = Cards(ui.column().classes("full-width"), lambda: PairCard(self))
         with ui.row().classes("items-center") as self._foot:
-            ui.button("←", on_click=lambda: self._turn(-1)).props('flat aria-label="←"')
+            ui.button("←", on_click=lambda: self._turn(-1)).props(f'flat aria-label="{_BACK.to(language)}"')
             self._where = ui.label()
-            ui.button("→", on_click=lambda: self._turn(1)).props('flat aria-label="→"')
+            ui.button("→", on_click=lambda: self._turn(1)).props(f'flat aria-label="{_NEXT.to(language)}"')
         await self.refresh()
 
     def may_decide(self, pair: Pair) -> bool:

@@ -39,7 +39,7 @@ _HINT = Said(
     "passages you choose.",
     ja="質問や語句を入力すると、検索方式ごとの結果を並べて確認できます。選択した箇所だけを使った回答も試せます。",
 )
-_ANSWER = Said(en="Answer from these {n} passages", ja="選択した {n} か所から回答")
+_ANSWER = Said(en="Answer from the chosen passages ({n})", ja="選択した {n} か所から回答")
 _PLACE = Said(en="also found: {places}", ja="ほかの列でも: {places}")
 _NAMES: Mapping[Mode, Said] = {
     "dense": Said(en="dense {rank}.", ja="Dense {rank} 位"),

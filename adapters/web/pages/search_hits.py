@@ -82,7 +82,7 @@ class Column:
             )
             ui.label(timing).classes("kotae-quiet")
             if found.failed:
-                names = "、".join(_BRANCHES[one].to(language) for one in found.failed)
+                names = ("、" if language == "ja" else ", ").join(_BRANCHES[one].to(language) for one in found.failed)
                 ui.label(_FAILED.to(language, branches=names)).classes("kotae-bad").props('role="alert"')
             hits = ranked(found, self._mode)
             if not hits:

@@ -118,7 +118,7 @@ def _numbers(found: Trace, language: Language) -> None:
                 ),
             ),
             (_BEST.to(language), "–" if found.confidence is None else f"{found.confidence:.2f}"),
-            (_SEARCHED.to(language), ", ".join(found.searched) or "–"),
+            (_SEARCHED.to(language), ("、" if language == "ja" else ", ").join(found.searched) or "–"),
         ]
     )
 

@@ -68,6 +68,7 @@ _YES, _CANCEL = Said(en="Close it", ja="閉じる"), Said(en="Cancel", ja="キ�
 _DONE = Said(en="Closed: {n}.", ja="{n} 件を閉じました。")
 _SAVE = Said(en="Save the answer", ja="回答を保存")
 _PAGE_OF = Said(en="page {page} of {pages}", ja="{page} / {pages} ページ")
+_BACK, _NEXT = Said(en="Previous page", ja="前のページ"), Said(en="Next page", ja="次のページ")
 
 
 class _List:
@@ -161,9 +162,9 @@ class _List:
                     await self._fill()
 
             with ui.row().classes("items-center"):
-                ui.button("←", on_click=lambda: turn(-1)).props('flat aria-label="←"')
+                ui.button("←", on_click=lambda: turn(-1)).props(f'flat aria-label="{_BACK.to(language)}"')
                 ui.label(_PAGE_OF.to(language, page=self._page, pages=pages))
-                ui.button("→", on_click=lambda: turn(1)).props('flat aria-label="→"')
+                ui.button("→", on_click=lambda: turn(1)).props(f'flat aria-label="{_NEXT.to(language)}"')
 
     # -- a question ----------------------------------------------------------------------------------------------------
 
@@ -189,7 +190,7 @@ class _List:
     def _about(self, question: Question) -> None:
         language = self._who.language
         zone = self._site.app.settings.timezone
-        searched = ", ".join(question.searched) or _NOWHERE.to(language)
+        searched = ("、" if language == "ja" else ", ").join(question.searched) or _NOWHERE.to(language)
         details = [
             question.asked_at.astimezone(zone).strftime("%Y-%m-%d %H:%M"),
             _REASONS[question.reason].to(language),

@@ -166,7 +166,7 @@ async def test_a_reply_is_confirmed_once_and_then_the_answer(tmp_path: Path) -> 
         (confirm,) = [one for one in fake.thread(other.id) if "Save this reply" in one.content]
         await fake.deletes(written)
         gone = await fake.presses("ben", confirm.id, "Save as the answer")
-        assert "not there any more" in await answered(fake, gone) and confirm.deleted and other.buttons
+        assert "no longer there" in await answered(fake, gone) and confirm.deleted and other.buttons
         assert thread and len([one for one in fake.posted("general") if "Save this reply" in one.content]) == 0
 
 

@@ -74,7 +74,7 @@ async def test_files_get_their_verdicts_in_words_and_answer_the_next_question(tm
         view = await opened(slack, "U1")
         assert view.body["title"]["text"] == "ナレッジに追加" and fields(view) >= {"files", "text", "link", "scope"}
         for given, field, why in (
-            ({}, "files", "どれかを入れて"),
+            ({}, "files", "いずれかを指定して"),
             ({"link": "https://example.com/archives"}, "link", "リンクではありません"),
             ({"link": "https://x.slack.com/archives/C9/p1790000000000000"}, "link", "参加していない"),
             ({"link": "https://x.slack.com/archives/C1/p1790000000000000", "text": "?"}, "link", "別に"),

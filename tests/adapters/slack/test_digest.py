@@ -194,7 +194,7 @@ async def test_a_reply_under_a_card_is_the_answer_once_somebody_confirms_it(tmp_
         (confirm,) = await slack.wait_for(confirms)
         await slack.deletes(gone)
         await slack.presses("U1", confirm, SAVE)
-        await slack.wait_for(lambda: [m for m in slack.whispers("U1") if "not there any more" in m.shown])
+        await slack.wait_for(lambda: [m for m in slack.whispers("U1") if "no longer there" in m.shown])
         slack.world.channels["C1"].members.add("U7")
         await slack.says("C1", "U7", "At pier ten.", thread=shown.ts)
         await slack.wait_for_idle()

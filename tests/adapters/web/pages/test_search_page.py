@@ -64,7 +64,7 @@ async def test_three_columns_and_an_answer_from_what_is_ticked_alone(visit: Visi
     await site.app.knowledge.forget(cats)
     user = visit()
     await user.open("/app/search?q=When does the harbour open?&collection=港")
-    await sees(user, "Answer from these 1 passages")
+    await sees(user, "Answer from the chosen passages (1)")
     await site.app.knowledge.forget(document)
     press(user, "answer")
     await sees(user, "1 of the chosen passages are no longer there or have changed.")

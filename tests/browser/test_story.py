@@ -1,0 +1,242 @@
+"""The whole story with a mouse and a keyboard: asked, watched, found wrong, answered by somebody who knows, asked again."""
+
+import re
+
+import pytest
+from playwright.async_api import Page, expect
+
+from adapters import teaching, voting
+from adapters.markdown import SOURCES
+from retrieval.text import Language
+from tests.bot.program import ROOT
+from tests.browser.acts import MESSAGES, NOT_FOUND, ROOM, THREAD, TRACE, ask, confirm, drop, look_into, write
+from tests.browser.conftest import Visit, ready, shoot, too_wide
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+PDF = ROOT / "tests" / "files" / "SPARSE-2024-INV-1234_borderless_table.pdf"
+
+# How many steps and how many answers the thread has had, at each change of the page.
+WATCH = """() => { window.__seen = [];
+ new MutationObserver(() => window.__seen.push([document.querySelectorAll('.kotae-thoughts .kotae-pre').length,
+  document.querySelectorAll('.kotae-votes').length])).observe(document.body, {childList: true, subtree: true}); }"""
+
+
+async def watched(page: Page) -> list[tuple[int, int]]:
+    return [(steps, answers) for steps, answers in await page.evaluate("window.__seen")]
+
+
+@pytest.mark.parametrize(
+    ("language", "known", "cited", "passage", "unknown", "taught"),
+    [
+        (
+            "en",
+            "How many reviews does a change need before it is merged?",
+            "en/releases.md",
+            "one of them from the team that owns the code",
+            "What is the wifi password of the Osaka office?",
+            "The wifi password of the Osaka office is on the card behind the door.",
+        ),
+        (
+            "ja",
+            "出張の日当はいくらですか？",
+            "ja/keihi-shuccho.md",
+            "食事代は日当に含まれる",
+            "社員食堂のカレーの辛さは選べますか？",
+            "社員食堂のカレーの辛さは、三段階から選べます。",
+        ),
+    ],
+    ids=["en", "ja"],
+)
+async def test_a_miss_becomes_an_answer(
+    visit: Visit, language: Language, known: str, cited: str, passage: str, unknown: str, taught: str
+) -> None:
+    ben = await visit("/", member="ben", language=language)
+    await ben.evaluate(WATCH)
+    answer = await ask(ben, known)
+    assert any(steps and not answers for steps, answers in await watched(ben)), "no step before the answer"
+    growing = [steps for steps, answers in await watched(ben) if not answers]
+    assert len(set(growing)) > 2, "the steps did not grow"
+
+    # its source, by what it says
+    await expect(answer).to_contain_text(SOURCES.to(language))
+    source = answer.locator(".kotae-source").first
+    await expect(source).to_contain_text(f"[1] {cited} (sample)")
+    await expect(await look_into(source)).to_contain_text(passage)
+
+    # 👎, and why
+    await answer.get_by_role("button", name=voting.DOWN.to(language)).click()
+    await ben.get_by_role("dialog").get_by_role("radio", name=voting.REASONS["outdated"].to(language)).click()
+    await confirm(ben)
+    await expect(ben.get_by_text(voting.NOTED.to(language))).to_be_visible()
+    await expect(answer.get_by_role("button", name=voting.DOWN.to(language))).to_have_attribute("aria-pressed", "true")
+    await shoot(ben, f"story-voted-{language}")
+
+    # what nobody knows is said to be so
+    answer = await ask(ben, unknown)
+    await expect(answer.locator(NOT_FOUND)).to_be_visible()
+
+    # both are in the unanswered, where Aki knows better
+    aki = await visit("/unanswered", language=language)
+    reported, missed = (aki.locator(".kotae-card", has_text=text).first for text in (known, unknown))
+    await expect(reported).to_be_visible()
+    await missed.get_by_role("button", name=teaching.TITLE.to(language)).click()
+    await aki.get_by_role("dialog").get_by_label(teaching.ANSWER.to(language), exact=True).fill(taught)
+    await shoot(aki, f"story-answering-{language}")
+    await confirm(aki)
+    await expect(aki.get_by_text(teaching.SAVED.to(language, n=1))).to_be_visible()
+    await expect(aki.locator(".kotae-card", has_text=unknown)).to_have_count(0)
+    await expect(reported).to_be_visible()
+
+    # Ben is told where he asked, without doing anything; asked again, it is known
+    told = ben.locator(f"{THREAD} {MESSAGES}", has_text=taught)
+    await expect(told).to_contain_text("Ben" if language == "en" else "ベン")
+    await shoot(ben, f"story-told-{language}")
+    answer = await ask(ben, unknown)
+    await expect(answer).to_contain_text(taught)
+    await expect(answer.locator(NOT_FOUND)).to_have_count(0)
+
+    # nothing is lost with the page
+    await ben.reload()
+    await ready(ben)
+    await expect(ben.locator(f"{THREAD} {MESSAGES}").last).to_contain_text(taught)
+    await expect(ben.locator(f"{ROOM} {MESSAGES}").last).to_contain_text(unknown)
+    await expect(ben.locator(f"{ROOM} {MESSAGES}").last).to_be_in_viewport()
+
+
+async def test_enter_that_ends_a_japanese_word_sends_nothing(visit: Visit) -> None:
+    page = await visit("/", language="ja")
+    field = page.locator(ROOM).get_by_role("textbox")
+    await field.press("End")
+    keys = await page.context.new_cdp_session(page)
+    enter = {"type": "rawKeyDown", "key": "Enter", "code": "Enter"}
+    await keys.send("Input.imeSetComposition", {"text": "ふりかえ", "selectionStart": 4, "selectionEnd": 4})
+    await keys.send("Input.dispatchKeyEvent", {**enter, "windowsVirtualKeyCode": 229})  # Chrome's way
+    await keys.send("Input.dispatchKeyEvent", {**enter, "windowsVirtualKeyCode": 13})  # while it is being composed
+    await keys.send("Input.insertText", {"text": "振替"})
+    await keys.send("Input.dispatchKeyEvent", {**enter, "windowsVirtualKeyCode": 229})  # Safari's: already composed
+    await expect(field).to_have_value("@kotae 振替")
+    await page.keyboard.press("Shift+Enter")
+    await page.keyboard.type("休日の期限は？")
+    await field.press("Enter")
+    sent = page.locator(f"{THREAD} {MESSAGES}").first
+    await expect(sent).to_contain_text("振替\n休日の期限は？", use_inner_text=True)
+    await expect(field).to_have_value("@kotae ")
+    await expect(page.locator(f"{ROOM} {MESSAGES}", has_text="ふりかえ")).to_have_count(0)
+    await expect(page.locator(f"{ROOM} {MESSAGES}", has_text="休日の期限は")).to_have_count(1)
+
+
+async def test_a_file_that_was_dropped_answers(visit: Visit) -> None:
+    page = await visit("/")
+    await drop(page, PDF.name, PDF.read_bytes(), "application/pdf")
+    await shoot(page, "story-dropped-en")
+    await confirm(page)
+    verdict = page.locator(f"{ROOM} {MESSAGES}", has_text=PDF.name)
+    await expect(verdict).to_contain_text("✅")
+    answer = await ask(page, "Which SKU is the primary variance driver in the inventory reconciliation?")
+    await expect(answer).to_contain_text("SKU-4563")
+    await expect(answer.locator(".kotae-source").first).to_contain_text(PDF.name)
+
+
+async def test_two_browsers_see_each_other(visit: Visit) -> None:
+    aki, ben = await visit("/"), await visit("/", member="ben", language="ja")
+    await write(aki, "lunch at noon?", mention=False)
+    seen = ben.locator(f"{ROOM} {MESSAGES}", has_text="lunch at noon?")
+    await expect(seen).to_contain_text("アキ")
+    await seen.locator(".kotae-replies").click()
+    await write(ben, "はい、行きます", where=THREAD, mention=False)
+    mine = aki.locator(f"{ROOM} {MESSAGES}", has_text="lunch at noon?")
+    await expect(mine.locator(".kotae-replies")).to_contain_text("1")
+    await mine.locator(".kotae-replies").click()
+    await expect(aki.locator(f"{THREAD} {MESSAGES}", has_text="はい、行きます")).to_contain_text("Ben")
+
+
+async def listening(page: Page) -> None:
+    """The page follows Back and Forward."""
+    await page.wait_for_function("'kotaeShown' in window")
+
+
+async def test_back_and_forward_follow_what_was_open(visit: Visit) -> None:
+    page = await visit("/")
+    await ask(page, "What is the extension of the security hotline?")
+    await expect(page).to_have_url(re.compile(r"/app/\?room=general&thread=\d+$"))
+    thread = page.url
+    await page.locator(f"{THREAD} {TRACE}").click()
+    await expect(page).to_have_url(re.compile("/app/trace/"))
+    await expect(page.locator("#content")).to_contain_text("search_rag_knowledge_base")
+    await page.go_back()
+    await expect(page).to_have_url(thread)
+    await listening(page)
+    await expect(page.locator(f"{THREAD} .kotae-votes")).to_be_visible()
+    await page.go_back()
+    await expect(page).not_to_have_url(thread)
+    await expect(page.locator(f"{THREAD} .kotae-empty")).to_be_visible()
+    await listening(page)
+    await page.go_forward()
+    await expect(page).to_have_url(thread)
+    await expect(page.locator(f"{THREAD} .kotae-votes")).to_be_visible()
+
+
+async def test_language_colours_and_member_are_chosen_where_one_is(visit: Visit) -> None:
+    page = await visit("/")
+    await ask(page, "What is the command for a rollback?")
+    thread = page.url
+    await page.get_by_role("link", name="日本語").click()
+    await expect(page.locator(THREAD).get_by_role("textbox")).to_be_visible()
+    assert page.url == thread
+    assert await page.evaluate("document.documentElement.lang") == "ja"
+    for dark in (False, True, None):
+        await ready(page)
+        await page.locator(".kotae-theme").click()
+        wanted = "body--dark" if dark else "body--light"
+        await expect(page.locator("body")).to_have_class(re.compile(wanted))
+        assert page.url == thread
+    await ready(page)
+    await page.get_by_role("link", name="ベン").click()
+    await expect(page.locator(".kotae-chosen").first).to_have_text("ベン")
+    assert page.url == thread
+    await expect(page.get_by_text("リーダー")).to_have_count(0)
+
+
+async def test_a_private_room_is_nowhere_for_others(visit: Visit) -> None:
+    aki = await visit("/?room=leads")
+    await drop(aki, "raises.md", b"# Raises\n\nThe zebra budget for raises is forty thousand yen each.\n")
+    await confirm(aki)
+    await expect(aki.locator(f"{ROOM} {MESSAGES}", has_text="raises.md")).to_contain_text("✅")
+    await write(aki, "How much is the zebra budget for raises?")
+    await expect(aki.locator(f"{THREAD} {MESSAGES}", has=aki.locator(".kotae-votes"))).to_contain_text("forty thousand")
+    trace = await aki.locator(f"{THREAD} {TRACE}").get_attribute("href")
+    thread = aki.url.partition("/app")[2]
+    await write(aki, "When is the quokka merger announced?")
+    await expect(aki.locator(f"{THREAD} {MESSAGES}", has_text="quokka").first).to_be_visible()
+    await expect(aki.locator(f"{THREAD} {NOT_FOUND}")).to_be_visible()
+    await aki.goto(re.sub("/app.*", "/app/unanswered", aki.url))
+    await expect(aki.locator(".kotae-card", has_text="quokka")).to_be_visible()
+
+    ben = await visit("/", member="ben")
+    assert trace is not None
+    for path in ("/", thread, "/unanswered", trace.removeprefix("/app"), "/documents", "/pairs", "/metrics", "/search"):
+        reply = await ben.goto(re.sub("/app.*", f"/app{path}", ben.url))
+        await ready(ben)
+        assert reply is not None
+        shown = await reply.text() + await ben.content()
+        hidden = ("zebra", "quokka", "raises") if path == thread else ("zebra", "quokka", "raises", "leads")
+        assert not [word for word in hidden if word in shown], path
+    await ben.get_by_role("textbox").first.fill("How much is the zebra budget for raises?")
+    await ben.get_by_role("textbox").first.press("Enter")
+    await expect(ben.locator(".kotae-side-by-side")).to_be_visible()
+    await expect(ben.locator("#content")).not_to_contain_text("forty thousand")
+    await expect(ben.locator("#content")).not_to_contain_text("raises.md")
+
+
+async def test_on_a_phone_the_thread_takes_the_place_of_the_room(visit: Visit) -> None:
+    page = await visit("/", language="ja", width=390)
+    await ask(page, "リモートワークは週何日までですか？")
+    await expect(page.locator(ROOM)).to_be_hidden()
+    assert await too_wide(page) == 0
+    await shoot(page, "story-thread-ja-phone")
+    await page.locator(".kotae-thread-head").get_by_role("button").click()
+    await expect(page.locator(ROOM)).to_be_visible()
+    await expect(page.locator(THREAD)).to_be_hidden()
+    assert await too_wide(page) == 0
+    await shoot(page, "story-room-ja-phone")
