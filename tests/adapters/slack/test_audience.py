@@ -185,7 +185,7 @@ async def test_a_question_learns_who_reads_it_what_was_said_before_and_what_came
         assert len(heard) == HEARD and heard[-1] == f"Point {HEARD + 4}." and "And this?" not in heard and earlier
         assert [file.name for file in message.files] == [file.name for file in files]
         assert message.files[1].data == b"# Plan\n"
-        assert message.files[0].problem and "一度に読めるのは5件" in message.files[-1].problem
+        assert message.files[0].problem and "一度に読めるのは 5 件" in message.files[-1].problem
 
 
 async def test_a_question_stands_by_itself_where_nothing_can_be_looked_up() -> None:
