@@ -64,7 +64,7 @@ _WITHHELD = Said(
     en="Left out: it may quote a document that was forgotten or that you cannot read.",
     ja="削除された、または閲覧できない文書の内容を含む可能性があるため、表示しません。",
 )
-_HIT = Said(en="{document}, passage {chunk} ({collection})", ja="{document}、{chunk} 番目の箇所（{collection}）")
+_HIT = Said(en="{document} #{chunk} ({collection})", ja="{document} #{chunk}（{collection}）")
 _NO_NAME = Said(en="a document that was forgotten or that you cannot read", ja="削除された、または閲覧できない文書")
 _RELEVANCE = Said(en="relevance {relevance:.2f}", ja="関連度 {relevance:.2f}")
 _CITED = Said(en="cited in the answer", ja="回答で引用")
@@ -145,7 +145,7 @@ def _step(step: TracedStep, language: Language) -> None:
 
 def _hit(hit: TracedHit, language: Language) -> None:
     name = _NO_NAME.to(language) if hit.document is None else hit.document
-    title = _HIT.to(language, document=name, chunk=hit.chunk + 1, collection=hit.collection)
+    title = _HIT.to(language, document=name, chunk=hit.chunk, collection=hit.collection)
     numbers = [_RELEVANCE.to(language, relevance=hit.relevance), parts.scores_text(hit.scores)]
     if hit.cited:
         numbers.insert(0, _CITED.to(language))

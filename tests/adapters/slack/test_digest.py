@@ -18,6 +18,7 @@ from bot.store.engine import StoreError
 from bot.store.questions import Question
 from retrieval.text import Said
 from tests.adapters.slack.service import Service, misses, taught, whole
+from tests.bot.broken import without
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_gate import error
 from tests.fakes.slack_world import Message, View
@@ -315,23 +316,18 @@ async def test_guests_and_forged_buttons_close_nothing(tmp_path: Path) -> None:
         assert still.resolved_at is None and not confirm.deleted and ANSWER in shown.actions
 
 
-async def test_a_button_that_cannot_be_obeyed_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_button_that_cannot_be_obeyed_says_so(tmp_path: Path) -> None:
     async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses()) as here:
         _, question = await asks(here, "Where do ships moor?")
         await here.adapter.announce("C1", card((question,)), about=ABOUT)
         (shown,) = cards(slack)
         await slack.says("C1", "U2", PIER, thread=shown.ts)
         (confirm,) = await slack.wait_for(lambda: [one for one in slack.replies(shown.ts) if SAVE in one.actions])
-
-        async def full(*_: object) -> None:
-            raise StoreError(Said(en="full", ja="満杯"))
-
-        monkeypatch.setattr(here.desk, "dismiss", full)
-        monkeypatch.setattr(here.desk, "teach", full)
-        await slack.presses("U2", shown, DISMISS)
-        await slack.wait_for(lambda: [one for one in slack.whispers("U2") if not one.thread])
-        await slack.presses("U2", confirm, SAVE)
-        await slack.wait_for(lambda: [one for one in slack.whispers("U2") if one.thread == shown.ts])
+        async with without(here.data.engine, "questions"):
+            await slack.presses("U2", shown, DISMISS)
+            await slack.wait_for(lambda: [one for one in slack.whispers("U2") if not one.thread])
+            await slack.presses("U2", confirm, SAVE)
+            await slack.wait_for(lambda: [one for one in slack.whispers("U2") if one.thread == shown.ts])
         assert all("could not be stored" in one.shown for one in slack.whispers("U2")) and SAVE in confirm.actions
 
 

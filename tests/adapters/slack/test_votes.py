@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from bot.store.engine import StoreError
-from retrieval.text import Said
 from tests.adapters.slack.service import Service, bot
+from tests.bot.broken import without
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_gate import error
 from tests.fakes.slack_world import Message
@@ -121,14 +120,10 @@ async def test_a_vote_counts_also_when_nothing_more_can_be_said_about_it(
         assert "Traceback" not in caplog.text
 
 
-async def test_a_vote_that_cannot_be_stored_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_vote_that_cannot_be_stored_is_said(tmp_path: Path) -> None:
     async with FakeSlack(limits=False) as slack, bot(slack, tmp_path) as here:
         found, _ = await answer(here)
-
-        async def full(_: object) -> bool:
-            raise StoreError(Said(en="The disk is full.", ja="満杯"))
-
-        monkeypatch.setattr(here.desk, "vote", full)
-        await slack.presses("U1", found, FEEDBACK, "negative")
-        (said,) = await slack.wait_for(lambda: slack.whispers("U1"))
-        assert "The disk is full." in said.shown and not slack.world.views
+        async with without(here.data.engine, "feedback"):
+            await slack.presses("U1", found, FEEDBACK, "negative")
+            (said,) = await slack.wait_for(lambda: slack.whispers("U1"))
+        assert "database" in said.shown and not slack.world.views
