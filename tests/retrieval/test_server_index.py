@@ -304,7 +304,7 @@ async def test_a_write_whose_answer_was_lost_is_written_once(server: FakeQdrant)
 
 
 async def test_a_write_that_is_only_accepted_is_not_done(server: FakeQdrant) -> None:
-    async with opened(server, seconds=0.4) as index:
+    async with opened(server, seconds=2.0) as index:
         server.order("/points", Answer({"operation_id": 1, "status": "wait_timeout"}))
         await index.put([point()])
         assert len(server.calls("PUT points")) == 2
@@ -331,12 +331,12 @@ async def test_a_busy_server_is_given_the_time_it_asks_for(server: FakeQdrant) -
 
 
 async def test_a_silent_server_is_not_waited_for_for_long(server: FakeQdrant) -> None:
-    async with opened(server, seconds=0.3) as index:
+    async with opened(server, seconds=1.5) as index:
         server.order("/count", Hang(), Hang())
         started = time.monotonic()
-        with pytest.raises(QdrantConnectionError, match=r"did not answer within 0\.3 seconds") as late:
+        with pytest.raises(QdrantConnectionError, match=r"did not answer within 1\.5 seconds") as late:
             await index.count(see())
-        assert time.monotonic() - started < 1.0
+        assert time.monotonic() - started < 5.0
         assert "応答しませんでした" in late.value.text("ja")
     server.calm()
 
@@ -404,13 +404,13 @@ async def test_one_branch_that_fails_leaves_the_others(server: FakeQdrant) -> No
 
 
 async def test_a_server_that_is_gone_fails_every_branch_at_once(server: FakeQdrant) -> None:
-    async with opened(server, seconds=0.3) as index:
+    async with opened(server, seconds=1.5) as index:
         server.journal.clear()
         server.order("/query", *[Hang()] * 4)
         started = time.monotonic()
         answer = await index.query(see(), dense=DENSE, words=EVERYTHING, across=(DENSE, "ja"), weigh=[1])
         assert set(answer.failed) == {"dense", "words"} and not answer.branches
-        assert time.monotonic() - started < 1.2
+        assert time.monotonic() - started < 6.0
     server.calm()
 
 
@@ -460,7 +460,8 @@ async def test_no_secret_is_in_an_error_or_a_log(trouble: Order, caplog: pytest.
     caplog.set_level(logging.DEBUG)
     async with FakeQdrant(key=SECRET) as server:
         url = server.url.replace("//", f"//me:{PASSWORD}@")
-        async with opened(server, key=SECRET, url=url, seconds=0.4) as index:
+        seconds = 2.0 if isinstance(trouble, Hang) else 10.0  # enough to open it on a machine that is busy
+        async with opened(server, key=SECRET, url=url, seconds=seconds) as index:
             server.order("/points", *[trouble] * 20)
             with pytest.raises(QdrantConnectionError) as refused:
                 await index.count(see())
