@@ -24,6 +24,7 @@ from adapters.verdicts import VERDICTS
 from agent.events import Answered, Citation, Drafted, Event, Outcome, Reflected, Step, Thought, ToolCalled, ToolReturned
 from bot.messages import Audience, Feedback, Incoming, Place, Upload, Verdict
 from bot.wire import as_json as event_json
+from bot.words import REASONS
 from retrieval.text import Language, Said, language_of
 from retrieval.types import TEAM, Passage
 
@@ -432,7 +433,7 @@ class Channel:
         if not found.total:
             self._say(say.NONE_UNANSWERED)
         for question in found.questions:
-            why = say.MISSED[question.reason].to(self._preferences.language)
+            why = REASONS[question.reason].to(self._preferences.language)
             show(
                 self._screen,
                 _clean(f"{question.asked_at.astimezone():%Y-%m-%d %H:%M}  {why}  {one_line(question.question)}"),

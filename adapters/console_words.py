@@ -1,7 +1,5 @@
 """What the terminal channel itself says to people."""
 
-from typing import Literal
-
 from retrieval.text import Said
 
 WELCOME = Said(
@@ -67,8 +65,3 @@ CANNOT_OPEN = Said(en="{name}: cannot be opened ({why})", ja="{name}: 開けま�
 EMPTY_FOLDER = Said(en="There are no files in {name}.", ja="{name} にファイルがありません。")
 NONE_UNANSWERED = Said(en="No open questions.", ja="未回答の質問はありません。")
 HIDDEN = Said(en="and {n} more, asked in private places", ja="ほかに、非公開の場所で聞かれた質問が {n} 件あります。")
-MISSED: dict[Literal["unknown", "low_confidence", "reported"], Said] = {
-    "unknown": Said(en="not found", ja="情報なし"),
-    "low_confidence": Said(en="unsure answer", ja="確信度の低い回答"),
-    "reported": Said(en="reported", ja="報告あり"),
-}

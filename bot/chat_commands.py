@@ -20,7 +20,7 @@ from bot.messages import Command, Preferences
 from bot.settings import Settings, SettingsError, Steps
 from bot.store.audit import Audit
 from bot.store.documents import DocumentRow
-from bot.store.questions import Reason
+from bot.words import REASONS
 from retrieval.text import Language, Said, normalise
 from retrieval.types import EVERYONE, TEAM, CollectionInfo, Hit, RAGToolError, Readers
 
@@ -125,11 +125,6 @@ _GONE = Said(en="“{name}” had been deleted already.", ja="「{name}」はす
 _OPEN_ONES = Said(en="{n} questions are open.", ja="未回答の質問は {n} 件です。")
 _NONE_OPEN = Said(en="No open questions. 🎉", ja="未回答の質問はありません 🎉")
 _HIDDEN = Said(en="and {n} asked in private places", ja="ほかに非公開の場所で {n} 件")
-_REASONS: dict[Reason, Said] = {
-    "unknown": Said(en="not found", ja="情報なし"),
-    "low_confidence": Said(en="unsure answer", ja="確信度の低い回答"),
-    "reported": Said(en="reported", ja="報告あり"),
-}
 _KEYS = {
     "model": "model",
     "モデル": "model",
@@ -280,7 +275,7 @@ class ChatCommands:
             rows.append(
                 Row(
                     shortened(one.question, TEXT),
-                    (f"{_REASONS[one.reason].to(language)} · {day}",),
+                    (f"{REASONS[one.reason].to(language)} · {day}",),
                     (Link(_THREAD.to(language), link),) if link else (),
                     offers((one.id,), language),
                 )

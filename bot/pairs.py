@@ -30,8 +30,8 @@ from bot.store.usage import Usage
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.index import Index
 from retrieval.pairs import wanted
-from retrieval.text import Language, Said
-from retrieval.types import Passage, Readers, View
+from retrieval.text import Said
+from retrieval.types import Passage, RAGToolError, Readers, View
 
 __all__ = ["Decided", "Estimate", "Job", "Listed", "Pair", "Pairs", "PairsError", "Reviewer"]
 
@@ -103,15 +103,8 @@ _STATES: Mapping[JobState, Said] = {
 _WAITING = Said(en="Waiting for its turn…", ja="順番を待っています…")
 
 
-class PairsError(Exception):
-    """Why something was not done; `reason` is fit for people."""
-
-    def __init__(self, reason: Said) -> None:
-        super().__init__(reason.en)
-        self.reason = reason
-
-    def text(self, language: Language) -> str:
-        return self.reason.to(language)
+class PairsError(RAGToolError):
+    """Why something was not done."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,10 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 from bot.digest import Group, SearchDocuments, as_group
 from bot.grouping import Grouping
-from bot.store.questions import Asked, Question, Questions, Reason, Wanted, Week
+from bot.store.questions import Asked, Question, Questions, Wanted, Week
 from bot.store.spans import Span
 from bot.trace import Trace, TracedHit
+from bot.words import REASONS
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.text import Language, Said
 from retrieval.types import Hit, Readers, Vector, Vectors
@@ -220,11 +221,6 @@ _HEADINGS = Said(
 _OPEN = Said(en="open", ja="未回答")
 _DISMISSED = Said(en="dismissed", ja="回答せずに終了")
 _CLOSED = Said(en="answered", ja="回答済み")
-_REASONS: dict[Reason, Said] = {
-    "unknown": Said(en="not found", ja="情報なし"),
-    "low_confidence": Said(en="unsure answer", ja="確信度の低い回答"),
-    "reported": Said(en="reported", ja="報告あり"),
-}
 _NEXT = re.compile(r"(;)(?=\W*[=+\-@＝＋－＠−])")
 _UNSEEN = ("C", "Z")  # categories of controls, formats and spaces
 
@@ -242,7 +238,7 @@ def as_csv(questions: Sequence[Question], language: Language, timezone: tzinfo) 
             str(one.id),
             _moment(one.asked_at, timezone),
             _state(one).to(language),
-            _REASONS[one.reason].to(language),
+            REASONS[one.reason].to(language),
             one.question,
             one.detail,
             " / ".join(one.searched),

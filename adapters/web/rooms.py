@@ -3,6 +3,7 @@
 Source: product.md §3 and §6.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from bot.access import scope_of
@@ -60,6 +61,12 @@ def enter(room: Room, member: Member) -> None:
 
 def rooms_of(member: Member) -> tuple[Room, ...]:
     return tuple(room for room in ROOMS if member.id in room.members)
+
+
+def deciding(member: Member, scopes: Collection[str]) -> Room:
+    """Where a member decides about what these scopes read: in a private room of theirs that is one of them, from where the
+    team's can be seen too, else in the public one."""
+    return next((one for one in rooms_of(member) if one.private and scope_of(place(one)) in scopes), ROOMS[0])
 
 
 def place(room: Room) -> Place:

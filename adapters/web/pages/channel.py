@@ -103,7 +103,7 @@ class _Channel:
         self._room = room
         self._options = _Options()
         self._forms = Forms(site, who, room)
-        self._drawing = Drawing(site, who, room, self._forms, self.open)
+        self._drawing = Drawing(site, who, self._forms, self.open)
         self._thread: MessageList | None = None
         self._turning = asyncio.Lock()  # one thread at a time is opened or closed
 

@@ -1,13 +1,14 @@
 """A list of messages on a page that stays as the room is, whatever comes while it is drawn."""
 
 import asyncio
+from collections.abc import Mapping, Sequence
 
 from nicegui import ui
 
 from adapters.web.pages.channel_messages import Drawing
 from adapters.web.pages.frame import saying
 from adapters.web.rooms import Room
-from bot.store.messages import Message
+from bot.store.messages import Message, Replies
 
 SHOWN = 50  # messages at a time
 
@@ -35,8 +36,9 @@ class MessageList:
                 self._more.set_visibility(len(found) >= SHOWN)
                 self._empty = ui.label(empty).classes("kotae-empty")
                 self._empty.set_visibility(not found)
+            replies = await self._replies(found)
             for message in found:
-                await self._add(message)
+                await self._add(message, replies)
 
     async def look(self, message: int) -> None:
         """A message is new, changed or gone."""
@@ -47,7 +49,7 @@ class MessageList:
             newest = max(self._boxes, default=0)
             for found in await self._read():
                 if found.id == message and (message > newest or not self._boxes):
-                    await self._add(found)
+                    await self._add(found, await self._replies([found]))
             if self._boxes and self._empty is not None:
                 self._empty.set_visibility(False)
 
@@ -60,7 +62,7 @@ class MessageList:
             box.delete()
         else:
             with box:
-                await self._drawing.draw(found, in_thread=self.thread is not None)
+                await self._drawing.draw(found, await self._replies([found]))
 
     async def _back(self) -> None:
         with saying(self._drawing.language):
@@ -71,19 +73,27 @@ class MessageList:
         found = await self._read(min(self._boxes, default=None))
         assert self._more is not None
         self._more.set_visibility(len(found) >= SHOWN)
+        replies = await self._replies(found)
         for index, message in enumerate(found):
-            box = await self._add(message)
+            box = await self._add(message, replies)
             box.move(target_index=index + 2)  # after the button and the hint
 
-    async def _add(self, message: Message) -> ui.element:
+    async def _add(self, message: Message, replies: Mapping[int, Replies] | None) -> ui.element:
         with self._listed:
             box = ui.element("div").classes("kotae-message")
             if self.thread is not None:  # where links to a message lead
                 box.props(f"id=m{message.id}")
         self._boxes[message.id] = box
         with box:
-            await self._drawing.draw(message, in_thread=self.thread is not None)
+            await self._drawing.draw(message, replies)
         return box
+
+    async def _replies(self, found: Sequence[Message]) -> Mapping[int, Replies] | None:
+        """What stands under each of a room's messages; None in a thread."""
+        if self.thread is not None:
+            return None
+        board, member = self._drawing.site.web.board, self._drawing.who.member
+        return await board.threads(self._room, member, [message.id for message in found])
 
     async def _read(self, before: int | None = None, limit: int = SHOWN) -> list[Message]:
         board, member = self._drawing.site.web.board, self._drawing.who.member

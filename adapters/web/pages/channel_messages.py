@@ -3,7 +3,7 @@
 What anybody wrote goes through text elements or `prose.html` only.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import tzinfo
 
 from nicegui import ui
@@ -14,11 +14,12 @@ from adapters.web import digest, prose
 from adapters.web.office import name_of
 from adapters.web.pages.channel_forms import Forms
 from adapters.web.pages.frame import saying
-from adapters.web.rooms import Room
 from adapters.web.site import Site, Visitor
+from agent.events import Outcome
 from bot.cards import Card, Row
 from bot.digest_text import safe_link
-from bot.store.messages import BOT, Message
+from bot.store.messages import BOT, Message, Replies
+from bot.words import OUTCOMES
 from retrieval.text import Language, Said
 
 _NAME = "Kotae"
@@ -35,22 +36,14 @@ _GONE = Said(
 _ORIGINAL = Said(en="Open the original", ja="元の文書を開く")
 _SECONDS = Said(en="{model}, {seconds:.1f} s", ja="{model}、{seconds:.1f} 秒")
 _STEPS = Said(en="Steps ({n})", ja="途中経過（{n}）")
-_OUTCOMES = {
-    "unknown": Said(en="not found", ja="情報なし"),
-    "declined": Said(en="declined", ja="対象外"),
-    "failed": Said(en="outage", ja="障害"),
-}
 
 
 class Drawing:
-    """Draws for one visitor in one room. `open_thread` shows the thread of a root."""
+    """Draws for one visitor. `open_thread` shows the thread of a root."""
 
-    def __init__(
-        self, site: Site, who: Visitor, room: Room, forms: Forms, open_thread: Callable[[int], Awaitable[None]]
-    ) -> None:
+    def __init__(self, site: Site, who: Visitor, forms: Forms, open_thread: Callable[[int], Awaitable[None]]) -> None:
         self.site = site
         self.who = who
-        self._room = room
         self._forms = forms
         self._open_thread = open_thread
 
@@ -62,8 +55,9 @@ class Drawing:
     def _zone(self) -> tzinfo:
         return self.site.app.settings.timezone
 
-    async def draw(self, message: Message, *, in_thread: bool) -> None:
-        """A message as it is now, in the element that is open. Raises StoreError."""
+    async def draw(self, message: Message, replies: Mapping[int, Replies] | None) -> None:
+        """A message as it is now, in the element that is open. `replies`: what stands under the room's messages; None: it
+        is drawn in its thread. Raises StoreError."""
         ours = message.author == BOT
         with ui.row().classes("kotae-line"):
             ui.label("答" if ours else name_of(message.author, self.language)[:1]).classes("kotae-face").classes(
@@ -79,8 +73,8 @@ class Drawing:
                     ui.label(_DELETED.to(self.language)).classes("kotae-quiet")
                 else:
                     await self._content(message)
-                if not in_thread:
-                    await self._replies(message)
+                if replies is not None:
+                    self._thread(message, replies.get(message.id))
 
     async def _content(self, message: Message) -> None:
         match message.kind:
@@ -119,8 +113,7 @@ class Drawing:
                     f'flat round dense size=sm aria-label="{said.to(self.language)}"'
                 )
 
-    async def _replies(self, message: Message) -> None:
-        found = (await self.site.web.board.threads(self._room, self.who.member, [message.id])).get(message.id)
+    def _thread(self, message: Message, found: Replies | None) -> None:
         text = _REPLY if found is None else _ONE if found.count == 1 else _REPLIES
         count = 0 if found is None else found.count
         button = ui.button(text.to(self.language, n=count), on_click=lambda: self._open_thread(message.id))
@@ -145,16 +138,16 @@ class Drawing:
             ui.label(SOURCES.to(self.language)).classes("kotae-quiet text-weight-bold")
         for citation in message.data["citations"]:
             self._source(message, citation["n"], citation)
-        outcome = _OUTCOMES.get(message.data["outcome"])
+        outcome: Outcome = message.data["outcome"]
         with ui.row().classes("kotae-votes"):
-            if message.data["outcome"] in ("answered", "unknown"):
+            if outcome in ("answered", "unknown"):
                 await self._votes(message)
             ui.link(_TRACE.to(self.language), f"/trace/{message.data['turn']}").classes("kotae-quiet")
             if message.data["model"]:
                 made = _SECONDS.to(self.language, model=message.data["model"], seconds=message.data["seconds"])
                 ui.label(made).classes("kotae-quiet")
-            if outcome is not None:
-                ui.badge(outcome.to(self.language), outline=True)
+            if outcome != "answered":
+                ui.badge(OUTCOMES[outcome].to(self.language), outline=True)
 
     def _source(self, message: Message, number: int, citation: dict[str, object]) -> None:
         """One source; its passage is looked up when it is opened, with the rights this room has then."""

@@ -6,7 +6,8 @@ from nicegui import ui
 
 from adapters.verdicts import verdict_line
 from adapters.web.pages import parts
-from adapters.web.pages.curators import confirmed, person, readers_of
+from adapters.web.pages.curators import person, readers_of
+from adapters.web.pages.dialogs import confirmed
 from adapters.web.pages.frame import saying
 from adapters.web.pages.live import Cards
 from adapters.web.site import Site, Visitor

@@ -7,7 +7,8 @@ from urllib.parse import quote
 from nicegui import ui
 
 from adapters.web.pages import parts
-from adapters.web.pages.curators import CANCEL, confirmed, person
+from adapters.web.pages.curators import person
+from adapters.web.pages.dialogs import CANCEL, confirmed
 from adapters.web.pages.frame import saying
 from adapters.web.site import Site, Visitor
 from retrieval.text import Language, Said

@@ -7,7 +7,8 @@ from typing import get_args
 from nicegui import ui
 
 from adapters.web.pages import parts
-from adapters.web.pages.curators import CANCEL, confirmed, person, readers_of
+from adapters.web.pages.curators import person, readers_of
+from adapters.web.pages.dialogs import CANCEL, confirmed
 from adapters.web.pages.frame import saying
 from adapters.web.site import Site, Visitor
 from bot.store.documents import DocumentRow, Order

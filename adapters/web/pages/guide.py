@@ -12,9 +12,10 @@ from urllib.parse import urlsplit
 from nicegui import ui
 from starlette.requests import Request
 
+from adapters.web.pages import parts
 from adapters.web.pages.frame import Page
 from adapters.web.site import Site, Visitor
-from retrieval.text import Language, Said
+from retrieval.text import Said
 
 Pair = tuple[Said, Said]
 
@@ -171,13 +172,13 @@ _COMMAND_TEXTS: Sequence[tuple[str, Said]] = (
 
 async def _build(site: Site, who: Visitor, request: Request) -> None:
     language = who.language
-    _heading(_ANSWER, language)
+    parts.heading(_ANSWER.to(language))
     with ui.element("ol").classes("kotae-steps"):
         for name, what in _ANSWER_STEPS:
             with ui.element("li"):
                 ui.label(name.to(language)).classes("text-weight-bold")
                 ui.label(what.to(language)).classes("kotae-quiet")
-    _heading(_FLOW, language)
+    parts.heading(_FLOW.to(language))
     for name, stations in _FLOWS:
         with ui.row().classes("kotae-flow"):
             ui.label(name.to(language)).classes("text-weight-bold")
@@ -188,23 +189,22 @@ async def _build(site: Site, who: Visitor, request: Request) -> None:
                     ui.label(text.to(language)).classes("kotae-station")
                 else:
                     ui.link(text.to(language), target).classes("kotae-station")
-    _heading(_READ, language)
-    with ui.element("div").classes("kotae-scroll"), ui.element("table").classes("kotae-table"):
-        _row("th", *(said.to(language) for said in (_SCOPE, _GIVEN, _READERS)))
+    parts.heading(_READ.to(language))
+    with parts.table(*(said.to(language) for said in (_SCOPE, _GIVEN, _READERS))):
         for scope, given, read_by in _SCOPES:
-            _row("td", scope, given.to(language), read_by.to(language))
-    _heading(_HERE, language)
+            parts.row(scope, given.to(language), read_by.to(language))
+    parts.heading(_HERE.to(language))
     with ui.element("dl").classes("kotae-facts"):
         for name, value in await _facts(site, who):
             with ui.element("dt"):
                 ui.label(name.to(language))
             with ui.element("dd"):
                 ui.label(value)
-    _heading(_PROGRAMS, language)
+    parts.heading(_PROGRAMS.to(language))
     with ui.row():
         for path in ("/openapi.json", "/readyz", "/metrics"):
             ui.link(f"{site.address}{path}", f"{site.address}{path}", new_tab=True)
-    _heading(_COMMANDS, language)
+    parts.heading(_COMMANDS.to(language))
     with ui.element("dl").classes("kotae-facts"):
         for command, what in _COMMAND_TEXTS:
             with ui.element("dt"):
@@ -263,18 +263,6 @@ async def _facts(site: Site, who: Visitor) -> list[tuple[Said, str]]:
 
 def _host(address: str) -> str:
     return urlsplit(address).hostname or "–"
-
-
-def _heading(text: Said, language: Language) -> None:
-    with ui.element("h2").classes("kotae-heading"):
-        ui.label(text.to(language))
-
-
-def _row(kind: str, *cells: str) -> None:
-    with ui.element("tr"):
-        for cell in cells:
-            with ui.element(kind):
-                ui.label(cell)
 
 
 PAGE = Page("/guide", _TITLE, "menu_book", _build)

@@ -8,7 +8,7 @@ from datetime import date
 from nicegui import ui
 from starlette.requests import Request
 
-from adapters.voting import REASONS
+from adapters import voting
 from adapters.web.pages import parts
 from adapters.web.pages.frame import Page
 from adapters.web.rooms import PLATFORM, ROOMS
@@ -16,6 +16,7 @@ from adapters.web.site import Site, Visitor
 from bot.figures import PERIODS, Metrics
 from bot.messages import Place
 from bot.store.figures import Latency
+from bot.words import OUTCOMES, REASONS
 from retrieval.text import Language, Said
 
 _TITLE = Said(en="Metrics", ja="メトリクス")
@@ -38,21 +39,11 @@ _MONEY = Said(
     ja="有料モデルのトークン数です。料金はプロバイダーの単価によって決まります。",
 )
 _BY_DAY = Said(en="Questions by outcome", ja="質問（結果別）")
-_OUTCOMES = {
-    "answered": _ANSWERED,
-    "unknown": Said(en="not found", ja="情報なし"),
-    "declined": Said(en="declined", ja="対象外"),
-    "failed": Said(en="outage", ja="障害"),
-}
+_OUTCOME_NAMES = {**OUTCOMES, "answered": _ANSWERED}
 _TIMES = Said(en="Time to the answer", ja="回答までの時間")
 _SEARCHES = Said(en="Time of a search", ja="検索の時間")
 _RELEVANCE = Said(en="Best relevance of the answers", ja="回答の最高関連度の分布")
 _MISS_DAYS = Said(en="Misses by reason", ja="未解決の質問（理由別）")
-_MISS_REASONS = {
-    "unknown": Said(en="not found", ja="情報なし"),
-    "low_confidence": Said(en="unsure answer", ja="確信度の低い回答"),
-    "reported": Said(en="reported", ja="報告あり"),
-}
 _COST_DAYS = Said(en="Tokens by model", ja="トークン（モデル別）")
 _WRONG = Said(en="Reasons of 👎", ja="👎 の理由")
 _NO_REASON = Said(en="none given", ja="理由なし")
@@ -117,13 +108,14 @@ def _charts(found: Metrics, language: Language) -> None:
     with ui.element("div").classes("kotae-charts"):
         with _box(_BY_DAY, language):
             series = {
-                said.to(language): [one.outcomes.get(name, 0) for one in sums.turns] for name, said in _OUTCOMES.items()
+                said.to(language): [one.outcomes.get(name, 0) for one in sums.turns]
+                for name, said in _OUTCOME_NAMES.items()
             }
             parts.chart(_BY_DAY.to(language), days, series, stacked=True)
         with _box(_MISS_DAYS, language):
             misses = {
-                said.to(language): [dict(one.reasons).get(name, 0) for one in sums.misses]  # type: ignore[call-overload]
-                for name, said in _MISS_REASONS.items()
+                said.to(language): [dict(one.reasons).get(name, 0) for one in sums.misses]
+                for name, said in REASONS.items()
             }
             parts.chart(_MISS_DAYS.to(language), [_day(one.day) for one in sums.misses], misses, stacked=True)
         with _box(_TIMES, language):
@@ -165,7 +157,7 @@ def _tables(found: Metrics, who: Visitor, site: Site) -> None:
     language, zone = who.language, site.app.settings.timezone
     if found.sums.feedback.reasons:
         parts.heading(_WRONG.to(language))
-        said = {str(name): words.to(language) for name, words in REASONS.items()}
+        said = {str(name): words.to(language) for name, words in voting.REASONS.items()}
         counted = found.sums.feedback.reasons.items()
         parts.numbers([(said.get(name, _NO_REASON.to(language)), str(count)) for name, count in counted])
     parts.heading(_COLLECTIONS.to(language))

@@ -7,8 +7,7 @@ Source: product.md §3 and §6; seeds/0_agent_rag.md §1.2 and §4.5.
 from nicegui import ui
 from starlette.requests import Request
 
-from adapters.web.pages.frame import Page
-from adapters.web.pages.pairs_acting import refusals
+from adapters.web.pages.frame import Page, saying
 from adapters.web.pages.pairs_jobs import Jobs
 from adapters.web.pages.pairs_review import Review
 from adapters.web.pages.pairs_start import Starting
@@ -56,7 +55,7 @@ class _Pairs:
         self._skipped += 1
         if self._working or self._skipped >= _IDLE:
             self._skipped, self._working = 0, False  # what fails is not tried again at once
-            with refusals(self._who.language):
+            with saying(self._who.language):
                 await self._look()
 
 

@@ -1,38 +1,23 @@
-"""Who acts on the pairs page, from which of their rooms, and how a refusal is said."""
+"""Who acts on the pairs page, and from which of their rooms."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
-from adapters.web.pages.frame import saying
-from adapters.web.rooms import actor, audience, place, rooms_of
+from adapters.web.rooms import Room, actor, audience, deciding, place, rooms_of
 from adapters.web.site import Visitor
-from bot.access import scope_of
-from bot.pairs import PairsError, Reviewer
-from retrieval.text import Language
-from retrieval.types import RAGToolError
+from bot.pairs import Reviewer
 
 
 def standings(who: Visitor) -> tuple[Reviewer, ...]:
     """The member in each of their rooms, the public ones first."""
-    rooms = sorted(rooms_of(who.member), key=lambda one: one.private)
-    return tuple(Reviewer(actor(who.member), place(one), audience(one)) for one in rooms)
+    return tuple(_in(room, who) for room in sorted(rooms_of(who.member), key=lambda one: one.private))
 
 
 def standing(who: Visitor, scope: str) -> Reviewer:
-    """Where a member decides about what this scope reads: in the private room it is of, else in a public one."""
-    theirs = standings(who)
-    return next((one for one in theirs if is_private(one) and scope_of(one.place) == scope), theirs[0])
+    """Where a member decides about what this scope reads."""
+    return _in(deciding(who.member, {scope}), who)
 
 
 def is_private(one: Reviewer) -> bool:
     return one.audience.visibility == "private"
 
 
-@contextmanager
-def refusals(language: Language, *, inline: bool = False) -> Iterator[None]:
-    """`saying`, with what is refused for pairs."""
-    with saying(language, inline=inline):
-        try:
-            yield
-        except PairsError as error:
-            raise RAGToolError(error.reason) from error
+def _in(room: Room, who: Visitor) -> Reviewer:
+    return Reviewer(actor(who.member), place(room), audience(room))

@@ -6,7 +6,7 @@ from nicegui import ui
 
 from adapters.web.pages import parts
 from adapters.web.pages.curators import readers_of
-from adapters.web.pages.pairs_acting import refusals
+from adapters.web.pages.frame import saying
 from bot.pairs import Pair
 from bot.store.pairs import PairState
 from retrieval.text import Said
@@ -123,7 +123,7 @@ class PairCard:
         self._passage.clear()
         self._passage.set_visibility(True)
         self._source.props("aria-expanded=true")
-        with self._passage, refusals(language, inline=True):
+        with self._passage, saying(language, inline=True):
             passage = await self._review.site.app.pairs.source(self._now, self._review.who.readers)
             if passage is None:
                 ui.label(_GONE.to(language)).classes("kotae-quiet")

@@ -5,9 +5,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from nicegui import ui
 
 from adapters.web.pages import parts
-from adapters.web.pages.curators import confirmed
+from adapters.web.pages.dialogs import confirmed
+from adapters.web.pages.frame import saying
 from adapters.web.pages.live import Cards
-from adapters.web.pages.pairs_acting import refusals, standings
+from adapters.web.pages.pairs_acting import standings
 from adapters.web.site import Site, Visitor
 from bot.pairs import Job, Reviewer
 from bot.store.pair_jobs import ChunkState
@@ -134,24 +135,24 @@ class _Card:
         self._show.set_visibility(bool(job.pairs))
 
     async def _do_pause(self) -> None:
-        with refusals(self._jobs.who.language):
+        with saying(self._jobs.who.language):
             await self._jobs.site.app.pairs.pause(self._id, await self._standing())
             await self._jobs.changed()
 
     async def _do_resume(self) -> None:
-        with refusals(self._jobs.who.language):
+        with saying(self._jobs.who.language):
             await self._jobs.site.app.pairs.resume(self._id, await self._standing())
             await self._jobs.changed()
 
     async def _do_cancel(self) -> None:
         language, job = self._jobs.who.language, self._id
-        with self._jobs.ground, refusals(language):
+        with self._jobs.ground, saying(language):
             if await confirmed(_SURE.to(language), _CANCEL.to(language), language):
                 await self._jobs.site.app.pairs.cancel(job, await self._standing())
                 await self._jobs.changed()
 
     async def _do_show(self) -> None:
-        with refusals(self._jobs.who.language):
+        with saying(self._jobs.who.language):
             await self._jobs.show(self._id)
 
     @property

@@ -6,9 +6,11 @@ from typing import Literal, cast
 from nicegui import ui
 
 from adapters.web.pages import parts
-from adapters.web.pages.curators import CANCEL, confirmed, person, readers_of
+from adapters.web.pages.curators import person, readers_of
+from adapters.web.pages.dialogs import CANCEL, confirmed
+from adapters.web.pages.frame import saying
 from adapters.web.pages.live import Cards
-from adapters.web.pages.pairs_acting import refusals, standing
+from adapters.web.pages.pairs_acting import standing
 from adapters.web.pages.pairs_card import STATES, PairCard
 from adapters.web.pages.pairs_jobs import job_name
 from adapters.web.site import Site, Visitor
@@ -137,12 +139,12 @@ class Review:
 
     async def _first(self) -> None:
         self._page = 1
-        with refusals(self.who.language):
+        with saying(self.who.language):
             await self.refresh()
 
     async def _turn(self, by: int) -> None:
         self._page = max(1, self._page + by)
-        with refusals(self.who.language):
+        with saying(self.who.language):
             await self.refresh()
 
     async def refresh(self) -> None:
@@ -222,7 +224,7 @@ class Review:
         groups: dict[Reviewer, list[int]] = {}
         for pair in these:
             groups.setdefault(standing(self.who, pair.scope), []).append(pair.id)
-        with refusals(language):
+        with saying(language):
             for reviewer, ids in groups.items():
                 decided = await act(ids, reviewer)
                 if decided.changed:
@@ -242,7 +244,7 @@ class Review:
             answer.props(f"outlined autogrow maxlength={ANSWER}").mark("answer")
 
             async def save() -> None:
-                with refusals(language):
+                with saying(language):
                     who = standing(self.who, pair.scope)
                     await self.site.app.pairs.edit(pair.id, question.value or "", answer.value or "", who)
                     ui.notify(_SAVED.to(language), type="positive")

@@ -6,7 +6,8 @@ from nicegui import ui
 
 from adapters.web.pages import parts
 from adapters.web.pages.curators import readers_of
-from adapters.web.pages.pairs_acting import is_private, refusals, standing, standings
+from adapters.web.pages.frame import saying
+from adapters.web.pages.pairs_acting import is_private, standing, standings
 from adapters.web.rooms import room
 from adapters.web.site import Site, Visitor
 from bot.pairs import Estimate, Reviewer
@@ -115,7 +116,7 @@ class Starting:
     # -- what there is to choose from -----------------------------------------------------------------------------------
 
     async def _refill(self) -> None:
-        with refusals(self._who.language):
+        with saying(self._who.language):
             await self._fill(None)
 
     def _other(self) -> Awaitable[None] | None:
@@ -123,7 +124,7 @@ class Starting:
         return None if self._filling else self._refill_documents()
 
     async def _refill_documents(self) -> None:
-        with refusals(self._who.language):
+        with saying(self._who.language):
             await self._fill_documents(None)
 
     async def _fill(self, document: DocumentRow | None) -> None:
@@ -176,7 +177,7 @@ class Starting:
         self._forget()
         self._ask.props("loading")
         try:
-            with refusals(language):
+            with saying(language):
                 cost = await pairs.estimate(who, document=document, collection=collection, again=again)
                 self._forget()  # of a second press
                 with self._result:
@@ -184,7 +185,7 @@ class Starting:
 
                     async def start() -> None:
                         button.disable()
-                        with refusals(language):
+                        with saying(language):
                             await pairs.start(who, document=document, collection=collection, again=again)
                             ui.notify(_STARTED.to(language), type="positive")
                             await self._started()

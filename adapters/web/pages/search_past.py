@@ -5,7 +5,8 @@ from datetime import datetime
 from nicegui import ui
 
 from adapters.web.pages import parts
-from adapters.web.pages.curators import confirmed, person
+from adapters.web.pages.curators import person
+from adapters.web.pages.dialogs import confirmed
 from adapters.web.pages.frame import saying
 from adapters.web.site import Site, Visitor
 from bot.past_searches import as_csv

@@ -9,9 +9,10 @@ from starlette.requests import Request
 from adapters.web.pages import parts
 from adapters.web.pages.frame import Page
 from adapters.web.site import Site, Visitor
-from agent.events import Outcome, Verdict
+from agent.events import Verdict
 from bot.digest_text import safe_link
 from bot.trace import Kind, Trace, TracedHit, TracedStep
+from bot.words import OUTCOMES
 from retrieval.text import Language, Said
 
 _TITLE = Said(en="How I found this", ja="回答の過程")
@@ -27,12 +28,6 @@ _ANSWER_GONE = Said(
 _THREAD = Said(en="To the thread", ja="スレッドを開く")
 _STEPS = Said(en="Steps", ja="途中経過")
 _NO_STEPS = Said(en="No steps were kept for this answer.", ja="この回答の途中経過は記録されていません。")
-_OUTCOMES: dict[Outcome, Said] = {
-    "answered": Said(en="answered", ja="回答済み"),
-    "unknown": Said(en="not found", ja="情報なし"),
-    "declined": Said(en="declined", ja="対象外"),
-    "failed": Said(en="outage", ja="障害"),
-}
 _OUTCOME = Said(en="Outcome", ja="結果")
 _MODEL = Said(en="Model, strategy", ja="モデル・戦略")
 _TIME = Said(en="Time", ja="所要時間")
@@ -105,7 +100,7 @@ def _numbers(found: Trace, language: Language) -> None:
     cost = found.cost
     parts.numbers(
         [
-            (_OUTCOME.to(language), _OUTCOMES[found.outcome].to(language)),
+            (_OUTCOME.to(language), OUTCOMES[found.outcome].to(language)),
             (_MODEL.to(language), " · ".join(filter(None, (found.model, found.strategy))) or "–"),
             (_TIME.to(language), _TIMES.to(language, seconds=found.seconds, waited=found.waited)),
             (

@@ -10,18 +10,18 @@ from typing import cast, get_args
 from nicegui import ui
 from starlette.requests import Request
 
-from adapters import teaching
-from adapters.voting import REASONS
+from adapters import teaching, voting
 from adapters.web.pages import parts
+from adapters.web.pages.dialogs import answering, buttons, form
 from adapters.web.pages.frame import Page, saying
-from adapters.web.rooms import ROOMS, Room, actor, audience, place, rooms_of
+from adapters.web.rooms import actor, audience, deciding, place
 from adapters.web.site import Site, Visitor
-from bot.access import scope_of
 from bot.digest_text import safe_link
-from bot.messages import Lesson
+from bot.messages import Lesson, Taught
 from bot.store.questions import Question, Reason, State, Wanted
 from bot.trace import TracedHit
 from bot.unanswered import QuestionGroup
+from bot.words import REASONS
 from retrieval.text import Language, Said
 from retrieval.types import TEAM, Hit
 
@@ -31,11 +31,6 @@ _STATES: dict[State, Said] = {
     "closed": Said(en="answered", ja="回答済み"),
     "dismissed": Said(en="dismissed", ja="回答せずに終了"),
     "all": Said(en="all", ja="すべて"),
-}
-_REASONS: dict[Reason, Said] = {
-    "unknown": Said(en="not found", ja="情報なし"),
-    "low_confidence": Said(en="unsure answer", ja="確信度の低い回答"),
-    "reported": Said(en="reported", ja="報告あり"),
 }
 _PERIODS = {
     0: Said(en="at any time", ja="全期間"),
@@ -64,7 +59,7 @@ _THEN, _NOW = Said(en="When it was asked", ja="質問時"), Said(en="Now", ja="�
 _NOTHING = Said(en="nothing", ja="なし")
 _DISMISS = Said(en="Dismiss", ja="回答せずに閉じる")
 _SURE = Said(en="Close this without an answer? Nobody is told.", ja="回答せずに閉じますか？質問者には通知されません。")
-_YES, _CANCEL = Said(en="Close it", ja="閉じる"), Said(en="Cancel", ja="キャンセル")
+_YES = Said(en="Close it", ja="閉じる")
 _DONE = Said(en="Closed: {n}.", ja="{n} 件を閉じました。")
 _SAVE = Said(en="Save the answer", ja="回答を保存")
 _PAGE_OF = Said(en="page {page} of {pages}", ja="{page} / {pages} ページ")
@@ -88,7 +83,7 @@ class _List:
         with ui.row().classes("kotae-filters"):
             states = {name: said.to(language) for name, said in _STATES.items()}
             self._state = ui.select(states, value="open", label=_STATE.to(language), on_change=self._first)
-            reasons = {"": _ANY.to(language)} | {name: said.to(language) for name, said in _REASONS.items()}
+            reasons = {"": _ANY.to(language)} | {name: said.to(language) for name, said in REASONS.items()}
             self._reason = ui.select(reasons, value="", label=_REASON.to(language), on_change=self._first)
             where = {"": _ANY.to(language)} | {name: name for name in names}
             self._where = ui.select(where, value="", label=_COLLECTION.to(language), on_change=self._first)
@@ -173,7 +168,7 @@ class _List:
         with ui.element("div").classes("kotae-card"):
             ui.label(group.group.question).classes("text-weight-medium kotae-pre")
             details = [_COUNT.to(language, n=group.group.count, people=group.group.askers)]
-            details += [f"{_REASONS[reason].to(language)} {count}" for reason, count in group.group.reasons]
+            details += [f"{REASONS[reason].to(language)} {count}" for reason, count in group.group.reasons]
             ui.label(" · ".join(details)).classes("kotae-quiet")
             if len(group.questions) > 1:
                 with ui.expansion(f"{len(group.questions)}").classes("kotae-source"):
@@ -193,7 +188,7 @@ class _List:
         searched = ("、" if language == "ja" else ", ").join(question.searched) or _NOWHERE.to(language)
         details = [
             question.asked_at.astimezone(zone).strftime("%Y-%m-%d %H:%M"),
-            _REASONS[question.reason].to(language),
+            REASONS[question.reason].to(language),
             _WHERE.to(language, names=searched),
         ]
         if question.confidence is not None:
@@ -252,51 +247,23 @@ class _List:
                 )
                 ui.button(_DISMISS.to(language), on_click=lambda: self._dismiss(still)).props("flat no-caps")
 
-    def _room(self, questions: Sequence[Question]) -> Room:
-        """Where this is done: in the member's private room when a question is of it, where all can be seen that is meant."""
-        scopes = {one.scope for one in questions}
-        theirs = rooms_of(self._who.member)
-        return next((room for room in theirs if room.private and scope_of(place(room)) in scopes), ROOMS[0])
-
     def _teach(self, questions: Sequence[Question], asked: str) -> None:
-        language, room = self._who.language, self._room(questions)
-        with self._ground, ui.dialog(value=True) as dialog, ui.card().classes("kotae-dialog"):
-            dialog.props["aria-label"] = teaching.TITLE.to(language)
-            ui.label(teaching.TITLE.to(language)).classes("text-h6")
-            question = ui.input(teaching.QUESTION.to(language), value=asked).classes("full-width").props("outlined")
-            question.props(f"maxlength={teaching.QUESTION_CHARACTERS}")
-            ui.label(teaching.QUESTION_HINT.to(language)).classes("kotae-quiet")
-            answer = ui.textarea(teaching.ANSWER.to(language)).classes("full-width").props("outlined autogrow")
-            shared = any(one.scope == TEAM for one in questions)
-            read_by = teaching.READ_BY_TEAM if shared else teaching.READ_THERE
-            ui.label(read_by.to(language)).classes("kotae-quiet")
+        room = deciding(self._who.member, {one.scope for one in questions})
 
-            async def save() -> None:
-                with saying(language):
-                    words = (question.value or "").strip()
-                    taught = await self._site.app.desk.teach(
-                        Lesson(
-                            actor(self._who.member),
-                            place(room),
-                            audience(room),
-                            tuple(one.id for one in questions),
-                            answer.value or "",
-                            "" if words == asked else words,
-                        )
-                    )
-                    if taught.refusal is not None:
-                        ui.notify(taught.refusal.to(language), type="warning")
-                        return
-                    ui.notify(teaching.SAVED.to(language, n=taught.told), type="positive")
-                    dialog.close()
-                    await self._fill()
+        async def teach(answer: str, better: str) -> Taught:
+            ids = tuple(one.id for one in questions)
+            lesson = Lesson(actor(self._who.member), place(room), audience(room), ids, answer, better)
+            taught = await self._site.app.desk.teach(lesson)
+            if taught.refusal is None:
+                await self._fill()
+            return taught
 
-            self._buttons(dialog, _SAVE, save)
+        opened = teaching.Opened(asked, any(one.scope == TEAM for one in questions))
+        answering(self._ground, opened, _SAVE, teach, self._who.language)
 
     def _dismiss(self, questions: Sequence[Question]) -> None:
-        language, room = self._who.language, self._room(questions)
-        with self._ground, ui.dialog(value=True) as dialog, ui.card().classes("kotae-dialog"):
-            dialog.props["aria-label"] = _DISMISS.to(language)
+        language, room = self._who.language, deciding(self._who.member, {one.scope for one in questions})
+        with form(self._ground, _DISMISS, language) as dialog:
             ui.label(_SURE.to(language))
 
             async def close() -> None:
@@ -311,13 +278,7 @@ class _List:
                     dialog.close()
                     await self._fill()
 
-            self._buttons(dialog, _YES, close)
-
-    def _buttons(self, dialog: ui.dialog, text: Said, do: object) -> None:
-        with ui.row():
-            ui.button(text.to(self._who.language), on_click=do).props("unelevated no-caps")  # type: ignore[arg-type]
-            ui.button(_CANCEL.to(self._who.language), on_click=dialog.close).props("flat no-caps")
-        dialog.on("hide", dialog.delete)
+            buttons(dialog, _YES, close, language)
 
     async def _csv(self) -> None:
         with saying(self._who.language):
@@ -330,7 +291,7 @@ def _reported(detail: str, language: Language) -> str:
     lines = []
     for line in detail.split("\n"):
         reason, colon, words = line.partition(": ")
-        said = next((said.to(language) for name, said in REASONS.items() if name == reason), reason)
+        said = next((said.to(language) for name, said in voting.REASONS.items() if name == reason), reason)
         lines.append(f"{said}{colon}{words}")
     return "\n".join(lines)
 
