@@ -29,10 +29,6 @@ READ_THERE = Said(
     "threads.",
     ja="この回答は、質問があった非公開の場所のメンバーだけが検索できます。質問した人にはスレッドでお知らせします。",
 )
-MEMBERS = Said(
-    en="Only members of the team can answer or dismiss questions.",
-    ja="質問に回答したり、質問を閉じたりできるのはチームのメンバーだけです。",
-)
 GONE = Said(
     en="These questions have been answered or dismissed meanwhile.",
     ja="この質問はすでに回答されたか、回答せずに閉じられています。",

@@ -23,12 +23,12 @@ from pathlib import Path
 from typing import Any
 
 from bot.settings import Settings
-from bot.store.condition import copy, file_of, revisions
+from bot.store.condition import copy, file_of
 from bot.store.documents import DocumentRow, Documents
 from bot.store.engine import connect
 from bot.store.indexes import Indexes, IndexRow
 from bot.unfinished import MANIFEST
-from migrations import upgrade
+from migrations import revisions, upgrade
 from retrieval.folder import Made
 from retrieval.index import Index
 from retrieval.index.stores import EdgeStores

@@ -17,6 +17,7 @@ from bot.store.audit import Trace
 from bot.store.documents import Documents
 from bot.store.notices import Notices, Telling
 from bot.store.questions import Question, Questions
+from bot.words import MEMBERS
 from retrieval.formats.cleaning import clean, clean_line
 from retrieval.text import Said, language_of, normalise
 from retrieval.types import TEAM, Readers
@@ -33,10 +34,6 @@ NAME = 80  # characters of a question in its document's name
 _ABOUT = Said(
     en="What members of the team answered to questions the documents had no answer to.",
     ja="文書では答えられなかった質問に、チームのメンバーが回答した内容です。",
-)
-_MEMBERS = Said(
-    en="Only members of the team can answer or dismiss questions.",
-    ja="質問に回答したり、質問を閉じたりできるのはチームのメンバーだけです。",
 )
 _GONE = Said(
     en="These questions are not there any more, or they were asked in a place that cannot be read here.",
@@ -125,7 +122,7 @@ class Teaching:
     ) -> list[Question] | Said:
         """Of these questions those that this person may close here, or why there are none."""
         if role(actor, self._settings) == "outsider":
-            return _MEMBERS
+            return MEMBERS
         return await self._questions.get(ids, readers(place, audience).scopes) or _GONE
 
     async def _again(self, lesson: Lesson, answer: str, asked: Sequence[Question]) -> Taught:

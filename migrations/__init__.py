@@ -45,6 +45,12 @@ class NewerDatabaseError(MigrationError):
     """The database was made by a later version of the program."""
 
 
+def revisions() -> tuple[str, frozenset[str]]:
+    """The revision this program wants, and all it knows: the files of `versions/` begin with theirs."""
+    known = {path.name.partition("_")[0] for path in (Path(__file__).parent / "versions").glob("[0-9]*_*.py")}
+    return max(known), frozenset(known)
+
+
 def upgrade(url: str, *, to: str = "head") -> Upgraded:
     """Bring the database at `url` (`sqlite+aiosqlite:///…` or `postgresql+asyncpg://…`) to this version.
 
@@ -97,20 +103,10 @@ def _engine(address: URL, file: Path | None) -> AsyncEngine:
 def _change(db: Connection, file: Path | None, to: str) -> Upgraded:
     if file is None:
         db.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
-    before = _revision(db)
-    if to == "head" and before == _newest():
+    newest, known = revisions()
+    wanted, before = newest if to == "head" else to, _revision(db)
+    if before == wanted:
         return Upgraded(before, before, None)
-    # 11 MB that almost no start needs
-    from alembic import command
-    from alembic.config import Config
-    from alembic.script import ScriptDirectory
-
-    config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent).replace("%", "%%"))
-    config.attributes["connection"] = db
-    scripts = ScriptDirectory.from_config(config)
-    wanted = scripts.get_revision(to).revision
-    known = {script.revision for script in scripts.walk_revisions()}
     if before is not None and before not in known:
         raise NewerDatabaseError(
             f"The database is of a newer version (revision {before}) than this program. Please update Kotae, or "
@@ -125,9 +121,14 @@ def _change(db: Connection, file: Path | None, to: str) -> Upgraded:
             f"データベースに Kotae のものではないテーブル（{', '.join(sorted(strangers)[:3])}）があります。"
             "Kotae 専用のデータベースを指定してください。",
         )
-    if before == wanted:
-        return Upgraded(before, before, None)
     backup = _copy(file, before) if file is not None and before is not None else None
+    # 11 MB that almost no start needs
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent).replace("%", "%%"))
+    config.attributes["connection"] = db
     command.upgrade(config, to)
     return Upgraded(before, str(_revision(db)), backup)
 
@@ -138,11 +139,6 @@ def _revision(db: Connection) -> str | None:
         return None
     found = db.execute(text("SELECT version_num FROM alembic_version")).scalar()
     return None if found is None else str(found)
-
-
-def _newest() -> str:
-    """The last revision in `versions/`, whose files begin with its number."""
-    return max(path.name.partition("_")[0] for path in (Path(__file__).parent / "versions").glob("[0-9]*_*.py"))
 
 
 def _write_ahead(file: Path) -> None:

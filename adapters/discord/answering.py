@@ -24,6 +24,7 @@ from adapters.discord.reading import channel_at, message_at
 from adapters.markdown import shortened
 from adapters.port import PostError
 from bot.messages import Audience, Lesson, Post, Taught
+from bot.words import MEMBERS
 from retrieval.text import Said
 
 log = logging.getLogger(__name__)
@@ -57,7 +58,7 @@ async def _form(office: Office, gesture: Gesture, name: str) -> discord.ui.Modal
     if card is None:
         return teaching.GONE.to(language)
     if (await office.places.actor(gesture)).role == "outsider":
-        return teaching.MEMBERS.to(language)
+        return MEMBERS.to(language)
     opened = await teaching.opened(office.desk, card, await _audience(office, card))
     if isinstance(opened, Said):
         office.tasks.start(_close(office, card, opened.to(office.language)), "discord-cards")
@@ -131,7 +132,7 @@ async def _save(office: Office, gesture: Gesture, name: str) -> Sequence[str]:
 async def _discard(office: Office, gesture: Gesture, name: str) -> Sequence[str]:
     confirm = await _confirm(office, gesture, name)
     if (await office.places.actor(gesture)).role == "outsider":
-        return (teaching.MEMBERS.to(office.language_of(gesture.locale)),)
+        return (MEMBERS.to(office.language_of(gesture.locale)),)
     if confirm is not None:
         await _take_away(office, confirm)
     return ()

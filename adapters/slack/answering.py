@@ -24,6 +24,7 @@ from adapters.slack.office import Office
 from adapters.slack.widgets import CANCEL, Json, context, input_block, modal, notice_modal, section, whisper
 from bot.messages import Actor, Audience, Lesson, Post, Taught
 from bot.store.engine import StoreError
+from bot.words import MEMBERS
 from retrieval.text import Language, Said
 from retrieval.types import RAGToolError
 
@@ -92,7 +93,7 @@ async def _answer_modal(office: Office, user: str, channel: str, name: str, lang
         return notice_modal(teaching.GONE.to(language), language)
     actor, audience = await _who(office, user, card)
     if actor.role == "outsider":
-        return notice_modal(teaching.MEMBERS.to(language), language)
+        return notice_modal(MEMBERS.to(language), language)
     opened = await teaching.opened(office.desk, card, audience)
     if isinstance(opened, Said):
         office.tasks.start(_close(office, card, opened.to(office.language)), "slack-cards")
@@ -185,7 +186,7 @@ async def _discard(office: Office, body: Json, name: str) -> Said | None:
     if confirm is None:
         return teaching.GONE
     if (await office.places.actor(body["user"]["id"])).role == "outsider":
-        return teaching.MEMBERS
+        return MEMBERS
     await _take_away(office, confirm)
     return None
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from adapters import adding
+from adapters.attachments import TOO_MANY
 from retrieval.formats.limits import MIB, REASONS, size
 from retrieval.loaders import Limits
 from retrieval.text import Said
@@ -26,10 +27,6 @@ _KEY = re.compile(r"[0-9a-f]{32}")
 _FULL = Said(
     en="Too many files are waiting to be read. Add these when some of them are done.",
     ja="読み込み待ちのファイルが多すぎます。ほかのファイルの読み込みが終わってから、もう一度追加してください。",
-)
-_MANY = Said(
-    en="only {n} files per message are read; add the others with /ingest",
-    ja="一度に読めるのは {n} 件までです。残りは /ingest で追加してください",
 )
 _GONE = Said(
     en="The file is no longer there. Add it again.", ja="ファイルはもう残っていません。もう一度追加してください。"
@@ -56,7 +53,7 @@ class Held:
     async def read(self, ref: Mapping[str, str]) -> bytes:
         """Raises UnreadableError with the reason in words."""
         if "most" in ref:
-            raise UnreadableError(_MANY, n=ref["most"])
+            raise UnreadableError(TOO_MANY, n=ref["most"])
         if "large" in ref:
             raise UnreadableError(REASONS["size"], limit=size(Limits().file))
         try:

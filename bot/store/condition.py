@@ -7,15 +7,14 @@ import sqlite3
 import time
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Literal
 
 from sqlalchemy import text
 from sqlalchemy.engine import make_url
 
-import migrations
 from bot.store.engine import connect, rows, write
+from migrations import revisions
 
 Wholeness = Literal["whole", "damaged", "unknown"]
 
@@ -42,15 +41,6 @@ def file_of(url: str) -> Path | None:
     """The file of an SQLite address; None for a server's."""
     address = make_url(url)
     return Path(address.database) if address.get_backend_name() == "sqlite" and address.database else None
-
-
-@cache
-def revisions() -> tuple[str, frozenset[str]]:
-    """The revision this program wants, and all it knows."""
-    from alembic.script import ScriptDirectory  # 11 MB that a bot at work does not need
-
-    scripts = ScriptDirectory(str(Path(migrations.__file__).parent))
-    return str(scripts.get_current_head()), frozenset(script.revision for script in scripts.walk_revisions())
 
 
 def condition(file: Path, *, seconds: float) -> Condition:

@@ -24,9 +24,8 @@ from bot.backup import BackupError, back_up
 from bot.logs import Redactor
 from bot.restore import Restored, restore
 from bot.settings import Settings, SettingsError
-from bot.store.condition import revisions
 from bot.unfinished import refuse_unfinished, unfinished
-from migrations import NewerDatabaseError
+from migrations import NewerDatabaseError, revisions
 from retrieval.types import TEAM, Hit, Readers
 from tests.bot.library import opened
 from tests.retrieval.test_ingest import HashEmbedder

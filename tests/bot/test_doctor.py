@@ -32,8 +32,7 @@ from bot.doctor import (
 )
 from bot.doctor_machine import old_sqlite, short_of_disk, short_of_machine
 from bot.settings import Settings
-from bot.store.condition import revisions
-from migrations import upgrade
+from migrations import revisions, upgrade
 from retrieval.text import Said
 from tests.bot import databases
 from tests.bot.library import opened
