@@ -288,6 +288,13 @@ def test_any_model_of_fastembed_works_by_its_name(tmp_path: Path, hub: tuple[str
     assert np.linalg.norm(vector) == pytest.approx(1, abs=1e-5)
 
 
+@bundled_only
+def test_the_machine_is_not_reported_to_anybody(tmp_path: Path) -> None:
+    done = run(EMBED, str(CACHE), "multilingual-e5-small", HOME=str(tmp_path))  # where onnxruntime keeps what it sends
+    assert done.returncode == 0 and "384" in done.stdout, done.stderr
+    assert not [each for each in tmp_path.rglob("*") if "onnxruntime" in each.name]
+
+
 def test_a_hub_out_of_reach_is_said_in_words(tmp_path: Path) -> None:
     done = run(EMBED, str(tmp_path), "BAAI/bge-small-en-v1.5", HF_HUB_OFFLINE="1")
     assert "could not be downloaded" in done.stdout and "ダウンロードできませんでした" in done.stdout
