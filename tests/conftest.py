@@ -1,12 +1,16 @@
 """The product itself for tests that need all of it: one home with the sample handbook, made once; and one
 process in which many commands run."""
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.bot.program import Warm, kotae
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # run in the background; the programs of the tests inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -336,7 +336,7 @@ def test_it_takes_linear_time() -> None:
     for name, text in texts.items():
         began = time.process_time()
         parts = split(text, 2000)
-        assert time.process_time() - began < 1.5, name  # 0.1 to 0.5 s on an idle core
+        assert time.process_time() - began < 8, name  # 0.1 to 0.5 s; what is quadratic takes minutes
         assert all(len(part) <= 2000 for part in parts) and len(parts) >= len(text) // 2000
 
 

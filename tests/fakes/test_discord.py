@@ -233,7 +233,7 @@ async def test_a_session_that_is_over_begins_anew_and_its_events_are_lost(fake: 
 
 async def test_a_silent_gateway_is_left_and_the_session_resumed(fake: FakeDiscord) -> None:
     fake.gateway.rules.heartbeat = 0.05
-    bot = Heard(heartbeat_timeout=0.15)
+    bot = Heard(heartbeat_timeout=1.5)
     async with running(fake, bot):
         await fake.wait_for(lambda: fake.gateway.connections[0].beats >= 2)
         fake.deaf()

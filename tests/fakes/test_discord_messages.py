@@ -448,6 +448,6 @@ async def test_waiting_tells_what_was_said(fake: FakeDiscord) -> None:
     with pytest.raises(AssertionError, match="only this"):
         await fake.wait_for(lambda: False, timeout=0.05)
     await fake.wait_for_idle(quiet=0.02)
-    assert time.monotonic() - begun < 1
+    assert time.monotonic() - begun < 5
     with pytest.raises(LookupError):
         fake.place("nowhere")

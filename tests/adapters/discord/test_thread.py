@@ -38,18 +38,18 @@ async def test_an_answer_that_never_was_acknowledged_is_looked_for() -> None:
 
 
 async def test_a_call_that_hangs_is_given_up_and_made_again() -> None:
-    async with staged(seconds=0.2) as stage:
+    async with staged(seconds=1.5) as stage:
         stage.fake.fail(POST, HANG, calls=[1])
         await stage.play(TURN)
         assert stage.texts == SHOWN
 
 
 async def test_the_global_rate_limit_is_waited_for_also_past_the_time_of_a_call() -> None:
-    async with staged(seconds=0.1) as stage:
-        stage.fake.fail(TYPING, ratelimited(0.4, everywhere=True), calls=[1])
+    async with staged(seconds=1.0) as stage:
+        stage.fake.fail(TYPING, ratelimited(1.5, everywhere=True), calls=[1])
         with pytest.raises(UnreachableError):
             await stage.rest.typing(GENERAL)
-        await asyncio.sleep(0.5)  # discord.py itself sleeps for as long as it was told
+        await asyncio.sleep(1.6)  # discord.py itself sleeps for as long as it was told
         await stage.rest.typing(GENERAL)
 
 

@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 from adapters.slack.client import Slack
 from tests.fakes.slack import FakeSlack
 
+IMPATIENT = 1.5  # s of real time after which a silent call is given up; those that are answered need far less
+
 
 class Time:
     """`Time(fake)` with a `FakeSlack(scale=0)`; `waits` are all sleeps in their order."""

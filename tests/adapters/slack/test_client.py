@@ -18,7 +18,7 @@ from adapters.slack.client import (
     UnreachableError,
     UnsupportedError,
 )
-from tests.adapters.slack.clocks import Time, connected
+from tests.adapters.slack.clocks import IMPATIENT, Time, connected
 from tests.adapters.slack.scenes import HOME, MARK, MODAL, Scene, gone_quiet, named, scene
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_gate import (
@@ -161,7 +161,7 @@ async def test_rate_limits_without_end_are_given_up(slack: Slack, fake: FakeSlac
 @pytest.mark.parametrize("method", ["chat.update", "users.info", "views.publish"])
 async def test_silence_ends_a_try(slack: Slack, fake: FakeSlack, time: Time, method: str) -> None:
     at = await scene(slack, fake)
-    async with connected(fake, time, seconds=0.25) as impatient:
+    async with connected(fake, time, seconds=IMPATIENT) as impatient:
         gone_quiet(fake, time)
         fake.fail(method, HANG, calls=[1])
         await SAFE[method](impatient, at)
@@ -175,7 +175,7 @@ async def test_what_must_not_be_done_twice_is_sent_once(
     slack: Slack, fake: FakeSlack, time: Time, method: str, fault: Fault
 ) -> None:
     at = await scene(slack, fake)
-    async with connected(fake, time, seconds=0.25) as impatient:
+    async with connected(fake, time, seconds=IMPATIENT) as impatient:
         gone_quiet(fake, time)
         fake.fail(method, fault)
         with pytest.raises(UnknownOutcome):
@@ -300,7 +300,7 @@ async def test_nothing_that_is_logged_or_raised_holds_the_token(
     caplog.set_level(logging.DEBUG)
     told: list[str] = []
     faults = [status(500), ratelimited(1), error("channel_not_found"), error("missing_scope"), page(), CUT_AFTER]
-    async with connected(fake, time) as slack, connected(fake, time, seconds=0.05) as impatient:
+    async with connected(fake, time) as slack, connected(fake, time, seconds=0.2) as impatient:
         at = await scene(slack, fake)
         told += [repr(slack), str(slack), repr(slack.me)]
         for fault in [*faults, page(404), error("invalid_blocks"), HANG]:

@@ -8,6 +8,7 @@ import json
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from tests.fakes.slack_socket import Delivery, Reason, Timing
 from tests.fakes.slack_world import TEAM
 
 QUICK = Pace(ping=0.2, deaf=0.3, opening=2.0, crowded=60.0, closing=0.5, again=0.05, longest=0.2, steady=5.0, watch=0.1)
+CALM = replace(QUICK, ping=3.0, deaf=5.0)  # nothing ends by itself, also on a busy machine
 SOON = Timing(ack=0.15, retries=(0.02,) * 40)
 
 
@@ -90,7 +92,8 @@ async def steadily(link: Link, work: Callable[[], Any]) -> list[Delivery]:
 
 @pytest.mark.parametrize("reason", ["warning", "refresh_requested"])
 async def test_a_rotation_of_both_connections_leaves_no_gap(reason: Reason) -> None:
-    async with FakeSlack(timing=SOON) as slack, linked(slack) as link:
+    patient = Timing(ack=3.0, retries=(0.02,) * 40)
+    async with FakeSlack(timing=patient) as slack, linked(slack, pace=CALM) as link:
         for _ in range(2):
             sent = await steadily(link, lambda: slack.sockets.disconnect(reason))
             await slack.connected(CONNECTIONS)
