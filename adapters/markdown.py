@@ -34,15 +34,15 @@ SOURCES = Said(en="Sources", ja="出典")
 EMPTY = Said(en="(The answer is empty.)", ja="（回答は空でした。）")
 
 _THINKING = Said(en="🧠 Thinking…", ja="🧠 考えています…")
-_STILL_THINKING = Said(en="🧠 Thinking… ({seconds} s)", ja="🧠 考えています…（{seconds}秒）")
+_STILL_THINKING = Said(en="🧠 Thinking… ({seconds} s)", ja="🧠 考えています…（{seconds} 秒）")
 
 _QUERY = Said(en="“{query}” in {where}", ja="「{query}」（コレクション: {where}）")
 _EVERYWHERE = Said(en="all collections", ja="すべて")
 _COMMA = Said(en=", ", ja="、")
 _AND = Said(en="{first} and {last}", ja="{first}、{last}")
 _FOUND = Said(en="{what} — best relevance {best}, from {names}", ja="{what}、関連度は最高 {best}、出典: {names}")
-_PASSAGES = Said(en="{n} passages", ja="{n}件")
-_MORE = Said(en=" and {n} more", ja="ほか{n}件")
+_PASSAGES = Said(en="{n} passage{n:|s}", ja="{n} 件")
+_MORE = Said(en=" and {n} more", ja="ほか {n} 件")
 _FAILED = Said(en="did not work: {what}", ja="うまくいきませんでした: {what}")
 _VERDICTS: dict[Verdict, Said] = {
     "keep": Said(en="keep", ja="このまま採用"),

@@ -7,11 +7,11 @@ from retrieval.text import Language, Said
 
 VERDICTS: dict[Literal["added", "replaced", "unchanged", "refused"], Said] = {
     "added": Said(
-        en="{name}: added to {collection} ({chunks} chunks)",
+        en="{name}: added to {collection} ({chunks} chunk{chunks:|s})",
         ja="{name}: {collection} に追加しました（{chunks} チャンク）",
     ),
     "replaced": Said(
-        en="{name}: replaced in {collection} ({chunks} chunks)",
+        en="{name}: replaced in {collection} ({chunks} chunk{chunks:|s})",
         ja="{name}: {collection} の文書を更新しました（{chunks} チャンク）",
     ),
     "unchanged": Said(en="{name}: unchanged", ja="{name}: 変更はありません"),

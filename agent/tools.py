@@ -30,7 +30,7 @@ RESULT_CHARACTERS = 16_000  # of one result, as the model reads it
 CONTEXT_HITS = 2  # the best ones are shown with their neighbours
 CONTEXT_CHARACTERS = 1_600  # of neighbours, for each
 
-_FOUND = Said(en="{n} passages for “{query}”", ja="「{query}」で {n} 件")
+_FOUND = Said(en="{n} passage{n:|s} for “{query}”", ja="「{query}」で {n} 件")
 _NOTHING = Said(en="nothing found for “{query}”", ja="「{query}」は見つかりませんでした")
 _WEAK = Said(en="nothing relevant enough for “{query}”", ja="「{query}」に十分関連する資料はありませんでした")
 _PARTLY = Said(en="; part of the search failed ({branches})", ja="（検索の一部が使えませんでした: {branches}）")
@@ -40,7 +40,7 @@ _BRANCHES = {
     "ngrams": Said(en="by characters", ja="文字検索"),
 }
 _TOO_SLOW = Said(en="The search took too long.", ja="検索に時間がかかりすぎました。")
-_COLLECTIONS = Said(en="{n} collections", ja="コレクション {n} 件")
+_COLLECTIONS = Said(en="{n} collection{n:|s}", ja="コレクション {n} 件")
 
 
 class BadCallError(ToolError):

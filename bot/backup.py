@@ -63,14 +63,14 @@ _MOVING = Said(
 )
 _DISK = Said(en="The backup could not be written or read: {why}.", ja="バックアップを読み書きできませんでした: {why}")
 _BACKED_UP = Said(
-    en="Backup written: {file} ({documents} documents, {size} KB). It holds everything people asked and taught; only its"
+    en="Backup written: {file} ({documents} document{documents:|s}, {size} KB). It holds everything people asked and taught; only its"
     " owner can read it. Settings and the chat log are not in it.",
     ja="バックアップを作成しました: {file}（文書 {documents} 件、{size} KB）。質問や登録内容がすべて含まれ、所有者だけが読めます。"
     "設定とチャットログは含まれません。",
 )
 _AS_TEXT = Said(
     en="The search index could not be read, so question-and-answer pairs come back as plain text.",
-    ja="検索インデックスを読めなかったため、Q&A のペアは復元時に通常の文章になります。",
+    ja="検索インデックスを読めなかったため、Q/A ペアは復元時に通常の文章になります。",
 )
 
 

@@ -99,9 +99,11 @@ _OPEN = Said(en="open", ja="開く")
 _THREAD = Said(en="thread", ja="スレッド")
 _NO_COLLECTIONS = Said(en="There are no collections yet.", ja="コレクションはまだありません。")
 _NO_DOCUMENTS = Said(en="There are no documents here yet.", ja="ここで読める文書はまだありません。")
-_COLLECTION = Said(en="{documents} documents, {chunks} chunks", ja="文書 {documents} 件、チャンク {chunks} 件")
+_COLLECTION = Said(
+    en="{documents} document{documents:|s}, {chunks} chunk{chunks:|s}", ja="文書 {documents} 件、チャンク {chunks} 件"
+)
 _DOCUMENT = Said(
-    en="{collection}, {chunks} chunks, for {scope}, changed {day}, id {id}",
+    en="{collection}, {chunks} chunk{chunks:|s}, for {scope}, changed {day}, id {id}",
     ja="{collection}、チャンク {chunks} 件、公開範囲: {scope}、更新 {day}、ID {id}",
 )
 _SCOPES = {EVERYONE: Said(en="everyone", ja="全員（社外を含む）"), TEAM: Said(en="the team", ja="チーム")}
@@ -122,7 +124,7 @@ _FORGOTTEN = Said(
     en="“{name}” is deleted and will not be found any more.", ja="「{name}」を削除しました。今後は検索されません。"
 )
 _GONE = Said(en="“{name}” had been deleted already.", ja="「{name}」はすでに削除されています。")
-_OPEN_ONES = Said(en="{n} questions are open.", ja="未回答の質問は {n} 件です。")
+_OPEN_ONES = Said(en="{n} question{n: is|s are} open.", ja="未回答の質問は {n} 件です。")
 _NONE_OPEN = Said(en="No open questions. 🎉", ja="未回答の質問はありません 🎉")
 _HIDDEN = Said(en="and {n} asked in private places", ja="ほかに非公開の場所で {n} 件")
 _KEYS = {

@@ -169,8 +169,11 @@ async def _say_problems(settings: "Settings") -> None:
 
 def _say_who(adapter: "Adapter") -> None:
     listing.say(
-        _("{platform}: connected as {who}.", "{platform}: {who} として接続しました。").format(
-            platform=adapter.name, who=adapter.who
+        _(
+            "{platform}: connected as {who}.",
+            "{platform}: {who} として接続しました。",
+            platform=adapter.name,
+            who=adapter.who,
         )
     )
 
@@ -286,7 +289,7 @@ async def _add(home: "Working | Owner", path: Path, name: str, collection: str |
     try:
         data = await asyncio.to_thread(read)
     except OSError as error:
-        reason = _("The file cannot be opened: {why}.", "ファイルを開けません: {why}").format(why=error.strerror)
+        reason = _("The file cannot be opened: {why}.", "ファイルを開けません: {why}", why=error.strerror)
         where = collection or settings_or_exit().default_collection
         return dict(Verdict(name, "refused", where, reason=reason).as_json())
     return await home.ingest(name, data, collection, scope)
@@ -371,10 +374,10 @@ def forget(
                 listing.print_json({"name": name, "forgotten": [row["id"] for row in gone["forgotten"]]})
             elif gone["forgotten"]:
                 for row in gone["forgotten"]:
-                    said = _("Forgotten: {name} ({collection})", "削除しました: {name}（{collection}）")
-                    listing.say(said.format(name=row["name"], collection=row["collection"]))
+                    where = {"name": row["name"], "collection": row["collection"]}
+                    listing.say(_("Forgotten: {name} ({collection})", "削除しました: {name}（{collection}）", **where))
             else:
-                listing.warn(_("There is no document “{name}”.", "文書「{name}」はありません。").format(name=name))
+                listing.warn(_("There is no document “{name}”.", "文書「{name}」はありません。", name=name))
         return status
 
     with_home(work)
@@ -411,7 +414,7 @@ def describe(name: str, description: str) -> None:
 def merge(source: str, into: str) -> None:
     async def work(home: "Working | Owner") -> int:
         done = await home("merge", source=readable(source), into=readable(into))
-        listing.say(_("{n} documents moved.", "{n} 件の文書を移しました。").format(n=done["moved"]))
+        listing.say(_("{n} document{n:|s} moved.", "{n} 件の文書を移しました。", n=done["moved"]))
         return ANSWERED
 
     with_home(work)
@@ -421,7 +424,7 @@ def merge(source: str, into: str) -> None:
 def delete(name: str) -> None:
     async def work(home: "Working | Owner") -> int:
         done = await home("delete", name=readable(name))
-        listing.say(_("{n} documents forgotten.", "{n} 件の文書を削除しました。").format(n=done["forgotten"]))
+        listing.say(_("{n} document{n:|s} forgotten.", "{n} 件の文書を削除しました。", n=done["forgotten"]))
         return ANSWERED
 
     with_home(work)

@@ -20,29 +20,32 @@ NAME = 80  # of a document's name
 _TITLE = Said(en="Unanswered questions, {since} – {until}", ja="未回答の質問（{since} ～ {until}）")
 _TOTALS = Said(
     en="{asked} asked, {answered} answered, {missed} missed ({trend})",
-    ja="質問 {asked}件、回答 {answered}件、未解決 {missed}件（{trend}）",
+    ja="質問 {asked} 件、回答 {answered} 件、未解決 {missed} 件（{trend}）",
 )
-_MORE = Said(en="{n} more than the {time} before", ja="{time}より {n}件増")
-_FEWER = Said(en="{n} fewer than the {time} before", ja="{time}より {n}件減")
+_MORE = Said(en="{n} more than the {time} before", ja="{time}より {n} 件増")
+_FEWER = Said(en="{n} fewer than the {time} before", ja="{time}より {n} 件減")
 _SAME = Said(en="as many as the {time} before", ja="{time}と同数")
 _WEEK = Said(en="week", ja="前週")
 _TIME = Said(en="time", ja="前の期間")
 _REASONS: dict[Reason, Said] = {
-    "unknown": Said(en="not found {n}", ja="情報なし {n}件"),
-    "low_confidence": Said(en="unsure answer {n}", ja="確信度の低い回答 {n}件"),
-    "reported": Said(en="reported {n}", ja="報告あり {n}件"),
+    "unknown": Said(en="not found {n}", ja="情報なし {n} 件"),
+    "low_confidence": Said(en="unsure answer {n}", ja="確信度の低い回答 {n} 件"),
+    "reported": Said(en="reported {n}", ja="報告あり {n} 件"),
 }
-_RESOLVED = Said(en="resolved meanwhile {n}", ja="その後解決 {n}件")
+_RESOLVED = Said(en="resolved meanwhile {n}", ja="その後解決 {n} 件")
 _COUNT = Said(en="asked {count} by {askers}", ja="{count}、{askers}")
-_TIMES = (Said(en="once", ja="1回"), Said(en="{n} times", ja="{n}回"))
-_PEOPLE = (Said(en="1 person", ja="1人"), Said(en="{n} people", ja="{n}人"))
+_TIMES = (Said(en="once", ja="1 回"), Said(en="{n} times", ja="{n} 回"))
+_PEOPLE = (Said(en="1 person", ja="1 人"), Said(en="{n} people", ja="{n} 人"))
 _CLOSEST = Said(en="Closest: {documents}", ja="近い文書: {documents}")
 _NOTHING_CLOSE = Said(en="Closest: no document", ja="近い文書: なし")
 _DOCUMENT = Said(en="{name} ({collection}, {relevance:.2f})", ja="{name}（{collection}、{relevance:.2f}）")
 _THREAD = Said(en="thread", ja="スレッド")
-_REST = Said(en="and {questions} more questions in {groups} more groups", ja="ほかに {groups}グループ、{questions}件")
-_REST_ALONE = Said(en="and {questions} more questions", ja="ほかに {questions}件")
-_HIDDEN = Said(en="and {n} asked in private places", ja="ほかに非公開の場所で {n}件")
+_REST = Said(
+    en="and {questions} more question{questions:|s} in {groups} more group{groups:|s}",
+    ja="ほかに {groups} グループ、{questions} 件",
+)
+_REST_ALONE = Said(en="and {questions} more question{questions:|s}", ja="ほかに {questions} 件")
+_HIDDEN = Said(en="and {n} asked in private places", ja="ほかに非公開の場所で {n} 件")
 _NONE = Said(en="No open questions. 🎉", ja="未回答の質問はありません 🎉")
 _ANSWER = Said(en="Answer this", ja="回答する")
 _DISMISS = Said(en="Dismiss", ja="回答せずに閉じる")

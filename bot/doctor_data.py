@@ -179,8 +179,9 @@ _THEN_AGAIN = Said(
 _NONE = Said(en="There are none yet.", ja="まだありません。")
 _ADD = Said(en="Add some: kotae ingest PATH", ja="kotae ingest PATH で登録してください。")
 _LOST = Said(
-    en="Of {all} documents the kept text of {count} is missing or changed{names}. They are still found, but cannot be indexed anew.",
-    ja="{all} 件の文書のうち {count} 件で、保存されているはずの本文がないか変わっています{names}。検索はできますが、索引を作り直せません。",
+    en="Of {all} document{all:|s} the kept text of {count} is missing or changed{names}. They are still found, but "
+    "cannot be re-indexed.",
+    ja="{all} 件の文書のうち {count} 件で、保存されているはずの本文がないか変わっています{names}。検索はできますが、再インデックスできません。",
 )
 _ADD_AGAIN = Said(
     en="Add these documents again (kotae ingest PATH), or restore a backup.",
@@ -232,7 +233,7 @@ _WAIT = Said(
 )
 _NO_INDEX = Said(en="There is none yet; there are no documents either.", ja="まだありません。文書もありません。")
 _INDEX_LOST = Said(
-    en="It is not there, but {count} documents should be in it.",
+    en="It is not there, but {count} document{count:|s} should be in it.",
     ja="見つかりません。{count} 件の文書が入っているはずです。",
 )
 _OTHER = Said(
@@ -248,8 +249,8 @@ _SET_BACK = Said(
     ja="KOTAE_EMBEDDER と KOTAE_EMBEDDING_DIM を元に戻すか、Kotae を止めて、保存済みの文書から作り直してください: kotae reindex",
 )
 _COUNTS = Said(
-    en="It holds {found} passages, but the documents have {wanted}.",
-    ja="入っているパッセージは {found} 件ですが、文書には {wanted} 件あります。",
+    en="It holds {found} chunks, but the documents have {wanted}.",
+    ja="入っているチャンクは {found} 件ですが、文書には {wanted} 件あります。",
 )
 _QDRANT = Said(
     en="Check QDRANT_URL and QDRANT_API_KEY, and that the server runs.",
@@ -264,7 +265,8 @@ _EMBEDDER_THEN = Said(
     ja="先に埋め込みモデル（該当の項目）を直してから、もう一度 kotae doctor を実行してください。",
 )
 _GOOD_INDEX = Said(
-    en="{count} passages, as many as the documents have.", ja="{count} 件のパッセージがあり、文書と一致しています。"
+    en="{count} chunk{count:|s}, as many as the documents have.",
+    ja="{count} 件のチャンクがあり、文書と一致しています。",
 )
 
 

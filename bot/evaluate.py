@@ -30,7 +30,7 @@ MODES: tuple[Mode, ...] = ("hybrid", "dense", "sparse")
 DEPTH = 10  # documents of a ranking that are looked at
 _CHUNKS = 50  # chunks of a ranking in which those are looked for
 
-_INDEXING = Said(en="Indexing", ja="索引を作成中")
+_INDEXING = Said(en="Indexing", ja="インデックスを作成中")
 _ASKING = Said(en="Asking", ja="質問中")
 
 _VIEW = View(Readers(frozenset({TEAM})), generation=1)
@@ -103,7 +103,7 @@ _AUROC = Said(en="answerable against unanswerable, AUROC", ja="答えの有無�
 _KEPT = Said(en="answerable questions kept", ja="答えのある質問で結果を出した割合")
 _REFUSED = Said(en="refused: {kind}", ja="答えのない質問を退けた割合: {kind}")
 _CONTAINS = Said(en="quotations that hold the answer", ja="引用に正解が含まれる割合")
-_SPEED = Said(en="chunks added a second", ja="1 秒あたりの登録断片数")
+_SPEED = Said(en="chunks added a second", ja="1 秒あたりの追加チャンク数")
 _LATENCY = Said(en="search, p50 / p95", ja="検索時間 p50 / p95")
 
 

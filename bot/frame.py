@@ -30,9 +30,9 @@ ANSWERED, FAILED, USAGE, UNANSWERED, INTERRUPTED = 0, 1, 2, 3, 130
 CONFIG = 78  # EX_CONFIG of sysexits.h: a platform refuses the settings
 
 
-def words(en: str, ja: str) -> str:
+def words(en: str, ja: str, **values: object) -> str:
     """Of the two texts the one in the interface language."""
-    return Said(en=en, ja=ja).to(LANGUAGE)
+    return Said(en=en, ja=ja).to(LANGUAGE, **values)
 
 
 def readable(text: str) -> str:

@@ -43,7 +43,7 @@ _MANY = Said(
     ja="一度に追加できるファイルは {n} 件までです。このファイルは改めて追加してください。",
 )
 _INTERRUPTED = Said(
-    en="I was interrupted {n} times while reading this file and have stopped trying. Please add it again.",
+    en="I was interrupted {n} time{n:|s} while reading this file and have stopped trying. Please add it again.",
     ja="このファイルの読み込みが {n} 回中断されたため、中止しました。もう一度追加してください。",
 )
 _BROKEN = Said(

@@ -63,7 +63,7 @@ _ZONE = Wants(Said(en="a time zone such as Asia/Tokyo or UTC", ja="Asia/Tokyo �
 _CRON = Wants(
     Said(
         en="five cron fields such as 0 9 * * mon (minute hour day month weekday)",
-        ja="0 9 * * mon のような cron の5項目（分 時 日 月 曜日）",
+        ja="0 9 * * mon のような cron の 5 項目（分 時 日 月 曜日）",
     )
 )
 TEXT = Wants(Said(en="a text", ja="文字列"))

@@ -112,7 +112,7 @@ _STATUS = {
     "unchanged": Said(en="unchanged", ja="変更なし"),
     "refused": Said(en="refused", ja="対象外"),
 }
-_CHUNKS = Said(en="{n} chunks", ja="{n} チャンク")
+_CHUNKS = Said(en="{n} chunk{n:|s}", ja="{n} チャンク")
 
 
 def verdict(one: Json, language: Language) -> None:
@@ -253,8 +253,8 @@ def search(found: Json, language: Language) -> None:
 # -- misses ---------------------------------------------------------------------------------------------------------
 
 _REASON = {
-    "unknown": Said(en="not found", ja="見つからず"),
-    "low_confidence": Said(en="unsure", ja="確信なし"),
+    "unknown": Said(en="not found", ja="情報なし"),
+    "low_confidence": Said(en="unsure answer", ja="確信度の低い回答"),
     "reported": Said(en="reported", ja="報告あり"),
 }
 

@@ -20,8 +20,8 @@ _TOKENS_PER_PAIR = {"ja": 110, "en": 80}
 _THINKING = 200  # tokens a call
 
 _ESTIMATE = Said(
-    en="Up to {pairs} Q/A pairs (passages: {chunks}, documents: {documents}). This takes about {calls} calls "
-    "to {model} and about {tokens} tokens in all.",
+    en="Up to {pairs} Q/A pairs (passages: {chunks}, documents: {documents}). This takes about {calls} call{calls:|s} "
+    "to {model} and about {tokens} token{tokens:|s} in all.",
     ja="{documents} 件の文書の {chunks} か所から、最大 {pairs} 件の Q/A ペアを作成します。{model} の呼び出しは約 {calls} 回、合計で約 {tokens} "
     "トークンの見込みです。",
 )
@@ -30,8 +30,8 @@ _SKIPPED = Said(
     ja="すでに作成済みの {n} か所は除きます。",
 )
 _LEFT = Said(en=" Left of today’s budget: {what}.", ja="本日の残り: {what}。")
-_CALLS_LEFT = Said(en="{n} calls", ja="{n} 回")
-_TOKENS_LEFT = Said(en="{n} tokens", ja="{n} トークン")
+_CALLS_LEFT = Said(en="{n} call{n:|s}", ja="{n} 回")
+_TOKENS_LEFT = Said(en="{n} token{n:|s}", ja="{n} トークン")
 _SHORT = Said(
     en=" That is not enough for all of it: it will pause when the budget is used up and can be resumed tomorrow.",
     ja="すべてには足りないため、上限に達したところで一時停止します。翌日に再開できます。",

@@ -33,7 +33,7 @@ to the new one before it ends."""
 
 _NAMED = 10  # documents, in a refusal
 _UNFIT = Said(
-    en="{count} documents cannot be re-indexed, so the old index stays in use: {names}. Forget them or add "
+    en="{count} document{count:|s} cannot be re-indexed, so the old index stays in use: {names}. Forget them or add "
     "them again, then start again; what is already done is kept.",
     ja="{count} 件の文書を再インデックスできないため、これまでのインデックスを使い続けます: {names}。該当の文書を削除するか追加し直してから、もう一度実行してください。完了した分は引き継がれます。",
 )

@@ -55,8 +55,8 @@ _NOT_EMPTY = Said(
     ja="{where} は空ではありません。上書きを避けるため、復元先には新しいフォルダーを KOTAE_HOME に指定してください。",
 )
 _RESTORED = Said(
-    en="Restored into {home}: {documents} documents, {chunks} passages indexed anew in {seconds} s.",
-    ja="{home} に復元しました。文書 {documents} 件、パッセージ {chunks} 件の索引を {seconds} 秒で作り直しました。",
+    en="Restored into {home}: {documents} document{documents:|s}, {chunks} chunk{chunks:|s} re-indexed in {seconds} s.",
+    ja="{home} に復元しました。文書 {documents} 件、チャンク {chunks} 件を {seconds} 秒で再インデックスしました。",
 )
 
 

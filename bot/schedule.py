@@ -36,7 +36,7 @@ _GAP = timedelta(hours=3)  # more than any change of a zone's offset
 
 _FIVE = Said(
     en="A schedule has five cron fields (minute hour day month weekday), such as 0 9 * * mon; this one has {n}.",
-    ja="スケジュールは 0 9 * * mon のような cron の5項目（分 時 日 月 曜日）です。{n}項目あります。",
+    ja="スケジュールは 0 9 * * mon のような cron の 5 項目（分 時 日 月 曜日）です。{n} 項目あります。",
 )
 _WRONG = Said(
     en="“{field}” is no {name} of a schedule. Use {what}.",

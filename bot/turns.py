@@ -76,13 +76,12 @@ _REASON = Said(
 )
 _LATE = Said(
     en="Sorry, I did not finish in time ({seconds} seconds). Please try again, or ask a narrower question. (number: {turn})",
-    ja="申し訳ありません。制限時間（{seconds}秒）内にお答えできませんでした。"
-    "もう一度お試しいただくか、質問を絞ってください。（番号: {turn}）",
+    ja="申し訳ありません。制限時間（{seconds} 秒）内にお答えできませんでした。もう一度お試しいただくか、質問を絞ってください。（番号: {turn}）",
 )
 _INTERRUPTED = Said(
     en="Sorry, I was interrupted {tries} times while working on this and have stopped trying. Please ask again. "
     "(number: {turn})",
-    ja="申し訳ありません。処理が{tries}回中断されたため、お答えできませんでした。もう一度ご質問ください。（番号: {turn}）",
+    ja="申し訳ありません。処理が {tries} 回中断されたため、お答えできませんでした。もう一度ご質問ください。（番号: {turn}）",
 )
 _BUSY = Said(
     en="I am still working on earlier questions in this thread, and several more are waiting. Please ask again when they "
@@ -91,7 +90,7 @@ _BUSY = Said(
 )
 _AHEAD = Said(
     en="Many people are asking at the moment: {n} before this one. It keeps its place.",
-    ja="ただいま質問が混み合っています（この質問の前に{n}件）。順番にお答えします。",
+    ja="ただいま質問が混み合っています（この質問の前に {n} 件）。順番にお答えします。",
 )
 _CROWDED = Said(
     en="Too many questions are waiting at the moment, so I cannot take this one. Please ask again in a few minutes.",
@@ -106,7 +105,7 @@ _UNREAD = Said(
 _READ = Said(
     en="I have read the attached files ({n}). Ask me about them in this thread. To let the whole channel find them, add them "
     "with /ingest.",
-    ja="添付ファイル（{n}件）を読みました。このスレッドで質問できます。チャンネル全体で検索できるようにするには、/ingest で追加してください。",
+    ja="添付ファイル（{n} 件）を読みました。このスレッドで質問できます。チャンネル全体で検索できるようにするには、/ingest で追加してください。",
 )
 _HELLO = Said(
     en="Hello! Ask me a question about your team's documents, and I will answer with the sources.",

@@ -27,7 +27,7 @@ AsJson = Annotated[
 @cli.command(
     help=_(
         "Check settings, database, index, embedder, model and platforms, each finding with what to do.",
-        "設定、データベース、索引、埋め込みモデル、モデル、プラットフォームを点検し、対処を示します。",
+        "設定、データベース、インデックス、埋め込みモデル、モデル、プラットフォームを点検し、対処を示します。",
     )
 )
 def doctor(as_json: AsJson = False) -> None:
@@ -170,7 +170,8 @@ def backup(
 
 @cli.command(
     help=_(
-        "Make an empty home from a backup; the index is built anew.", "控えから空のホームを復元し、索引を作り直します。"
+        "Make an empty home from a backup; the index is built anew.",
+        "控えから空のホームを復元し、インデックスを作り直します。",
     )
 )
 def restore(source: Annotated[Path, typer.Argument(help=_("The backup.", "控えのファイルです。"))]) -> None:
@@ -188,7 +189,7 @@ def restore(source: Annotated[Path, typer.Argument(help=_("The backup.", "控え
                 source,
                 settings,
                 await make_embedder(settings, stack),
-                progress=lambda done, total: show(_("Indexing", "索引を作成中"), done, total),
+                progress=lambda done, total: show(_("Indexing", "インデックスを作成中"), done, total),
             )
         listing.say(done.text(LANGUAGE))
         return ANSWERED
@@ -203,11 +204,11 @@ def restore(source: Annotated[Path, typer.Argument(help=_("The backup.", "控え
     )
 )
 def reindex() -> None:
-    what = _("Indexing", "索引を作成中")
+    what = _("Indexing", "インデックスを作成中")
 
     async def work(app: "Application") -> int:
         count = len(await app.data.documents.listed())
-        listing.say(_("The index fits: {n} documents.", "索引は最新です（文書 {n} 件）。").format(n=count))
+        listing.say(_("The index fits: {n} document{n:|s}.", "インデックスは最新です（文書 {n} 件）。", n=count))
         return ANSWERED
 
     with listing.progress(quiet=False) as progress:
@@ -228,13 +229,11 @@ def migrate() -> None:
         settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
         done = await asyncio.to_thread(upgrade, settings.database_url)
         if done.before == done.after:
-            listing.say(
-                _("The database is up to date ({to}).", "データベースは最新です（{to}）。").format(to=done.after)
-            )
+            listing.say(_("The database is up to date ({to}).", "データベースは最新です（{to}）。", to=done.after))
         else:
-            listing.say(_("The database is now at {to}.", "データベースを {to} に更新しました。").format(to=done.after))
+            listing.say(_("The database is now at {to}.", "データベースを {to} に更新しました。", to=done.after))
         if done.backup:
-            listing.say(_("A copy from before: {path}", "更新前のコピー: {path}").format(path=done.backup))
+            listing.say(_("A copy from before: {path}", "更新前のコピー: {path}", path=done.backup))
         return ANSWERED
 
     finish(main)

@@ -22,10 +22,10 @@ from retrieval.types import QdrantConnectionError
 Progress = Callable[[int, int], None]
 
 _OTHER = Said(
-    en="The documents of this home were indexed with {was}, and {wanted} cannot search them. Index them anew with"
-    " `kotae reindex`, or set KOTAE_EMBEDDER back.",
-    ja="このホームの文書は {was} で索引されているため、{wanted} では検索できません。"
-    "`kotae reindex` で索引を作り直すか、KOTAE_EMBEDDER を元に戻してください。",
+    en="The documents of this home were indexed with {was}, and {wanted} cannot search them. Re-index them "
+    "with `kotae reindex`, or set KOTAE_EMBEDDER back.",
+    ja="このホームの文書のインデックスは {was} で作られているため、{wanted} では検索できません。`kotae reindex` で再インデックスするか、KOTAE_EMBEDDER "
+    "を元に戻してください。",
 )
 _LOST = Said(
     en="The search index has lost passages of documents that are here. Build it anew with `kotae reindex`.",

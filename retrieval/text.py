@@ -2,6 +2,7 @@
 its sentences, and words that people see in both languages."""
 
 import re
+import string
 import unicodedata
 from dataclasses import dataclass
 from typing import Literal
@@ -13,16 +14,30 @@ _KANA = re.compile(r"[\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9f]")
 _LETTER = re.compile(r"[^\W\d_]")
 
 
+class _Counting(string.Formatter):
+    def format_field(self, value: object, spec: str) -> str:
+        one, several, many = spec.partition("|")
+        if several:
+            return one if value in (1, "1") else many
+        return str(super().format_field(value, spec))
+
+
+_counting = _Counting()
+
+
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One message to people, in both languages: `Said(en="…{name}…", ja="…{name}…")`."""
+    """One message to people, in both languages: `Said(en="…{name}…", ja="…{name}…")`.
+
+    `{n:one|many}` is the first when `n` is 1: “{n} file{n:|s}”.
+    """
 
     en: str
     ja: str
 
     def to(self, language: Language, **values: object) -> str:
         text = self.ja if language == "ja" else self.en
-        return text.format(**values) if values else text
+        return _counting.format(text, **values) if values else text
 
 
 def normalise(text: str) -> str:

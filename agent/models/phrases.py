@@ -162,8 +162,8 @@ ANSWERS = Said(
     ja="見つかった資料に答えがあるので、該当する文を引用します：{numbers}",
 )
 GIVES_UP = Said(
-    en="After {count} searches in different words nothing answers this, so I say so.",
-    ja="言い方を変えて{count}回検索しましたが、答えになる記載が見つからないため、そのようにお伝えします。",
+    en="After {count} search{count:|es} in different words nothing answers this, so I say so.",
+    ja="言い方を変えて {count} 回検索しましたが、答えになる記載が見つからないため、そのようにお伝えします。",
 )
 NOTHING_ABOUT = Said(
     en="I found nothing about {query} in the documents.", ja="{query}については、資料に記載が見つかりませんでした。"
@@ -172,7 +172,7 @@ NOTHING_ABOUT = Said(
 KEPT: Mapping[str, Said] = {
     "quoted": Said(
         en="Each quotation stands in the passage it cites ({count}), and they answer what was asked.",
-        ja="引用はすべて出典（{count}件）の記載どおりで、ご質問に答えています。",
+        ja="引用はすべて出典（{count} 件）の記載どおりで、ご質問に答えています。",
     ),
     "none": Said(en="Nothing is claimed from the documents.", ja="資料に基づく主張は含まれていません。"),
 }

@@ -167,7 +167,7 @@ REASONS: dict[str, Said] = {
     ),
     "memory": Said(
         en="Reading the file needs too much memory and was stopped. Split it, or save it in a simpler form.",
-        ja="読み込みに必要なメモリが多すぎるため中止しました。分割するか、より単純な形式で保存してください。",
+        ja="読み込みに必要なメモリーが多すぎるため中止しました。分割するか、より単純な形式で保存してください。",
     ),
     "crash": Said(
         en="The reader stopped unexpectedly on this file; it may be damaged. Export it again.",

@@ -59,7 +59,7 @@ TURNS: Mapping[Language, tuple[Event, ...]] = {
     "en": (
         Thought("Look it up."),
         ToolCalled("1", SEARCH, {"query": "refund duration"}),
-        ToolReturned("1", SEARCH, "1 passages for “refund duration”", (REFUNDS,)),
+        ToolReturned("1", SEARCH, "1 passage for “refund duration”", (REFUNDS,)),
         ToolCalled("2", SEARCH, {"query": "refund", "collection_name": "faq", "limit": 3}),
         ToolReturned("2", SEARCH, "Nothing relevant for “refund”"),
         Reflected("keep", ""),

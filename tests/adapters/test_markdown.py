@@ -22,7 +22,7 @@ def test_a_whole_turn_in_words(language: Language) -> None:
 
 
 @pytest.mark.parametrize(
-    ("language", "names"), [("en", "from a.md, b.md, c.md and 2 more"), ("ja", "出典: a.md、b.md、c.mdほか2件")]
+    ("language", "names"), [("en", "from a.md, b.md, c.md and 2 more"), ("ja", "出典: a.md、b.md、c.mdほか 2 件")]
 )
 def test_a_result_names_the_first_documents_once(language: Language, names: str) -> None:
     hits = tuple(

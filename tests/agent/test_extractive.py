@@ -123,7 +123,7 @@ async def test_a_japanese_question_is_thought_about_searched_quoted_and_reviewed
     assert isinstance(thought, Thought)
     assert "「経費精算の期限」" in thought.text
     assert "チームの資料全体" in thought.text
-    assert Reflected("keep", "引用はすべて出典（1件）の記載どおりで、ご質問に答えています。") in events
+    assert Reflected("keep", "引用はすべて出典（1 件）の記載どおりで、ご質問に答えています。") in events
     last = answer(events)
     assert last.outcome == "answered"
     assert last.text.startswith("資料には次の記載があります：")

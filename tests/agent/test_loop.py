@@ -45,7 +45,7 @@ async def test_a_turn_thinks_searches_reflects_and_answers() -> None:
     assert await events(model, "How long do refunds take?", Searches(REFUNDS)) == [
         Thought("Look it up."),
         ToolCalled("1", "search_rag_knowledge_base", {"query": "refund"}),
-        ToolReturned("1", "search_rag_knowledge_base", "1 passages for “refund”", hits=(REFUNDS,)),
+        ToolReturned("1", "search_rag_knowledge_base", "1 passage for “refund”", hits=(REFUNDS,)),
         Drafted("30 days. [1]"),
         Reflected("keep", "Stated in Refunds."),
         Answered("30 days. [1]", (REFUND_CITED,)),

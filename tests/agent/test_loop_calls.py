@@ -152,7 +152,7 @@ async def test_a_branch_that_failed_is_said() -> None:
     assert steps[1] == ToolReturned(
         "1",
         "search_rag_knowledge_base",
-        "1 passages for “refund”; part of the search failed (by meaning)",
+        "1 passage for “refund”; part of the search failed (by meaning)",
         hits=(REFUNDS,),
     )
 

@@ -375,7 +375,7 @@ async def test_drafts_are_written_at_once_but_not_more_than_wanted(concurrency: 
     pages = [hit("Refunds take 30 days.", f"r{n}.md") for n in range(5)]
     model = Crowd(concurrency)
     agent = Synthesis(model, Searches(*pages), concurrency=concurrency)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         steps = [event async for event in agent.run(asking(QUESTION))]
     assert model.most == concurrency
     assert answer_of(steps).text == "Refunds take 30 days. [1]"

@@ -281,7 +281,7 @@ def hello(n: int, language: str = "en", **where: str) -> Incoming:
 
 @pytest.mark.parametrize(
     ("language", "words"),
-    [("en", "You have asked 3 questions within a minute"), ("ja", "1分間に3件のご質問をいただきました。お一人から")],
+    [("en", "You have asked 3 questions within a minute"), ("ja", "1 分間に 3 件のご質問をいただきました。お一人から")],
 )
 async def test_a_flood_from_one_person_is_declined_in_words_and_kept(
     boot: Boot, clock: Clock, language: str, words: str
@@ -304,7 +304,7 @@ async def test_a_flood_in_a_channel_is_declined_there_alone_and_costs_nothing(bo
     bot = boot(model, channel_per_minute=4)
     answers = [await bot.ask(hello(n, "ja", author=f"U{n}")) for n in range(6)]
     assert [answer.outcome for answer in answers] == ["answered"] * 4 + ["declined"] * 2
-    assert answers[5].text.startswith("このチャンネルで1分間に4件")
+    assert answers[5].text.startswith("このチャンネルで 1 分間に 4 件")
     assert answers[5].cost == Cost()
     assert (await bot.ask(hello(9, author="U9", channel="C2"))).outcome == "answered"
     assert model.finished

@@ -134,7 +134,7 @@ async def test_knowledge_is_shown_as_far_as_it_may_be_read(office: Office) -> No
     assert "/kotae search" in said(await office("search", " \n "))
 
     assert [row.text for row in (await office("collections")).rows] == ["docs", "other"]
-    assert (await office("collections")).rows[0].details[0] == "1 documents, 1 chunks"
+    assert (await office("collections")).rows[0].details[0] == "1 document, 1 chunk"
     assert "2 件" in said(await office("コレクション", place=SECRET, seen="private", language="ja"))
     assert (await office("collections", seen="outsiders")).lines == ("There are no collections yet.",)
 

@@ -183,7 +183,7 @@ async def test_a_private_question_is_only_a_number_elsewhere(team: Team) -> None
     assert [digest.hidden for digest in everywhere] == [2, 3]
     assert everywhere[1].groups == ()
     assert "and 2 asked in private places" in plain(card(everywhere[0], "en", TOKYO))
-    assert "非公開の場所で 2件" in plain(card(everywhere[0], "ja", TOKYO))
+    assert "非公開の場所で 2 件" in plain(card(everywhere[0], "ja", TOKYO))
 
 
 async def test_a_private_place_sees_its_own(team: Team) -> None:
@@ -242,14 +242,14 @@ def test_a_digest_as_text_in_english() -> None:
 def test_a_digest_as_markdown_in_japanese() -> None:
     assert markdown(card(replace(DIGEST, before=DIGEST.totals), "ja", UTC)) == (
         "**未回答の質問（2026-11-16 ～ 2026-11-22）**  \n"
-        "質問 20件、回答 15件、未解決 5件（前週と同数）  \n"
-        "情報なし 3件、報告あり 2件、その後解決 1件\n\n"
+        "質問 20 件、回答 15 件、未解決 5 件（前週と同数）  \n"
+        "情報なし 3 件、報告あり 2 件、その後解決 1 件\n\n"
         "**1. 経費の締切は？**  \n"
-        "3回、2人、情報なし 2件、報告あり 1件  \n"
+        "3 回、2 人、情報なし 2 件、報告あり 1 件  \n"
         "近い文書: 経費.md（handbook、0.21）、faq.md（faq、0.10）  \n"
         "[スレッド 1](https://team.example/1) · [スレッド 2](https://team.example/2)\n\n"
-        "ほかに 2グループ、4件  \n"
-        "ほかに非公開の場所で 6件"
+        "ほかに 2 グループ、4 件  \n"
+        "ほかに非公開の場所で 6 件"
     )
 
 

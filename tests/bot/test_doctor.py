@@ -426,7 +426,7 @@ async def test_a_home_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     settings = await taught(tmp_path, monkeypatch)
     (kept,), (store,) = await found("documents", settings), await found("store", settings)
     assert (kept.level, store.level) == ("ok", "ok")
-    assert kept.what.en.startswith("2,") and store.what.en.startswith("2 passages")
+    assert kept.what.en.startswith("2,") and store.what.en.startswith("2 chunks")
 
 
 async def test_documents_whose_text_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -470,7 +470,7 @@ async def test_an_index_of_another_embedder(tmp_path: Path, monkeypatch: pytest.
 async def test_an_index_with_other_contents_than_the_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = await taught(tmp_path, monkeypatch)
     execute(tmp_path / "kotae.db", "UPDATE documents SET chunks = 7 WHERE name = 'plan.md'")
-    expect(await found("store", settings), "fault", "2 passages, but the documents have 8", "8 件", "kotae reindex")
+    expect(await found("store", settings), "fault", "2 chunks, but the documents have 8", "8 件", "kotae reindex")
 
 
 async def test_a_home_that_somebody_silent_has_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -277,7 +277,7 @@ async def test_a_set_is_indexed_asked_and_scored(tmp_path: Path) -> None:
     assert shown["extractive"] == {"contains_answer": 1.0}
     assert shown["ingest"]["chunks_per_s"] > 0 and 0 < shown["search"]["p50_ms"] <= shown["search"]["p95_ms"]
     assert json.loads(json.dumps(shown)) == shown
-    assert ("索引を作成中", len(PAGES), len(PAGES)) in told and told[-1] == ("質問中", len(ASKED), len(ASKED))
+    assert ("インデックスを作成中", len(PAGES), len(PAGES)) in told and told[-1] == ("質問中", len(ASKED), len(ASKED))
     assert all(label and value for language in ("ja", "en") for label, value in report.rows(language))
 
 

@@ -314,7 +314,7 @@ async def test_a_document_that_cannot_be_brought_over_is_named_and_the_old_store
         damage()
         with pytest.raises(RAGToolError) as refused:
             await home.rebuilt()
-        assert "1 documents" in refused.value.text("en") and "other.md" in refused.value.text("en")
+        assert "1 document" in refused.value.text("en") and "other.md" in refused.value.text("en")
         assert "もう一度実行" in refused.value.text("ja")
         assert [made_of(row) for row in await home.indexes.listed()] == [OLD]
         assert await home.shown() == before

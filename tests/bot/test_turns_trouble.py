@@ -195,7 +195,7 @@ async def test_a_turn_that_ends_its_process_twice_ends_in_an_apology(start: Star
     alive = start()
     (message,) = await alive.turns.unfinished("slack")
     given = await alive.answer(message)
-    assert given.outcome == "failed" and "2回中断" in given.text
+    assert given.outcome == "failed" and "2 回中断" in given.text
     assert alive.agent.asks == []
 
 

@@ -25,7 +25,7 @@ from retrieval.text import Language, Said
 _NAME = "Kotae"
 _EDITED = Said(en="(edited)", ja="（編集済み）")
 _DELETED = Said(en="This message was deleted.", ja="このメッセージは削除されました。")
-_REPLIES = Said(en="{n} replies", ja="返信 {n} 件")
+_REPLIES = Said(en="{n} repl{n:y|ies}", ja="返信 {n} 件")
 _ONE = Said(en="1 reply", ja="返信 1 件")
 _REPLY = Said(en="Reply", ja="返信する")
 _EDIT, _DELETE = Said(en="Edit", ja="編集"), Said(en="Delete", ja="削除")

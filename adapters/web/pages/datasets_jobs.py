@@ -49,7 +49,7 @@ DROPPED: dict[Dropped, Said] = {
 }
 _LEFT_OUT = Said(en="left out: {what}", ja="除外: {what}")
 _READ = Said(
-    en="{rows} rows read, {characters} characters added, {bytes} fetched",
+    en="{rows} row{rows:|s} read, {characters} characters added, {bytes} fetched",
     ja="読み込んだ行数 {rows}、追加した文字数 {characters}、取得量 {bytes}",
 )
 _OF = Said(en="{n} of at most {most} documents", ja="文書 {n} 件（上限 {most} 件）")

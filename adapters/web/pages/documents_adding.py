@@ -41,7 +41,7 @@ _RUNNING = Said(en="Work in progress", ja="処理状況")
 _CLEAR = Said(en="Clear finished work", ja="完了分を消去")
 _STOP = Said(en="Stop", ja="中止")
 _AGAIN = Said(en="Re-indexing: {name}", ja="再インデックス: {name}")
-_DONE = Said(en="done ({n} documents)", ja="完了（文書 {n} 件）")
+_DONE = Said(en="done ({n} document{n:|s})", ja="完了（文書 {n} 件）")
 _REFUSED = Said(en="{n} failed", ja="失敗 {n} 件")
 _STATES = {
     "waiting": Said(en="waiting", ja="待機中"),

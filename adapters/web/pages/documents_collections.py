@@ -35,14 +35,14 @@ _MERGE = Said(en="Merge collections", ja="コレクションを統合")
 _FROM = Said(en="Collections to merge", ja="統合元のコレクション")
 _INTO = Said(en="Merge into (an existing or a new name)", ja="統合先（新しい名前も可）")
 _DO_MERGE = Said(en="Merge", ja="統合")
-_MERGED = Said(en="{n} documents are now in “{into}”.", ja="文書 {n} 件を「{into}」に統合しました。")
+_MERGED = Said(en="{n} document{n: is|s are} now in “{into}”.", ja="文書 {n} 件を「{into}」に統合しました。")
 _CHOOSE = Said(en="Choose what to merge and what to merge it into.", ja="統合元と統合先を選択してください。")
 _DELETE = Said(en="Delete the collection", ja="コレクションを削除")
 _SURE = Said(
-    en="Delete “{name}” with its {n} documents? They disappear from every search at once and cannot be restored.",
+    en="Delete “{name}” with its {n} document{n:|s}? What it holds disappears from every search at once and cannot be restored.",
     ja="「{name}」を文書 {n} 件とともに削除しますか？すぐに検索されなくなり、元に戻せません。",
 )
-_DELETED = Said(en="“{name}” is deleted ({n} documents).", ja="「{name}」を削除しました（文書 {n} 件）。")
+_DELETED = Said(en="“{name}” is deleted ({n} document{n:|s}).", ja="「{name}」を削除しました（文書 {n} 件）。")
 _REINDEX = Said(en="Re-index all its documents", ja="すべての文書を再インデックス")
 _LANGUAGES = {"ja": Said(en="Japanese", ja="日本語"), "en": Said(en="English", ja="英語")}
 

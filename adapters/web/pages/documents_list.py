@@ -36,7 +36,7 @@ _NO_MATCH = Said(en="No documents match.", ja="条件に合う文書はありま
 _RANGE = Said(en="{first}–{last} of {total}", ja="{total} 件中 {first}～{last} 件")
 _HIDDEN = Said(en="{n} more belong to places you are not in.", ja="ほかに、参加していない場所の文書が {n} 件あります。")
 _FACTS = Said(
-    en="{collection} · {chunks} chunks · {readers} · changed {day}",
+    en="{collection} · {chunks} chunk{chunks:|s} · {readers} · changed {day}",
     ja="{collection} · チャンク {chunks} 件 · {readers} · 更新 {day}",
 )
 _TICK = Said(en="Select this document", ja="この文書を選択")
@@ -47,7 +47,7 @@ _SURE = Said(
     ja="次の文書を削除しますか？すぐに検索されなくなり、元に戻せません。\n\n{names}",
 )
 _FORGOTTEN = Said(en="“{name}” is forgotten.", ja="「{name}」を削除しました。")
-_FORGOTTEN_ALL = Said(en="{n} documents are forgotten.", ja="文書 {n} 件を削除しました。")
+_FORGOTTEN_ALL = Said(en="{n} document{n: is|s are} forgotten.", ja="文書 {n} 件を削除しました。")
 _RESCOPE = Said(en="Change who may find it", ja="公開範囲を変更")
 _RESCOPED = Said(en="Changed: {readers}", ja="公開範囲を変更しました: {readers}")
 _NO_CHOICE = Said(
@@ -59,7 +59,7 @@ _STARTED = Said(
     en="The work continues in the background; see above.",
     ja="バックグラウンドで処理しています。進み具合は上に表示されます。",
 )
-_SEVERAL = Said(en="{n} documents", ja="文書 {n} 件")
+_SEVERAL = Said(en="{n} document{n:|s}", ja="文書 {n} 件")
 _BACK, _NEXT = Said(en="Previous page", ja="前のページ"), Said(en="Next page", ja="次のページ")
 _NAMED = 10  # in a question
 

@@ -144,7 +144,9 @@ _NO_PLATFORM = Said(
 )
 _DIGEST_NEXT = Said(en="{cron}, next on {at}, to {channel}", ja="{cron}、次回 {at}、投稿先 {channel}")
 _NO_CHANNEL = Said(en="the room “general” in the browser", ja="ブラウザーの「全体」")
-_HOLDS = Said(en="{documents} documents, {chunks} chunks", ja="文書 {documents} 件、チャンク {chunks} 件")
+_HOLDS = Said(
+    en="{documents} document{documents:|s}, {chunks} chunk{chunks:|s}", ja="文書 {documents} 件、チャンク {chunks} 件"
+)
 _FOLDERS = ("documents", "vectors", "uploads", "logs/agent_chat.log")
 _PROGRAMS = Said(en="For programs", ja="プログラム向け")
 _COMMANDS = Said(en="Commands", ja="コマンド")

@@ -24,14 +24,16 @@ _OF_DOCUMENT = Said(en="{name} ({collection})", ja="{name}（{collection}）")
 _OF_COLLECTION = Said(en="Collection {collection}", ja="コレクション {collection}")
 _PROGRESS = Said(en="Progress", ja="進み具合")
 _SO_FAR = Said(
-    en="{finished} of {total} passages · {pairs} pairs, {pending} of them to review · {calls} calls, {tokens} tokens · {model}",
+    en="{finished} of {total} passages · {pairs} pair{pairs:|s}, {pending} of them to review · {calls} call{calls:|s}, {tokens} token{tokens:|s} · {model}",
     ja="{finished}/{total} か所 · ペア {pairs} 件（未確認 {pending} 件） · 呼び出し {calls} 回、{tokens} トークン · {model}",
 )
-_DROPPED = Said(en="{n} pairs left out: their passage does not say it", ja="元の箇所で裏付けられず除外したペア {n} 件")
+_DROPPED = Said(
+    en="{n} pair{n:|s} left out: {n:its|their} passage does not say it", ja="元の箇所で裏付けられず除外したペア {n} 件"
+)
 _LEFT_OUT: dict[ChunkState, Said] = {
-    "failed": Said(en="{n} passages failed; they can be retried", ja="失敗 {n} か所（再実行できます）"),
-    "blocked": Said(en="{n} passages refused by the model", ja="モデルが処理を拒否 {n} か所"),
-    "stale": Said(en="{n} passages have changed since", ja="途中で更新 {n} か所"),
+    "failed": Said(en="{n} passage{n:|s} failed; {n:it|they} can be retried", ja="失敗 {n} か所（再実行できます）"),
+    "blocked": Said(en="{n} passage{n:|s} refused by the model", ja="モデルが処理を拒否 {n} か所"),
+    "stale": Said(en="{n} passage{n: has|s have} changed since", ja="途中で更新 {n} か所"),
 }
 _PAUSE = Said(en="Pause", ja="一時停止")
 _RESUME, _AGAIN = Said(en="Resume", ja="再開"), Said(en="Retry the failed ones", ja="失敗分を再実行")

@@ -33,7 +33,7 @@ _ONLY = Said(en="Only pairs from {name}", ja="「{name}」のペアだけを表�
 _EVERYTHING = Said(en="Show all", ja="すべて表示")
 _NONE = Said(en="There are no pairs yet.", ja="Q/A ペアはまだありません。")
 _NO_MATCH = Said(en="No pairs match.", ja="該当するペアはありません。")
-_PAGE_OF = Said(en="page {page} of {pages}, {n} pairs", ja="{page} / {pages} ページ（{n} 件）")
+_PAGE_OF = Said(en="page {page} of {pages}, {n} pair{n:|s}", ja="{page} / {pages} ページ（{n} 件）")
 _BACK, _NEXT = Said(en="Previous page", ja="前のページ"), Said(en="Next page", ja="次のページ")
 _BULK: dict[Decision, Said] = {
     "approved": Said(en="Approve all shown ({n})", ja="表示中の {n} 件をすべて承認"),
@@ -41,10 +41,10 @@ _BULK: dict[Decision, Said] = {
 }
 _SURE: dict[Decision, Said] = {
     "approved": Said(
-        en="Approve these {n} pairs? From then on they are found by: {readers}.",
+        en="Approve {n:this|these} {n} pair{n:|s}? From then on {n:it is|they are} found by: {readers}.",
         ja="この {n} 件を承認しますか？承認すると検索の対象になります。公開範囲: {readers}",
     ),
-    "rejected": Said(en="Reject these {n} pairs?", ja="この {n} 件を却下しますか？"),
+    "rejected": Said(en="Reject {n:this|these} {n} pair{n:|s}?", ja="この {n} 件を却下しますか？"),
 }
 _MARKED = Said(
     en="{n} of them are marked: their passage may not say this.",

@@ -16,7 +16,7 @@ from retrieval.text import Said
 from retrieval.types import Hit
 
 _TITLE = Said(en="Answer", ja="回答")
-_WORKING = Said(en="Answering from {n} passages…", ja="{n} か所から回答を作成中…")
+_WORKING = Said(en="Answering from {n} passage{n:|s}…", ja="{n} か所から回答を作成中…")
 _SOURCES = Said(en="Sources", ja="出典")
 _MADE = Said(en="{model}, {seconds:.1f} s", ja="{model}、{seconds:.1f} 秒")
 _MARKED = Said(

@@ -19,7 +19,7 @@ EXPORTED = 20_000  # the latest, in a file
 _TITLE = Said(en="Past searches", ja="これまでの検索")
 _NONE = Said(en="Nothing has been searched yet.", ja="検索はまだ行われていません。")
 _ALL_OF = Said(
-    en="{n} searches by everyone, {empty} without a relevant result, {failed} failed; {p50} ms (median), "
+    en="{n} search{n:|es} by everyone, {empty} without a relevant result, {failed} failed; {p50} ms (median), "
     "{p95} ms (95th percentile).",
     ja="全体で {n} 回（関連する結果なし {empty} 回、失敗 {failed} 回）。応答時間は中央値 {p50} ms、95 パーセンタイル {p95} ms です。",
 )

@@ -87,7 +87,7 @@ async def test_a_weeks_digest_is_answered_and_the_next_question_is_answered_from
                 for channel, text in (("C1", asked_ja), ("G1", secret))
             ]
             for thread in threads:
-                await slack.wait_for(told(slack, thread, "見つかりません"), timeout=20)
+                await slack.wait_for(told(slack, thread, "見つかりません"), timeout=30)
             digests, announce = Digests(app.data.engine), announcing(adapter, "C2", app.digest_card)
             await digests.begin(datetime.now(UTC) - timedelta(days=9))
             clock = DigestClock(
@@ -95,7 +95,7 @@ async def test_a_weeks_digest_is_answered_and_the_next_question_is_answered_from
             )
             assert await clock.look() and not await clock.look()
             head, shown = slack.posted("C2")
-            assert head.shown.startswith("未回答の質問") and "ほかに非公開の場所で 1件" in head.shown
+            assert head.shown.startswith("未回答の質問") and "ほかに非公開の場所で 1 件" in head.shown
             assert asked_ja in shown.shown and "くじら" not in head.shown + shown.shown
             assert shown.actions == [ANSWER, DISMISS, "kotae_link:1"] and threads[0].replace(".", "") in shown.urls[0]
 
@@ -109,7 +109,7 @@ async def test_a_weeks_digest_is_answered_and_the_next_question_is_answered_from
             assert shown.actions == ["kotae_link:1"]
 
             again = await slack.says("C2", "U2", f"@kotae {asked_ja}")
-            (answer,) = await slack.wait_for(told(slack, again, "甘口・中辛・辛口"), timeout=20)
+            (answer,) = await slack.wait_for(told(slack, again, "甘口・中辛・辛口"), timeout=30)
             assert (
                 "Q&A" in answer.shown
                 and not (await app.desk.unanswered(Place("slack", "T0TEAM", "C2"), Audience("public"))).shown

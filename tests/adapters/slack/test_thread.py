@@ -60,7 +60,7 @@ async def test_where_there_is_no_status_a_message_says_so_and_becomes_the_steps(
             thinking = {"ja": "🧠 考えています…", "en": "🧠 Thinking…"}[language]
             await stage.comes_to_show(thinking)
             await stage.hours.advance(15)
-            waited = {"ja": "🧠 考えています…（15秒）", "en": "🧠 Thinking… (15 s)"}[language]
+            waited = {"ja": "🧠 考えています…（15 秒）", "en": "🧠 Thinking… (15 s)"}[language]
             await stage.comes_to_show(waited)
             for event in TURN:
                 await view.step(event)
@@ -85,10 +85,10 @@ async def test_small_talk_leaves_the_answer_alone() -> None:
 
 async def test_a_status_that_takes_too_long_is_not_waited_for() -> None:
     async with staged() as stage:
-        stage.fake.fail(STATUS, slow(1.2), calls=[1])
+        stage.fake.fail(STATUS, slow(3.0), calls=[1])
         view = stage.view()
         await view.begin()
-        await stage.fake.wait_for(lambda: stage.shown == ["🧠 Thinking…"], timeout=1.1)
+        await stage.fake.wait_for(lambda: stage.shown == ["🧠 Thinking…"], timeout=2.9)
         await view.answer(ANSWER)
         await view.close()
         assert len(stage.shown) == 1 and stage.status == ""

@@ -50,7 +50,7 @@ async def site(sample_home: Path, tmp_path: Path, options: dict[str, Any]) -> As
     async with running(given, Redactor()) as app:
         web = web_adapter(app, "http://localhost")
         async with connected([web], app.desk) as platforms:
-            await asyncio.wait_for(web.ready.wait(), 10)
+            await asyncio.wait_for(web.ready.wait(), 30)
             yield Site(app, web, lambda: platforms.connected, "http://localhost")
 
 

@@ -101,7 +101,7 @@ async def test_past_searches_as_a_file_and_cleared(visit: Visit, site: Site) -> 
 
     await until(measured)
     press(user, "export")
-    data = (await user.download.next(timeout=5)).content
+    data = (await user.download.next(timeout=30)).content
     assert data.startswith(b"\xef\xbb\xbf")
     rows = list(csv.reader(io.StringIO(data.decode("utf-8-sig"))))
     assert rows[0][:3] == ["time", "query", "collection"] and [row[1] for row in rows[1:]] == ["'=1+1"] * 3
