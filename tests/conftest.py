@@ -6,8 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.bot.program import Warm, kotae
+
+settings.register_profile("kotae", deadline=None)  # a busy machine takes its time
+settings.load_profile("kotae")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # run in the background; the programs of the tests inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -59,7 +59,7 @@ async def test_an_answer_given_in_slack_reaches_whoever_asked_in_discord(tmp_pat
                 lambda: any("green curry" in one.shown for one in discord.replies(again)), timeout=20
             )
             here = await slack.says("C1", "U1", f"@kotae {curry}")
-            await slack.wait_for(lambda: any("green curry" in one.shown for one in slack.replies(here)), timeout=20)
+            await slack.wait_for(lambda: any("green curry" in one.shown for one in slack.replies(here)), timeout=30)
 
 
 def _title(slack: FakeSlack) -> str:

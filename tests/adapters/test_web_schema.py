@@ -29,7 +29,6 @@ def test_nothing_happens_that_is_not_described(tmp_path: Path) -> None:
     ]
     calm = settings(
         max_examples=EXAMPLES,
-        deadline=None,
         database=None,
         derandomize=True,
         phases=[Phase.explicit, Phase.generate],

@@ -70,7 +70,7 @@ async def test_a_full_queue_says_so_at_once() -> None:
         assert ticket.is_called
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     at_once=st.integers(1, 4),
     moves=st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["ask", "end", "cancel"])), max_size=60),

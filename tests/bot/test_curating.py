@@ -48,7 +48,7 @@ async def curating(library: Library, tmp_path: Path) -> AsyncIterator[Curating]:
 
 
 async def ended(job: Job) -> Job:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(30):
         while True:
             if job.over:
                 return job

@@ -104,7 +104,7 @@ def order(collection: str, **changes: Any) -> Order:
 
 
 async def ended(datasets: Datasets, job: Job) -> Job:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(30):
         *_, job = [each async for each in datasets.watch(job.id)]
     assert job.state != "running" and job.finished is not None
     return job
@@ -158,7 +158,7 @@ async def test_a_job_that_was_cancelled_goes_on_and_finds_its_documents_unchange
         job = datasets.start(order("stopped"))
         with pytest.raises(DatasetError, match="already"):
             datasets.start(order("stopped", choice=Upstream("livedoor")))
-        await asyncio.wait_for(desk.embedder.waiting.wait(), 10)
+        await asyncio.wait_for(desk.embedder.waiting.wait(), 30)
         assert await datasets.cancel(job.id) and not await datasets.cancel(job.id)
         assert dict((await ended(datasets, job)).counts) == {"added": 3}
         assert len(await desk.found("図書館", "stopped")) == len(await desk.rows("stopped")) == 3

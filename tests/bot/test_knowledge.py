@@ -141,7 +141,7 @@ async def test_a_long_ingest_delays_neither_search_nor_forget_nor_another_docume
         await library.add("long.md", OLD)
         endless = asyncio.create_task(library.add("long.md", NEW))
         await embedder.waiting.wait()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             assert len(await library.found("harbour plan")) == 1  # the same text in two documents is shown once
             assert (await library.add("third.md", NEW)).status == "added"
             assert await library.knowledge.forget(first.document_id or "")

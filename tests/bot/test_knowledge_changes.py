@@ -61,7 +61,7 @@ class Slow(HashEmbedder):
 
     async def holds(self) -> None:
         """Until it waits with one; what comes after that goes on."""
-        await asyncio.wait_for(self.held.wait(), 10)
+        await asyncio.wait_for(self.held.wait(), 30)
         self.wait_for = ""
 
 

@@ -79,7 +79,7 @@ class Writer:
         self.begun = asyncio.Event()
 
     async def asked_for(self, count: int) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while len(self.asked) < count:
                 self.begun.clear()
                 await self.begun.wait()
@@ -118,7 +118,7 @@ class Process:
     slept: list[float] = field(default_factory=list)
 
     async def until(self, done: Callable[[Job], bool], job: str, who: Reviewer = PUBLIC) -> Job:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while True:
                 found = await self.pairs.job(job, who.readers)
                 assert found is not None
@@ -210,7 +210,7 @@ async def names(library: Library, readers: Readers) -> list[str]:
 
 
 async def wait_for(condition: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while True:
             if await condition():
                 return

@@ -121,7 +121,7 @@ class Wire:
         await self.send(2, {"token": self._fake.token, "intents": 1 << 9 | 1 << 12 | 1, "properties": {}} | more)
 
     async def next(self) -> Json:
-        return cast(Json, await self._ws.receive_json(timeout=5))
+        return cast(Json, await self._ws.receive_json(timeout=30))
 
     async def event(self, name: str) -> Json:
         """The next event of this name; what comes before is skipped."""
@@ -133,12 +133,12 @@ class Wire:
     async def end(self) -> int | None:
         """The code the gateway closes with."""
         while not self._ws.closed:
-            await self._ws.receive(timeout=5)
+            await self._ws.receive(timeout=30)
         return self._ws.close_code
 
 
 @asynccontextmanager
 async def wired(fake: FakeDiscord, query: str = "v=10&encoding=json") -> AsyncIterator[Wire]:
     async with aiohttp.ClientSession() as session, session.ws_connect(f"{fake.gateway_url}/?{query}") as ws:
-        hello = await ws.receive_json(timeout=5) if query.startswith("v=10") else {}
+        hello = await ws.receive_json(timeout=30) if query.startswith("v=10") else {}
         yield Wire(fake, ws, hello)

@@ -438,11 +438,11 @@ class FakeDiscord:
         person = self.person(user).id
         return [each for each in self.world.messages.values() if each.ephemeral_to == person and not each.deleted]
 
-    async def connected(self, count: int = 1, timeout: float = 10.0) -> None:  # noqa: ASYNC109
+    async def connected(self, count: int = 1, timeout: float = 30.0) -> None:  # noqa: ASYNC109
         """Returns when so many connections have a session. Raises AssertionError."""
         await self.wait_for(lambda: len(self.gateway.live()) >= count, timeout)
 
-    async def wait_for(self, look: Callable[[], T], timeout: float = 10.0) -> T:  # noqa: ASYNC109
+    async def wait_for(self, look: Callable[[], T], timeout: float = 30.0) -> T:  # noqa: ASYNC109
         """Calls `look` whenever something happens, until what it returns is true, and returns that.
 
         Raises:
@@ -461,12 +461,12 @@ class FakeDiscord:
         except TimeoutError:
             raise AssertionError(f"not within {timeout} s\n{self.told()}") from None
 
-    async def wait_for_replies(self, message: str, count: int = 1, timeout: float = 10.0) -> list[Message]:  # noqa: ASYNC109
+    async def wait_for_replies(self, message: str, count: int = 1, timeout: float = 30.0) -> list[Message]:  # noqa: ASYNC109
         """The bot's replies to this message, once there are `count` of them."""
         await self.wait_for(lambda: len(self.replies(message)) >= count, timeout)
         return self.replies(message)
 
-    async def wait_for_idle(self, quiet: float = 0.1, timeout: float = 10.0) -> None:  # noqa: ASYNC109
+    async def wait_for_idle(self, quiet: float = 0.1, timeout: float = 30.0) -> None:  # noqa: ASYNC109
         """Returns when no request, event or gesture is under way, and none was for `quiet` seconds."""
 
         def idle() -> bool:

@@ -424,10 +424,10 @@ class FakeSlack:
         """What only this person sees, oldest first."""
         return [each for each in self.world.messages.values() if each.ephemeral_to == user and not each.deleted]
 
-    async def connected(self, count: int = 1, timeout: float = 10.0) -> None:  # noqa: ASYNC109
+    async def connected(self, count: int = 1, timeout: float = 30.0) -> None:  # noqa: ASYNC109
         await self.sockets.connected(count, timeout)
 
-    async def wait_for(self, look: Callable[[], T], timeout: float = 10.0) -> T:  # noqa: ASYNC109
+    async def wait_for(self, look: Callable[[], T], timeout: float = 30.0) -> T:  # noqa: ASYNC109
         """Calls `look` whenever something happens, until what it returns is true, and returns that.
 
         Raises:
@@ -446,12 +446,12 @@ class FakeSlack:
         except TimeoutError:
             raise AssertionError(f"not within {timeout} s\n{self.told()}") from None
 
-    async def wait_for_replies(self, ts: str, count: int = 1, timeout: float = 10.0) -> list[Message]:  # noqa: ASYNC109
+    async def wait_for_replies(self, ts: str, count: int = 1, timeout: float = 30.0) -> list[Message]:  # noqa: ASYNC109
         """The bot's finished replies to this message, once there are `count` of them."""
         await self.wait_for(lambda: len(self.replies(ts)) >= count, timeout)
         return self.replies(ts)
 
-    async def wait_for_idle(self, quiet: float = 0.1, timeout: float = 10.0) -> None:  # noqa: ASYNC109
+    async def wait_for_idle(self, quiet: float = 0.1, timeout: float = 30.0) -> None:  # noqa: ASYNC109
         """Returns when no request is under way and no event waits for an ack, and none was for `quiet` seconds.
 
         Without a connected client the events wait as long as Slack sends them again.

@@ -196,7 +196,7 @@ class Sockets:
     def _chosen(self, app: App | None) -> list[Connection]:
         return [each for each in self._connections if app in (None, each.app)]
 
-    async def connected(self, count: int = 1, timeout: float = 10.0) -> None:  # noqa: ASYNC109
+    async def connected(self, count: int = 1, timeout: float = 30.0) -> None:  # noqa: ASYNC109
         """Returns when this many connections are open.
 
         Raises:

@@ -184,7 +184,7 @@ async def test_llm06_a_model_that_never_stops_is_stopped(planted: Stage) -> None
     servant = planted.servant
     attack = next(attack for attack in ATTACKS if attack.harm == "loop")
     servant.attack, servant.wanted = attack, "KT-1100"
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(30):
         runs = await asyncio.gather(*(planted.ask(f"{attack.text} KT-1100 {n}") for n in range(4)))
     for run in runs:
         assert 1 < sum(isinstance(event, ToolReturned) for event in run.events) <= 4

@@ -60,7 +60,7 @@ def shard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[edge.EdgeShard]:
     made.close()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     dense=st.lists(st.floats(-1, 1), min_size=4, max_size=4).filter(lambda v: any(abs(x) > 0.01 for x in v)),
     words=st.sets(st.integers(0, 12), min_size=1, max_size=3),

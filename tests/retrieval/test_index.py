@@ -347,13 +347,13 @@ async def shows_exactly_what_it_may(population: Population, view: View, terms: r
     assert {term for term, weight in weights.items() if weight != unknown} == own
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(view=VIEWS)
 async def test_a_view_shows_exactly_what_it_may(population: Population, view: View) -> None:
     await shows_exactly_what_it_may(population, view, range(100, 140))
 
 
-@settings(max_examples=20, deadline=None)  # the local mode takes its time
+@settings(max_examples=20)  # the local mode takes its time
 @given(view=VIEWS)
 async def test_a_view_of_a_server_shows_exactly_what_it_may(served: Population, view: View) -> None:
     await shows_exactly_what_it_may(served, view, range(100, 140, 5))

@@ -41,7 +41,7 @@ async def outcomes(delays: Sequence[int], at_once: int) -> tuple[list[Outcome[in
     return [one async for one in generate(range(len(delays)), write, at_once=at_once)], most
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.integers(0, 30), max_size=30), st.integers(1, 6))
 def test_whatever_is_done_first_the_outcomes_come_in_order(delays: list[int], at_once: int) -> None:
     found, most = asyncio.run(outcomes(delays, at_once))

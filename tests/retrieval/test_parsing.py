@@ -21,7 +21,7 @@ def children() -> list[psutil.Process]:
 
 
 async def a_child_besides(before: set[int]) -> psutil.Process:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(30):
         while True:
             for child in children():
                 if child.pid not in before:

@@ -185,7 +185,7 @@ def test_threads_share_an_encoder() -> None:
     assert found == [ENCODER.document(text) for text in CORPUS] * 20
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=200))
 def test_any_text_gives_ordered_finite_vectors(text: str) -> None:
     encoded = ENCODER.document(text)

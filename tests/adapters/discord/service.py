@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 async def until(look: Callable[[], Awaitable[T]], wanted: Callable[[T], bool]) -> T:
     """Ask the database again and again."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while True:
             if wanted(found := await look()):
                 return found

@@ -189,7 +189,7 @@ async def test_an_edited_question_is_answered_in_its_new_words_only(tmp_path: Pa
     held = Held("Old.")
     async with FakeDiscord() as discord, bot(discord, tmp_path, held, answers()) as here:
         asked = await discord.says("general", "ann", "@kotae How long do refunds tale?")
-        await asyncio.wait_for(held.begun.wait(), 10)
+        await asyncio.wait_for(held.begun.wait(), 30)
         await discord.unfurls(asked)  # changes nothing
         await discord.edits(asked, "@kotae How long do refunds take?")
         await discord.wait_for(answered(discord, asked))
@@ -210,7 +210,7 @@ async def test_a_question_that_is_taken_back_is_not_answered_and_its_steps_go(ho
     held = Held()
     async with FakeDiscord() as discord, bot(discord, tmp_path, held, answers()) as here:
         asked = await discord.says("general", "ann", "@kotae How long?")
-        await asyncio.wait_for(held.begun.wait(), 10)
+        await asyncio.wait_for(held.begun.wait(), 30)
         await discord.wait_for(lambda: discord.thread(asked))
         if how == "deleted":
             await discord.deletes(asked)
@@ -264,7 +264,7 @@ async def test_a_turn_left_by_a_process_that_ended_is_taken_up_and_ends_in_one_a
     async with FakeDiscord() as discord:
         async with bot(discord, tmp_path, held):
             asked = await discord.says("general", "ann", "@kotae How long do refunds take?")
-            await asyncio.wait_for(held.begun.wait(), 10)
+            await asyncio.wait_for(held.begun.wait(), 30)
             await discord.wait_for(lambda: discord.thread(asked))
             for task in asyncio.all_tasks():
                 if task.get_name() == "discord-turn":
@@ -295,7 +295,7 @@ async def test_a_thread_that_is_locked_meanwhile_leaves_its_answer_in_the_channe
     held = Held("30 days.")
     async with FakeDiscord() as discord, bot(discord, tmp_path, held):
         asked = await discord.says("general", "ann", "@kotae How long do refunds take?")
-        await asyncio.wait_for(held.begun.wait(), 10)
+        await asyncio.wait_for(held.begun.wait(), 30)
         await discord.wait_for(lambda: discord.thread(asked))
         await discord.archives(asked, locked=True)
         held.go_on.set()
@@ -321,7 +321,7 @@ async def test_where_discord_opens_no_more_threads_for_now_the_answer_is_a_reply
         first = await discord.says("general", "ann", "@kotae How long do refunds take?")
         await discord.wait_for(answered(discord, first))
         second = await discord.says("general", "ben", "@kotae How long do refunds take?")
-        (answer,) = await discord.wait_for(answered(discord, second), timeout=5)
+        (answer,) = await discord.wait_for(answered(discord, second), timeout=30)
         assert answer.channel == GENERAL and len(discord.journal.calls(THREAD)) == 1
         assert not [each for each in discord.journal.errors() if "429" in each]
 
@@ -345,7 +345,7 @@ async def test_many_turns_wait_in_line_and_say_so(tmp_path: Path) -> None:
     held = Held()
     async with FakeDiscord(limits=False) as discord, bot(discord, tmp_path, held, answers(), at_once=1):
         first = await discord.says("general", "ann", "@kotae How long is it?")
-        await asyncio.wait_for(held.begun.wait(), 10)
+        await asyncio.wait_for(held.begun.wait(), 30)
         second = await discord.says("general", "ben", "@kotae How long do refunds take?")
         await discord.wait_for(lambda: any("1 before this one" in each.shown for each in discord.thread(second)))
         held.go_on.set()

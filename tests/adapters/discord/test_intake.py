@@ -65,7 +65,7 @@ async def test_files_get_their_verdicts_in_words(tmp_path: Path) -> None:
         gesture = await fake.slash("ingest", {**files, "collection": "規程"})
         assert not gesture.failed and gesture.latency < 1.0
         assert await answered(fake, gesture) == "読み込みを始めました。結果は追ってお知らせします。"
-        (message,) = await fake.wait_for(done(fake), timeout=20)
+        (message,) = await fake.wait_for(done(fake), timeout=30)
         head, *lines, by = message.content.splitlines()
         assert head == "📥 完了しました: 追加・更新 2 件、追加できなかったもの 2 件。" and by == "-# 追加した人: ann"
         assert lines[0] == "✅ rules.md: 規程 に追加しました（1 チャンク）"

@@ -118,7 +118,7 @@ async def test_a_sign_of_life_comes_at_once_and_comes_again() -> None:
     async with staged() as stage:
         view = stage.view()
         await view.begin()
-        await stage.fake.wait_for(lambda: stage.fake.world.is_typing(stage.asked, stage.fake.bot_user), timeout=1)
+        await stage.fake.wait_for(lambda: stage.fake.world.is_typing(stage.asked, stage.fake.bot_user), timeout=4)
         await stage.rest.typing(stage.asked)  # for somebody else: it shows already
         stage.time.now += 8
         await stage.hours.advance(8)
@@ -132,7 +132,7 @@ async def test_a_thread_that_takes_its_time_shows_typing_in_the_channel() -> Non
         stage.fake.fail(THREAD, HANG, calls=[1])
         view = stage.view()
         await view.begin()
-        await stage.fake.wait_for(lambda: stage.fake.world.is_typing(GENERAL, stage.fake.bot_user), timeout=1)
+        await stage.fake.wait_for(lambda: stage.fake.world.is_typing(GENERAL, stage.fake.bot_user), timeout=4)
         await view.close()
 
 

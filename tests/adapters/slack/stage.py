@@ -77,7 +77,7 @@ class Hours:
 
     async def advance(self, seconds: float) -> None:
         """Once somebody sleeps."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             await self._asleep.wait()
         self.now += seconds
         for due, woken in self._sleepers:

@@ -32,7 +32,7 @@ async def test_a_mention_is_answered_once_in_its_thread(order: str, tmp_path: Pa
         assert "🧠 Thought: Looking it up." in steps.shown and "30 days" in answer.shown
         assert [ask.question for ask in here.player.asks] == ["How long do refunds take?"]
         assert here.player.readers[0].scopes >= TEAM
-        assert slack.journal.acked_within(1.0) and not answer.mentions
+        assert slack.journal.acked_within(2.5) and not answer.mentions
 
 
 async def test_a_direct_message_needs_no_mention_and_reads_its_own_place(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ async def test_outsiders_and_unknown_places_are_held_to_what_everyone_may_read(w
         if who == "unknown":
             slack.fail("conversations.info", error("fatal_error"))
         asked = await slack.says("C1", author, "@kotae How long do refunds take?")
-        await slack.wait_for(answered(slack, asked), timeout=20)
+        await slack.wait_for(answered(slack, asked), timeout=30)
         assert {scope for scope in here.player.readers[0].scopes if not scope.startswith("thread:")} == EVERYONE
 
 
@@ -122,7 +122,7 @@ async def test_an_edited_question_is_answered_in_its_new_words_only(tmp_path: Pa
     held = Held("Old.")
     async with FakeSlack() as slack, bot(slack, tmp_path, held, answers()) as here:
         asked = await slack.says("C1", "U1", "@kotae How long do refunds tale?")
-        await asyncio.wait_for(held.begun.wait(), 10)
+        await asyncio.wait_for(held.begun.wait(), 30)
         await slack.unfurls(asked)  # changes nothing
         await slack.edits(asked, "@kotae How long do refunds take?")
         await slack.wait_for(answered(slack, asked))
@@ -142,7 +142,7 @@ async def test_a_deleted_question_is_not_answered_and_its_steps_go(tmp_path: Pat
     held = Held()
     async with FakeSlack() as slack, bot(slack, tmp_path, held, answers()) as here:
         asked = await slack.says("C1", "U1", "@kotae How long?")
-        await asyncio.wait_for(held.begun.wait(), 10)
+        await asyncio.wait_for(held.begun.wait(), 30)
         await slack.wait_for(lambda: slack.thread("C1", asked))
         await slack.deletes(asked)
         await slack.wait_for(lambda: not [each for each in slack.thread("C1", asked) if not each.deleted])
@@ -201,7 +201,7 @@ async def test_a_turn_left_by_a_process_that_ended_is_taken_up_and_ends_in_one_a
     async with FakeSlack() as slack:
         async with bot(slack, tmp_path, held):
             asked = await slack.says("C1", "U1", "@kotae How long do refunds take?")
-            await asyncio.wait_for(held.begun.wait(), 10)
+            await asyncio.wait_for(held.begun.wait(), 30)
             await slack.wait_for(lambda: slack.thread("C1", asked))
             for task in asyncio.all_tasks():
                 if task.get_name() == "slack-turn":
@@ -238,7 +238,7 @@ async def test_many_turns_wait_in_line_and_say_so(tmp_path: Path) -> None:
     held = Held()
     async with FakeSlack(limits=False) as slack, bot(slack, tmp_path, held, answers(), at_once=1):
         first = await slack.says("C1", "U1", "@kotae How long is it?")
-        await asyncio.wait_for(held.begun.wait(), 10)
+        await asyncio.wait_for(held.begun.wait(), 30)
         second = await slack.says("C1", "U2", "@kotae How long do refunds take?")
         await slack.wait_for(lambda: any("1 before this one" in reply.shown for reply in slack.thread("C1", second)))
         held.go_on.set()
@@ -258,7 +258,7 @@ async def test_a_refused_token_is_said_once_and_in_words(tmp_path: Path) -> None
 
 async def _until(slack: FakeSlack, look: Callable[[], object], wanted: object) -> None:
     """Ask the database again with every change in Slack, and now and then."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while (found := await look()) != wanted:  # type: ignore[misc]
             assert found != wanted
             await asyncio.sleep(0.02)

@@ -84,7 +84,7 @@ def targets(markdown: str) -> set[str]:
     return {str(child.attrs["href"]) for child in inline if child.type == "link_open"}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(RISKY | st.sampled_from(MENTIONS) | st.sampled_from([*EVIL, *LINKS]) | GIVEN, max_size=7).map("".join))
 @example("<<!channel>@<!here>")
 @example("`<!channel>\n\n`<@U1>")
@@ -98,7 +98,7 @@ def test_nothing_pings_and_nothing_leads_elsewhere(text: str) -> None:
             check_inert(rendered, plain, ALLOWED)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.lists(RISKY | st.sampled_from(MENTIONS), max_size=9).map("".join), st.integers(200, 400))
 def test_what_nobody_has_scrubbed_pings_nobody_either(text: str, first: int) -> None:
     for rendered in messages(text * 3, first_limit=first):
@@ -126,7 +126,7 @@ def check_plain(text: str) -> None:
     assert 0 < len(text) <= PLAIN and text.count("```") % 2 == 0
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(0, 10**9), st.integers(1, 60))
 def test_any_answer_arrives_whole_and_within_the_limits(seed: int, blocks: int) -> None:
     text = Writer(random.Random(seed)).text(blocks)

@@ -217,7 +217,7 @@ async def test_the_last_edit_overtakes_steps_of_other_messages(fake: FakeSlack) 
         await asyncio.sleep(0)
         turns.release()
         turns.release()  # the step that was first in the queue slept already
-        await asyncio.wait_for(last, 5)
+        await asyncio.wait_for(last, 30)
         assert not any(step.done() for step in steps)
         for _ in range(4):
             turns.release()

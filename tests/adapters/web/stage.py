@@ -41,7 +41,7 @@ ADDRESS = "http://127.0.0.1:8080"
 
 async def until(look: Callable[[], Awaitable[T]], wanted: Callable[[T], object] = bool) -> T:
     """Ask again and again, for at most ten seconds."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while True:
             if wanted(found := await look()):
                 return found
@@ -141,7 +141,7 @@ async def channel(
         )
         task = asyncio.create_task(adapter.run(desk))
         try:
-            await asyncio.wait_for(adapter.ready.wait(), 10)
+            await asyncio.wait_for(adapter.ready.wait(), 30)
             yield Stage(adapter, board, desk, data, library, player, held, task)
         finally:
             task.cancel()
