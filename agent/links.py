@@ -15,7 +15,8 @@ _TLD = (
     r"|link|click|live|gg|ly|gl|ws|cc|nl|se|ch|es|br|app|xn--[a-z0-9-]+)"
 )
 _WORDY_TLD = r"(?:[a-z]{2,18})"  # 「.it」, ".zip": an address only with something after it
-_END = r"[^\s<>\"'`|\\)\]）」』】、。，＞〉》“”]"
+_SIGN = r"[^\s<>\"'`|\\)\]（）「」『』【】、。，＜＞〈〉《》“”]"
+_END = rf"(?:\((?:(?!\(){_SIGN})*\)|{_SIGN})"  # 「/wiki/Kotae_(bot)」: a bracket that the address itself has opened closes in it
 _ADDRESS = re.compile(
     rf"{_SCHEME}{_END}*"
     rf"|(?<![A-Za-z0-9./-])www\.{_END}+"
@@ -39,6 +40,7 @@ _TAG = re.compile(
     r"|html|head)\b(?:\s[^<>]*)?/?>",
     re.IGNORECASE | re.DOTALL,
 )
+_WIDE = re.compile(r"[（［｛＜]")
 _TRAILING = ".,;:!?*_~…"
 _LOCAL = re.compile(
     r"(?:https?://)?(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1\]|(?:[\w-]+\.)*example(?:\.(?:com|org|net|jp|co\.jp))?)(?=[:/?#]|$)",
@@ -99,9 +101,14 @@ def _prose(text: str, allowed: frozenset[str], gap: str) -> str:
     text = _DEFINITION.sub(define, text)
     text = _IMAGE_TAG.sub(_alternative, text)
 
+    def stays(link: re.Match[str] | None) -> bool:
+        return link is not None and not link[1] and _target(link[3]) in allowed
+
     def link(match: re.Match[str]) -> str:
         words, target = match[2], _target(match[3])
-        if match.re is _BROKEN and not _ADDRESS.search(_folded(match[3])):
+        if match.re is _BROKEN and (
+            stays(_INLINE.match(text, match.start())) or not _ADDRESS.search(_folded(match[3]))
+        ):
             return match.group()
         if not match[1] and target in allowed and target:
             return f"[{_bare(words, allowed) or target}]({target})"
@@ -131,6 +138,11 @@ def _bare(text: str, allowed: frozenset[str], gap: str = "") -> str:
     for match in _ADDRESS.finditer(folded):
         address = match.group().rstrip(_TRAILING)
         after = match.start() + len(address)
+        bracket = _WIDE.search(text, match.start(), after)  # 「https://…（注）」
+        if bracket and text[match.start() : bracket.start()] in allowed:
+            out += [text[end : bracket.start()], " ", _bare(text[bracket.start() : after], allowed, gap)]
+            end = after
+            continue
         plain = not re.search(r"[:/?#@]", address)
         if address in allowed or (plain and address.casefold() in {each.casefold() for each in allowed}):
             continue

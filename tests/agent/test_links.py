@@ -138,6 +138,30 @@ def test_an_allowed_address_allows_no_other_that_begins_with_it() -> None:
     assert scrubbed("x https://wiki.corp.example.evil.test/a y", allowed) == "x y"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "See https://ja.wikipedia.org/wiki/答え_(曖昧さ回避).",
+        "See [the page](https://ja.wikipedia.org/wiki/答え_(曖昧さ回避)) and (https://ja.wikipedia.org/wiki/答え_(曖昧さ回避)).",
+        "See (https://wiki.corp.example/a).",
+        "詳細はhttps://wiki.corp.example/a「規程」を。",
+    ],
+)
+def test_brackets_belong_to_an_address_when_it_opened_them(text: str) -> None:
+    allowed = {"https://ja.wikipedia.org/wiki/答え_(曖昧さ回避)", "https://wiki.corp.example/a"}
+    assert scrubbed(text, allowed) == text
+    assert addresses(text) & allowed and "http" not in scrubbed(text, ())
+
+
+def test_what_stands_in_wide_brackets_after_an_address_is_read_for_itself() -> None:
+    allowed = {"https://wiki.corp.example/a"}
+    assert scrubbed("詳細はhttps://wiki.corp.example/a（社内限定）を。", allowed) == (
+        "詳細はhttps://wiki.corp.example/a （社内限定）を。"
+    )
+    assert "evil" not in scrubbed("https://wiki.corp.example/a（https://evil.test/secret）を", allowed)
+    assert addresses("https://wiki.corp.example/a（社内限定）") == allowed
+
+
 def test_addresses_of_this_machine_stay_in_code_only() -> None:
     assert "localhost:8080" in scrubbed("```\ncurl http://localhost:8080/x\n```", ())
     assert "localhost" not in scrubbed("Open http://localhost:8080/x now", ())
@@ -154,7 +178,9 @@ def test_hidden_characters_go() -> None:
     assert visible("a\u200bb\u202ec\U000e0041d\x07e\ufeff") == "abcde"
 
 
-@pytest.mark.parametrize("piece", ["<img ", "a", "a.", "a@", "www.", "<", "[", "!["])
+@pytest.mark.parametrize(
+    "piece", ["<img ", "a", "a.", "a@", "www.", "<", "[", "![", "http://a(", "http://a（", "[x](http://a("]
+)
 def test_no_text_hangs_a_turn(piece: str) -> None:
     scrubbed(piece * 4_000, ())  # one image's pattern once took minutes for this
 
