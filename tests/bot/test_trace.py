@@ -1,7 +1,6 @@
 """How an answer came about: kept with it, shown to whoever sees its place, and without the words of what is gone."""
 
 import json
-import shutil
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -22,7 +21,6 @@ from bot.store.erasure import Erasure
 from bot.store.schema import sources, traces
 from bot.store.traces import TraceRow, Traces
 from bot.trace import MAX_ARGUMENT, MAX_HITS, MAX_STEPS, MAX_TEXT, Recording, Trace, trace
-from migrations import upgrade
 from retrieval.text import Said
 from retrieval.types import TEAM, Hit, Passage, RAGToolError, Readers
 from tests.bot.acting import ANSWER, HIT, STEPS, Act, Bot, Start, fails, question, says
@@ -30,20 +28,6 @@ from tests.bot.library import Library, opened
 
 MEMBERS = Readers(frozenset({TEAM}))
 SEARCH = "search_rag_knowledge_base"
-
-
-@pytest.fixture(scope="module")
-def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A database at this version, to copy from."""
-    file = tmp_path_factory.mktemp("empty") / "kotae.db"
-    upgrade(f"sqlite+aiosqlite:///{file}")
-    return file
-
-
-@pytest.fixture
-def sqlite_url(tmp_path: Path, empty: Path) -> str:
-    shutil.copy(empty, tmp_path)
-    return f"sqlite+aiosqlite:///{tmp_path / empty.name}"
 
 
 @pytest.fixture

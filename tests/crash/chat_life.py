@@ -16,22 +16,20 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from adapters.port import Adapter
 from agent.conversation import Ask
 from agent.events import Answered, Drafted, Events, Reflected, Thought, ToolCalled, ToolReturned
-from bot.database import database
 from bot.desk import FrontDesk
 from bot.inbox import Inbox
-from bot.knowledge import Knowledge
-from bot.logs import ChatLog, Redactor
 from bot.messages import Incoming, Place, Post, Preferences
 from bot.settings import Settings
 from bot.store.inbox import Claimed, TurnRows
-from bot.turns import Turns
 from retrieval.types import CollectionInfo, Readers
+from tests.adapters.acting import front_desk, settings
 from tests.crash.life import die, say
 
 SEARCH = "search_rag_knowledge_base"
@@ -165,41 +163,15 @@ async def live(life: Life, make_adapter: MakeAdapter) -> None:
     if life.seconds is not None:
         threading.Thread(target=_end_after, args=(life.seconds,), daemon=True).start()
     doom = Doom(life)
-    given = {"KOTAE_HOME": life.home, "KOTAE_MODEL": "extractive", "KOTAE_LANGUAGE": "en", **life.where}
-    settings = Settings.model_validate(given)
-    async with database(settings) as data:
-        inbox = DoomedInbox(doom, TurnRows(data.engine))
-        await inbox.inherit()
+    given = settings(Path(life.home), **life.where)
 
-        def make_agent(message: Incoming, allowed: Readers, infos: tuple[CollectionInfo, ...]) -> Agent:
-            return Agent(doom, message)
+    def make_agent(message: Incoming, allowed: Readers, infos: tuple[CollectionInfo, ...]) -> Agent:
+        return Agent(doom, message)
 
-        async def list_collections(message: Incoming, allowed: Readers) -> tuple[CollectionInfo, ...]:
-            return ()
-
-        async def make_digest(allowed: Readers) -> Any:
-            raise NotImplementedError
-
-        turns = Turns(
-            inbox,
-            data.conversations,
-            data.votes,
-            make_agent=make_agent,
-            list_collections=list_collections,
-            chat_log=ChatLog(Path(life.home) / "chat.log", Redactor()),
-            confident=0.5,
-        )
-        desk = DoomedDesk(
-            doom,
-            settings,
-            data,
-            cast(Knowledge, None),
-            turns,
-            models=lambda name: None,
-            make_digest=make_digest,
-            owner=inbox.owner,
-        )
-        adapter = make_adapter(settings)
+    async with front_desk(
+        given, make_agent, make_inbox=partial(DoomedInbox, doom), make_desk=partial(DoomedDesk, doom)
+    ) as (_, desk):
+        adapter = make_adapter(given)
         serving = asyncio.create_task(adapter.run(desk))
         ready = asyncio.create_task(_tell(adapter))
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, serving.cancel)
@@ -207,7 +179,6 @@ async def live(life: Life, make_adapter: MakeAdapter) -> None:
         with suppress(asyncio.CancelledError):
             await serving
         ready.cancel()
-        await inbox.close()
 
 
 async def _tell(adapter: Adapter) -> None:

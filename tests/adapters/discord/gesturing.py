@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,28 +13,15 @@ from adapters.discord.audience import Places
 from adapters.discord.commands import publish, register
 from adapters.discord.office import Office
 from adapters.discord.rest import Rest
-from agent.events import Answered
 from bot.cards import Card
-from bot.database import database
 from bot.desk import FrontDesk
-from bot.digest import Digest
-from bot.inbox import Inbox
-from bot.logs import ChatLog, Redactor
 from bot.messages import Audience, Command, Incoming, Place
-from bot.settings import Settings
-from bot.store.digests import Period, Totals
-from bot.store.inbox import TurnRows
 from bot.store.questions import Question
-from bot.turns import Turns
-from retrieval.types import CollectionInfo, Readers
-from tests.bot.acting import Agent, says
+from tests.adapters.acting import Player, front_desk, misses, settings
 from tests.bot.library import Library, opened
 from tests.fakes.discord_client import Heard, running
 from tests.fakes.discord_fake import GUILD, FakeDiscord
 from tests.fakes.discord_payloads import CONTENT_INTENT
-
-UNKNOWN = Answered("Nothing was found.", outcome="unknown", searched=("handbook",), confidence=0.1)
-MISSES = 20
 
 
 class Gesturing(Heard):
@@ -96,49 +82,19 @@ async def gesturing(
     fake: FakeDiscord, home: Path, *, guilds: Sequence[str] | None = None, **more: Any
 ) -> AsyncIterator[Here]:
     """One process that takes gestures, connected; its embedder only counts, and what it is asked it does not know."""
-    given: dict[str, Any] = {"KOTAE_HOME": str(home), "KOTAE_MODEL": "extractive", "KOTAE_LANGUAGE": "en"}
-    settings = Settings(**(given | more | {"_env_file": None}))
-    agent = Agent([says(UNKNOWN) for _ in range(MISSES)])
-
-    async def collections(message: Incoming, allowed: Readers) -> tuple[CollectionInfo, ...]:
-        return ()
-
-    async def no_digest(allowed: Readers) -> Digest:
-        now = datetime.now(UTC)
-        none = Totals(0, 0, 0, 0, {})
-        return Digest(Period(now, now), none, none, (), 0, 0, 0)
-
-    async with opened(home) as library, database(settings) as data:
-        inbox = Inbox(TurnRows(data.engine))
-        log = ChatLog(home / "chat.log", Redactor())
-        turns = Turns(
-            inbox,
-            data.conversations,
-            data.votes,
-            make_agent=agent.make,
-            list_collections=collections,
-            chat_log=log,
-            confident=0.5,
-        )
-        desk = Waiting(
-            settings,
-            data,
-            library.knowledge,
-            turns,
-            models=lambda name: None,
-            make_digest=no_digest,
-            owner=inbox.owner,
-        )
+    given = settings(home, **more)
+    async with (
+        opened(home) as library,
+        front_desk(given, Player(misses).make, library.knowledge, make_desk=Waiting) as (_, desk),
+    ):
+        assert isinstance(desk, Waiting)
         content = bool(fake.app.intents & CONTENT_INTENT)
         bot = Gesturing(intents=discord.Intents(guilds=True, messages=True, message_content=content))
         rest = Rest(bot)
-        office = Office(bot, rest, desk, Places(bot, rest, guilds), settings.language)
+        office = Office(bot, rest, desk, Places(bot, rest, guilds), given.language)
         bot.office = office
-        try:
-            async with running(fake, bot):
-                try:
-                    yield Here(fake, office, desk, library)
-                finally:
-                    await office.tasks.drain(5)
-        finally:
-            await inbox.close()
+        async with running(fake, bot):
+            try:
+                yield Here(fake, office, desk, library)
+            finally:
+                await office.tasks.drain(5)

@@ -1,21 +1,20 @@
 """One turn in a thread of Discord's fake, through the real client without its gateway: what is posted is kept as a desk
 keeps it."""
 
-import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Any, cast
 
 from adapters.discord.gateway import Bot, Identifies
 from adapters.discord.rest import Rest
 from adapters.discord.steps import EVERY_SECONDS, Shown
 from adapters.discord.thread import DiscordThread
-from adapters.port import Desk, relay
-from agent.events import Event, Events
-from bot.messages import Audience, Incoming, Place, Post
+from adapters.port import Desk
+from agent.events import Event
+from bot.messages import Audience, Incoming, Place
 from bot.store.inbox import Claimed
 from retrieval.text import Language
+from tests.adapters.staging import Hours, Rows, Skipping, play
 from tests.fakes.discord_client import pointed_at
 from tests.fakes.discord_fake import ANN, GENERAL, GUILD, FakeDiscord
 from tests.fakes.discord_world import Message
@@ -26,84 +25,10 @@ THREAD = "POST /channels/{channel}/messages/{message}/threads"
 TYPING = "POST /channels/{channel}/typing"
 
 
-class Rows:
-    """What was posted, with the meaning that `Desk` gives it; it outlives the process, as a database does."""
-
-    def __init__(self) -> None:
-        self.kept: dict[tuple[str, str, int], Post] = {}
-
-    async def intend(self, post: Post) -> Post | None:
-        key = (post.about, post.kind, post.part)
-        before = self.kept.get(key)
-        self.kept.setdefault(key, replace(post, message=None))
-        return before
-
-    async def placed(self, post: Post) -> None:
-        self.kept[post.about, post.kind, post.part] = post
-
-    async def posts(self, about: str) -> list[Post]:
-        return [self.kept[key] for key in sorted(self.kept) if key[0] == about]
-
-    async def post_at(self, place: Place, message: str) -> Post | None:
-        return next((post for post in self.kept.values() if post.message == message), None)
-
-    def forget_ids(self, kind: str) -> None:
-        """As if the process had died between posting and writing that down."""
-        self.kept = {key: replace(post, message=None) if key[1] == kind else post for key, post in self.kept.items()}
-
-
-class Hours:
-    """A clock whose sleepers wake when a test says so; the pause between edits is over at once."""
-
-    def __init__(self) -> None:
-        self.now = 1_000.0
-        self._sleepers: list[tuple[float, asyncio.Event]] = []
-        self._asleep = asyncio.Event()
-
-    def __call__(self) -> float:
-        return self.now
-
-    async def sleep(self, seconds: float) -> None:
-        if seconds <= EVERY_SECONDS:
-            return
-        woken = asyncio.Event()
-        self._sleepers.append((self.now + seconds, woken))
-        self._asleep.set()
-        await woken.wait()
-
-    async def advance(self, seconds: float) -> None:
-        """Once somebody sleeps."""
-        async with asyncio.timeout(30):
-            await self._asleep.wait()
-        self.now += seconds
-        for due, woken in self._sleepers:
-            if due <= self.now:
-                woken.set()
-        self._sleepers = [(due, woken) for due, woken in self._sleepers if due > self.now]
-        if not self._sleepers:
-            self._asleep.clear()
-
-
-class Skipping:
-    """The client's clock: it waits for nothing, and yet time passes."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-        self.waits: list[float] = []
-
-    def __call__(self) -> float:
-        return self.now
-
-    async def sleep(self, seconds: float) -> None:
-        self.now += seconds
-        self.waits.append(seconds)
-        await asyncio.sleep(0)
-
-
 class Stage:
     def __init__(self, fake: FakeDiscord, bot: Bot, rest: Rest, rows: Rows, asked: str, time: Skipping) -> None:
         self.fake, self.bot, self.rest, self.rows, self.asked, self.time = fake, bot, rest, rows, asked, time
-        self.hours = Hours()
+        self.hours = Hours(EVERY_SECONDS)
         self.turn = "turn-1"
 
     def view(self, steps: Shown = "live", language: Language = "en") -> DiscordThread:
@@ -125,12 +50,7 @@ class Stage:
 
     async def play(self, events: Iterable[Event], steps: Shown = "live", language: Language = "en") -> None:
         """A whole turn, at once."""
-        view = self.view(steps, language)
-        await view.begin()
-        try:
-            await relay(_stream(events), view)
-        finally:
-            await view.close()
+        await play(self.view(steps, language), events)
 
     def calls(self, route: str) -> list[dict[str, Any]]:
         """The bodies of each such request."""
@@ -143,11 +63,6 @@ class Stage:
     @property
     def texts(self) -> list[str]:
         return [reply.shown for reply in self.replies]
-
-
-async def _stream(events: Iterable[Event]) -> Events:
-    for event in events:
-        yield event
 
 
 @asynccontextmanager

@@ -11,8 +11,8 @@ from bot.messages import Place
 from bot.settings import SettingsError
 from bot.store.engine import StoreError
 from retrieval.text import Said
-from tests.adapters.discord.acting import Held, answers
-from tests.adapters.discord.service import Service, bot, until
+from tests.adapters.acting import Held, answers, until
+from tests.adapters.discord.service import Service, bot
 from tests.fakes.discord_fake import ANN, GENERAL, GUILD, FakeDiscord
 from tests.fakes.discord_gate import error
 from tests.fakes.discord_payloads import CONTENT_INTENT

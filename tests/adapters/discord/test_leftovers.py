@@ -7,14 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from agent.conversation import Ask
-from agent.events import Answered, Events
 from bot.cards import Card, Row
 from bot.digest_text import offers
 from bot.messages import Actor, Audience, FileRef, Incoming, Intake, Lesson, Place
 from retrieval.types import TEAM
-from tests.adapters.discord.acting import Act, answers
-from tests.adapters.discord.service import Service, bot, until
+from tests.adapters.acting import Act, answers, misses, until
+from tests.adapters.discord.service import Service, bot
 from tests.bot.library import opened
 from tests.fakes.discord_fake import ANN, GENERAL, GUILD, FakeDiscord
 from tests.fakes.discord_gate import status
@@ -24,12 +22,8 @@ PUBLIC = Audience("public")
 PIER = "They moor at pier seven."
 
 
-async def unknown(ask: Ask) -> Events:
-    yield Answered("Nothing was found.", outcome="unknown", searched=("handbook",), confidence=0.1)
-
-
 @asynccontextmanager
-async def serving(home: Path, act: Act = unknown) -> AsyncIterator[Service]:
+async def serving(home: Path, act: Act = misses) -> AsyncIterator[Service]:
     """A bot that runs, with a knowledge that its agent does not look into."""
     async with (
         FakeDiscord(limits=False) as discord,

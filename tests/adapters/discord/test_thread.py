@@ -10,7 +10,8 @@ from adapters.discord.rest import EVERYTHING, PRIORITIES, Mark
 from adapters.pacing import Bucket, Priority
 from adapters.port import GoneError as PortGoneError
 from agent.events import Answered, Event, Thought
-from tests.adapters.discord.stage import EDIT, POST, THREAD, TYPING, Skipping, staged
+from tests.adapters.discord.stage import EDIT, POST, THREAD, TYPING, staged
+from tests.adapters.staging import Skipping
 from tests.fakes.discord_fake import GENERAL
 from tests.fakes.discord_gate import CUT_AFTER, CUT_BEFORE, HANG, Fault, error, ratelimited, status
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from bot.messages import Place, Post
-from tests.adapters.discord.service import Service, bot, until
+from tests.adapters.acting import until
+from tests.adapters.discord.service import Service, bot
 from tests.fakes.discord_fake import GENERAL, GUILD, FakeDiscord
 from tests.fakes.discord_world import Message
 

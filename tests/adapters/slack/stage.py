@@ -1,21 +1,20 @@
 """One turn in a thread of Slack's fake, through the real client: what is posted is kept as a desk keeps it."""
 
-import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Any, cast
 
 from adapters.coalescing import Sleep
 from adapters.markdown import step_text
-from adapters.port import Desk, relay
+from adapters.port import Desk
 from adapters.slack.client import Slack
 from adapters.slack.steps import EVERY_SECONDS, Shown
 from adapters.slack.thread import SlackThread
-from agent.events import Answered, Drafted, Event, Events, Reflected, Step, Thought, ToolCalled, ToolReturned
-from bot.messages import Audience, Incoming, Place, Post
+from agent.events import Answered, Drafted, Event, Reflected, Step, Thought, ToolCalled, ToolReturned
+from bot.messages import Audience, Incoming, Place
 from bot.store.inbox import Claimed
 from retrieval.text import Language
+from tests.adapters.staging import Hours, Rows, Skipping, play
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_world import Message
 
@@ -35,77 +34,10 @@ TURN: tuple[Step, ...] = (
 ANSWER = Answered("30 days.", turn="turn-1")
 
 
-class Rows:
-    """What was posted, with the meaning that `Desk` gives it; it outlives the process, as a database does."""
-
-    def __init__(self) -> None:
-        self.kept: dict[tuple[str, str, int], Post] = {}
-
-    async def intend(self, post: Post) -> Post | None:
-        before = self.kept.get(_key(post))
-        self.kept.setdefault(_key(post), replace(post, message=None))
-        return before
-
-    async def placed(self, post: Post) -> None:
-        self.kept[_key(post)] = post
-
-    async def posts(self, about: str) -> list[Post]:
-        return [self.kept[key] for key in sorted(self.kept) if key[0] == about]
-
-    def of(self, kind: str) -> list[Post]:
-        return [post for key, post in sorted(self.kept.items()) if key[1] == kind]
-
-
-class Hours:
-    """A clock whose sleepers wake when a test says so; the pause between edits is over at once."""
-
-    def __init__(self) -> None:
-        self.now = 1_000.0
-        self._sleepers: list[tuple[float, asyncio.Event]] = []
-        self._asleep = asyncio.Event()
-
-    def __call__(self) -> float:
-        return self.now
-
-    async def sleep(self, seconds: float) -> None:
-        if seconds <= EVERY_SECONDS:
-            return
-        woken = asyncio.Event()
-        self._sleepers.append((self.now + seconds, woken))
-        self._asleep.set()
-        await woken.wait()
-
-    async def advance(self, seconds: float) -> None:
-        """Once somebody sleeps."""
-        async with asyncio.timeout(30):
-            await self._asleep.wait()
-        self.now += seconds
-        for due, woken in self._sleepers:
-            if due <= self.now:
-                woken.set()
-        self._sleepers = [(due, woken) for due, woken in self._sleepers if due > self.now]
-        if not self._sleepers:
-            self._asleep.clear()
-
-
-class _Skipping:
-    """The client's clock: it waits for nothing, and yet time passes."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-    async def sleep(self, seconds: float) -> None:
-        self.now += seconds
-        await asyncio.sleep(0)
-
-
 class Stage:
     def __init__(self, fake: FakeSlack, slack: Slack, rows: Rows, asked: str) -> None:
         self.fake, self.slack, self.rows, self.asked = fake, slack, rows, asked
-        self.hours = Hours()
+        self.hours = Hours(EVERY_SECONDS)
         self.turn = "turn-1"
 
     def view(
@@ -126,12 +58,7 @@ class Stage:
 
     async def play(self, events: Iterable[Event], steps: Shown = "live", language: Language = "en", **how: Any) -> None:
         """A whole turn, at once."""
-        view = self.view(steps, language, **how)
-        await view.begin()
-        try:
-            await relay(_stream(events), view)
-        finally:
-            await view.close()
+        await play(self.view(steps, language, **how), events)
 
     async def step(self, view: SlackThread, event: Step, language: Language = "en") -> None:
         """A step, once it shows."""
@@ -168,7 +95,7 @@ class Stage:
 async def staged(*, without: Iterable[str] = (), rows: Rows | None = None) -> AsyncIterator[Stage]:
     async with FakeSlack(without=tuple(without), limits=False, subscribed=()) as fake:
         asked = await fake.says("C1", "U1", "@kotae ?")
-        time = _Skipping()
+        time = Skipping()
         async with Slack(fake.bot_token, fake.api_url, clock=time, sleep=time.sleep, chance=lambda: 0.0) as slack:
             await slack.identify()
             yield Stage(fake, slack, rows or Rows(), asked)
@@ -177,7 +104,7 @@ async def staged(*, without: Iterable[str] = (), rows: Rows | None = None) -> As
 @asynccontextmanager
 async def again(stage: Stage) -> AsyncIterator[Stage]:
     """The next process on the same workspace and the same rows."""
-    time = _Skipping()
+    time = Skipping()
     async with Slack(
         stage.fake.bot_token, stage.fake.api_url, clock=time, sleep=time.sleep, chance=lambda: 0.0
     ) as slack:
@@ -188,15 +115,6 @@ async def again(stage: Stage) -> AsyncIterator[Stage]:
 def lines(events: Iterable[Event], language: Language = "en") -> list[str]:
     """The steps as lines; a draft is none."""
     return [line for event in events if not isinstance(event, Answered) and (line := step_text(event, language))]
-
-
-async def _stream(events: Iterable[Event]) -> Events:
-    for event in events:
-        yield event
-
-
-def _key(post: Post) -> tuple[str, str, int]:
-    return post.about, post.kind, post.part
 
 
 LINES = lines(TURN)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.adapters.slack.service import Held, answers, bot
+from tests.adapters.acting import Held, answers, until
+from tests.adapters.slack.service import bot
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_gate import error
 from tests.fakes.slack_world import OTHER_TEAM, Message
@@ -166,12 +167,12 @@ async def test_a_thumb_of_any_colour_on_the_answer_is_a_vote(name: str, vote: st
         async def kept() -> bool:
             return await here.desk.post_at(here.player.messages[0].place, answer.ts) is not None
 
-        await _until(slack, kept, True)
+        await until(kept)
         await slack.reacts("U2", answer.ts, name)
 
-        await _until(slack, votes, [vote])
+        await until(votes, lambda found: found == [vote])
         await slack.unreacts("U2", answer.ts, name)
-        await _until(slack, votes, [])
+        await until(votes, lambda found: not found)
 
 
 async def test_what_cannot_be_stored_is_not_acknowledged_and_comes_again(tmp_path: Path) -> None:
@@ -222,7 +223,7 @@ async def test_a_thread_that_is_gone_ends_its_turn_at_once(code: str, tmp_path: 
         async def left() -> int:
             return len(await here.desk.unfinished("slack")) + (not here.player.asks)
 
-        await _until(slack, left, 0)
+        await until(left, lambda count: count == 0)
         await slack.wait_for_idle()
         assert len(slack.journal.calls("chat.postMessage")) <= 2
 
@@ -254,11 +255,3 @@ async def test_a_refused_token_is_said_once_and_in_words(tmp_path: Path) -> None
         with pytest.raises(SettingsError, match="invalid_auth"):
             async with bot(slack, tmp_path):
                 pass
-
-
-async def _until(slack: FakeSlack, look: Callable[[], object], wanted: object) -> None:
-    """Ask the database again with every change in Slack, and now and then."""
-    async with asyncio.timeout(30):
-        while (found := await look()) != wanted:  # type: ignore[misc]
-            assert found != wanted
-            await asyncio.sleep(0.02)

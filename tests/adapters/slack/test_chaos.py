@@ -25,7 +25,8 @@ from agent.events import Answered, Events, Thought, ToolCalled, ToolReturned
 from bot.messages import Incoming, Place, Preferences
 from bot.store.inbox import Claimed
 from bot.store.places import Places
-from tests.adapters.slack.service import Service, answers, bot
+from tests.adapters.acting import answers
+from tests.adapters.slack.service import Service, bot
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_gate import CUT_AFTER, CUT_BEFORE, Fault, error, page, ratelimited, slow, status
 from tests.fakes.slack_socket import Delivery, Timing

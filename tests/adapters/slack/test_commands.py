@@ -12,7 +12,8 @@ import pytest
 from adapters.slack.cards import card_blocks
 from bot.cards import Card, Link, Row
 from bot.messages import Upload
-from tests.adapters.slack.service import misses, taught, whole
+from tests.adapters.acting import misses
+from tests.adapters.slack.service import taught, whole
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_gate import error, slow
 from tests.fakes.slack_rules import check_message
@@ -429,7 +430,7 @@ HOSTILE = "<!channel> <@U2> *x* https://evil.example/x & [y](https://evil.exampl
 
 
 async def test_each_command_answers_only_its_author_in_their_language_and_pings_nobody(tmp_path: Path) -> None:
-    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses()) as here:
+    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses) as here:
         slack.world.users["U2"].locale = "ja-JP"
         slack.world.add_channel("G1", "secret", kind="private", members=("U1", slack.bot_user))
         upload = Upload(

@@ -17,7 +17,8 @@ from bot.store.digests import Digests
 from bot.store.engine import StoreError
 from bot.store.questions import Question
 from retrieval.text import Said
-from tests.adapters.slack.service import Service, misses, taught, whole
+from tests.adapters.acting import misses
+from tests.adapters.slack.service import Service, taught, whole
 from tests.bot.broken import without
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_gate import error
@@ -117,7 +118,7 @@ async def test_a_weeks_digest_is_answered_and_the_next_question_is_answered_from
 
 
 async def test_a_digest_that_was_cut_short_goes_on_where_it_was(tmp_path: Path) -> None:
-    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses()) as here:
+    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses) as here:
         first, second, third = [(await asks(here, f"Question {number}?"))[1] for number in range(3)]
         slack.fail("chat.postMessage", error("restricted_action"), calls=[3])  # the head and one card arrive
         with pytest.raises(ConnectionError):
@@ -136,7 +137,7 @@ async def test_a_digest_that_was_cut_short_goes_on_where_it_was(tmp_path: Path) 
 
 
 async def test_an_answer_closes_its_cards_and_only_the_askers_are_called(tmp_path: Path) -> None:
-    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses()) as here:
+    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses) as here:
         slack.world.users["U2"].name = "<!channel> https://evil.example"
         slack.world.add_channel("C2", "more", members=("U2", slack.bot_user))
         hostile = "Where do <!here> ships moor, <@U2>? https://evil.example/x"
@@ -174,7 +175,7 @@ async def test_an_answer_closes_its_cards_and_only_the_askers_are_called(tmp_pat
 
 
 async def test_a_reply_under_a_card_is_the_answer_once_somebody_confirms_it(tmp_path: Path) -> None:
-    async with FakeSlack(limits=False, copies=2) as slack, taught(slack, tmp_path, misses()) as here:
+    async with FakeSlack(limits=False, copies=2) as slack, taught(slack, tmp_path, misses) as here:
         slack.world.add_user("U7", "gast", kind="guest")
         slack.world.add_channel("C2", "harbour", members=("U1", slack.bot_user))
         thread, question = await asks(here, "Where do ships moor?", "C2")
@@ -215,7 +216,7 @@ async def test_a_reply_under_a_card_is_the_answer_once_somebody_confirms_it(tmp_
 
 
 async def test_dismissing_tells_nobody_and_is_not_done_twice(tmp_path: Path) -> None:
-    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses()) as here:
+    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses) as here:
         thread, question = await asks(here, "Where do ships moor?")
         await here.adapter.announce("C1", card((question,)), about=ABOUT)
         (shown,) = cards(slack)
@@ -237,7 +238,7 @@ async def test_a_card_whose_questions_are_closed_elsewhere_offers_them_no_longer
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bot.desk.SETTLED", timedelta(0))
-    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses(), look_every=0.1) as here:
+    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses, look_every=0.1) as here:
         (_, one), (_, two) = [await asks(here, text) for text in ("Where do ships moor?", "Who has the key?")]
         await here.adapter.announce("C1", card((one,), (two,)), about=ABOUT)
         first, second = cards(slack)
@@ -250,7 +251,7 @@ async def test_a_card_whose_questions_are_closed_elsewhere_offers_them_no_longer
 
 
 async def test_what_was_asked_in_a_private_place_stays_there(tmp_path: Path) -> None:
-    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses()) as here:
+    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses) as here:
         slack.world.add_channel("G1", "secret", kind="private", members=("U1", "U2", slack.bot_user))
         (thread, private), (_, public) = (
             await asks(here, "When does the whale start?", "G1"),
@@ -280,7 +281,7 @@ async def test_what_was_asked_in_a_private_place_stays_there(tmp_path: Path) -> 
 
 
 async def test_guests_and_forged_buttons_close_nothing(tmp_path: Path) -> None:
-    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses()) as here:
+    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses) as here:
         slack.world.add_user("U7", "gast", kind="guest")
         slack.world.add_channel("C2", "elsewhere", members=("U1", "U2", slack.bot_user))
         _, question = await asks(here, "Where do ships moor?")
@@ -317,7 +318,7 @@ async def test_guests_and_forged_buttons_close_nothing(tmp_path: Path) -> None:
 
 
 async def test_a_button_that_cannot_be_obeyed_says_so(tmp_path: Path) -> None:
-    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses()) as here:
+    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses) as here:
         _, question = await asks(here, "Where do ships moor?")
         await here.adapter.announce("C1", card((question,)), about=ABOUT)
         (shown,) = cards(slack)
@@ -332,7 +333,7 @@ async def test_a_button_that_cannot_be_obeyed_says_so(tmp_path: Path) -> None:
 
 
 async def test_a_link_that_no_button_takes_is_left_out(tmp_path: Path) -> None:
-    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses()) as here:
+    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses) as here:
         links = (Link("long", f"https://a.example/{'x' * 3_000}"), Link("thread", f"{slack.url}/archives/C1/p1"))
         await here.adapter.announce("C1", Card("Unanswered", (), (Row("1. Tea?", (), links),)), about=ABOUT)
         assert slack.posted("C1")[1].urls == [links[1].url] and not slack.journal.errors()
@@ -340,7 +341,7 @@ async def test_a_link_that_no_button_takes_is_left_out(tmp_path: Path) -> None:
 
 async def test_an_answer_that_cannot_be_stored_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("adapters.slack.acks.ACK_SECONDS", 0.2)
-    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses()) as here:
+    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses) as here:
         _, question = await asks(here, "Where do ships moor?")
         await here.adapter.announce("C1", card((question,)), about=ABOUT)
         teach, go_on = here.desk.teach, asyncio.Event()

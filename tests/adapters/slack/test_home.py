@@ -8,7 +8,8 @@ import pytest
 from bot.messages import Upload
 from retrieval.text import Said
 from retrieval.types import QdrantConnectionError
-from tests.adapters.slack.service import misses, taught
+from tests.adapters.acting import misses
+from tests.adapters.slack.service import taught
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_text import shown
 from tests.fakes.slack_world import View
@@ -23,7 +24,7 @@ async def home(slack: FakeSlack, user: str) -> View:
 
 
 async def test_members_see_what_the_team_may_read_and_guests_none_of_it(tmp_path: Path) -> None:
-    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses()) as here:
+    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses) as here:
         slack.world.users["U2"].locale = "ja-JP"
         slack.world.add_user("U7", "gast", kind="guest")
         slack.world.add_channel("G1", "secret", kind="private", members=("U1", slack.bot_user))
@@ -48,7 +49,7 @@ async def test_members_see_what_the_team_may_read_and_guests_none_of_it(tmp_path
 async def test_a_home_is_drawn_also_when_the_documents_cannot_be_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses()) as here:
+    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses) as here:
 
         async def down(_: object) -> None:
             raise QdrantConnectionError(Said(en="The index is away.", ja="…"))

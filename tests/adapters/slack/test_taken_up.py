@@ -15,13 +15,13 @@ from tests.adapters.slack.stage import (
     STATUS,
     STREAMS,
     TURN,
-    Rows,
     Stage,
     again,
     staged,
     steps_and_answer,
     votes,
 )
+from tests.adapters.staging import Rows
 from tests.fakes.slack_gate import CUT_AFTER, HANG_AFTER, ratelimited
 
 # -- nothing twice, nothing lost ------------------------------------------------------------------------------------

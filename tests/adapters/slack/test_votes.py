@@ -1,12 +1,10 @@
 """👍 and 👎 under an answer: a vote each, changeable; what was wrong goes to those who can answer it."""
 
-import asyncio
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.adapters.acting import until
 from tests.adapters.slack.service import Service, bot
 from tests.bot.broken import without
 from tests.fakes.slack import FakeSlack
@@ -22,15 +20,8 @@ async def answer(here: Service, channel: str = "C1", user: str = "U1") -> tuple[
     asked = await slack.says(channel, user, "@kotae How long do refunds take?")
     (found,) = await slack.wait_for(lambda: [reply for reply in slack.replies(asked) if "30 days" in reply.shown])
     place = here.player.messages[-1].place
-    await until(slack, lambda: here.desk.post_at(place, found.ts), lambda post: post is not None)
+    await until(lambda: here.desk.post_at(place, found.ts), lambda post: post is not None)
     return found, str((found.metadata or {})["event_payload"]["about"])
-
-
-async def until(slack: FakeSlack, look: Callable[[], Awaitable[Any]], fits: Callable[[Any], bool]) -> None:
-    """Asks the database again when something happens in Slack."""
-    async with asyncio.timeout(30):
-        while not fits(await look()):
-            await slack.wait_for_idle(quiet=0.02)
 
 
 async def test_each_person_has_one_vote_and_may_change_it_with_either_form_of_the_buttons(tmp_path: Path) -> None:
@@ -42,15 +33,15 @@ async def test_each_person_has_one_vote_and_may_change_it_with_either_form_of_th
         first, turn = await answer(here)
         await slack.presses("U1", first, FEEDBACK, "positive", copies=2)
         await slack.presses("U2", first, FEEDBACK, "positive")
-        await until(slack, votes, lambda found: found == [("U1", "up"), ("U2", "up")])
+        await until(votes, lambda found: found == [("U1", "up"), ("U2", "up")])
         await slack.wait_for_idle()
         assert [message.shown for message in slack.whispers("U1")] == ["Thank you, noted."]
         await slack.presses("U2", first, FEEDBACK, "negative")
-        await until(slack, votes, lambda found: found == [("U1", "up"), ("U2", "down")])
+        await until(votes, lambda found: found == [("U1", "up"), ("U2", "down")])
         open_ones = await here.desk.unanswered(here.player.messages[0].place, here.player.messages[0].audience)
         assert [one.reason for one in open_ones.questions] == ["reported"]
         await slack.presses("U2", first, FEEDBACK, "positive")
-        await until(slack, votes, lambda found: found == [("U1", "up"), ("U2", "up")])
+        await until(votes, lambda found: found == [("U1", "up"), ("U2", "up")])
 
         slack.fail(
             "chat.postMessage", error("invalid_blocks"), calls=[1], where=lambda sent: "feedback_buttons" in str(sent)
@@ -58,9 +49,10 @@ async def test_each_person_has_one_vote_and_may_change_it_with_either_form_of_th
         second, turn = await answer(here)
         assert second.actions == [UP, DOWN]
         await slack.presses("U1", second, DOWN)
-        await until(slack, votes, lambda found: found == [("U1", "down")])
+        await until(votes, lambda found: found == [("U1", "down")])
         await slack.presses("U1", second, UP)
-        await until(slack, votes, lambda found: found == [("U1", "up")])
+        await until(votes, lambda found: found == [("U1", "up")])
+        await slack.wait_for_idle()
         assert slack.journal.acked_within(2.5)
 
 
@@ -114,7 +106,7 @@ async def test_a_vote_counts_also_when_nothing_more_can_be_said_about_it(
         slack.fail("chat.postEphemeral", error("user_not_in_channel"))
         found, turn = await answer(here)
         await slack.presses("U2", found, FEEDBACK, "negative")
-        await until(slack, lambda: here.data.votes.of(turn), bool)
+        await until(lambda: here.data.votes.of(turn))
         await slack.wait_for_idle()
         assert "Traceback" not in caplog.text
 

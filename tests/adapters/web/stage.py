@@ -5,47 +5,25 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from adapters.web.adapter import WebAdapter
 from adapters.web.board import Board
 from adapters.web.held import Held
 from adapters.web.rooms import MEMBERS, ROOMS
-from agent.events import Answered
-from bot.database import Database, database
+from bot.database import Database
 from bot.desk import FrontDesk
-from bot.digest import Digest
-from bot.inbox import Inbox
-from bot.logs import ChatLog, Redactor
-from bot.messages import Incoming
-from bot.settings import Settings
-from bot.store.digests import Period, Totals
-from bot.store.inbox import TurnRows
 from bot.store.messages import BotMessage, Message, Messages
-from bot.turns import Turns
-from retrieval.types import CollectionInfo, Readers
-from tests.adapters.discord.acting import Act, Player, answers
+from tests.adapters.acting import Act, Player, front_desk, serving, settings, until
 from tests.bot.library import Library, opened
-
-T = TypeVar("T")
 
 AKI, BEN = MEMBERS
 GENERAL, LEADS = ROOMS
 ADDRESS = "http://127.0.0.1:8080"
-
-
-async def until(look: Callable[[], Awaitable[T]], wanted: Callable[[T], object] = bool) -> T:
-    """Ask again and again, for at most ten seconds."""
-    async with asyncio.timeout(30):
-        while True:
-            if wanted(found := await look()):
-                return found
-            await asyncio.sleep(0.01)
 
 
 @dataclass
@@ -100,58 +78,14 @@ async def channel(
     home: Path, *acts: Act, board_class: type[Board] = Board, look_every: float = 0.2, **more: Any
 ) -> AsyncIterator[Stage]:
     """One process that serves the rooms."""
-    given: dict[str, Any] = {"KOTAE_HOME": str(home), "KOTAE_MODEL": "extractive", "KOTAE_LANGUAGE": "en"}
-    settings = Settings(**(given | more | {"_env_file": None}))
-    player = Player(*(acts or (answers(),)))
-
-    async def collections(message: Incoming, allowed: Readers) -> tuple[CollectionInfo, ...]:
-        return ()
-
-    async def no_digest(allowed: Readers) -> Digest:
-        now = datetime.now(UTC)
-        none = Totals(0, 0, 0, 0, {})
-        return Digest(Period(now, now), none, none, (), 0, 0, 0)
-
-    async with opened(home) as library, database(settings) as data:
-        inbox = Inbox(TurnRows(data.engine))
-        await inbox.inherit()
-        turns = Turns(
-            inbox,
-            data.conversations,
-            data.votes,
-            make_agent=player.make,
-            list_collections=collections,
-            chat_log=ChatLog(home / "chat.log", Redactor()),
-            confident=0.5,
-        )
-        desk = FrontDesk(
-            settings,
-            data,
-            library.knowledge,
-            turns,
-            models=lambda name: None,
-            make_digest=no_digest,
-            owner=inbox.owner,
-        )
+    player, given = Player(*acts), settings(home, **more)
+    async with opened(home) as library, front_desk(given, player.make, library.knowledge) as (data, desk):
         board = board_class(Messages(data.engine), library.knowledge)
         held = home / "uploads"
         waits = Held(held)
-        adapter = WebAdapter(
-            board, data.votes, waits, language=settings.language, address=ADDRESS, look_every=look_every
-        )
-        task = asyncio.create_task(adapter.run(desk))
-        try:
-            await asyncio.wait_for(adapter.ready.wait(), 30)
+        adapter = WebAdapter(board, data.votes, waits, language=given.language, address=ADDRESS, look_every=look_every)
+        async with serving(adapter, desk) as task:
             yield Stage(adapter, board, desk, data, library, player, held, task)
-        finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
-            await inbox.close()
-
-
-def unknown(text: str = "Nothing was found.") -> Answered:
-    return Answered(text, outcome="unknown", searched=("handbook",), confidence=0.1)
 
 
 # -- a process that dies ------------------------------------------------------------------------------------------------

@@ -17,8 +17,8 @@ from bot.app import running
 from bot.logs import Redactor
 from bot.store.messages import Message
 from bot.store.questions import Wanted
+from tests.adapters.acting import until
 from tests.adapters.web.fresh import fresh_nicegui
-from tests.adapters.web.stage import until
 from tests.bot.sample_turns import settings
 
 AKI, BEN = MEMBERS

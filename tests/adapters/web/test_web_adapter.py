@@ -29,9 +29,9 @@ from bot.store.erasure import Erasure
 from bot.store.messages import Message
 from retrieval.text import Said
 from retrieval.types import TEAM, UnreadableError
-from tests.adapters.discord.acting import Held as HeldAct
-from tests.adapters.discord.acting import answers
-from tests.adapters.web.stage import ADDRESS, AKI, BEN, GENERAL, LEADS, Stage, channel, unknown, until
+from tests.adapters.acting import UNKNOWN, answers, until
+from tests.adapters.acting import Held as HeldAct
+from tests.adapters.web.stage import ADDRESS, AKI, BEN, GENERAL, LEADS, Stage, channel
 from tests.bot.acting import says
 from tests.bot.sample_turns import settings
 
@@ -106,7 +106,7 @@ async def test_a_mention_is_answered_in_its_thread_after_its_steps(tmp_path: Pat
 
 
 async def test_steps_show_as_the_room_has_chosen(tmp_path: Path) -> None:
-    async with channel(tmp_path, says(Thought("One."), Thought("Two."), unknown())) as here:
+    async with channel(tmp_path, says(Thought("One."), Thought("Two."), UNKNOWN)) as here:
         found = []
         for steps in ("verbose", "off"):
             await here.adapter.prefer(AKI, GENERAL, Preferences(steps=steps))
@@ -230,7 +230,7 @@ async def test_what_the_database_does_not_take_is_asked_later(tmp_path: Path) ->
 
 
 async def test_a_private_room_stays_private(tmp_path: Path) -> None:
-    async with channel(tmp_path, says(Thought("Hm."), unknown())) as here:
+    async with channel(tmp_path, says(Thought("Hm."), UNKNOWN)) as here:
         adapter = here.adapter
         talk = await here.said("We buy the harbour.", AKI, LEADS)
         asked = await here.said("@kotae What does the harbour cost?", AKI, LEADS, thread=talk.id)
@@ -410,7 +410,7 @@ async def _missed(here: Stage, *questions: str) -> tuple[list[Message], Card]:
 
 
 async def test_a_card_that_is_answered_tells_the_asker(tmp_path: Path) -> None:
-    async with channel(tmp_path, says(unknown())) as here:
+    async with channel(tmp_path, says(UNKNOWN)) as here:
         (ships, key), card = await _missed(here, "Where do ships moor?", "鍵はどこ？")
         adapter, target = digest_target([here.adapter], "web:general")
         assert adapter is here.adapter
@@ -465,7 +465,7 @@ async def test_a_card_whose_questions_are_closed_elsewhere_offers_them_no_longer
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bot.desk.SETTLED", timedelta(0))
-    async with channel(tmp_path, says(unknown())) as here:
+    async with channel(tmp_path, says(UNKNOWN)) as here:
         _, card = await _missed(here, "Where do ships moor?", "Who has the key?")
         await here.adapter.announce("general", card, about="digest:1")
         first, second = (await here.board.messages(GENERAL, BEN))[-2:]
@@ -479,7 +479,7 @@ async def test_a_card_whose_questions_are_closed_elsewhere_offers_them_no_longer
 
 
 async def test_a_card_can_be_dismissed(tmp_path: Path) -> None:
-    async with channel(tmp_path, says(unknown()), KOTAE_LANGUAGE="ja") as here:
+    async with channel(tmp_path, says(UNKNOWN), KOTAE_LANGUAGE="ja") as here:
         (asked,), card = await _missed(here, "Where do ships moor?")
         await here.adapter.announce("general", card, about="digest:1")
         shown = (await here.board.messages(GENERAL, BEN))[-1]

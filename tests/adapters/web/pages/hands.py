@@ -1,23 +1,25 @@
 """A simulated user's hands on what is marked: of several the newest, as the one in an open dialog."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from nicegui import ui
-from nicegui.events import GenericEventArguments, handle_event
 from nicegui.testing import User
+from nicegui.testing.user_interaction import UserInteraction
 
 
 def newest(user: User, marker: str) -> ui.element:
-    return max(user.find(marker=marker).elements, key=lambda element: element.id)
+    return _newest(user.find(marker=marker).elements)
 
 
 def press(user: User, marker: str) -> None:
     """Click it."""
-    element = newest(user, marker)
-    with user as client:
-        for listener in [*element._event_listeners.values()]:
-            if listener.type == "click":
-                handle_event(listener.handler, GenericEventArguments(sender=element, client=client, args=None))
+    UserInteraction(user, {newest(user, marker)}, None).click()
+
+
+def agree(user: User, words: str) -> None:
+    """Click the button with these words."""
+    UserInteraction(user, {_newest(user.find(content=words, kind=ui.button).elements)}, None).click()
 
 
 def fill(user: User, marker: str, value: Any) -> None:
@@ -32,3 +34,7 @@ def choose_new(user: User, marker: str, value: str) -> None:
     element: Any = newest(user, marker)
     with user:
         element.set_options([*element.options, value], value=value)
+
+
+def _newest(elements: Iterable[ui.element]) -> ui.element:
+    return max(elements, key=lambda element: element.id)

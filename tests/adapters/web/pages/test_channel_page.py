@@ -7,8 +7,9 @@ from nicegui.testing.user_interaction import UserInteraction
 from adapters.web.rooms import MEMBERS, ROOMS
 from adapters.web.site import Site
 from bot.store.messages import Message
+from tests.adapters.acting import until
 from tests.adapters.web.pages.conftest import Visit
-from tests.adapters.web.pages.waiting import sees, until
+from tests.adapters.web.pages.waiting import sees
 
 AKI, BEN = MEMBERS
 GENERAL, LEADS = ROOMS
@@ -18,13 +19,6 @@ def write(user: User, text: str, *, thread: bool = False) -> None:
     """Type into the room's field, or the thread's, and press Enter."""
     fields = sorted(user.find(kind=ui.textarea).elements, key=lambda one: one.id)
     UserInteraction(user, {fields[-1 if thread else 0]}, None).trigger("keydown.enter", text)
-
-
-def press(user: User, icon: str) -> int:
-    """Click the first button with this icon; how many there are."""
-    found = [one for one in user.find(kind=ui.button).elements if one.props.get("icon") == icon]
-    UserInteraction(user, set(found), None).click()
-    return len(found)
 
 
 async def kept(site: Site, room: int = 0) -> list[Message]:
@@ -104,13 +98,15 @@ async def test_one_s_own_words_are_edited_and_deleted(visit: Visit, site: Site) 
     assert isinstance(mine, Message)
     user = visit("aki")
     await user.open("/app/")
-    assert press(user, "edit") == 1  # Ben's are not for Aki
+    edit = user.find(kind=ui.button, content="edit")
+    assert len(edit.elements) == 1  # Ben's are not for Aki
+    edit.click()
     await sees(user, "Edit the message")
     with user:
         next(one for one in user.find(kind=ui.textarea).elements if one.value == "helo").set_value("hello")
     user.find(content="Save", kind=ui.button).click()
     await sees(user, "(edited)")
-    press(user, "delete_outline")
+    user.find(kind=ui.button, content="delete_outline").click()
 
     async def gone() -> bool:
         return "hello" not in [one.text for one in await kept(site)]
@@ -153,7 +149,7 @@ async def test_what_is_written_is_words_and_nothing_more(visit: Visit, site: Sit
 async def test_wrong_choices_are_said(visit: Visit, site: Site) -> None:
     user = visit(language="ja")
     await user.open("/app/")
-    press(user, "tune")
+    user.find(kind=ui.button, content="tune").click()
     await sees(user, "このルーム全体の設定")
     with user:
         for one in user.find(kind=ui.input).elements:

@@ -12,8 +12,8 @@ from adapters.web.guard import UPLOAD_BYTES
 from adapters.web.rooms import MEMBERS, ROOMS, Member, Room
 from adapters.web.site import Site
 from bot.store.messages import Messages, Replies
+from tests.adapters.acting import until
 from tests.adapters.web.pages.conftest import Visit
-from tests.adapters.web.pages.waiting import until
 
 AKI = MEMBERS[0]
 GENERAL = ROOMS[0]

@@ -10,7 +10,6 @@ from huggingface_hub import close_session
 from nicegui import ui
 from nicegui.elements.upload_files import SmallFileUpload
 from nicegui.testing import User
-from nicegui.testing.user_interaction import UserInteraction
 
 from adapters.web.rooms import MEMBERS, ROOMS, place, readers_of
 from adapters.web.site import Site
@@ -21,9 +20,10 @@ from bot.store.audit import Audit
 from retrieval.datasets import NAMED
 from retrieval.datasets.hub import Hub
 from retrieval.types import EVERYONE
+from tests.adapters.acting import until
 from tests.adapters.web.pages.conftest import Visit
-from tests.adapters.web.pages.hands import choose_new, fill, newest, press
-from tests.adapters.web.pages.waiting import sees, until
+from tests.adapters.web.pages.hands import agree, choose_new, fill, newest, press
+from tests.adapters.web.pages.waiting import sees
 from tests.fakes.hub import FakeHub, Hang, Refuse, parquet
 
 AKI = readers_of(MEMBERS[0])
@@ -76,12 +76,6 @@ async def ended(site: Site, state: str = "done") -> Job:
 
     await until(over)
     return site.app.datasets.jobs()[0]
-
-
-def agree(user: User, words: str) -> None:
-    """Press the newest button with these words: the one in a dialog."""
-    button = max(user.find(content=words, kind=ui.button).elements, key=lambda one: one.id)
-    UserInteraction(user, {button}, None).click()
 
 
 async def upload(user: User, name: str, data: bytes) -> None:

@@ -14,9 +14,10 @@ from bot.messages import Upload
 from bot.store.audit import Audit
 from bot.store.documents import DocumentRow
 from retrieval.types import EVERYONE, TEAM
+from tests.adapters.acting import until
 from tests.adapters.web.pages.conftest import Visit
 from tests.adapters.web.pages.hands import choose_new, fill, press
-from tests.adapters.web.pages.waiting import sees, until
+from tests.adapters.web.pages.waiting import sees
 
 LEADS = scope_of(place(next(room for room in ROOMS if room.private)))
 HOSTILE = '# `<script>alert(1)</script>`\n\n`<img src=x onerror="alert(2)">` **harbour** {{ 7*7 }}\n'

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from nicegui import ui
 from nicegui.testing import User
-from nicegui.testing.user_interaction import UserInteraction
 
 from adapters.web.rooms import MEMBERS, ROOMS, place, readers_of
 from adapters.web.site import Site
@@ -19,9 +18,10 @@ from bot.messages import Upload
 from bot.pairs import Job, Pair
 from bot.store.usage import Usage
 from retrieval.types import EVERYONE, TEAM
+from tests.adapters.acting import until
 from tests.adapters.web.pages.conftest import Visit
-from tests.adapters.web.pages.hands import fill, newest, press
-from tests.adapters.web.pages.waiting import sees, until
+from tests.adapters.web.pages.hands import agree, fill, newest, press
+from tests.adapters.web.pages.waiting import sees
 from tests.fakes.openai import FakeOpenAI, Refuse, Reply, text
 
 AKI = readers_of(MEMBERS[0])
@@ -99,12 +99,6 @@ async def shows(user: User, words: str, *, shown: bool = True) -> None:
         return any(words in str(one.text) for one in user.find(kind=ui.label).elements) is shown
 
     await until(so)
-
-
-def agree(user: User, words: str) -> None:
-    """Press the newest button with these words: the one in a dialog."""
-    button = max(user.find(content=words, kind=ui.button).elements, key=lambda one: one.id)
-    UserInteraction(user, {button}, None).click()
 
 
 async def have_written(user: User) -> None:

@@ -10,9 +10,10 @@ from adapters.web.site import Site
 from bot.access import scope_of
 from bot.messages import Upload
 from retrieval.types import TEAM
+from tests.adapters.acting import until
 from tests.adapters.web.pages.conftest import Visit
 from tests.adapters.web.pages.hands import fill, press
-from tests.adapters.web.pages.waiting import sees, until
+from tests.adapters.web.pages.waiting import sees
 
 LEADS = scope_of(place(next(room for room in ROOMS if room.private)))
 ALLOWANCE = "/app/search?q=出張の日当はいくらですか？&limit=3"

@@ -4,13 +4,13 @@ import csv
 import io
 
 from nicegui import ui
-from nicegui.testing import User
 
 from adapters.web.rooms import MEMBERS, ROOMS
 from adapters.web.site import Site
 from bot.store.messages import Message
+from tests.adapters.acting import until
 from tests.adapters.web.pages.conftest import Visit
-from tests.adapters.web.pages.waiting import sees, until
+from tests.adapters.web.pages.waiting import sees
 
 AKI, BEN = MEMBERS
 GENERAL, LEADS = ROOMS
@@ -31,12 +31,6 @@ async def asked(site: Site, text: str, room: int = 0, member: int = 0) -> int:
     return said.id
 
 
-def write(user: User, kind: type[ui.element], label: str, text: str) -> None:
-    field = next(one for one in user.find(kind=kind).elements if one.props.get("label") == label)
-    with user:
-        field.set_value(text)  # type: ignore[attr-defined]
-
-
 async def test_a_miss_is_answered_here_and_its_asker_told(visit: Visit, site: Site) -> None:
     root = await asked(site, OPEN, member=1)
     user = visit("aki")
@@ -45,7 +39,9 @@ async def test_a_miss_is_answered_here_and_its_asker_told(visit: Visit, site: Si
     await user.should_see("times asked: 1, people: 1")
     user.find("Answer this").click()
     await sees(user, "It will be found by these words")
-    write(user, ui.textarea, "Answer", "The zoo charged 250 krónur in 1987.")
+    (field,) = user.find(kind=ui.textarea, content="Answer").elements
+    with user:
+        field.set_value("The zoo charged 250 krónur in 1987.")
     user.find("Save the answer").click()
     await sees(user, "No questions match")
 
