@@ -40,7 +40,8 @@ _TAG = re.compile(
     r"|html|head)\b(?:\s[^<>]*)?/?>",
     re.IGNORECASE | re.DOTALL,
 )
-_WIDE = re.compile(r"[（［｛＜]")
+_ASCII = re.compile(r"https?://[!-~]*\.[!-~]+", re.IGNORECASE)
+_OPENING = tuple("（［｛＜「『【〈《“")
 _TRAILING = ".,;:!?*_~…"
 _LOCAL = re.compile(
     r"(?:https?://)?(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1\]|(?:[\w-]+\.)*example(?:\.(?:com|org|net|jp|co\.jp))?)(?=[:/?#]|$)",
@@ -67,10 +68,12 @@ def visible(text: str) -> str:
 
 
 def addresses(text: str) -> set[str]:
-    """Every address in a text, each as written, without the punctuation after it."""
+    """Every address in a text, each as written, without the punctuation after it; of one that goes on in Japanese
+    (「https://…をご覧ください」, /wiki/答え) also what stands before."""
     found = {m.group().rstrip(_TRAILING) for m in _ADDRESS.finditer(text)}
     for pattern in (_INLINE, _BROKEN):
         found |= {_target(m[3]) for m in pattern.finditer(text)}
+    found |= {begun[0].rstrip(_TRAILING) for each in found if (begun := _ASCII.match(each))}
     return found - {""}
 
 
@@ -137,22 +140,32 @@ def _bare(text: str, allowed: frozenset[str], gap: str = "") -> str:
     end = 0
     for match in _ADDRESS.finditer(folded):
         address = match.group().rstrip(_TRAILING)
-        after = match.start() + len(address)
-        bracket = _WIDE.search(text, match.start(), after)  # 「https://…（注）」
-        if bracket and text[match.start() : bracket.start()] in allowed:
-            out += [text[end : bracket.start()], " ", _bare(text[bracket.start() : after], allowed, gap)]
-            end = after
-            continue
+        start, after = match.start(), match.start() + len(address)
         plain = not re.search(r"[:/?#@]", address)
         if address in allowed or (plain and address.casefold() in {each.casefold() for each in allowed}):
-            continue
-        out += [text[end : match.start()], gap]
+            if text[after : after + 1] not in _OPENING:
+                continue
+            kept = after
+        else:
+            kept = start + _begun(text[start:after], allowed)
+        if kept > start:  # a space, since what shows the answer may see one address in 「https://…をご覧ください」
+            out += [text[end:kept], " ", _bare(text[kept:after], allowed, gap)]
+        else:
+            out += [text[end:start], gap]
         end = after
     out.append(text[end:])
     return (
         re.sub(r"(?<=\S)[ \t]{2,}(?=\S)|[(（]\s*[)）]", lambda m: " " if m.group().isspace() else "", "".join(out))
         if end
         else text
+    )
+
+
+def _begun(address: str, allowed: frozenset[str]) -> int:
+    """The length of the allowed address with which this begins before it goes on in Japanese, or 0."""
+    return max(
+        (len(each) for each in allowed if address.startswith(each) and not address[len(each) :][:1].isascii()),
+        default=0,
     )
 
 

@@ -144,7 +144,6 @@ def test_an_allowed_address_allows_no_other_that_begins_with_it() -> None:
         "See https://ja.wikipedia.org/wiki/答え_(曖昧さ回避).",
         "See [the page](https://ja.wikipedia.org/wiki/答え_(曖昧さ回避)) and (https://ja.wikipedia.org/wiki/答え_(曖昧さ回避)).",
         "See (https://wiki.corp.example/a).",
-        "詳細はhttps://wiki.corp.example/a「規程」を。",
     ],
 )
 def test_brackets_belong_to_an_address_when_it_opened_them(text: str) -> None:
@@ -153,13 +152,22 @@ def test_brackets_belong_to_an_address_when_it_opened_them(text: str) -> None:
     assert addresses(text) & allowed and "http" not in scrubbed(text, ())
 
 
-def test_what_stands_in_wide_brackets_after_an_address_is_read_for_itself() -> None:
-    allowed = {"https://wiki.corp.example/a"}
-    assert scrubbed("詳細はhttps://wiki.corp.example/a（社内限定）を。", allowed) == (
-        "詳細はhttps://wiki.corp.example/a （社内限定）を。"
-    )
-    assert "evil" not in scrubbed("https://wiki.corp.example/a（https://evil.test/secret）を", allowed)
-    assert addresses("https://wiki.corp.example/a（社内限定）") == allowed
+@pytest.mark.parametrize("after", ["（社内限定）を。", "「規程」を。", "をご覧ください。", "に、人事が"])
+def test_japanese_right_after_an_address_is_read_for_itself(after: str) -> None:
+    allowed = {"https://wiki.corp.example/a", "https://wiki.corp.example"}
+    text = "詳細はhttps://wiki.corp.example/a"
+    assert scrubbed(text + after, allowed) == f"{text} {after}"
+    assert "evil" not in scrubbed(f"{text}{after[0]}https://evil.test/secret{after}", allowed)
+
+
+def test_an_address_ends_before_a_japanese_bracket() -> None:
+    assert addresses("https://wiki.corp.example/a（社内限定）") == {"https://wiki.corp.example/a"}
+
+
+def test_of_an_address_that_goes_on_in_japanese_both_are_one() -> None:
+    assert addresses("詳細はhttps://wiki.corp.example/aをご覧ください。") >= {"https://wiki.corp.example/a"}
+    assert addresses("https://ja.wikipedia.org/wiki/答え と") >= {"https://ja.wikipedia.org/wiki/答え"}
+    assert addresses("https://日本.example/a") == {"https://日本.example/a"}
 
 
 def test_addresses_of_this_machine_stay_in_code_only() -> None:
