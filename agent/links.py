@@ -15,7 +15,9 @@ _TLD = (
     r"|link|click|live|gg|ly|gl|ws|cc|nl|se|ch|es|br|app|xn--[a-z0-9-]+)"
 )
 _WORDY_TLD = r"(?:[a-z]{2,18})"  # 「.it」, ".zip": an address only with something after it
-_SIGN = r"[^\s<>\"'`|\\)\]（）「」『』【】、。，＜＞〈〉《》“”]"
+_SIGN = (  # 「https://wiki.example/aをご覧ください」: hiragana after a letter is the sentence's, also を after anything
+    r"(?:(?!を|(?<=[A-Za-z0-9)])[ぁ-ん])[^\s<>\"'`|\\)\]（）「」『』【】、。，＜＞〈〉《》“”])"
+)
 _END = rf"(?:\((?:(?!\(){_SIGN})*\)|{_SIGN})"  # 「/wiki/Kotae_(bot)」: a bracket that the address itself has opened closes in it
 _ADDRESS = re.compile(
     rf"{_SCHEME}{_END}*"
@@ -41,7 +43,7 @@ _TAG = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _ASCII = re.compile(r"https?://[!-~]*\.[!-~]+", re.IGNORECASE)
-_OPENING = tuple("（［｛＜「『【〈《“")
+_GOES_ON = re.compile(r"(?=[^\x00-\x7f])[\w（［｛＜「『【〈《“]")
 _TRAILING = ".,;:!?*_~…"
 _LOCAL = re.compile(
     r"(?:https?://)?(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1\]|(?:[\w-]+\.)*example(?:\.(?:com|org|net|jp|co\.jp))?)(?=[:/?#]|$)",
@@ -139,20 +141,24 @@ def _bare(text: str, allowed: frozenset[str], gap: str = "") -> str:
     out: list[str] = []
     end = 0
     for match in _ADDRESS.finditer(folded):
+        if match.start() < end:
+            continue
         address = match.group().rstrip(_TRAILING)
         start, after = match.start(), match.start() + len(address)
         plain = not re.search(r"[:/?#@]", address)
+        kept = start + _begun(text, start, allowed)
         if address in allowed or (plain and address.casefold() in {each.casefold() for each in allowed}):
-            if text[after : after + 1] not in _OPENING:
-                continue
-            kept = after
-        else:
-            kept = start + _begun(text[start:after], allowed)
-        if kept > start:  # a space, since what shows the answer may see one address in 「https://…をご覧ください」
-            out += [text[end:kept], " ", _bare(text[kept:after], allowed, gap)]
+            kept = max(kept, after)
+        if kept > start:
+            out.append(text[end:kept])
+            if _GOES_ON.match(text, kept):  # what shows the answer may see one address in 「https://…をご覧ください」
+                out.append(" ")
+            end = kept
+            out.append(_bare(text[end:after], allowed, gap))
+            end = max(end, after)
         else:
             out += [text[end:start], gap]
-        end = after
+            end = after
     out.append(text[end:])
     return (
         re.sub(r"(?<=\S)[ \t]{2,}(?=\S)|[(（]\s*[)）]", lambda m: " " if m.group().isspace() else "", "".join(out))
@@ -161,12 +167,10 @@ def _bare(text: str, allowed: frozenset[str], gap: str = "") -> str:
     )
 
 
-def _begun(address: str, allowed: frozenset[str]) -> int:
-    """The length of the allowed address with which this begins before it goes on in Japanese, or 0."""
-    return max(
-        (len(each) for each in allowed if address.startswith(each) and not address[len(each) :][:1].isascii()),
-        default=0,
-    )
+def _begun(text: str, start: int, allowed: frozenset[str]) -> int:
+    """The length of the longest allowed address that stands there before Japanese goes on, or 0."""
+    ends = (start + len(each) for each in allowed if text.startswith(each, start))
+    return max((end - start for end in ends if not text[end : end + 1].isascii()), default=0)
 
 
 def _folded(text: str) -> str:

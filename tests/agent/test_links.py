@@ -157,6 +157,7 @@ def test_japanese_right_after_an_address_is_read_for_itself(after: str) -> None:
     allowed = {"https://wiki.corp.example/a", "https://wiki.corp.example"}
     text = "詳細はhttps://wiki.corp.example/a"
     assert scrubbed(text + after, allowed) == f"{text} {after}"
+    assert scrubbed(text + after, addresses(text + after)) == f"{text} {after}"
     assert "evil" not in scrubbed(f"{text}{after[0]}https://evil.test/secret{after}", allowed)
 
 
@@ -168,6 +169,8 @@ def test_of_an_address_that_goes_on_in_japanese_both_are_one() -> None:
     assert addresses("詳細はhttps://wiki.corp.example/aをご覧ください。") >= {"https://wiki.corp.example/a"}
     assert addresses("https://ja.wikipedia.org/wiki/答え と") >= {"https://ja.wikipedia.org/wiki/答え"}
     assert addresses("https://日本.example/a") == {"https://日本.example/a"}
+    url = "https://ja.wikipedia.org/wiki/JRの歴史"
+    assert scrubbed(f"{url}。また{url}も", {url}) == f"{url}。また{url} も"
 
 
 def test_addresses_of_this_machine_stay_in_code_only() -> None:
