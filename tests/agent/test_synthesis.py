@@ -399,7 +399,7 @@ async def test_a_draft_that_hangs_is_left_out_before_the_deadline() -> None:
     hanging = Reply(text="x", hold=asyncio.Event())
     model = ScriptedModel(plan("a"), hanging, Reply(text="30 days. [2]"), Reply(text="30 days. [2]"), KEEP)
     now = asyncio.get_running_loop().time
-    ask = asking(QUESTION, deadline=now() + 0.5)
+    ask = asking(QUESTION, deadline=now() + 2.0)
     answer = answer_of(await synthesised(model, ask, Searches(LEAVE, REFUNDS)))
     assert answer.text == "30 days. [1]"
     assert now() < (ask.deadline or 0)
@@ -408,7 +408,7 @@ async def test_a_draft_that_hangs_is_left_out_before_the_deadline() -> None:
 async def test_when_all_drafts_hang_the_answer_is_written_from_the_results() -> None:
     hanging = [Reply(text="x", hold=asyncio.Event())] * 2
     model = ScriptedModel(plan("a"), *hanging, Reply(text="30 days. [2]"), KEEP)
-    ask = asking(QUESTION, deadline=asyncio.get_running_loop().time() + 0.5)
+    ask = asking(QUESTION, deadline=asyncio.get_running_loop().time() + 2.0)
     answer = answer_of(await synthesised(model, ask, Searches(LEAVE, REFUNDS)))
     assert answer.text == "30 days. [1]"
     assert "Write the answer now" in wanted(model, 3)
@@ -480,7 +480,7 @@ async def test_a_rewriting_that_hangs_leaves_the_question_itself() -> None:
     hanging = Reply(text="x", hold=asyncio.Event())
     model = ScriptedModel(hanging, Reply(text="30 days. [1]"), Reply(text="30 days. [1]"), KEEP)
     search = Searches(REFUNDS)
-    ask = asking(QUESTION, deadline=asyncio.get_running_loop().time() + 0.5)
+    ask = asking(QUESTION, deadline=asyncio.get_running_loop().time() + 2.0)
     assert answer_of(await synthesised(model, ask, search)).text == "30 days. [1]"
     assert search.asked[0][0] == QUESTION
 
@@ -490,11 +490,11 @@ async def test_a_synthesis_that_hangs_leaves_time_for_the_fallback() -> None:
     model = ScriptedModel(plan("a"), Reply(text="30 days. [1]"), hanging, name="slow")
     fallback = ScriptedModel(plan("a"), Reply(text="30 days. [1]"), Reply(text="30 days. [1]"), KEEP)
     now = asyncio.get_running_loop().time
-    ask = asking(QUESTION, deadline=now() + 0.4)
+    ask = asking(QUESTION, deadline=now() + 2.0)
     answer = answer_of(await synthesised(model, ask, Searches(REFUNDS), fallback=fallback))
     assert answer.text.startswith("30 days. [1]")
     assert "it took too long to reply" in answer.text
-    assert now() < (ask.deadline or 0) + 0.2
+    assert now() < (ask.deadline or 0) + 1
 
 
 async def test_a_search_without_time_is_an_outage() -> None:
