@@ -45,6 +45,13 @@ ASPECT_JA = r"(?:期限|締め?切り?|締切|期日|納期|期間|日程|時期
 ASPECT_EN = r"(?:deadline|due date|limit|maximum|minimum|cap|cost|price|fee|rate|amount|budget|contact|owner|address|location|place|phone(?: number)?|number|email|link|url|form|process|procedure|steps?|policy|rules?|requirements?|eligibility|exceptions?|reason|schedule|date|time|hours|duration|period|frequency|approver|manager|name|size|length|password|version|status|format|template|penalty|contact person|person in charge)"
 
 
+# "a change … before it is merged": the pronoun stands for what its own sentence has named.
+_BOUND_EN = re.compile(
+    rf"(\b(?:an?|the|my|our|your|each|every|any)\s+(?!(?:\w+\s+){{0,2}}{ASPECT_EN}s?\b)\w[^.?!\n]{{0,120}}?"
+    r"(?:,|\b(?:before|after|when|until|once|if|because|while|as|unless|and|but|or|so)\b)[^.?!\n]{0,60}?)\b(?:it|its|it's|they|them|their)\b"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """What the conversation is about, and the last question as a query."""
@@ -88,7 +95,7 @@ def points_back(text: str) -> bool:
         "",
         plain,
     )
-    return bool(_POINTS_EN.search(inner))
+    return bool(_POINTS_EN.search(_BOUND_EN.sub(r"\1", inner)))
 
 
 def _instead(text: str) -> str:

@@ -165,6 +165,24 @@ async def test_a_follow_up_is_resolved_from_the_conversation() -> None:
     assert "続きのご質問" in first.text
 
 
+@pytest.mark.parametrize(
+    ("text", "points"),
+    [
+        ("How many reviews does a change need before it is merged?", False),
+        ("If the ship is late, who pays for it?", False),
+        ("Where do I put my old badge when I get its replacement?", False),
+        ("When is it due?", True),
+        ("Does the manager have to approve it?", True),
+        ("What is the deadline and who approves it?", True),  # of what?
+        ("What happens to it if the owner leaves?", True),
+    ],
+)
+async def test_a_pronoun_points_back_unless_its_own_sentence_has_named_it(text: str, points: bool) -> None:
+    library = Library()
+    await turn(text, library, history=[("国内出張の宿泊費はいくらまでですか？", "…")])
+    assert ("宿泊費" in library.asked[0][0]) == points
+
+
 async def test_a_follow_up_to_a_follow_up_keeps_the_topic() -> None:
     library = Library()
     history = [("経費精算はどうやりますか", "…"), ("ありがとう", "…"), ("承認者は？", "…")]
