@@ -414,7 +414,7 @@ async def running(
         unanswered = Unanswered(
             data.questions,
             embedder,
-            search=knowledge.search,
+            search=partial(knowledge.search, measured=False),
             trace=partial(_trace, data, knowledge),
             timezone=settings.timezone,
         )
@@ -543,7 +543,7 @@ async def _digest(
         questions=data.questions,
         digests=digests,
         grouping=Grouping(embedder),
-        search=knowledge.search,
+        search=partial(knowledge.search, measured=False),
     )
 
 

@@ -327,8 +327,10 @@ class Knowledge:
         mode: Mode = "hybrid",
         limit: int | None = None,
         min_relevance: float | None = None,
+        measured: bool = True,
     ) -> Found:
-        """Search what these readers may read (`collections` None: in all, empty: in none), and keep the measurement.
+        """Search what these readers may read (`collections` None: in all, empty: in none), and keep the measurement,
+        unless nobody asked for the search (`measured`).
 
         A collection they cannot read has nothing for them: `check` names that people chose first. Raises RAGToolError
         when nothing could be searched.
@@ -337,9 +339,11 @@ class Knowledge:
             try:
                 found = await self._search(query, view, mode=mode, limit=limit, min_relevance=min_relevance)
             except RAGToolError as error:
-                self._measure(failure(query, collections, type(error).__name__), readers)
+                if measured:
+                    self._measure(failure(query, collections, type(error).__name__), readers)
                 raise
-        self._measure(found.metrics, readers)
+        if measured:
+            self._measure(found.metrics, readers)
         return found
 
     def _measure(self, metrics: SearchMetrics, readers: Readers) -> None:

@@ -18,6 +18,7 @@ from bot.listing import banner
 from bot.logs import Redactor
 from bot.messages import Incoming, Upload
 from bot.settings import SettingsError
+from bot.store.questions import Wanted
 from retrieval.types import TEAM, CollectionNotFoundError, QdrantConnectionError
 from tests.bot.sample_turns import settings
 
@@ -148,6 +149,21 @@ async def test_a_home_has_one_owner_whatever_the_embedder(tmp_path: Path) -> Non
                     pass
     async with application(tmp_path) as again:
         assert isinstance(again.knowledge, Knowledge)
+
+
+async def test_looking_at_what_was_missed_counts_as_nobody_s_search(tmp_path: Path) -> None:
+    async with application(tmp_path) as app:
+        page = b"# Harbour\n\nShips moor at pier seven until midnight.\n"
+        await app.knowledge.add(Upload("harbour.md", page, "docs", TEAM, "U1"), "en")
+        assert (await answer(app, asked("How much is a ticket for the zoo?"))).outcome == "unknown"
+        await app.knowledge.close()
+        before = (await app.data.searches.totals()).searches
+        (group,) = (await app.unanswered.groups(Wanted(), app.readers)).groups
+        nearest = await app.unanswered.nearest(group.questions[0].id, app.readers)
+        assert nearest and nearest.now[0].passage.document == "harbour.md"
+        await app.digest(app.readers)
+        await app.knowledge.close()
+        assert (await app.data.searches.totals()).searches == before > 0
 
 
 # -- questions nobody waits for -------------------------------------------------------------------------------------
