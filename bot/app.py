@@ -63,7 +63,7 @@ from retrieval.relevance import CONFIDENT, MIN_RELEVANCE
 from retrieval.search import Search
 from retrieval.sparse import SparseEncoder
 from retrieval.text import Language, Said
-from retrieval.types import TEAM, CollectionInfo, Found, Hit, Passage, RAGToolError, Readers, View
+from retrieval.types import TEAM, CollectionInfo, Found, Hit, Passage, Readers
 
 if TYPE_CHECKING:
     from adapters.port import Adapter
@@ -136,17 +136,13 @@ class Application:
             raise SettingsError(filled(_NO_STRATEGY, name=strategy))
         await self.knowledge.check(collections, self.readers, language or self.settings.language)
 
-    async def troubles(self) -> dict[str, RAGToolError | StoreError]:
-        """What every answer needs and does not work now, by its name: `database`, `store`."""
-        found: dict[str, RAGToolError | StoreError] = {}
+    async def troubles(self) -> set[str]:
+        """What every answer needs and does not work now: `database`, `store`."""
+        found = set() if await self.index.healthy() else {"store"}
         try:
             await self.data.probe()
-        except StoreError as error:
-            found["database"] = error
-        try:
-            await self.index.count(View(self.readers, self.knowledge.generation))
-        except RAGToolError as error:
-            found["store"] = error
+        except StoreError:
+            found.add("database")
         return found
 
     @property

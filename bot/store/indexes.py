@@ -66,21 +66,6 @@ class Indexes:
             if chunks:
                 await db.execute(counted, [{"document": id, "count": count} for id, count in chunks.items()])
 
-    async def replace(self, row: IndexRow) -> None:
-        """Write down a vector store as it now is: after it was built anew from the kept Markdown."""
-        values = {"dimensions": row.dimensions, "tokenizer": row.tokenizer, "generation": row.generation}
-        async with write(self._engine) as db:
-            await db.execute(
-                insert(db, indexes)
-                .values(embedder=row.embedder, **values)
-                .on_conflict_do_update(index_elements=["embedder"], set_=values)
-            )
-
-    async def remove(self, embedder: str) -> None:
-        """Forget a vector store that is gone."""
-        async with write(self._engine) as db:
-            await db.execute(delete(indexes).where(indexes.c.embedder == embedder))
-
 
 async def advance(db: AsyncConnection, embedder: str, generation: int) -> None:
     """Make `generation` the one that searches see, inside the caller's transaction.

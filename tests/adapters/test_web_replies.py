@@ -16,8 +16,6 @@ from agent.conversation import Ask
 from agent.events import Events, Thought
 from bot.app import Application
 from bot.store.engine import connect
-from retrieval.text import Said
-from retrieval.types import QdrantConnectionError, View
 from tests.adapters.service import Service
 from tests.bot.acting import ANSWER, fails, says
 
@@ -129,8 +127,8 @@ def test_questions_of_those_who_are_gone_are_closed_at_the_next_start(tmp_path: 
 
 
 class BrokenIndex:
-    async def count(self, view: View) -> int:
-        raise QdrantConnectionError(Said(en="canary", ja="canary"))
+    async def healthy(self) -> bool:
+        return False
 
 
 def without_database(app: Application) -> Application:

@@ -158,11 +158,12 @@ async def test_vector_stores_are_remembered(engine: AsyncEngine) -> None:
     indexes = Indexes(engine)
     assert await indexes.open("e5", 384, "t1") == IndexRow("e5", 384, "t1", 0)
     assert await indexes.open("e5", 768, "t2") == IndexRow("e5", 384, "t1", 0)  # what it was made with
-    await indexes.replace(IndexRow("e5", 384, "t2", 7))
     await indexes.open("gemini", 768, "t2")
-    assert await indexes.listed() == [IndexRow("e5", 384, "t2", 7), IndexRow("gemini", 768, "t2", 0)]
-    await indexes.remove("gemini")
-    assert [row.embedder for row in await indexes.listed()] == ["e5"]
+    assert await indexes.listed() == [IndexRow("e5", 384, "t1", 0), IndexRow("gemini", 768, "t2", 0)]
+    await indexes.swap(IndexRow("e5", 384, "t2", 7), {})
+    assert await indexes.listed() == [IndexRow("e5", 384, "t2", 7)] and await indexes.current() == IndexRow(
+        "e5", 384, "t2", 7
+    )
 
 
 # -- measurements ---------------------------------------------------------------------------------------------------
