@@ -63,7 +63,7 @@ async def test_files_get_their_verdicts_in_words(tmp_path: Path) -> None:
             "file4": fake.world.add_file("@everyone [x](https:||evil.example).md", b"hello"),
         }
         gesture = await fake.slash("ingest", {**files, "collection": "規程"})
-        assert not gesture.failed and gesture.latency < 1.0
+        assert not gesture.failed and gesture.latency < 2.5
         assert await answered(fake, gesture) == "読み込みを始めました。結果は追ってお知らせします。"
         (message,) = await fake.wait_for(done(fake), timeout=30)
         head, *lines, by = message.content.splitlines()
