@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeVar
 from tests.crash.chat_life import Life, lines
 from tests.crash.nursery import ROOT
 
-START_SECONDS = 20.0
+START_SECONDS = 60.0
 
 
 @dataclass

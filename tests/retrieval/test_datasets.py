@@ -270,9 +270,9 @@ async def test_closing_the_stream_ends_a_request_that_hangs(hub: FakeHub) -> Non
     reading = Reading()
     stream = steps(HubSource(asked_of(hub), WIKIPEDIA), ANY, reading)
     waiting = asyncio.ensure_future(anext(stream))
-    await asyncio.to_thread(hub.waiting.wait, 5)
+    await asyncio.to_thread(hub.waiting.wait, 30)
     waiting.cancel()
-    await asyncio.wait({waiting}, timeout=2)
+    await asyncio.wait({waiting}, timeout=30)
     assert waiting.cancelled() and reading.stop.is_set()
 
 

@@ -103,11 +103,11 @@ async def test_a_rotation_of_both_connections_leaves_no_gap(reason: Reason) -> N
 
 
 async def test_after_some_hours_the_next_connection_does_not_wait() -> None:
-    async with FakeSlack() as slack, linked(slack, pace=Pace(again=0.2, steady=0.1, watch=0.1)) as link:
+    async with FakeSlack() as slack, linked(slack, pace=Pace(again=0.5, steady=0.1, watch=0.1)) as link:
         for _ in range(4):
             slack.sockets.cut()
             await slack.wait_for(lambda: not link.connections.connected)
-            await slack.connected(CONNECTIONS, timeout=1.0)  # waits that double would be 0.2, 0.4, 0.8, 1.6 s
+            await slack.connected(CONNECTIONS, timeout=3.0)  # waits that double would be 0.5, 1, 2, 4 s
             await slack.wait_for(lambda: link.connections.connected)
 
 
