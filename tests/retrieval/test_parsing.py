@@ -132,15 +132,15 @@ async def test_a_cancelled_file_leaves_no_parser_behind() -> None:
 
 
 async def test_the_event_loop_goes_on_meanwhile() -> None:
-    longest = 0.0
+    longest, turns = 0.0, 0
 
     async def watch() -> None:
-        nonlocal longest
-        last = time.perf_counter()
+        nonlocal longest, turns
+        last = time.thread_time()  # the loop's own: the machine may be busy with others
         while True:
             await asyncio.sleep(0)
-            now = time.perf_counter()
-            longest, last = max(longest, now - last), now
+            now = time.thread_time()
+            longest, turns, last = max(longest, now - last), turns + 1, now
 
     async with Loader() as loader:
         watcher = asyncio.create_task(watch())
@@ -148,7 +148,7 @@ async def test_the_event_loop_goes_on_meanwhile() -> None:
         await loader.load("a.txt", "日本語の文章。\n".encode() * 200_000)
         whole = time.perf_counter() - start
         watcher.cancel()
-    assert longest < whole / 2
+    assert longest < whole / 2 and turns > 100
 
 
 async def test_a_closed_loader_says_so() -> None:
