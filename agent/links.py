@@ -150,15 +150,11 @@ def _bare(text: str, allowed: frozenset[str], gap: str = "") -> str:
         if address in allowed or (plain and address.casefold() in {each.casefold() for each in allowed}):
             kept = max(kept, after)
         if kept > start:
-            out.append(text[end:kept])
-            if _GOES_ON.match(text, kept):  # what shows the answer may see one address in 「https://…をご覧ください」
-                out.append(" ")
-            end = kept
-            out.append(_bare(text[end:after], allowed, gap))
-            end = max(end, after)
+            # A space, since what shows the answer may see one address in 「https://…をご覧ください」.
+            out += [text[end:kept], " " if _GOES_ON.match(text, kept) else "", _bare(text[kept:after], allowed, gap)]
         else:
             out += [text[end:start], gap]
-            end = after
+        end = max(kept, after)
     out.append(text[end:])
     return (
         re.sub(r"(?<=\S)[ \t]{2,}(?=\S)|[(（]\s*[)）]", lambda m: " " if m.group().isspace() else "", "".join(out))

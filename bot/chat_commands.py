@@ -20,7 +20,7 @@ from bot.messages import Command, Preferences
 from bot.settings import Settings, SettingsError, Steps
 from bot.store.audit import Audit
 from bot.store.documents import DocumentRow
-from bot.words import REASONS
+from bot.words import HIDDEN, NONE_OPEN, REASONS
 from retrieval.text import Language, Said, normalise
 from retrieval.types import EVERYONE, TEAM, CollectionInfo, Hit, RAGToolError, Readers
 
@@ -125,8 +125,6 @@ _FORGOTTEN = Said(
 )
 _GONE = Said(en="“{name}” had been deleted already.", ja="「{name}」はすでに削除されています。")
 _OPEN_ONES = Said(en="{n} question{n: is|s are} open.", ja="未回答の質問は {n} 件です。")
-_NONE_OPEN = Said(en="No open questions. 🎉", ja="未回答の質問はありません 🎉")
-_HIDDEN = Said(en="and {n} asked in private places", ja="ほかに非公開の場所で {n} 件")
 _KEYS = {
     "model": "model",
     "モデル": "model",
@@ -286,8 +284,8 @@ class ChatCommands:
         if found.shown > len(rows):
             foot.append(_MORE.to(language, n=found.shown - len(rows)))
         if found.hidden:
-            foot.append(_HIDDEN.to(language, n=found.hidden))
-        first = _OPEN_ONES.to(language, n=found.shown) if rows else "" if foot else _NONE_OPEN.to(language)
+            foot.append(HIDDEN.to(language, n=found.hidden))
+        first = _OPEN_ONES.to(language, n=found.shown) if rows else "" if foot else NONE_OPEN.to(language)
         return Card(_TITLES["unanswered"].to(language), tuple(filter(None, (first,))), tuple(rows), tuple(foot))
 
     # -- settings of the place --------------------------------------------------------------------------------------

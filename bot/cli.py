@@ -374,8 +374,14 @@ def forget(
                 listing.print_json({"name": name, "forgotten": [row["id"] for row in gone["forgotten"]]})
             elif gone["forgotten"]:
                 for row in gone["forgotten"]:
-                    where = {"name": row["name"], "collection": row["collection"]}
-                    listing.say(_("Forgotten: {name} ({collection})", "削除しました: {name}（{collection}）", **where))
+                    listing.say(
+                        _(
+                            "Forgotten: {name} ({collection})",
+                            "削除しました: {name}（{collection}）",
+                            name=row["name"],
+                            collection=row["collection"],
+                        )
+                    )
             else:
                 listing.warn(_("There is no document “{name}”.", "文書「{name}」はありません。", name=name))
         return status

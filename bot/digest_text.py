@@ -10,7 +10,7 @@ from typing import Any
 from bot.cards import Action, Card, Link, Row
 from bot.digest import Closest, Digest, Group
 from bot.store.digests import Period, Totals
-from bot.store.questions import Reason
+from bot.words import HIDDEN, NONE_OPEN, REASONS
 from retrieval.formats.cleaning import clean_line
 from retrieval.text import Language, Said
 
@@ -27,15 +27,9 @@ _FEWER = Said(en="{n} fewer than the {time} before", ja="{time}より {n} 件減
 _SAME = Said(en="as many as the {time} before", ja="{time}と同数")
 _WEEK = Said(en="week", ja="前週")
 _TIME = Said(en="time", ja="前の期間")
-_REASONS: dict[Reason, Said] = {
-    "unknown": Said(en="not found {n}", ja="情報なし {n} 件"),
-    "low_confidence": Said(en="unsure answer {n}", ja="確信度の低い回答 {n} 件"),
-    "reported": Said(en="reported {n}", ja="報告あり {n} 件"),
-}
+_REASON = Said(en="{reason} {n}", ja="{reason} {n} 件")
 _RESOLVED = Said(en="resolved meanwhile {n}", ja="その後解決 {n} 件")
-_COUNT = Said(en="asked {count} by {askers}", ja="{count}、{askers}")
-_TIMES = (Said(en="once", ja="1 回"), Said(en="{n} times", ja="{n} 回"))
-_PEOPLE = (Said(en="1 person", ja="1 人"), Said(en="{n} people", ja="{n} 人"))
+_COUNT = Said(en="asked {times:once|{times} times} by {askers} {askers:person|people}", ja="{times} 回、{askers} 人")
 _CLOSEST = Said(en="Closest: {documents}", ja="近い文書: {documents}")
 _NOTHING_CLOSE = Said(en="Closest: no document", ja="近い文書: なし")
 _DOCUMENT = Said(en="{name} ({collection}, {relevance:.2f})", ja="{name}（{collection}、{relevance:.2f}）")
@@ -45,8 +39,6 @@ _REST = Said(
     ja="ほかに {groups} グループ、{questions} 件",
 )
 _REST_ALONE = Said(en="and {questions} more question{questions:|s}", ja="ほかに {questions} 件")
-_HIDDEN = Said(en="and {n} asked in private places", ja="ほかに非公開の場所で {n} 件")
-_NONE = Said(en="No open questions. 🎉", ja="未回答の質問はありません 🎉")
 _ANSWER = Said(en="Answer this", ja="回答する")
 _DISMISS = Said(en="Dismiss", ja="回答せずに閉じる")
 _COMMA = Said(en=", ", ja="、")
@@ -61,9 +53,9 @@ def card(digest: Digest, language: Language, zone: tzinfo) -> Card:
         rest = _REST if digest.more_groups else _REST_ALONE
         foot.append(rest.to(language, questions=digest.more_questions, groups=digest.more_groups))
     if digest.hidden:
-        foot.append(_HIDDEN.to(language, n=digest.hidden))
+        foot.append(HIDDEN.to(language, n=digest.hidden))
     if not digest.groups and not foot:
-        foot.append(_NONE.to(language))
+        foot.append(NONE_OPEN.to(language))
     return Card(
         title=_TITLE.to(language, **_dates(digest.period, zone)),
         lines=tuple(_totals(digest, language)),
@@ -146,7 +138,9 @@ def _date(moment: datetime, zone: tzinfo) -> str:
 def _totals(digest: Digest, language: Language) -> list[str]:
     totals = digest.totals
     parts = [
-        said.to(language, n=totals.reasons[reason]) for reason, said in _REASONS.items() if totals.reasons.get(reason)
+        _REASON.to(language, reason=said.to(language), n=totals.reasons[reason])
+        for reason, said in REASONS.items()
+        if totals.reasons.get(reason)
     ]
     if totals.resolved:
         parts.append(_RESOLVED.to(language, n=totals.resolved))
@@ -168,10 +162,8 @@ def _trend(digest: Digest, language: Language) -> str:
 
 
 def _row(number: int, group: Group, language: Language) -> Row:
-    counted = _COUNT.to(
-        language, count=_many(_TIMES, group.count, language), askers=_many(_PEOPLE, group.askers, language)
-    )
-    reasons = (_REASONS[reason].to(language, n=count) for reason, count in group.reasons)
+    counted = _COUNT.to(language, times=group.count, askers=group.askers)
+    reasons = (_REASON.to(language, reason=REASONS[reason].to(language), n=count) for reason, count in group.reasons)
     documents = _COMMA.to(language).join(_document(one, language) for one in group.documents)
     closest = _CLOSEST.to(language, documents=documents) if documents else _NOTHING_CLOSE.to(language)
     links = list(filter(None, map(safe_link, group.links)))
@@ -191,11 +183,6 @@ def offers(questions: tuple[int, ...], language: Language) -> tuple[Action, ...]
 def safe_link(url: str | None) -> str | None:
     """An address that a platform may link to: http or https, and nothing in it that ends a link's markup."""
     return url.replace("(", "%28").replace(")", "%29") if url and _LINK.fullmatch(url) else None
-
-
-def _many(said: tuple[Said, Said], count: int, language: Language) -> str:
-    one, several = said
-    return one.to(language) if count == 1 else several.to(language, n=count)
 
 
 def _document(one: Closest, language: Language) -> str:

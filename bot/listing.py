@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from bot.settings import Settings
+from bot.words import REASONS
 from retrieval.text import Language, Said
 from retrieval.types import CollectionInfo, Found, Hit, SearchMetrics
 
@@ -252,12 +253,6 @@ def search(found: Json, language: Language) -> None:
 
 # -- misses ---------------------------------------------------------------------------------------------------------
 
-_REASON = {
-    "unknown": Said(en="not found", ja="情報なし"),
-    "low_confidence": Said(en="unsure answer", ja="確信度の低い回答"),
-    "reported": Said(en="reported", ja="報告あり"),
-}
-
 
 def question_json(question: "Question") -> dict[str, Any]:
     return {
@@ -288,7 +283,7 @@ def unanswered(misses: Json, language: Language) -> None:
     headings = Said(en="asked,reason,question,searched", ja="日時,理由,質問,検索先").to(language)
     rows = []
     for one in misses["questions"]:
-        reason = _REASON[one["reason"]].to(language) + (f" ({one['detail']})" if one["detail"] else "")
+        reason = REASONS[one["reason"]].to(language) + (f" ({one['detail']})" if one["detail"] else "")
         asked = datetime.fromisoformat(one["asked_at"]).astimezone().strftime("%Y-%m-%d %H:%M")
         rows.append((asked, reason, one["question"], ", ".join(one["searched"])))
     table(headings.split(","), rows, wide=2)

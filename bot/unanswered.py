@@ -15,10 +15,10 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 from bot.digest import Group, SearchDocuments, as_group
 from bot.grouping import Grouping
-from bot.store.questions import Asked, Question, Questions, Wanted, Week
+from bot.store.questions import Asked, Question, Questions, State, Wanted, Week
 from bot.store.spans import Span
 from bot.trace import Trace, TracedHit
-from bot.words import REASONS
+from bot.words import REASONS, STATES
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.text import Language, Said
 from retrieval.types import Hit, Readers, Vector, Vectors
@@ -218,9 +218,6 @@ _HEADINGS = Said(
     en="number,asked,state,reason,question,detail,searched,best relevance,link,closed",
     ja="番号,日時,状態,理由,質問,補足,検索先,最高関連度,リンク,対応日時",
 )
-_OPEN = Said(en="open", ja="未回答")
-_DISMISSED = Said(en="dismissed", ja="回答せずに終了")
-_CLOSED = Said(en="answered", ja="回答済み")
 _NEXT = re.compile(r"(;)(?=\W*[=+\-@＝＋－＠−])")
 _UNSEEN = ("C", "Z")  # categories of controls, formats and spaces
 
@@ -237,7 +234,7 @@ def as_csv(questions: Sequence[Question], language: Language, timezone: tzinfo) 
         cells = (
             str(one.id),
             _moment(one.asked_at, timezone),
-            _state(one).to(language),
+            STATES[state_of(one)].to(language),
             REASONS[one.reason].to(language),
             one.question,
             one.detail,
@@ -268,7 +265,7 @@ def _moment(at: datetime | None, timezone: tzinfo) -> str:
     return at.astimezone(timezone).strftime("%Y-%m-%d %H:%M") if at is not None else ""
 
 
-def _state(question: Question) -> Said:
+def state_of(question: Question) -> State:
     if question.resolved_at is None:
-        return _OPEN
-    return _DISMISSED if question.resolution == "dismissed" else _CLOSED
+        return "open"
+    return "dismissed" if question.resolution == "dismissed" else "closed"

@@ -7,7 +7,7 @@ from retrieval.text import Said
 
 if TYPE_CHECKING:
     from agent.events import Outcome
-    from bot.store.questions import Reason
+    from bot.store.questions import Reason, State
 
 OUTCOMES: "Mapping[Outcome, Said]" = {
     "answered": Said(en="answered", ja="回答済み"),
@@ -22,6 +22,14 @@ REASONS: "Mapping[Reason, Said]" = {
 }
 """Of a miss."""
 
+STATES: "Mapping[State, Said]" = {
+    "open": Said(en="open", ja="未回答"),
+    "closed": Said(en="answered", ja="回答済み"),
+    "dismissed": Said(en="dismissed", ja="回答せずに終了"),
+    "all": Said(en="all", ja="すべて"),
+}
+NONE_OPEN = Said(en="No open questions. 🎉", ja="未回答の質問はありません 🎉")
+HIDDEN = Said(en="and {n} asked in private places", ja="ほかに非公開の場所で {n} 件")
 MEMBERS = Said(
     en="Only members of the team can answer or dismiss questions.",
     ja="質問に回答したり、質問を閉じたりできるのはチームのメンバーだけです。",

@@ -26,7 +26,6 @@ _NAME = "Kotae"
 _EDITED = Said(en="(edited)", ja="（編集済み）")
 _DELETED = Said(en="This message was deleted.", ja="このメッセージは削除されました。")
 _REPLIES = Said(en="{n} repl{n:y|ies}", ja="返信 {n} 件")
-_ONE = Said(en="1 reply", ja="返信 1 件")
 _REPLY = Said(en="Reply", ja="返信する")
 _EDIT, _DELETE = Said(en="Edit", ja="編集"), Said(en="Delete", ja="削除")
 _TRACE = Said(en="How I found this", ja="回答の過程")
@@ -114,9 +113,8 @@ class Drawing:
                 )
 
     def _thread(self, message: Message, found: Replies | None) -> None:
-        text = _REPLY if found is None else _ONE if found.count == 1 else _REPLIES
-        count = 0 if found is None else found.count
-        button = ui.button(text.to(self.language, n=count), on_click=lambda: self._open_thread(message.id))
+        text = _REPLY.to(self.language) if found is None else _REPLIES.to(self.language, n=found.count)
+        button = ui.button(text, on_click=lambda: self._open_thread(message.id))
         button.props("flat dense no-caps").classes("kotae-replies")
 
     # -- the bot -------------------------------------------------------------------------------------------------------

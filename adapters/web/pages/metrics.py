@@ -53,14 +53,14 @@ _COLLECTION_NAMES = (
     Said(en="searched", ja="検索"),
     Said(en="found in", ja="該当あり"),
     Said(en="cited", ja="引用"),
-    Said(en="answered", ja="回答済み"),
-    Said(en="not found", ja="情報なし"),
+    OUTCOMES["answered"],
+    OUTCOMES["unknown"],
 )
 _CHANNEL_NAMES = (
     Said(en="Channel", ja="チャンネル"),
     Said(en="questions", ja="質問"),
-    Said(en="answered", ja="回答済み"),
-    Said(en="not found", ja="情報なし"),
+    OUTCOMES["answered"],
+    OUTCOMES["unknown"],
     Said(en="mean time", ja="平均回答時間"),
     Said(en="last", ja="最新の質問"),
 )

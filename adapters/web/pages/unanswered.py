@@ -20,18 +20,12 @@ from bot.digest_text import safe_link
 from bot.messages import Lesson, Taught
 from bot.store.questions import Question, Reason, State, Wanted
 from bot.trace import TracedHit
-from bot.unanswered import QuestionGroup
-from bot.words import REASONS
+from bot.unanswered import QuestionGroup, state_of
+from bot.words import REASONS, STATES
 from retrieval.text import Language, Said
 from retrieval.types import TEAM, Hit
 
 _TITLE = Said(en="Unanswered", ja="未回答")
-_STATES: dict[State, Said] = {
-    "open": Said(en="open", ja="未回答"),
-    "closed": Said(en="answered", ja="回答済み"),
-    "dismissed": Said(en="dismissed", ja="回答せずに終了"),
-    "all": Said(en="all", ja="すべて"),
-}
 _PERIODS = {
     0: Said(en="at any time", ja="全期間"),
     7: Said(en="7 days", ja="7 日間"),
@@ -81,7 +75,7 @@ class _List:
         language = self._who.language
         names = [info.name for info in await self._site.app.knowledge.collections(self._who.readers)]
         with ui.row().classes("kotae-filters"):
-            states = {name: said.to(language) for name, said in _STATES.items()}
+            states = {name: said.to(language) for name, said in STATES.items()}
             self._state = ui.select(states, value="open", label=_STATE.to(language), on_change=self._first)
             reasons = {"": _ANY.to(language)} | {name: said.to(language) for name, said in REASONS.items()}
             self._reason = ui.select(reasons, value="", label=_REASON.to(language), on_change=self._first)
@@ -194,7 +188,7 @@ class _List:
         if question.confidence is not None:
             details.append(_BEST.to(language, best=question.confidence))
         if question.resolved_at is not None:
-            details.append(_STATES["dismissed" if question.resolution == "dismissed" else "closed"].to(language))
+            details.append(STATES[state_of(question)].to(language))
         ui.label(" · ".join(details)).classes("kotae-quiet")
         if question.detail:
             ui.label(_reported(question.detail, language)).classes("kotae-pre kotae-warn")
