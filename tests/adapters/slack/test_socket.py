@@ -95,7 +95,14 @@ async def steadily(link: Link, work: Callable[[], Any]) -> list[Delivery]:
 async def test_a_rotation_of_both_connections_leaves_no_gap(reason: Reason) -> None:
     async with FakeSlack(timing=PATIENT) as slack, linked(slack) as link:
         for _ in range(2):
-            sent = await steadily(link, lambda: slack.sockets.disconnect(reason))
+            old = slack.sockets.of(slack.app)
+
+            async def rotates() -> None:
+                await slack.sockets.disconnect(reason)
+                # What is on its way while one hangs up comes again: how many that are is the machine's affair.
+                await slack.wait_for(lambda: not [each for each in slack.sockets.of(slack.app) if each in old])  # noqa: B023
+
+            sent = await steadily(link, rotates)
             await slack.connected(CONNECTIONS)
             again = [each for each in sent if each.attempts > 1]
             assert len(again) <= (0 if reason == "warning" else 2)  # Slack hangs up on an ack that is under way
