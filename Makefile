@@ -2,20 +2,23 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup run test browser-test demo clean
+.PHONY: setup run test types tests soak browser-test demo lock clean
 
 setup: .venv/installed
 
+# Each package as its lock file names it, with its hash; then Kotae itself, built by the setuptools that the lock names.
 # Bytecode is compiled on first use: that is faster than compiling all of every dependency.
-.venv/installed: pyproject.toml constraints.txt
-	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@echo "Installing Kotae into .venv …"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e .
-	@touch $@
+PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+INSTALL = test -x $(BIN)/python || $(PYTHON) -m venv .venv; \
+	echo "Installing Kotae into .venv …"; \
+	$(PIP) --require-hashes -r $< && $(PIP) --no-deps --no-build-isolation -e . && touch $@
 
-.venv/installed-dev: .venv/installed
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e '.[dev]'
-	@touch $@
+.venv/installed: requirements.lock pyproject.toml
+	@$(INSTALL)
+
+.venv/installed-dev: requirements-dev.lock pyproject.toml
+	@$(INSTALL)
+	@touch .venv/installed
 
 run: setup
 	@$(BIN)/kotae run --sample
@@ -29,23 +32,45 @@ demo: setup
 	kotae 0 ask "国内出張の申請は、出発の何日前までに出せばいいですか？" && \
 	kotae 0 ask "How much is the daily allowance for a business trip abroad?" && \
 	kotae 0 ask "How many reviews does a change need before it is merged, and who speaks to the press about an incident?" && \
-	kotae 3 ask "What is the wifi password of the Osaka office?" && \
+	kotae 3 ask "When does the ferry to the penguin island leave?" && \
 	kotae 0 unanswered
 
-# The tests start many programs: with bytecode, also where the environment asks for none.
+# Types are checked beside the tests, which wait for disks and servers a third of their time: hence more workers than cores.
 test: .venv/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	@$(MAKE) --no-print-directory --jobs=2 types tests
+
+types: .venv/installed-dev
 	$(BIN)/mypy
-	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -q -n 2 --dist loadfile
+
+# The tests start many programs: with bytecode, also where the environment asks for none.
+tests: .venv/installed-dev
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -q -n 3 --dist loadfile
+
+# Hours, not minutes: kill -9 at any moment, faults of the platforms, property tests with other examples, and each safeguard
+# taken out in turn. `make soak SEED=7` does again what a run with that seed did.
+ifndef SEED
+SEED := $(shell od -An -N3 -tu4 /dev/urandom | tr -d ' ')
+endif
+soak: .venv/installed-dev
+	@echo "seed $(SEED)"
+	$(BIN)/python -m benchmarks.crash --kills 400 --seed $(SEED)
+	$(BIN)/python -m benchmarks.slack --kills 200 --seed $(SEED)
+	$(BIN)/python -m benchmarks.slack --chaos 50 --seed $(SEED)
+	$(BIN)/python -m benchmarks.discord --kills 200 --seed $(SEED)
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --hypothesis-profile random --hypothesis-seed $(SEED)
+	$(BIN)/python -m benchmarks.mutations --no-baseline
 
 # Drives a real Chromium (Debian: apt-get install chromium) through every page; pictures in build/screenshots.
-browser-test: .venv/installed-browser
+browser-test: .venv/installed-dev
 	$(BIN)/python -m pytest -q -o addopts= -p no:schemathesis tests/browser
 
-.venv/installed-browser: .venv/installed-dev
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e '.[dev,browser]'
-	@touch $@
+# The lock files of all systems, after a change in pyproject.toml; `make lock UPGRADE=--upgrade` takes newer releases.
+LOCK = uv pip compile --quiet --universal --generate-hashes --group build $(UPGRADE)
+lock:
+	$(LOCK) pyproject.toml -o requirements.lock
+	$(LOCK) --all-extras pyproject.toml -o requirements-dev.lock
 
 clean:
 	rm -rf .venv build *.egg-info .mypy_cache .ruff_cache .pytest_cache

@@ -4,6 +4,8 @@ Source: product.md §3 and §5; reliability.md R19 and R44.
 """
 
 import hashlib
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -15,12 +17,25 @@ from retrieval.types import EVERYONE, TEAM
 
 LINES = 25  # verdicts that one message shows
 LINE, NAME = 330, 80  # characters of one, and of the file's name in it
+AROUND = 120  # characters that may stand around a link and still be about it
 
 NOTHING = Said(en="Give a file, a text or a link.", ja="ファイル、テキスト、リンクのいずれかを指定してください。")
 ONE_KIND = Said(
     en="Add a link by itself, without files or a text.", ja="リンクは、ファイルやテキストとは別に追加してください。"
 )
 STARTED = Said(en="I am reading it; the result will follow.", ja="読み込みを始めました。結果は追ってお知らせします。")
+MESSAGE_STARTED = Said(
+    en="I am reading the message that the link leads to, not the words around the link; the result will follow.",
+    ja="リンク先のメッセージを読み込みます（リンクの前後の文は追加しません）。結果は追ってお知らせします。",
+)
+AMBIGUOUS = Said(
+    en="There is a link to a message in this text, so I cannot tell whether you want to add the message or the text. For a "
+    "message, give its link alone, one at a time; for the text, use /ingest with nothing after it and paste the text into "
+    "the form.",
+    ja="メッセージへのリンクを含む文章なので、リンク先のメッセージと文章のどちらを追加するのか判断できません。メッセージは"
+    "リンクだけを 1 件ずつ指定してください。文章は、/ingest だけを送信すると開くフォームに貼り付けてください。",
+)
+GIVEN = Said(en="You gave:", ja="入力された内容:")
 FAILED = Said(
     en="Sorry, that could not be stored. Please try again.",
     ja="申し訳ありません。保存できませんでした。もう一度お試しください。",
@@ -62,11 +77,38 @@ def readers_of(scope: str, language: Language) -> str:
     return _READERS.get(scope, _HERE).to(language)
 
 
+def is_address(text: str) -> bool:
+    """An address of anything, and nothing else."""
+    return text.startswith(("https://", "http://")) and len(text.split()) == 1
+
+
+def link_meant(text: str, links: Iterable[str], *, as_text: bool) -> str | Said | None:
+    """Which of the links to messages in `text` it is about; None: the text itself is meant; else why nobody can tell.
+
+    A link with few words around it means its message; a web address that leads to no message is part of a text. `as_text`:
+    it was given where a text is asked for, where only a link that stands alone means a message.
+    """
+    found = list(dict.fromkeys(links))
+    around = text
+    for link in sorted(found, key=len, reverse=True):
+        around = around.replace(link, " ")
+    around = " ".join(around.split()) if re.search(r"\w", around) else ""
+    if not found or (as_text and (around or len(found) > 1)):
+        return None
+    return found[0] if len(found) == 1 and len(around) <= AROUND else AMBIGUOUS
+
+
 def pasted(text: str, name: str, language: Language) -> FileRef:
     """A text as a file, whose name is the given one or its first line."""
     first = name or text.strip().splitlines()[0][:60].strip("# ") or _PASTED.to(language)
     first = first.replace("/", "／")
     return FileRef(first if first.endswith(".md") else f"{first}.md", {"text": text})
+
+
+def dated(parts: Sequence[tuple[str, str]]) -> bytes:
+    """Days (ISO) and what was said then, as a document of the day on which the last of it was said."""
+    last = max(day for day, _ in parts)
+    return "\n\n".join((f"---\nupdated: {last}\n---", *(text for _, text in parts))).encode()
 
 
 def message_name(text: str, instead: str, identity: str, at: datetime) -> str:

@@ -2,6 +2,7 @@
 changes. Source: product.md §4; reliability.md R6.
 """
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
@@ -9,7 +10,10 @@ from typing import Any
 
 from adapters.port import Desk
 from bot.cards import Action, Card, Link, Row
+from bot.closing import closing
+from bot.digest_text import remaining
 from bot.messages import Audience, Place, Post
+from retrieval.text import Language
 
 _NUMBER = re.compile(r"^\d+\. ")  # of a row
 
@@ -20,8 +24,7 @@ async def posts_for(desk: Desk, place: Place, card: Card, about: str) -> list[Po
     earlier = [post for post in await desk.posts(about) if post.kind == "card"]
     rows = [row for row in card.rows if not any(_is_on(row, post) for post in earlier)]
     return earlier + [
-        Post(about, "card", part, place, data={"questions": _questions(row), "row": _kept(row), "closed": False})
-        for part, row in enumerate(rows, start=len(earlier))
+        Post(about, "card", part, place, data=_data(row)) for part, row in enumerate(rows, start=len(earlier))
     ]
 
 
@@ -31,19 +34,38 @@ async def find(desk: Desk, about: str, part: str) -> Post | None:
     return next(found, None)
 
 
-async def done_with(desk: Desk, card: Post, audience_of: Callable[[Post], Awaitable[Audience]]) -> list[Post]:
-    """The cards of the same questions, on the card's platform, on which nothing is open any more. Raises StoreError."""
-    done = []
-    for other in await desk.cards(card.data["questions"]):
-        if other.place.platform == card.place.platform:
-            asked = await desk.questions(other.data["questions"], other.place, await audience_of(other))
-            if asked and all(question.resolved_at for question in asked):
-                done.append(other)
-    return done
+async def changed(
+    desk: Desk, card: Post, audience_of: Callable[[Post], Awaitable[Audience]], language: Language
+) -> list[Post]:
+    """The cards of the same questions, on the card's platform, whose question is not open any more, as they are now.
+    Raises StoreError."""
+    found = [
+        await renewed(desk, other, await audience_of(other), language)
+        for other in await desk.cards(card.data["questions"])
+        if other.place.platform == card.place.platform
+    ]
+    return [card for card in found if card is not None]
 
 
-def closed(card: Post) -> Post:
-    return replace(card, data={**card.data, "closed": True})
+async def renewed(desk: Desk, card: Post, audience: Audience, language: Language) -> Post | None:
+    """A card whose question is not open any more, as it is now: closed, or with what it leaves open. None: it stays as it
+    is. Raises StoreError."""
+    asked = await desk.questions(card.data["questions"], card.place, audience)
+    still = [question for question in asked if question.resolved_at is None]
+    if not asked or reference_of(card) in {question.id for question in still}:
+        return None
+    if not still:
+        return replace(card, data={**card.data, "closed": True})
+    if reference_of(card) is None and len(still) == len(asked):
+        return None
+    found = await asyncio.to_thread(closing, still)
+    return None if found is None else replace(card, data=_data(remaining(row_on(card), found, language)))
+
+
+def reference_of(card: Post) -> int | None:
+    """The question that a card shows and that is answered; None: of a card from before this was kept."""
+    reference: int | None = card.data.get("reference")
+    return reference
 
 
 def row_on(card: Post) -> Row:
@@ -55,13 +77,20 @@ def row_on(card: Post) -> Row:
         kept["text"],
         tuple(kept["details"]),
         tuple(Link(*link) for link in kept["links"]),
-        tuple(Action(text, questions, kind) for text, kind in actions),
+        tuple(
+            Action(text, questions, kind, reference_of(card) if kind == "answer" else None) for text, kind in actions
+        ),
     )
 
 
 def question_on(card: Post) -> str:
     """What a card asks, without its number."""
     return _NUMBER.sub("", str(card.data["row"]["text"]))
+
+
+def _data(row: Row) -> dict[str, Any]:
+    reference = next((action.reference for action in row.actions if action.reference is not None), None)
+    return {"questions": _questions(row), "reference": reference, "row": _kept(row), "closed": False}
 
 
 def _kept(row: Row) -> dict[str, Any]:

@@ -7,9 +7,9 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-log = logging.getLogger(__name__)
+from bot.waiting import Sleep, sleep_unless
 
-Sleep = Callable[[float], Awaitable[None]]
+log = logging.getLogger(__name__)
 
 
 class Writer:
@@ -37,13 +37,14 @@ class Writer:
         self._ending.set()
         self._news.set()
 
-    async def until(self, event: asyncio.Event, seconds: float) -> None:
-        """Until this has happened or nothing is written any more, but no longer than `seconds`."""
+    async def until(self, event: asyncio.Event, seconds: float) -> bool:
+        """Until this has happened or nothing is written any more, but no longer than `seconds`: whether it is so."""
         if self._task is None:
-            return
+            return True
         seen = asyncio.create_task(event.wait())
-        await asyncio.wait({seen, self._task}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait({seen, self._task}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         seen.cancel()
+        return bool(done)
 
     async def stopped(self, seconds: float) -> None:
         """`end`, and until it is done; what takes longer is cut off."""
@@ -67,13 +68,4 @@ class Writer:
             if last:
                 return
             if self._seconds:
-                await self._pause()
-
-    async def _pause(self) -> None:
-        waits = asyncio.create_task(self._ending.wait()), asyncio.ensure_future(self._sleep(self._seconds))
-        try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for each in waits:
-                each.cancel()
-            await asyncio.gather(*waits, return_exceptions=True)
+                await sleep_unless(self._ending, self._seconds, self._sleep)

@@ -18,13 +18,15 @@ from rich.text import Text
 
 from adapters import console_words as say
 from adapters.lines import Lines, repaired
-from adapters.markdown import SOURCES, one_line, source_line, step_words
+from adapters.markdown import SOURCES, doubt_line, one_line, source_line, source_place, step_words
 from adapters.port import Talking, ThreadView, relay
 from adapters.verdicts import VERDICTS
 from agent.events import Answered, Citation, Drafted, Event, Outcome, Reflected, Step, Thought, ToolCalled, ToolReturned
+from bot.local_files import NotReadError, local_files
 from bot.messages import Audience, Feedback, Incoming, Place, Upload, Verdict
 from bot.wire import as_json as event_json
 from bot.words import REASONS
+from retrieval.loaders import Limits
 from retrieval.text import Language, Said, language_of
 from retrieval.types import TEAM, Passage
 
@@ -90,6 +92,8 @@ class ConsoleView(ThreadView):
     async def answer(self, answered: Answered) -> None:
         self.answered = answered
         shown = Text(f"\n{_clean(answered.text)}\n")
+        if doubt := doubt_line(answered, self._language):
+            shown = Text.assemble(("\n" + doubt, "bold yellow"), "\n", shown)
         shown.highlight_regex(r"\[\d+\]", style="cyan")
         if answered.citations:
             shown.append(f"\n{SOURCES.to(self._language)}\n", style="bold")
@@ -403,7 +407,7 @@ class Channel:
                 show(self._screen, _clean(source_line(citation, language)))
         elif chosen := next((one for one in citations if str(one.n) == rest.strip("[]")), None):
             passage = thread.passages.get((chosen.collection, chosen.document, chosen.chunk))
-            show(self._screen, Text(_clean(_heading(chosen, passage)), style="bold"))
+            show(self._screen, Text(_clean(_heading(chosen, passage, language)), style="bold"))
             show(self._screen, _highlighted(passage.text if passage else chosen.quote, chosen.quote))
         else:
             self._say(say.WHICH_SOURCE, numbers=", ".join(str(citation.n) for citation in citations))
@@ -413,17 +417,19 @@ class Channel:
             self._say(say.WHICH_FILE)
             return
         path = _path(rest)
-        files = await asyncio.to_thread(_files, path)
+        files = await asyncio.to_thread(local_files, path)
         if not files:
             self._say(say.EMPTY_FOLDER, name=_clean(str(path)))
         for file in files:
-            name = file.relative_to(path).as_posix() if file != path else file.name
             try:
-                data = await asyncio.to_thread(file.read_bytes)
-            except OSError as error:
-                self._say(say.CANNOT_OPEN, name=_clean(str(file)), why=error.strerror or type(error).__name__)
+                data = await asyncio.to_thread(file.read, Limits().file + 1)  # the loader refuses what is longer
+            except NotReadError as error:
+                refused = Verdict(file.name, "refused", reason=error.text(self._preferences.language))
+                self._say(VERDICTS[refused.status], **_shown(refused))
                 continue
-            upload = Upload(name, data, self._preferences.default_collection, TEAM, AUTHOR)
+            day = await asyncio.to_thread(file.changed_at)
+            into = self._preferences.default_collection
+            upload = Upload(file.name, data, into, TEAM, AUTHOR, changed_at=day)
             with _busy(self._screen, self._preferences.language, quiet=False):
                 verdict = await desk.ingest(upload)
             self._say(VERDICTS[verdict.status], **_shown(verdict))
@@ -467,14 +473,6 @@ def _path(text: str) -> Path:
     return Path(text).expanduser()
 
 
-def _files(path: Path) -> list[Path]:
-    """The file itself, or a folder's files without hidden ones, in order."""
-    if not path.is_dir():
-        return [path]
-    inside = (one for one in path.rglob("*") if one.is_file())
-    return sorted(one for one in inside if not any(part.startswith(".") for part in one.relative_to(path).parts))
-
-
 def _shown(verdict: Verdict) -> dict[str, object]:
     return {
         "name": _clean(verdict.name),
@@ -484,9 +482,10 @@ def _shown(verdict: Verdict) -> dict[str, object]:
     }
 
 
-def _heading(citation: Citation, passage: Passage | None) -> str:
+def _heading(citation: Citation, passage: Passage | None, language: Language) -> str:
     path = (citation.document, *(passage.headings if passage else ()))
-    return f"[{citation.n}] {' › '.join(one_line(part) for part in path)} ({citation.collection})"
+    where = source_place(citation.collection, citation.date, language)
+    return f"[{citation.n}] {' › '.join(one_line(part) for part in path)}{where}"
 
 
 def _highlighted(text: str, quote: str) -> Text:

@@ -61,7 +61,6 @@ WHICH_SOURCE = Said(en="Which source? There are {numbers}.", ja="出典の番号
 WHICH_FILE = Said(
     en="Which file or folder? /ingest PATH", ja="ファイルまたはフォルダーを指定してください: /ingest パス"
 )
-CANNOT_OPEN = Said(en="{name}: cannot be opened ({why})", ja="{name}: 開けません（{why}）")
 EMPTY_FOLDER = Said(en="There are no files in {name}.", ja="{name} にファイルがありません。")
 NONE_UNANSWERED = Said(en="No open questions.", ja="未回答の質問はありません。")
 HIDDEN = Said(en="and {n} more, asked in private places", ja="ほかに、非公開の場所で聞かれた質問が {n} 件あります。")

@@ -7,10 +7,10 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
-from adapters import teaching
+from adapters import cards, teaching
 from adapters.port import Desk
 from adapters.tasks import Tasks
-from bot.messages import Intake, Notice, Post
+from bot.messages import Audience, Intake, Notice, Post
 from bot.store.engine import StoreError
 from retrieval.text import Language
 
@@ -31,10 +31,17 @@ async def look_after(
     intake: Callable[[Intake], Work],
     tell: Callable[[Notice], Work],
     redraw: Callable[[Post, str], Work],
+    audience_of: Callable[[Post], Awaitable[Audience]],
     every: float = EVERY_SECONDS,
 ) -> None:
     """Until cancelled, every so many seconds: take up questions (which may raise StoreError) and intakes, tell askers of
-    their answers, and redraw a card that offers nothing any more with why. `language`: of what everybody reads."""
+    their answers, and redraw a card whose question is not open any more. `language`: of what everybody reads."""
+
+    async def settle(card: Post) -> None:
+        now = card if card.data["closed"] else await cards.renewed(desk, card, await audience_of(card), language)
+        if now is not None:
+            await redraw(now, teaching.status(now, teaching.SETTLED, language))
+
     while True:
         try:
             await questions()
@@ -43,7 +50,7 @@ async def look_after(
             for notice in await desk.notices(platform):
                 tasks.start(tell(notice), f"{platform}-notice")
             for card in await desk.settled(platform):
-                tasks.start(redraw(card, teaching.SETTLED.to(language)), f"{platform}-cards")
+                tasks.start(settle(card), f"{platform}-cards")
         except StoreError:
             log.warning("what was left unfinished could not be looked up; trying again", exc_info=True)
         await asyncio.sleep(every)

@@ -16,7 +16,7 @@ from agent.events import (
     Verdict,
 )
 from agent.links import scrubbed, visible
-from retrieval.text import Language, Said
+from retrieval.text import Language, Said, date_words
 
 QUOTE = 80  # characters of a quotation beside its source
 NAMES = 3  # documents named in a result's line
@@ -30,6 +30,7 @@ _MARKUP = re.compile(r"([\[\]\\<])")
 
 _JAPANESE_BREAK = re.compile(r"(?<=[\u3000-\u9fff\uff00-\uffef])[ \t]*\r?\n\s*(?=[\u3000-\u9fff\uff00-\uffef])")
 
+UNSURE = Said(en="I am not sure.", ja="確信はありません。")
 SOURCES = Said(en="Sources", ja="出典")
 EMPTY = Said(en="(The answer is empty.)", ja="（回答は空でした。）")
 
@@ -51,7 +52,7 @@ _VERDICTS: dict[Verdict, Said] = {
 }
 _CRITIQUE = Said(en="{verdict}. {text}", ja="{verdict}。{text}")
 _QUOTED = Said(en="“{text}”", ja="「{text}」")
-_IN = Said(en=" ({collection})", ja="（{collection}）")
+_IN = Said(en=" ({where})", ja="（{where}）")
 
 
 def step_text(event: Step, language: Language) -> str:
@@ -102,9 +103,21 @@ def thinking(seconds: int, language: Language) -> str:
 
 
 def answer_markdown(answered: Answered, language: Language) -> str:
-    """The answer with its numbered sources beneath: `[1] document › “quotation” (collection)`, linked if it has a URL."""
-    text, sources = without_pings(answered.text), sources_markdown(answered, language)
+    """The answer with its numbered sources beneath: `[1] document › “quotation” (collection, date)`, linked if it has a URL."""
+    text, sources = said_markdown(answered, language), sources_markdown(answered, language)
     return f"{text}\n\n{sources}" if sources else text
+
+
+def said_markdown(answered: Answered, language: Language) -> str:
+    """The answer without its sources, after a line of doubt where the bot is not sure of it; it calls nobody."""
+    text, doubt = without_pings(answered.text), doubt_line(answered, language)
+    return f"**{doubt}**\n\n{text}" if doubt and text.strip() else text
+
+
+def doubt_line(answered: Answered, language: Language) -> str:
+    """What stands in front of an answer that the bot is not sure of; empty for any other. One that says that nothing was
+    found has no need of it."""
+    return UNSURE.to(language) if answered.unsure and answered.outcome == "answered" else ""
 
 
 def sources_markdown(answered: Answered, language: Language) -> str:
@@ -118,14 +131,20 @@ def sources_markdown(answered: Answered, language: Language) -> str:
 def source_line(citation: Citation, language: Language, *, linked: bool = False) -> str:
     """One source. Only http and https become links, since a document's URL comes from outside; `linked`: as Markdown,
     in which names and quotations have no markup of their own."""
-    document, collection = harmless(citation.document), harmless(citation.collection)
+    document, where = harmless(citation.document), source_place(citation.collection, citation.date, language)
     quote = shortened(one_line(citation.quote), QUOTE)
     if linked:
-        document, collection, quote = (_MARKUP.sub(r"\\\1", each) for each in (document, collection, quote))
+        document, where, quote = (_MARKUP.sub(r"\\\1", each) for each in (document, where, quote))
         if citation.url and re.fullmatch(r"https?://[^\s<>]+", citation.url):
             document = f"[{document}]({citation.url.replace('(', '%28').replace(')', '%29')})"
     shown = f" › {_QUOTED.to(language, text=without_pings(quote))}" if quote else ""
-    return f"[{citation.n}] {document}{shown}{_IN.to(language, collection=collection)}"
+    return f"[{citation.n}] {document}{shown}{where}"
+
+
+def source_place(collection: str, date: str | None, language: Language) -> str:
+    """Where a source is kept, and the document's own date where it has one: ` (handbook, 1 Apr 2026)`."""
+    shown = filter(None, (harmless(collection), date_words(date or "", language)))
+    return _IN.to(language, where=_COMMA.to(language).join(shown))
 
 
 def without_pings(text: str) -> str:
@@ -155,7 +174,9 @@ def shortened(text: str, limit: int) -> str:
 
 def _arguments(call: ToolCalled, language: Language) -> str:
     given = dict(call.arguments)
-    query, where = given.pop("query", None), given.pop("collection_name", None)
+    query, where = given.pop("queries", given.pop("query", None)), given.pop("collection_name", None)
+    if isinstance(query, list):
+        query = " / ".join(map(str, query))
     words = [f"{name}: {one_line(str(value))}" for name, value in given.items()]
     if query is not None:
         place = one_line(str(where)) if where else _EVERYWHERE.to(language)

@@ -4,14 +4,15 @@ Source: reliability.md R28 and R35.
 """
 
 import asyncio
-import heapq
 import itertools
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from enum import IntEnum
 
+from bot.waiting import Sleep, sleep_unless
+
 Clock = Callable[[], float]
-Sleep = Callable[[float], Awaitable[None]]
 
 
 class Priority(IntEnum):
@@ -30,6 +31,40 @@ class Limit:
     a_minute: int
 
 
+class Ticket:
+    """What a call is worth that waits for its turn, which may change meanwhile."""
+
+    def __init__(self, priority: Priority) -> None:
+        self.priority = priority
+        self.dropped = False
+        self.waiting: set[asyncio.Event] = set()
+
+    def hurry(self) -> None:
+        """Somebody waits for the call now."""
+        self.priority = Priority.FINAL
+        self._changed()
+
+    def drop(self) -> None:
+        """The call is not to be made any more."""
+        self.dropped = True
+        self._changed()
+
+    def _changed(self) -> None:
+        for event in self.waiting:
+            event.set()
+
+
+@dataclass(eq=False, slots=True)
+class _Place:
+    ticket: Ticket
+    number: int
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        return self.ticket.priority, self.number
+
+
 class Bucket:
     """Tokens that come back with time. Only the first in the queue watches the clock; the others wait for it."""
 
@@ -39,28 +74,32 @@ class Bucket:
         self._sleep = sleep
         self._level = float(limit.burst)
         self._at = clock()  # when the level was so; in the future during a pause
-        self._queue: list[tuple[int, int, asyncio.Event]] = []
+        self._queue: list[_Place] = []
         self._numbers = itertools.count()
 
-    async def take(self, priority: Priority) -> None:
-        """Returns when the call may be made; whoever has a better priority, or came earlier, went before."""
-        me = (int(priority), next(self._numbers), asyncio.Event())
-        heapq.heappush(self._queue, me)
+    async def take(self, worth: Priority | Ticket) -> None:
+        """Returns when the call may be made; whoever has a better priority, or came earlier, went before. A dropped ticket
+        is let out at once."""
+        ticket = worth if isinstance(worth, Ticket) else Ticket(worth)
+        me = _Place(ticket, next(self._numbers))
+        self._queue.append(me)
+        ticket.waiting.add(me.changed)
         try:
-            while True:
-                if self._queue[0] is not me:
-                    me[2].clear()
-                    await me[2].wait()
+            while not ticket.dropped:
+                if (first := self._first()) is not me:
+                    first.changed.set()
+                    me.changed.clear()
+                    await me.changed.wait()
                 elif (seconds := self._missing(1)) > 0:
-                    await self._sleep(seconds)
+                    await self._wait_for(me, seconds)
                 else:
                     self._level -= 1
                     return
         finally:
+            ticket.waiting.discard(me.changed)
             self._queue.remove(me)
-            heapq.heapify(self._queue)
             if self._queue:
-                self._queue[0][2].set()
+                self._first().changed.set()
 
     def pause(self, seconds: float) -> None:
         """The platform said when to come back: until then nobody calls."""
@@ -68,14 +107,24 @@ class Bucket:
         if until > self._at:
             self._level, self._at = 1.0, until  # one call, then at the ordinary speed
 
-    def wait(self) -> float:
-        """How many seconds an ordinary call would wait now, about."""
-        return max(0.0, self._missing(1 + len(self._queue)))
+    def wait(self, worth: Priority | Ticket = Priority.STEP) -> float:
+        """How many seconds a call would wait now, about; or the one that waits with this ticket still has to."""
+        ticket = worth if isinstance(worth, Ticket) else Ticket(worth)
+        mine = min((place.rank for place in self._queue if place.ticket is ticket), default=(ticket.priority, math.inf))
+        return max(0.0, self._missing(1 + sum(place.rank < mine for place in self._queue)))
 
     @property
     def idle(self) -> bool:
         """Whether a new bucket would be just like this one."""
         return not self._queue and self._missing(self._limit.burst) <= 0
+
+    async def _wait_for(self, place: _Place, seconds: float) -> None:
+        """So long, or until something about this place has changed."""
+        place.changed.clear()
+        await sleep_unless(place.changed, seconds, self._sleep)
+
+    def _first(self) -> _Place:
+        return min(self._queue, key=lambda place: place.rank)
 
     def _missing(self, tokens: int) -> float:
         """Seconds until there are so many; what rounding leaves over counts as nothing."""

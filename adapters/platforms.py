@@ -20,9 +20,9 @@ MakeCard = Callable[[Period, Place, Audience], Awaitable[Card]]
 """The digest of a period, for everyone who reads a place."""
 
 _NOWHERE = Said(
-    en="KOTAE_DIGEST_CHANNEL={channel}: no connected platform has such a channel. Use a channel's id, with slack: or "
-    "discord: before it where both are connected; the room in the browser is web:general.",
-    ja="KOTAE_DIGEST_CHANNEL={channel}: 接続中のプラットフォームに該当するチャンネルがありません。チャンネルの ID を指定し、"
+    en="KOTAE_DIGEST_CHANNEL={channel}: no connected platform has such a channel. Use a channel's name or id, with slack: "
+    "or discord: before it where both are connected; the room in the browser is web:general.",
+    ja="KOTAE_DIGEST_CHANNEL={channel}: 接続中のプラットフォームに該当するチャンネルがありません。チャンネルの名前か ID を指定し、"
     "両方に接続している場合は slack: か discord: を前に付けてください。ブラウザーのチャンネルは web:general です。",
 )
 
@@ -89,15 +89,17 @@ async def connected(
 
 
 def digest_target(adapters: Sequence[Adapter], channel: str) -> tuple[Adapter, str]:
-    """The adapter that posts the digest, and the channel's id there. Raises SettingsError for one that none has.
+    """The adapter that posts the digest, and the channel's id or name there. Raises SettingsError for one that none has.
 
-    `channel` is an id, or `slack:C…`, `discord:1…`, `web:general`; Discord's ids are numbers.
+    `channel` is an id or a name, also with `slack:`, `discord:` or `web:` before it. Without, a number is an id of Discord's,
+    and everything else Slack's, or Discord's where Slack is not set up.
     """
     platform, colon, rest = channel.partition(":")
-    wanted = platform if colon else "discord" if channel.isdecimal() else "slack"
-    for adapter in adapters:
-        if adapter.platform == wanted:
-            return adapter, rest if colon else channel
+    wanted = (platform,) if colon else ("discord",) if channel.isdecimal() else ("slack", "discord")
+    for each in wanted:
+        for adapter in adapters:
+            if adapter.platform == each:
+                return adapter, rest if colon else channel
     raise SettingsError(filled(_NOWHERE, channel=channel))
 
 
@@ -108,6 +110,6 @@ def announcing(adapter: Adapter, channel: str, make_card: MakeCard) -> Callable[
     async def announce(period: Period) -> None:
         place, audience = await adapter.place(channel)
         card = await make_card(period, place, audience)
-        await adapter.announce(channel, card, about=f"digest:{period.until:%Y%m%dT%H%M%S}")
+        await adapter.announce(place.channel, card, about=f"digest:{period.until:%Y%m%dT%H%M%S}")
 
     return announce

@@ -54,7 +54,8 @@ class Adapter(Protocol):
         ...
 
     async def place(self, channel: str) -> tuple[Place, Audience]:
-        """A channel by its id, and who reads it. Raises LookupError when the bot cannot post there."""
+        """A channel by its id, or by a name of its own, and who reads it. Raises LookupError when the bot cannot post there,
+        or a name does not say which channel."""
         ...
 
     async def announce(self, channel: str, card: Card, *, about: str) -> None:
@@ -186,6 +187,10 @@ class Desk(Talking, Protocol):
         """What the bot posted as this message."""
         ...
 
+    async def spoken_in(self, platform: str, workspace: str, *, limit: int) -> list[str]:
+        """The channels of a workspace that the bot has posted in, where it did so last first."""
+        ...
+
     # -- knowledge ----------------------------------------------------------------------------------------------------
 
     async def take_in(self, claim: str, intake: Intake) -> Intake | None:
@@ -227,7 +232,7 @@ class Desk(Talking, Protocol):
         ...
 
     async def settled(self, platform: str) -> list[Post]:
-        """The cards of a platform that still offer questions though none is open any more: closed elsewhere."""
+        """The cards of a platform whose question was closed elsewhere; `closed` where none of theirs is open any more."""
         ...
 
     async def notices(self, platform: str) -> list[Notice]:

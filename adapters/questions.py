@@ -104,7 +104,7 @@ class Questions:
         try:
             await self._answer(claimed, stranger, running)
         except GoneError as error:
-            log.warning("a thread is gone (%s): its question is closed", error.code)
+            log.info("a thread is gone (%s): its question is closed", error.code)
             await self._desk.withdraw(claimed.message)
         except PostError as error:
             log.warning("an answer could not be posted (%s); trying again later", error.code)

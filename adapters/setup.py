@@ -11,9 +11,9 @@ from typing import Literal
 
 from adapters.discord import check as discord
 from adapters.slack import check as slack
-from adapters.slack import manifest
-from adapters.wizard import FAILED, USAGE, Given, Question, StopError, Terminal, Wizard
-from bot.settings import ENV_FILE, Settings, filled
+from adapters.slack import making
+from adapters.wizard import FAILED, UNCHECKED, USAGE, Given, Question, StopError, Terminal, Wizard
+from bot.settings import ENV_FILE, Settings, SettingsError, filled
 from bot.setup import EnvFileError, ProbeError, digest_channel, machine_timezone, problem
 from bot.tokens import (
     DISCORD_AT,
@@ -29,6 +29,7 @@ from retrieval.text import Said
 
 What = Literal["slack", "discord", "gemini"]
 WHATS: tuple[What, ...] = ("slack", "discord", "gemini")
+EMBEDDER = "gemini:gemini-embedding-2"
 
 
 def _setting(name: str) -> Callable[[str], Said | None]:
@@ -75,8 +76,8 @@ DIGEST_CHANNEL = Question(
     "KOTAE_DIGEST_CHANNEL",
     "--digest-channel",
     Said(
-        en="Channel for the weekly digest of unanswered questions (its id; empty: none)",
-        ja="答えられなかった質問の週次ダイジェストを投稿するチャンネル（ID。空欄なら投稿しません）",
+        en="Channel for the weekly digest of unanswered questions (its name or id; empty: none)",
+        ja="答えられなかった質問の週次ダイジェストを投稿するチャンネル（名前か ID。空欄なら投稿しません）",
     ),
     _setting("KOTAE_DIGEST_CHANNEL"),
 )
@@ -101,16 +102,6 @@ _NAME_ONE = Said(
     ja="何を設定するか指定してください: kotae setup slack、kotae setup discord、kotae setup gemini",
 )
 _NOT_FOR = Said(en="{flag} is not for kotae setup {what}.", ja="{flag} は kotae setup {what} では使えません。")
-_SLACK_STEPS = Said(
-    en="""1. Open this link, choose your workspace and press Create; everything is filled in:
-{link}
-2. “Install App” → Install. Copy the “Bot User OAuth Token” (xoxb-).
-3. On the app's first page: App-Level Tokens → Generate, with the scope connections:write. Copy it (xapp-).""",
-    ja="""1. 次のリンクを開き、ワークスペースを選んで「Create」を押してください（内容は入力済みです）:
-{link}
-2. 「Install App」からインストールし、「Bot User OAuth Token」（xoxb-）をコピーしてください。
-3. アプリの最初のページの「App-Level Tokens」でスコープ connections:write を付けて作成し、コピーしてください（xapp-）。""",
-)
 _SLACK_THEN = Said(
     en="""In Slack:
   1. In the channel where people ask:  /invite @{name}
@@ -141,6 +132,28 @@ _GEMINI_STEPS = Said(
     en="Make a key: https://aistudio.google.com/apikey → Create API key.",
     ja="キーを作成してください: https://aistudio.google.com/apikey →「API キーを作成」",
 )
+_LEAVES = Said(
+    en="With Gemini as the model, Google is sent each question, what was said before it in the thread, and the passages"
+    " found for it.",
+    ja="モデルに Gemini を使うと、質問、同じスレッドのそれまでのやり取り、見つかった文書の抜粋が Google に送られます。",
+)
+_STAYS = Said(en="Search itself stays on this machine.", ja="検索そのものはこのマシンの中で行います。")
+_EMBEDDINGS = Said(
+    en="Search by Gemini's embeddings too? It finds more of what is asked in other words, in both languages; the text of"
+    " every document is then sent to Google, and each search's words. (y, n)",
+    ja="検索にも Gemini の埋め込みを使いますか？ 言い回しの違う質問や日英をまたぐ質問に強くなりますが、"
+    "すべての文書の本文と検索語が Google に送られます。（y、n）",
+)
+_EMBEDS = Said(
+    en="Search uses {embedder}: the text of every document and each search's words are sent to Google.",
+    ja="検索に {embedder} を使います。すべての文書の本文と検索語が Google に送られます。",
+)
+_REINDEX = Said(
+    en="{count} document{count:|s} {count:is|are} indexed with another embedder: stop Kotae if it runs, then kotae reindex."
+    " Until then it does not start.",
+    ja="登録済みの {count} 件の文書は別の埋め込みモデルでインデックスされています。Kotae を止めてから kotae reindex を"
+    "実行してください。実行するまで起動できません。",
+)
 _OTHER_MODEL = Said(
     en="KOTAE_MODEL={model} stays as it is; take it out of .env to answer with Gemini.",
     ja="KOTAE_MODEL={model} はそのままです。Gemini で回答するには .env から外してください。",
@@ -159,13 +172,16 @@ async def set_up(
             raise StopError(USAGE, _NAME_ONE)
         known = {question.name: question.flag for questions in QUESTIONS.values() for question in questions}
         fitting = {question.name for question in QUESTIONS[chosen]}
-        strange = [filled(_NOT_FOR, flag=known[name], what=chosen) for name in given.values if name not in fitting]
+        flags = [known[name] for name in given.values if name not in fitting]
+        flags += ["--manifest"] if given.manifest and chosen != "slack" else []
+        flags += ["--embeddings"] if given.embeddings is not None and chosen != "gemini" else []
+        strange = [filled(_NOT_FOR, flag=flag, what=chosen) for flag in flags]
         if strange:
             raise StopError(USAGE, *strange)
         wizard = Wizard(QUESTIONS[chosen], terminal, given, environ, env_file)
         match chosen:
             case "slack":
-                return await _slack(wizard, environ)
+                return await _slack(wizard, environ, env_file)
             case "discord":
                 return await _discord(wizard, environ)
             case "gemini":
@@ -178,9 +194,10 @@ async def set_up(
         return FAILED
 
 
-async def _slack(wizard: Wizard, environ: Mapping[str, str]) -> int:
+async def _slack(wizard: Wizard, environ: Mapping[str, str], env_file: Path) -> int:
     terminal, api_url = wizard.terminal, wizard.now.get("SLACK_API_URL")
-    wizard.begin(filled(_SLACK_STEPS, link=manifest.link()))
+    made = any(BOT_TOKEN.name in known for known in (wizard.now, wizard.given.values))
+    wizard.begin(making.steps(wizard, made=made, target=wizard.given.manifest, folder=env_file.parent))
     bot: slack.Bot | None = None
 
     async def whose(token: str) -> None:
@@ -218,9 +235,7 @@ async def _slack(wizard: Wizard, environ: Mapping[str, str]) -> int:
 def _shall_wait(wizard: Wizard) -> bool:
     if wizard.given.wait is not None:
         return wizard.given.wait
-    if not wizard.asks or wizard.terminal.read is None:
-        return False
-    return (wizard.terminal.read(f"{_WAIT.to(wizard.terminal.language)} [y]", False).strip().lower() or "y")[0] == "y"
+    return wizard.asks and wizard.agrees(_WAIT, True)
 
 
 async def _discord(wizard: Wizard, environ: Mapping[str, str]) -> int:
@@ -236,7 +251,8 @@ async def _discord(wizard: Wizard, environ: Mapping[str, str]) -> int:
     async def postable(value: str) -> None:
         channel = digest_channel(value, "discord", alone=BOT_TOKEN.name not in wizard.now)
         if bot and channel is not None:
-            terminal.show(await discord.digest(token, api_url, bot, channel))
+            guilds = [each.strip() for each in wizard.then.get(GUILDS.name, "").split(",") if each.strip()]
+            terminal.show(await discord.digest(token, api_url, bot, channel, guilds))
 
     token = await wizard.answer(DISCORD_TOKEN, whose)
     application = bot.application if bot else _application(token)
@@ -279,17 +295,62 @@ async def _gemini(wizard: Wizard) -> int:
         from bot.doctor_services import KEYS  # it loads the models
         from bot.doctor_services import model as probe
 
-        near = {name: wizard.now[name] for name in ("GEMINI_BASE_URL", "GEMINI_API_VERSION") if name in wizard.now}
         chosen = {} if other or not model else {"KOTAE_MODEL": model}
-        remarks = await probe(Settings.model_validate({**near, **chosen, KEY.name: key}))
+        remarks = await probe(Settings.model_validate({**_near(wizard), **chosen, KEY.name: key}))
         for remark in remarks:
             if remark.level == "fault":
                 raise ProbeError(remark, token=remark.todo is KEYS["gemini"])
         wizard.terminal.show(remarks)
 
-    await wizard.answer(KEY, replies)
+    key = await wizard.answer(KEY, replies)
+    wizard.terminal.say(_LEAVES)
+    before = wizard.now.get("KOTAE_EMBEDDER", "local")
+    if before.startswith("gemini:"):
+        wizard.terminal.say(filled(_EMBEDS, embedder=before))
+    elif _shall_embed(wizard):
+        await _embed(wizard, key)
+    elif not before.startswith("openai:"):
+        wizard.terminal.say(_STAYS)
     wizard.save()
     if other:
         wizard.terminal.say(filled(_OTHER_MODEL, model=model))
+    if "KOTAE_EMBEDDER" in wizard.changes and (count := await _indexed(wizard)):
+        wizard.terminal.say(Said(en=_REINDEX.to("en", count=count), ja=_REINDEX.to("ja", count=count)))
+        return wizard.end("kotae reindex")
     platform = any(name in wizard.now for name in (BOT_TOKEN.name, DISCORD_TOKEN.name))
     return wizard.end("kotae run" if platform else "kotae chat")
+
+
+def _shall_embed(wizard: Wizard) -> bool:
+    if wizard.given.embeddings is not None:
+        return wizard.given.embeddings
+    return wizard.asks and wizard.agrees(_EMBEDDINGS, False)
+
+
+async def _embed(wizard: Wizard, key: str) -> None:
+    """Choose Gemini's embedder, once it has embedded something. Raises StopError."""
+    from bot.doctor_services import embedder as probe
+
+    chosen = {"KOTAE_EMBEDDER": EMBEDDER}
+    if wizard.given.check:
+        remarks = await probe(Settings.model_validate({**_near(wizard), **chosen, KEY.name: key}))
+        wizard.terminal.show(remarks)
+        if any(remark.level == "fault" for remark in remarks):
+            raise StopError(FAILED, UNCHECKED)
+    wizard.changes |= chosen
+    wizard.terminal.say(filled(_EMBEDS, embedder=EMBEDDER))
+
+
+def _near(wizard: Wizard) -> dict[str, str]:
+    """Where Gemini is asked."""
+    return {name: wizard.now[name] for name in ("GEMINI_BASE_URL", "GEMINI_API_VERSION") if name in wizard.now}
+
+
+async def _indexed(wizard: Wizard) -> int:
+    """How many documents are there already."""
+    from bot.doctor_data import indexed
+
+    try:
+        return await indexed(Settings.model_validate(wizard.then))
+    except SettingsError:  # said by whatever starts next
+        return 0

@@ -4,7 +4,9 @@ Source: newcomer.md ("A wizard with a default for every question, plus flags for
 checked twice: by its looks, and by asking the platform; nothing is written before all of it is right.
 """
 
+import os
 import sys
+import webbrowser
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +26,7 @@ _MISSING = Said(en="{flag} is missing. It is found at: {where}", ja="{flag} が�
 _NEEDED = Said(en="It is needed. It is found at: {where}", ja="入力が必要です。取得場所: {where}")
 _KEEP = Said(en="Enter: keep the one that is set", ja="Enter で設定済みのものを使います")
 _TRY_AGAIN = Said(en="Nothing was written.", ja="何も書き込んでいません。")
-_UNCHECKED = Said(
+UNCHECKED = Said(
     en="Nothing was written. --no-check saves it without asking.",
     ja="何も書き込んでいません。--no-check を付けると確認せずに保存します。",
 )
@@ -55,6 +57,27 @@ class Question:
     secret: bool = False
 
 
+def browser(environ: Mapping[str, str] = os.environ) -> Callable[[str], bool] | None:
+    """Opens an address in a browser with windows of its own; None: this machine shows nobody any."""
+    windows = sys.platform in ("darwin", "win32") or environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY")
+    if not windows or environ.get("SSH_CONNECTION"):
+        return None
+    try:
+        webbrowser.get()
+    except webbrowser.Error:
+        return None
+    return webbrowser.open
+
+
+def hyperlinks(environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether the terminal is known to make links of words. Source: github.com/Alhadis/OSC8-Adoption."""
+    vte = environ.get("VTE_VERSION", "")
+    known = environ.get("TERM_PROGRAM", "") in ("iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper", "Tabby", "rio")
+    named = environ.get("TERM", "") in ("xterm-kitty", "xterm-ghostty", "alacritty", "foot", "foot-extra")
+    told = any(environ.get(name) for name in ("WT_SESSION", "KONSOLE_VERSION", "DOMTERM"))
+    return known or named or told or (vte.isdecimal() and int(vte) >= 5_000)
+
+
 class StopError(Exception):
     """The wizard ends here with this status, after these lines on standard error."""
 
@@ -66,10 +89,14 @@ class StopError(Exception):
 
 @dataclass(slots=True)
 class Terminal:
-    """Where it is asked and told. `read(prompt, hidden)` is one answer; None: nobody is there to ask."""
+    """Where it is asked and told. `read(prompt, hidden)` is one answer; None: nobody is there to ask. `open` shows an address
+    in a browser, if it can. `follows`: words can be a link.
+    """
 
     language: Language
     read: Callable[[str, bool], str] | None
+    open: Callable[[str], bool] | None = None
+    follows: bool = False
     _secrets: set[str] = field(default_factory=set)
     faults: int = 0
 
@@ -79,6 +106,10 @@ class Terminal:
 
     def say(self, said: Said) -> None:
         listing.say(Redactor(self._secrets)(said.to(self.language)))
+
+    def link(self, url: str, words: Said) -> str:
+        """These words as a link where the terminal has such, else the address. Source: the hyperlink sequence OSC 8."""
+        return f"\x1b]8;;{url}\x1b\\{words.to(self.language)}\x1b]8;;\x1b\\" if self.follows else url
 
     def warn(self, said: Said) -> None:
         listing.warn(Redactor(self._secrets)(said.to(self.language)))
@@ -108,6 +139,8 @@ class Given:
     check: bool = True
     yes: bool = False  # what is not given takes its default, unasked
     wait: bool | None = None  # None: ask
+    manifest: Path | None = None  # the file that Slack's is written to
+    embeddings: bool | None = None  # Gemini's; None: ask
 
 
 Probe = Callable[[str], Awaitable[None]]
@@ -139,6 +172,12 @@ class Wizard:
     @property
     def asks(self) -> bool:
         return self.terminal.read is not None and not self.given.yes
+
+    def agrees(self, question: Said, default: bool) -> bool:
+        """What somebody says to a question of yes or no; for when `asks`."""
+        assert self.terminal.read is not None
+        said = self.terminal.read(f"{question.to(self.terminal.language)} [{'y' if default else 'n'}]", False).strip()
+        return said.lower().startswith(("y", "は")) if said else default
 
     @property
     def then(self) -> dict[str, str]:
@@ -184,7 +223,7 @@ class Wizard:
                 except ProbeError as error:
                     self.terminal.show([error.remark])
                     if not (asked and error.token):
-                        raise StopError(FAILED, _TRY_AGAIN if error.token else _UNCHECKED) from None
+                        raise StopError(FAILED, _TRY_AGAIN if error.token else UNCHECKED) from None
                     self.terminal.faults -= error.remark.level == "fault"  # it may be answered otherwise
                     continue
             if value and value != kept:

@@ -1,14 +1,26 @@
 """What a turn knows when it begins, and the conversation with the model built from it, within bounds."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
 from functools import lru_cache
 from typing import NamedTuple
 
+from agent.citations import without_marks
 from agent.links import visible
-from agent.models.base import Message, ModelMessage, SystemMessage, ToolMessage, ToolResult, UserMessage
+from agent.models.base import (
+    Message,
+    ModelMessage,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+    ToolResult,
+    UserMessage,
+)
 from agent.prompts import prompt, prose
+from agent.routing.router import route
+from agent.tool_calls import fitting
 from agent.tools import described
 from retrieval.text import Language
 from retrieval.types import CollectionInfo
@@ -21,7 +33,8 @@ HISTORY_EXCHANGES = 12
 OVERHEARD_CHARACTERS = 6_000
 RESULTS_CHARACTERS = 48_000  # of all tool results in a conversation
 
-_HEAD = re.compile(r"^Result \d+ \(Score", re.MULTILINE)  # of a passage in a result (`agent.tools.as_result`)
+_HEAD = re.compile(r"^Result (\d+) \(Score", re.MULTILINE)  # of a passage in a result (`agent.tools.as_result`)
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _ECHO = 80  # characters of the instructions that no honest answer has in a row
 
 
@@ -43,7 +56,8 @@ class Overheard:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One question with everything its turn may know. `deadline` is in the event loop's time."""
+    """One question with everything its turn may know. `deadline` is in the event loop's time; `reaches_team`: a miss of it
+    is shown to people of the team, so that it may be said that somebody who knows will see it."""
 
     question: str
     language: Language
@@ -51,19 +65,46 @@ class Ask:
     collections: tuple[CollectionInfo, ...] = ()  # those the asker may search
     deadline: float | None = None
     overheard: tuple[Overheard, ...] = ()  # oldest first
+    reaches_team: bool = True
 
 
-def opening(ask: Ask) -> list[Message]:
-    """The instructions, the thread so far (its end, if it is long) and the question."""
-    text = prompt(
-        "system",
-        language=LANGUAGES[ask.language],
+def opening(ask: Ask, *, today: date | None = None, thinks: bool = False) -> list[Message]:
+    """The instructions, the thread so far (its end, if it is long) and the question.
+
+    `today`: the date where the asker is, UTC's if it is not given. `thinks`: the model shows its thinking by itself, so
+    it is not asked to write it.
+    """
+    system = SystemMessage(instructions("system", ask, today, thinks=thinks), ask.language, ask.collections)
+    return [system, *thread(ask), asked(ask)]
+
+
+def instructions(name: str, ask: Ask, today: date | None = None, *, thinks: bool = True, **values: str) -> str:
+    """The prompt `name` for this turn."""
+    today = today or datetime.now(UTC).date()
+    language = LANGUAGES[ask.language]
+    return prompt(
+        name,
+        language=language,
+        today=f"{_WEEKDAYS[today.weekday()]}, {today.isoformat()}",
         collections=described(ask.collections, counts=False),
+        thought="" if thinks else prompt("thought", language=language) + "\n",
+        **values,
     )
-    messages: list[Message] = [SystemMessage(text, ask.language, ask.collections)]
+
+
+def thread(ask: Ask) -> list[Message]:
+    """What was asked and answered before. An answer's [n] meant passages of its own turn, so they are left out."""
+    messages: list[Message] = []
     for exchange in recent(ask.history):
         messages += [UserMessage(exchange.question), ModelMessage(exchange.answer)]
-    return [*messages, asked(ask)]
+    return messages
+
+
+def own_queries(ask: Ask) -> tuple[str, ...]:
+    """What code searches with where a model has named nothing: the question, and for what it may refer to the one
+    before it. Empty for a question of no words."""
+    earlier = [one.question for one in ask.history if route(one.question).search][-1:]
+    return tuple(dict.fromkeys(query for each in (*earlier, ask.question) if (query := fitting(each))))
 
 
 def asked(ask: Ask) -> UserMessage:
@@ -87,7 +128,7 @@ def recent(history: Sequence[Exchange]) -> list[Exchange]:
     kept: list[Exchange] = []
     left = HISTORY_CHARACTERS
     for exchange in reversed(history[-HISTORY_EXCHANGES:]):
-        question, answer = visible(exchange.question), visible(exchange.answer)
+        question, answer = visible(exchange.question), without_marks(visible(exchange.answer))
         short = Exchange(cut(question, HISTORY_CHARACTERS // 4), cut(answer, HISTORY_CHARACTERS // 4))
         left -= len(short.question) + len(short.answer)
         if left < 0:
@@ -167,12 +208,40 @@ def _left_out(numbers: Sequence[int]) -> str:
     return f"(Results {shown} were left out to save space. Search again if they are needed.)"
 
 
-def neutral(ask: Ask, messages: Sequence[Message]) -> list[Message]:
-    """The same turn for another model: its opening, the calls made so far and their results; nothing of a provider's
-    own, nothing that was said between."""
-    kept = opening(ask)
+def told(messages: Sequence[Message]) -> set[int]:
+    """The numbers of the passages whose text stands in the conversation."""
+    results = (result for message in messages if isinstance(message, ToolMessage) for _, result in message.results)
+    return {int(n) for result in results for n in _HEAD.findall(result.content)}
+
+
+def narrowed(messages: Sequence[Message], numbers: Collection[int], blocks: Mapping[int, str]) -> list[Message]:
+    """The conversation with only these passages among its results, each told once, as `blocks` have them by number."""
+    kept: list[Message] = []
+    shown: set[int] = set()
+    for message in messages:
+        if isinstance(message, ToolMessage):
+            fine: list[tuple[ToolCall, ToolResult]] = []
+            for call, result in message.results:
+                pairs = [(n, hit) for n, hit in zip(result.numbers, result.hits, strict=True) if n in numbers]
+                new = [blocks[n] for n, _ in pairs if n not in shown]
+                shown |= {n for n, _ in pairs}
+                if pairs:
+                    hits, known = tuple(hit for _, hit in pairs), tuple(n for n, _ in pairs)
+                    content = "\n\n".join(new) or "(Shown above.)"
+                    fine.append((call, replace(result, content=content, hits=hits, numbers=known)))
+            if fine:
+                kept += [ModelMessage(calls=tuple(call for call, _ in fine)), ToolMessage(tuple(fine))]
+        elif not (isinstance(message, ModelMessage) and message.calls):
+            kept.append(message)
+    return kept
+
+
+def neutral(messages: Sequence[Message]) -> list[Message]:
+    """The calls made so far and their results, for another model: nothing of a provider's own, nothing that was said
+    between."""
+    kept: list[Message] = []
     pending: ModelMessage | None = None
-    for message in messages[len(kept) :]:
+    for message in messages:
         if isinstance(message, ModelMessage) and message.calls:
             pending = ModelMessage(calls=message.calls)
         elif isinstance(message, ToolMessage) and pending is not None:
@@ -192,7 +261,7 @@ def echoes_instructions(text: str) -> bool:
 @lru_cache(maxsize=1)
 def _stretches() -> tuple[str, ...]:
     """Overlapping pieces of the instructions; what a prompt is filled in with is not ours."""
-    names = ("system", "review", "rewrite", "draft", "synthesise", "overheard")
+    names = ("system", "thought", "review", "review_system", "rewrite", "draft", "synthesise", "overheard")
     passages = [_squeezed(passage) for name in names for passage in re.split(r"\$\w+", prose(name))]
     return tuple(
         passage[at : at + _ECHO] for passage in passages for at in range(0, len(passage) - _ECHO + 1, _ECHO // 4)

@@ -52,6 +52,7 @@ class Citation:
     chunk: int
     quote: str
     url: str | None = None
+    date: str | None = None  # of the document itself, ISO; None: not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,7 @@ class Answered:
     text: str
     citations: tuple[Citation, ...] = ()
     outcome: Outcome = "answered"
+    unsure: bool = False  # said to people in front of the answer
     model: str = field(default="", compare=False)
     seconds: float = field(default=0.0, compare=False)
     cost: Cost = field(default=Cost(), compare=False)

@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from agent.citing import fences
+from agent.citations import fences
 
 _SCHEME = r"(?:[a-z][a-z0-9+.-]{1,20}:(?://)|https?:[/\\]+|(?:mailto|javascript|data|vbscript|tel|sms|slack|blob|file|callto|skype|msteams|intent):|(?<![A-Za-z_:/])/{2,}(?=[\w-]+\.))"
 _TLD = (

@@ -1,10 +1,11 @@
 """What a turn says when it ends without an answer, or with one that needs a remark: whole sentences, in both languages."""
 
-from agent.models.base import ModelBusy, ModelError, ModelUnavailable
-from agent.models.capped import OverBudgetError, SpentError
+from agent.models.base import ModelBusy, ModelError, ModelExhausted, ModelUnavailable
+from agent.models.quota import OverBudgetError, SpentError
 from retrieval.text import Language, Said
 
 UNKNOWN = Said(en="I could not find any information about this.", ja="情報が見つかりませんでした。")
+CLOSEST = Said(en=" The closest page is {page}.", ja="最も近いページは「{page}」です。")
 LOOKED_IN = Said(en=" I searched: {names}.", ja="検索したコレクション: {names}。")
 RECORDED = Said(
     en=" Your question has been noted so that somebody who knows can answer it.",
@@ -42,14 +43,20 @@ _REASONS = {
     "model": Said(en="the configured model is not available", ja="設定されている言語モデルが利用できない"),
     "timeout": Said(en="it took too long to reply", ja="言語モデルの応答に時間がかかりすぎた"),
     "down": Said(en="it cannot be reached right now", ja="言語モデルに接続できない"),
+    "thinking": Said(
+        en="it thought until nothing was left for an answer",
+        ja="言語モデルが考えるだけで出力の上限を使い切った",
+    ),
     "protocol": Said(en="its replies could not be used", ja="言語モデルの応答を利用できなかった"),
 }
 
 
-def unknown(language: Language, searched: tuple[str, ...]) -> str:
-    """Not found, and here is where I looked."""
+def unknown(language: Language, searched: tuple[str, ...], *, closest: str = "", reaches_team: bool = True) -> str:
+    """Not found, the page that comes closest, and here is where I looked; what becomes of the question is said only where
+    somebody sees it."""
+    page = CLOSEST.to(language, page=closest) if closest else ""
     where = LOOKED_IN.to(language, names=("、" if language == "ja" else ", ").join(searched)) if searched else ""
-    return UNKNOWN.to(language) + where + RECORDED.to(language)
+    return UNKNOWN.to(language) + page + where + (RECORDED.to(language) if reaches_team else "")
 
 
 def notice(error: ModelError, language: Language) -> str:
@@ -71,5 +78,7 @@ def _why(error: ModelError) -> str:
             return "busy"
         case ModelUnavailable():
             return error.why
+        case ModelExhausted():
+            return "thinking"
         case _:
             return "protocol"

@@ -1,75 +1,77 @@
-"""The two tools of the loop, their arguments checked strictly, their results as the model and as people read them.
+"""The tools of a turn, and their results as the model and as people read them.
 
-Who may read what is bound into the search function by the application; no argument of the model's can widen it.
+Who may read what is bound into the functions by the application; no argument of the model's can widen it.
 """
 
 import asyncio
-import json
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent.models.base import Tool, ToolError, ToolResult
-from agent.sentinels import NO_RAG_RESULT, NO_RAG_RESULT_LOW_SCORE, RAG_TOOL_ERROR
+from agent.models.base import Tool, ToolResult
+from agent.sentinels import NO_RAG_RESULT, NO_RAG_RESULT_LOW_SCORE
+from agent.tool_calls import BadCallError, shortened
 from retrieval.text import Language, Said
-from retrieval.types import CollectionInfo, Found, Hit, Passage, RAGToolError
+from retrieval.types import CONFIDENT, STRONG, CollectionInfo, Found, Hit, Passage, RAGToolError
 
-SearchFunction = Callable[[str, tuple[str, ...] | None], Awaitable[Found]]
-"""Query and collections (None: all) → what these readers may see of it. Raises `RAGToolError`."""
-ContextFunction = Callable[[Hit], Awaitable[Sequence[Passage]]]
-"""A hit → its neighbours in the document, in reading order."""
+SearchFunction = Callable[[Sequence[str], tuple[str, ...] | None], Awaitable[Found]]
+"""1 to 4 queries for one thing, and collections (None: all) → what these readers may see of it, best first and none
+withheld. Raises `RAGToolError`."""
+ReadFunction = Callable[[str, int], Awaitable[tuple[Sequence[Passage], int | None]]]
+"""A document's id and the number of a passage → passages from there on, and where to go on (None: it ends).
+Raises LookupError when these readers have no such document, `RAGToolError`."""
 
 SEARCH = "search_rag_knowledge_base"
+READ = "read_document"
 LIST = "list_rag_collections"
+TOOLS = (SEARCH, READ, LIST)
 
 SEARCH_SECONDS = 10.0
-QUERY_BYTES = 2048
-RESULT_CHARACTERS = 16_000  # of one result, as the model reads it
-CONTEXT_HITS = 2  # the best ones are shown with their neighbours
-CONTEXT_CHARACTERS = 1_600  # of neighbours, for each
+QUERIES = 4
+RESULT_CHARACTERS = 20_000  # of one result, as the model reads it
+READ_CHARACTERS = 6_000
 
-_FOUND = Said(en="{n} passage{n:|s} for “{query}”", ja="「{query}」で {n} 件")
-_NOTHING = Said(en="nothing found for “{query}”", ja="「{query}」は見つかりませんでした")
-_WEAK = Said(en="nothing relevant enough for “{query}”", ja="「{query}」に十分関連する資料はありませんでした")
+_FOUND = Said(en="{n} passage{n:|s} for {queries}", ja="{queries}で {n} 件")
+_NOTHING = Said(en="nothing found for {queries}", ja="{queries}は見つかりませんでした")
+_QUOTED = Said(en="“{query}”", ja="「{query}」")
 _PARTLY = Said(en="; part of the search failed ({branches})", ja="（検索の一部が使えませんでした: {branches}）")
 _BRANCHES = {
     "dense": Said(en="by meaning", ja="意味検索"),
     "words": Said(en="by words", ja="単語検索"),
     "ngrams": Said(en="by characters", ja="文字検索"),
 }
+_READ = Said(en="{n} passage{n:|s} of {document}", ja="{document} の続き {n} 件")
 _TOO_SLOW = Said(en="The search took too long.", ja="検索に時間がかかりすぎました。")
 _COLLECTIONS = Said(en="{n} collection{n:|s}", ja="コレクション {n} 件")
-
-
-class BadCallError(ToolError):
-    """A call that does not fit the tool's schema; `said` is the reason for people."""
-
-    def __init__(self, said: Said, **values: object) -> None:
-        super().__init__(said.to("en", **values))
-        self._said, self._values = said, values
-
-    def text(self, language: Language) -> str:
-        return self._said.to(language, **self._values)
+_UNKNOWN_COLLECTION = Said(
+    en="There is no collection {name}. The collections are: {names}.",
+    ja="{name} というコレクションはありません。検索できるのは {names} です。",
+)
+_NOT_FOUND_YET = Said(
+    en="No result is from a document {name}. Search for it first, and name it as a result's source does.",
+    ja="{name} という文書の検索結果はまだありません。先に検索し、結果の Source にある名前で指定してください。",
+)
+_ENDED = Said(en="{name} has no passage {start}.", ja="{name} に {start} 番の箇所はありません。")
 
 
 @dataclass(slots=True)
-class Notes:
+class Findings:
     """What a turn has found so far. A passage keeps its number for the whole turn."""
 
     hits: dict[int, Hit] = field(default_factory=dict)
-    context: dict[int, tuple[Passage, ...]] = field(default_factory=dict)
+    shown: set[int] = field(default_factory=set)  # what stands in the conversation; the others are shown when found
+    firsts: list[int] = field(default_factory=list)  # of each search the one that fits best
     searched: dict[str, None] = field(default_factory=dict)  # names of collections, in order
-    tried: int = 0  # searches that were asked for, also those that were refused or failed
     searches: int = 0  # that came back
     failures: list[RAGToolError] = field(default_factory=list)
-    best: float = 0.0  # relevance, of rejected hits too
-    last: asyncio.Event | None = None  # set when the search asked for last has its numbers
+    listed: str = ""  # the collections as the model was told them
+    last: asyncio.Event | None = None  # set when the call made last has its numbers
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[Callable[[], Awaitable[object]]]:
-        """A search's place among those that run at once: await what it gives, and the ones before it have numbers."""
+        """A call's place among those that run at once: await what it gives, and the ones before it have numbers."""
         before, mine = self.last, asyncio.Event()
         self.last = mine
         try:
@@ -79,7 +81,7 @@ class Notes:
 
     def number(self, hit: Hit) -> int:
         for n, known in self.hits.items():
-            if place(known.passage) == place(hit.passage):
+            if _place(known.passage) == _place(hit.passage):
                 if hit.relevance > known.relevance:
                     self.hits[n] = hit
                 return n
@@ -87,11 +89,24 @@ class Notes:
         self.hits[n] = hit
         return n
 
+    def found_in(self, name: str) -> Hit | None:
+        """The latest passage in reading order of the document that is called so, or that a result's number stands for."""
+        wanted = re.sub(r"^(?:result\s*)?\[?(\d+)\]?$", r"\1", " ".join(name.split()), flags=re.IGNORECASE)
+        named = [hit for hit in self.hits.values() if " ".join(hit.passage.document.split()) == wanted]
+        if not named and wanted.isdecimal() and int(wanted) in self.hits:
+            named = [self.hits[int(wanted)]]
+        same = [hit for hit in self.hits.values() if named and hit.passage.document_id == named[0].passage.document_id]
+        return max(same, key=lambda hit: hit.passage.chunk, default=None)
+
+    @property
+    def best(self) -> float:
+        return max((hit.relevance for hit in self.hits.values()), default=0.0)
+
 
 async def _at_once() -> None: ...
 
 
-def place(passage: Passage) -> tuple[str, str, int]:
+def _place(passage: Passage) -> tuple[str, str, int]:
     """What makes a passage the same in two searches."""
     return passage.collection, passage.document_id, passage.chunk
 
@@ -101,84 +116,122 @@ def place(passage: Passage) -> tuple[str, str, int]:
 
 def search_rag_knowledge_base(
     search: SearchFunction,
-    notes: Notes,
+    findings: Findings,
     *,
     language: Language = "en",
     collections: Sequence[CollectionInfo] = (),
-    confident: float = 0.0,
-    context: ContextFunction | None = None,
-    neighbours: int = CONTEXT_HITS,
+    confident: float = CONFIDENT,
 ) -> Tool:
-    """The search. What it finds is numbered in `notes`; under `confident` the model is told that the match is weak.
-
-    The best `neighbours` hits are shown with the passages around them.
-    """
+    """The search. What it finds is numbered in `findings`; `confident` is the relevance from which a match is fair."""
     readable = tuple(each.name for each in collections)
 
-    async def run(query: str, collection_name: str | None = None) -> ToolResult:
-        notes.tried += 1
+    async def run(queries: list[str], collection_name: str | None = None) -> ToolResult:
         if collection_name is not None and readable and collection_name not in readable:
-            raise BadCallError(_UNKNOWN_COLLECTION, name=_short(collection_name), names=", ".join(readable[:50]))
+            raise BadCallError(_UNKNOWN_COLLECTION, name=shortened(collection_name), names=", ".join(readable[:50]))
         wanted = (collection_name,) if collection_name is not None else readable or None
-        async with notes.turn() as earlier:
-            found = await look(query, wanted)
+        async with findings.turn() as earlier:
+            found = await look(queries, wanted)
             await earlier()
-            notes.searches += 1
-            notes.searched |= dict.fromkeys(wanted or (hit.passage.collection for hit in found.hits))
-            notes.best = max([notes.best, *(hit.relevance for hit in (*found.hits, *found.rejected))])
-            numbers = tuple(notes.number(hit) for hit in found.hits)
-        if context is not None:
-            for n, hit in list(zip(numbers, found.hits, strict=True))[:neighbours]:
-                notes.context[n] = _neighbours(hit, await _around(context, hit))
-        limit = RESULT_CHARACTERS + max(0, neighbours - CONTEXT_HITS) * CONTEXT_CHARACTERS
-        content, shown = format_for_model(found, numbers, context=notes.context, confident=confident, limit=limit)
-        return ToolResult(
-            content=content, summary=_summary(found, query, language), hits=found.hits[:shown], numbers=numbers[:shown]
-        )
+            findings.searches += 1
+            findings.searched |= dict.fromkeys(wanted or (hit.passage.collection for hit in found.hits))
+            numbers = tuple(findings.number(hit) for hit in found.hits)
+            findings.firsts += numbers[:1]
+            content, shown = format_for_model(found, numbers, told=findings.shown, confident=confident)
+            findings.shown |= set(numbers[:shown])
+        return ToolResult(content, _summary(found, queries, language), found.hits[:shown], numbers[:shown])
 
-    async def look(query: str, wanted: tuple[str, ...] | None) -> Found:
+    async def look(queries: Sequence[str], wanted: tuple[str, ...] | None) -> Found:
         try:
             async with asyncio.timeout(SEARCH_SECONDS):
-                return await search(query, wanted)
+                return await search(queries, wanted)
         except RAGToolError as error:
-            notes.failures.append(error)
+            findings.failures.append(error)
             raise
         except TimeoutError as error:
-            notes.failures.append(RAGToolError(_TOO_SLOW))
-            raise notes.failures[-1] from error
+            findings.failures.append(RAGToolError(_TOO_SLOW))
+            raise findings.failures[-1] from error
+
+    named = {"enum": list(readable)} if 0 < len(readable) <= 50 else {}
+    parameters: dict[str, Any] = {
+        "type": "object",
+        "properties": {
+            "queries": {
+                "type": "array",
+                "items": {"type": "string"},
+                "maxItems": QUERIES,
+                "description": "One thing in several wordings.",
+            },
+            "collection_name": {"type": "string", **named},
+        },
+        "required": ["queries"],
+    }
+    return Tool(SEARCH, "Search the team's documents.", parameters, run)
+
+
+def read_document(read: ReadFunction, findings: Findings, *, language: Language = "en") -> Tool:
+    """Reads on in a document of which a passage was found. Its passages get numbers like those of a search."""
+
+    async def run(document: str, **given: int) -> ToolResult:
+        async with findings.turn() as earlier:
+            await earlier()
+            found = findings.found_in(document)
+            if found is None:
+                raise BadCallError(_NOT_FOUND_YET, name=shortened(document))
+            start = given.get("from", found.passage.chunk + 1)
+            try:
+                async with asyncio.timeout(SEARCH_SECONDS):
+                    passages, after = await read(found.passage.document_id, max(0, start))
+            except LookupError as error:
+                raise BadCallError(_NOT_FOUND_YET, name=shortened(document)) from error
+            except TimeoutError as error:
+                raise RAGToolError(_TOO_SLOW) from error
+            if not passages:
+                raise BadCallError(_ENDED, name=shortened(document), start=start)
+            blocks: list[str] = []
+            hits: list[Hit] = []
+            for passage in passages:
+                hit = Hit(passage, {}, found.relevance)
+                block = as_result(findings.number(hit), hit, "read on", told=findings.shown)
+                if blocks and sum(map(len, blocks)) + len(block) > READ_CHARACTERS:
+                    after = passage.chunk
+                    break
+                blocks.append(block[:RESULT_CHARACTERS])
+                hits.append(hit)
+            numbers = tuple(findings.number(hit) for hit in hits)
+            findings.shown |= set(numbers)
+        goes_on = f"The document goes on from {after}." if after is not None else "The document ends here."
+        summary = _READ.to(language, n=len(hits), document=shortened(found.passage.document))
+        return ToolResult("\n\n".join([*blocks, goes_on]), summary, tuple(hits), numbers)
 
     return Tool(
-        SEARCH,
-        "Search the team's documents, in Japanese and English at once, and get the passages that fit best. "
-        "Leave collection_name out to search all collections.",
+        READ,
+        "Read on in a document that a result is from.",
         {
             "type": "object",
             "properties": {
-                "query": {
-                    "type": "string",
-                    "description": "What to look for, in words that the document may use; complete in itself.",
-                },
-                "collection_name": {
-                    "type": "string",
-                    "description": "One collection to search instead of all of them.",
-                    **({"enum": list(readable)} if 0 < len(readable) <= 50 else {}),
-                },
+                "document": {"type": "string", "description": "As in the result's Source."},
+                "from": {"type": "integer", "description": "A passage; else the next one."},
             },
-            "required": ["query"],
+            "required": ["document"],
         },
         run,
     )
 
 
-def list_rag_collections(collections: Sequence[CollectionInfo], *, language: Language = "en") -> Tool:
+def list_rag_collections(
+    collections: Sequence[CollectionInfo], findings: Findings | None = None, *, language: Language = "en"
+) -> Tool:
     """The collections the asker may read, with what they hold."""
 
     async def run() -> ToolResult:
-        return ToolResult(described(collections), _COLLECTIONS.to(language, n=len(collections)))
+        content = described(collections)
+        if findings is not None:
+            findings.listed = content
+        return ToolResult(content, _COLLECTIONS.to(language, n=len(collections)))
 
     return Tool(
         LIST,
-        "List the collections of documents that can be searched, with what each is about and how much it holds.",
+        "List the collections, with what each is about and holds.",
         {"type": "object", "properties": {}},
         run,
     )
@@ -209,45 +262,47 @@ def format_for_model(
     found: Found,
     numbers: Sequence[int],
     *,
-    context: Mapping[int, Sequence[Passage]] | None = None,
-    confident: float = 0.0,
+    told: set[int] | frozenset[int] = frozenset(),
+    confident: float = CONFIDENT,
     limit: int = RESULT_CHARACTERS,
 ) -> tuple[str, int]:
-    """`Result n (Score: 0.85): …` for each hit, or a sentinel; and how many hits fitted into `limit` characters.
+    """`Result n (Score: 0.85): …` for each hit in their order, or a sentinel; and how many hits fitted into `limit`
+    characters. Those in `told` are only named.
 
-    Source of the form: seeds/3_agent_tools.md §5.6.
+    Source of the form: seeds/3_agent_tools.md §5.6. It differs in one thing: where all scores are low, the passages
+    follow the sentinel instead of being withheld. Scores measure words and meaning in common; whether a passage answers
+    is for its reader to say.
     """
-    advice = "Search again in other words or in another collection before giving up."
     partly = (
         f"Note: part of the search failed ({', '.join(found.failed)}); there may be more.\n\n" if found.failed else ""
     )
     if not found.hits:
-        if found.rejected:
-            return f"{partly}{NO_RAG_RESULT_LOW_SCORE} Nothing relevant enough was found. {advice}", 0
-        return f"{partly}{NO_RAG_RESULT} Nothing was found. {advice}", 0
+        return f"{partly}{NO_RAG_RESULT} Nothing was found. Search again in other words before giving up.", 0
+    if all(hit.relevance < confident for hit in found.hits):
+        partly += f"{NO_RAG_RESULT_LOW_SCORE} All matches are weak. See whether one answers all the same.\n\n"
     blocks: list[str] = []
     size = len(partly)
     for n, hit in zip(numbers, found.hits, strict=True):
-        block = as_result(n, hit, (context or {}).get(n, ()))
+        block = as_result(n, hit, match_word(hit.relevance, confident), told=told)
         if blocks and size + len(block) > limit:
             break
         blocks.append(block[:limit])
         size += len(block) + 2
-    weak = found.hits[0].relevance < confident
-    note = (
-        "\n\nNote: even the best match is weak. Make sure that it really answers the question, or search again."
-        if weak
-        else ""
-    )
     left = len(found.hits) - len(blocks)
-    note += f"\n\nNote: {left} more passages were left out to save space." if left else ""
+    note = f"\n\nNote: {left} more passages were left out to save space." if left else ""
     return partly + "\n\n".join(blocks) + note, len(blocks)
 
 
-def as_result(n: int, hit: Hit, context: Sequence[Passage] = ()) -> str:
-    """One result as the model reads it: number, score, where it stands, the text, its neighbours and its source."""
+def match_word(relevance: float, confident: float = CONFIDENT) -> str:
+    return "strong match" if relevance >= STRONG else "fair match" if relevance >= confident else "weak match"
+
+
+def as_result(n: int, hit: Hit, match: str = "", *, told: set[int] | frozenset[int] = frozenset()) -> str:
+    """One result as the model reads it: number, score and match, where it stands, the text, its source and date."""
     passage = hit.passage
-    rows = [f"Result {n} (Score: {hit.relevance:.2f}):"]
+    if n in told:
+        return f"Result {n}: shown before"
+    rows = [f"Result {n} (Score: {hit.relevance:.2f}): {match}".rstrip()]
     heading = [part for part in (passage.title, *passage.headings) if part]
     if heading:
         rows.append(f"Section: {_plain(' > '.join(dict.fromkeys(heading)))}")
@@ -255,14 +310,10 @@ def as_result(n: int, hit: Hit, context: Sequence[Passage] = ()) -> str:
         rows += [f"Q: {_plain(passage.question)}", f"A: {_plain(passage.text)}"]
     else:
         rows.append(_plain(passage.text))
-    for label, around in (
-        ("Context before", [each for each in context if each.chunk < passage.chunk]),
-        ("Context after", [each for each in context if each.chunk > passage.chunk]),
-    ):
-        if around:
-            rows.append(f"{label}: " + _plain("\n".join(each.text for each in around)))
-    dated = f", updated {passage.updated}" if passage.updated else ""
-    rows.append(f"Source: {_plain(passage.document)} (collection: {passage.collection}{dated})")
+    dated = f", dated {passage.updated[:10]}" if passage.updated else ""
+    rows.append(
+        f"Source: {_plain(passage.document)} (collection: {passage.collection}, passage {passage.chunk}{dated})"
+    )
     if passage.url:
         rows.append(f"URL: {passage.url}")
     return "\n".join(rows)
@@ -271,106 +322,13 @@ def as_result(n: int, hit: Hit, context: Sequence[Passage] = ()) -> str:
 def _plain(text: str) -> str:
     """A document's text without what only we may write: our sentinels and the head of a result."""
     text = re.sub(r"\[\[(?=[A-Z_]+\]\])", "[ [", text)
-    return re.sub(r"^(\W*)Result(?= \d+ \(Score)", r"\1result", text, flags=re.MULTILINE | re.IGNORECASE)
+    return re.sub(r"^(\W*)Result(?= \d+(?: \(Score|: shown))", r"\1result", text, flags=re.MULTILINE | re.IGNORECASE)
 
 
-async def _around(context: ContextFunction, hit: Hit) -> Sequence[Passage]:
-    try:
-        return await context(hit)
-    except RAGToolError:
-        return ()  # the passage itself is there; its neighbours were an extra
-
-
-def _neighbours(hit: Hit, around: Sequence[Passage]) -> tuple[Passage, ...]:
-    """The nearest ones first, as many as fit, in reading order."""
-    here = hit.passage.chunk
-    left = CONTEXT_CHARACTERS
-    kept: list[Passage] = []
-    for passage in sorted(around, key=lambda each: abs(each.chunk - here)):
-        if passage.document_id != hit.passage.document_id or passage.chunk == here:
-            continue
-        if len(passage.text) > left:
-            break
-        kept.append(passage)
-        left -= len(passage.text)
-    return tuple(sorted(kept, key=lambda each: each.chunk))
-
-
-def _summary(found: Found, query: str, language: Language) -> str:
-    said = _FOUND if found.hits else _WEAK if found.rejected else _NOTHING
-    text = said.to(language, n=len(found.hits), query=_short(query))
+def _summary(found: Found, queries: Sequence[str], language: Language) -> str:
+    between = "" if language == "ja" else ", "
+    quoted = between.join(_QUOTED.to(language, query=shortened(query)) for query in queries)
+    text = (_FOUND if found.hits else _NOTHING).to(language, n=len(found.hits), queries=quoted)
     if found.failed:
         text += _PARTLY.to(language, branches=", ".join(_BRANCHES[each].to(language) for each in found.failed))
     return text
-
-
-def _short(text: str, limit: int = 120) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= limit else text[: limit - 1] + "…"
-
-
-# -- calls --------------------------------------------------------------------------------------------------------------
-
-_UNKNOWN_TOOL = Said(
-    en="There is no tool {name}. The tools are: {names}.",
-    ja="{name} というツールはありません。使えるのは {names} です。",
-)
-_UNKNOWN_ARGUMENT = Said(
-    en="{tool} takes no argument {name}. It takes: {names}.",
-    ja="{tool} に引数 {name} はありません。使えるのは {names} です。",
-)
-_MISSING = Said(en="{tool} needs the argument {name}.", ja="{tool} には引数 {name} が必要です。")
-_WRONG_TYPE = Said(en="The argument {name} must be a {type}.", ja="引数 {name} の型は {type} でなければなりません。")
-_EMPTY = Said(en="The argument {name} is empty.", ja="引数 {name} が空です。")
-_TOO_LONG = Said(
-    en="The argument {name} is longer than {limit} bytes; a few words find more.",
-    ja="引数 {name} が {limit} バイトを超えています。数語に絞ってください。",
-)
-_UNKNOWN_COLLECTION = Said(
-    en="There is no collection {name}. The collections are: {names}.",
-    ja="{name} というコレクションはありません。検索できるのは {names} です。",
-)
-_TYPES: Mapping[str, type] = {"string": str, "object": dict, "array": list, "boolean": bool}
-
-
-def checked(tools: Sequence[Tool], name: str, arguments: Mapping[str, Any]) -> tuple[Tool, dict[str, Any]]:
-    """The tool and its arguments as its schema has them. An optional argument that is null counts as left out.
-
-    Raises `BadCallError`, whose text tells the model how to mend the call.
-    """
-    tool = next((each for each in tools if each.name == name), None)
-    if tool is None:
-        raise BadCallError(_UNKNOWN_TOOL, name=_short(name, 60), names=", ".join(each.name for each in tools))
-    properties: Mapping[str, Any] = tool.parameters.get("properties", {})
-    required = tool.parameters.get("required", ())
-    given = {key: value for key, value in arguments.items() if value is not None or key not in properties}
-    for key in given:
-        if key not in properties:
-            raise BadCallError(
-                _UNKNOWN_ARGUMENT, tool=name, name=_short(str(key), 60), names=", ".join(properties) or "-"
-            )
-    for key in required:
-        if key not in given:
-            raise BadCallError(_MISSING, tool=name, name=key)
-    for key, value in given.items():
-        kind = properties[key].get("type", "string")
-        if not isinstance(value, _TYPES.get(kind, object)):
-            raise BadCallError(_WRONG_TYPE, name=key, type=kind)
-        if isinstance(value, str):
-            given[key] = value = value.strip()
-            if not value:
-                raise BadCallError(_EMPTY, name=key)
-            if len(value.encode("utf-8", "replace")) > QUERY_BYTES:
-                raise BadCallError(_TOO_LONG, name=key, limit=QUERY_BYTES)
-    return tool, given
-
-
-def refusal(reason: str) -> str:
-    """What the model reads when a call failed: the sentinel and a reason it can use."""
-    return f"{RAG_TOOL_ERROR} {reason}"
-
-
-def same_call(name: str, arguments: Mapping[str, Any]) -> str:
-    """Equal for two calls that would return the same."""
-    folded = {k: " ".join(v.casefold().split()) if isinstance(v, str) else v for k, v in arguments.items()}
-    return json.dumps([name, folded], sort_keys=True, ensure_ascii=False, default=str)

@@ -27,7 +27,7 @@ import psutil  # type: ignore[import-untyped]
 
 from benchmarks.homes import percentile
 from benchmarks.slack import LATENCY, PATIENCE, QUESTIONS, Report, TimedModel
-from tests.adapters.discord.program import DISCORD_PROGRAM, named
+from tests.adapters.discord.program import named
 from tests.bot.program import ROOT, environment, kotae
 from tests.crash.chat_nursery import Asked as Doomed
 from tests.crash.chat_nursery import Nursery, check_database, interrupted, open_turns
@@ -152,7 +152,10 @@ async def running(home: Path, seconds: float) -> AsyncIterator[Bench]:
                 **(chosen if seconds else {"KOTAE_MODEL": "extractive"}),
             }
             process = await asyncio.create_subprocess_exec(
-                *DISCORD_PROGRAM, "run", env=environment(copy, **given), cwd=ROOT, stdout=asyncio.subprocess.DEVNULL
+                *(sys.executable, "-m", "bot", "run"),
+                env=environment(copy, **given),
+                cwd=ROOT,
+                stdout=asyncio.subprocess.DEVNULL,
             )
             try:
                 await discord.connected(timeout=60)

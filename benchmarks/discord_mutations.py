@@ -3,6 +3,7 @@ once with what stands in its place, and the tests that notice."""
 
 DISCORD = "tests/adapters/discord"
 _MISSED = "test_what_was_asked_while_no_process_heard_it_is_answered_unless_it_is_long_ago"
+_PLACE = "test_steps_leave_the_answer_its_place_in_the_rate_limit"
 DISCORD_RIGHTS = f"{DISCORD}/test_adapter.py::test_the_rights_of_a_channel_decide_what_may_be_read_there"
 
 MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
@@ -48,10 +49,64 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{DISCORD}/test_leftovers.py::{_MISSED}",),
     ),
     (
+        "Discord: a lost connection is one line a try",
+        "adapters/discord/gateway.py",
+        ("    theirs.addFilter(attempts)\n", ""),
+        (f"{DISCORD}/test_gateway.py",),
+    ),
+    (
+        "Discord: how a connection was lost is told once",
+        "adapters/discord/gateway.py",
+        ("            self._told = True\n", ""),
+        (f"{DISCORD}/test_gateway.py",),
+    ),
+    (
+        "Discord: commands are told when they differ",
+        "adapters/discord/registering.py",
+        ("    if differ(wanted,", "    if True or differ(wanted,"),
+        (f"{DISCORD}/test_registering.py",),
+    ),
+    (
+        "Discord: commands are compared in Japanese",
+        "adapters/discord/registering.py",
+        ('params={"with_localizations": "true"}', "params={}"),
+        (f"{DISCORD}/test_registering.py",),
+    ),
+    (
+        "Discord: commands of an older version go",
+        "adapters/discord/registering.py",
+        ("    if len(registered) != len(wanted) or theirs.keys() !=", "    if theirs.keys() <"),
+        (f"{DISCORD}/test_registering.py",),
+    ),
+    (
+        "Discord: direct messages that nobody heard",
+        "adapters/discord/missed.py",
+        ("*others, *await _direct(office), *threads]", "*others, *threads]"),
+        (f"{DISCORD}/test_leftovers.py",),
+    ),
+    (
+        "Discord: not all direct conversations are looked into",
+        "adapters/discord/missed.py",
+        ("limit=DIRECT_ONES)", "limit=CHANNELS)"),
+        (f"{DISCORD}/test_leftovers.py",),
+    ),
+    (
         "Discord: channels that are not ours are not asked",
         "adapters/discord/missed.py",
         (" and _readable(channel):", ":"),
         (f"{DISCORD}/test_leftovers.py::{_MISSED}",),
+    ),
+    (
+        "Discord: a mention under a card answers it",
+        "adapters/discord/adapter.py",
+        ("            if await digest.can_answer(self._office, reply, post):\n", "            if not asked.named:\n"),
+        (f"{DISCORD}/test_leftovers.py::test_a_reply_to_a_card_that_mentions_the_bot_is_its_answer",),
+    ),
+    (
+        "Discord: a thread that was started on a card",
+        "adapters/discord/adapter.py",
+        ("        if post is None and thread not in (None, to):\n", "        if False:\n"),
+        (f"{DISCORD}/test_leftovers.py::test_a_reply_to_a_card_that_mentions_the_bot_is_its_answer",),
     ),
     (
         "Discord: bots are not answered",
@@ -71,6 +126,36 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         "adapters/discord/rest.py",
         ('{"nonce": mark.nonce, "enforce_nonce": True, "tts": False}', '{"nonce": mark.nonce, "tts": False}'),
         (f"{DISCORD}/test_thread.py::test_what_nobody_knows_to_have_arrived_is_there_once",),
+    ),
+    (
+        "Discord: steps leave the answer its place",
+        "adapters/discord/steps.py",
+        ("self._saying.room() - self._reserved", "self._saying.room()"),
+        (f"{DISCORD}/test_thread.py::{_PLACE}",),
+    ),
+    (
+        "Discord: the answer does not wait for edits of steps",
+        "adapters/discord/steps.py",
+        ("        self._fold()\n        self._look()\n        self.end()\n", "        self.end()\n"),
+        (f"{DISCORD}/test_thread.py::test_an_edit_that_hangs_does_not_keep_the_answer_back",),
+    ),
+    (
+        "Discord: steps that come late go again",
+        "adapters/discord/steps.py",
+        ("        if is_new and self._shut:", "        if False:"),
+        (f"{DISCORD}/test_thread.py::test_steps_that_come_after_the_answer_do_not_stay_below_it",),
+    ),
+    (
+        "Discord: no steps below an answer that is there",
+        "adapters/discord/steps.py",
+        ('any(post.kind == "answer" and post.message for post in found)', "False"),
+        (f"{DISCORD}/test_thread.py",),
+    ),
+    (
+        "Discord: steps that wait are looked at again",
+        "adapters/discord/steps.py",
+        ("call_later(AGAIN_SECONDS, self._writer.wake)", "call_later(AGAIN_SECONDS, int)"),
+        (f"{DISCORD}/test_thread.py::test_steps_get_messages_of_their_own_again_once_there_is_room",),
     ),
     (
         "Discord: what a dead process may have sent",

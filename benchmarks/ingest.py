@@ -30,7 +30,7 @@ class Remembered:
     def __init__(self, embedder: LocalEmbedder, vectors: dict[str, Vector]) -> None:
         self.name, self.dimensions, self.max_tokens = embedder.name, embedder.dimensions, embedder.max_tokens
         self.count_tokens = embedder.count_tokens
-        self.embed_query = embedder.embed_query
+        self.embed_query, self.embed_queries = embedder.embed_query, embedder.embed_queries
         self._vectors = vectors
 
     async def embed_documents(self, texts: Sequence[str]) -> Vectors:

@@ -1,10 +1,11 @@
-"""What the search is measured on: question sets in BEIR's layout, two handbooks, and questions that colleagues would ask.
+"""What the search is measured on: question sets in BEIR's layout, handbooks, and questions that colleagues would ask.
 
 The texts are not part of this repository: the benchmarks are given their folder by `--data`.
 `questions.tsv` (gold page or `off`/`near`, question) asks about the handbooks, `translated.tsv` (query id, question)
 asks some of the sets' questions in the other language; both were written for this project.
 """
 
+import json
 import random
 import re
 from collections.abc import AsyncIterator, Iterable, Sequence
@@ -60,9 +61,13 @@ class Remembering:
         return [self._known[f"d{text}"] for text in texts]
 
     async def embed_query(self, text: str) -> Vector:
-        if f"q{text}" not in self._known:
-            self._known[f"q{text}"] = await self._embedder.embed_query(text)
-        return self._known[f"q{text}"]
+        return (await self.embed_queries([text]))[0]
+
+    async def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        fresh = [text for text in dict.fromkeys(texts) if f"q{text}" not in self._known]
+        for text, vector in zip(fresh, await self._embedder.embed_queries(fresh) if fresh else (), strict=True):
+            self._known[f"q{text}"] = vector
+        return [self._known[f"q{text}"] for text in texts]
 
     def keep(self) -> None:
         np.savez(
@@ -81,17 +86,42 @@ def sets(data: Path) -> dict[str, Scenario]:
 
 def handbooks(data: Path) -> Scenario:
     """Both handbooks in one corpus; a page's id is its path. Questions about them in either language."""
-    pages = []
-    for path in sorted((data / "docs").glob("??/*.md")):
-        source = path.read_text(encoding="utf-8")
-        title = re.search(r"^title: *[\"']?(.*?)[\"']?$", source, re.MULTILINE)
-        text = re.sub(r"\A---\n.*?\n---\n", "", source, flags=re.DOTALL)
-        pages.append(Text(f"{path.parent.name}/{path.name}", title.group(1) if title else path.stem, text))
+    pages = _pages(data / "docs")
     queries = []
     for number, (gold, text) in enumerate(_rows(HERE / "questions.tsv")):
         kind = "answerable" if "/" in gold else gold
         queries.append(Query(f"q{number}", text, kind, relevant={gold: 1} if kind == "answerable" else {}))
-    return Scenario("handbooks", tuple(pages), tuple(queries))
+    return Scenario("handbooks", pages, tuple(queries))
+
+
+def asks(data: Path) -> Scenario:
+    """Questions as colleagues ask them in chat, over `asks/pages` (asks/README.md); those whose page is not there are left
+    out. The answers are the forms of all facts. Questions that follow up on another one are not asked."""
+    pages = _pages(data / "asks" / "pages")
+    there = {page.id for page in pages}
+    queries = []
+    for language in ("ja", "en"):
+        file = data / "asks" / f"{language}.jsonl"
+        for line in file.read_text(encoding="utf-8").splitlines() if file.exists() else ():
+            case = json.loads(line)
+            named = [case["file"]] if isinstance(case["file"], str) else case["file"] or []
+            relevant = {f"{language}/{name}": 1 for name in (*named, *case.get("also", ()))}
+            if case["kind"] == "unanswerable":
+                queries.append(Query(case["id"], case["question"], "near"))
+            elif case["kind"] != "follow_up" and relevant.keys() <= there:
+                forms = tuple(form for forms in case["facts"] for form in forms)
+                queries.append(Query(case["id"], case["question"], "answerable", forms, relevant))
+    return Scenario("asks", pages, tuple(queries))
+
+
+def _pages(folder: Path) -> tuple[Text, ...]:
+    pages = []
+    for path in sorted(folder.glob("??/*.md")):
+        source = path.read_text(encoding="utf-8")
+        title = re.search(r"^title: *[\"']?(.*?)[\"']?$", source, re.MULTILINE)
+        text = re.sub(r"\A---\n.*?\n---\n", "", source, flags=re.DOTALL)
+        pages.append(Text(f"{path.parent.name}/{path.name}", title.group(1) if title else path.stem, text))
+    return tuple(pages)
 
 
 def translated(scenarios: Iterable[Scenario]) -> tuple[Query, ...]:

@@ -19,11 +19,10 @@ from bot.beir import Query
 from bot.evaluate import DEPTH, evaluate
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.embeddings.local import LocalEmbedder
-from retrieval.relevance import MIN_RELEVANCE
 from retrieval.search import CANDIDATES
 from retrieval.sparse import SparseEncoder
 from retrieval.text import language_of
-from retrieval.types import Branch
+from retrieval.types import MIN_RELEVANCE, Branch, Probe
 
 Ranking = Sequence[str]
 
@@ -74,7 +73,7 @@ async def branches(
         for query in asked:
             words, ngrams = sparse.query(query.text)
             vector = await embedder.embed_query(query.text)
-            found = await index.query(VIEW, dense=vector, words=words, ngrams=ngrams, limit=CANDIDATES)
+            (found,) = await index.query(VIEW, Probe(vector, words, ngrams), limit=CANDIDATES)
             for branch, rankings in alone.items():
                 ids = [scored.id for scored in found.branches.get(branch, ())]
                 texts = await index.fetch(ids, VIEW)
@@ -102,7 +101,7 @@ async def colleagues(data: Path, embedder: EmbeddingClient) -> None:
     groups: dict[str, list[tuple[bool, bool]]] = {}
     async with searchable(books.corpus, embedder, SparseEncoder()) as (search, _):
         for query in books.queries:
-            found = await search(query.text, VIEW)
+            found = await search([query.text], VIEW)
             first = bool(found.hits) and found.hits[0].passage.document_id in query.relevant
             page = next(iter(query.relevant), "")[:2]
             group = (

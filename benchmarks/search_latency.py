@@ -26,9 +26,10 @@ import psutil  # type: ignore[import-untyped]
 
 from retrieval.embeddings.local import LocalEmbedder
 from retrieval.index import USING, EdgeIndex
+from retrieval.search import Search
 from retrieval.sparse import SparseEncoder
 from retrieval.text import language_of, sentences
-from retrieval.types import Passage, Point, Readers, Reading, SparseVector, View
+from retrieval.types import Passage, Point, Probe, Readers, Reading, SparseVector, View
 
 CACHE = Path.home() / ".cache" / "kotae"
 SEEN = View(Readers(frozenset({"team", "everyone"})), 1)
@@ -82,12 +83,19 @@ class Corpus:
             words, ngrams = self.sparse[source].words, self.sparse[source].ngrams
             made.append(
                 {
+                    "text": _piece(self.texts[source], chance),
                     "dense": (self.dense[source] + np.random.default_rng(number).normal(0, 0.03, DIMENSIONS)).tolist(),
                     "words": sorted(chance.sample(words.indices, min(8, len(words.indices)))),
                     "ngrams": sorted(chance.sample(ngrams.indices, min(30, len(ngrams.indices)))),
                 }
             )
         return made
+
+
+def _piece(text: str, chance: random.Random) -> str:
+    """About as much text as a question."""
+    start = chance.randrange(max(1, len(text) - 40))
+    return text[start : start + 40]
 
 
 def _paragraphs(folders: Sequence[Path]) -> Iterator[str]:
@@ -147,16 +155,28 @@ async def measure(folder: Path, questions: Sequence[dict[str, Any]]) -> dict[str
     opening = time.perf_counter() - started
 
     async def hybrid(question: dict[str, Any]) -> None:
-        found = await index.query(
-            SEEN, dense=question["dense"], words=_counted(question["words"]), ngrams=_counted(question["ngrams"])
+        (found,) = await index.query(
+            SEEN, Probe(question["dense"], _counted(question["words"]), _counted(question["ngrams"]))
         )
         assert len(found.branches) == 3 and not found.failed
 
     async def weights(question: dict[str, Any]) -> None:
-        await index.query(SEEN, weigh=question["words"])
+        await index.query(SEEN, Probe(weigh=question["words"]))
+
+    async def together(question: dict[str, Any]) -> None:
+        first = questions.index(question)
+        probes = [
+            Probe(one["dense"], _counted(one["words"]), _counted(one["ngrams"])) for one in (*questions, *questions)
+        ]
+        assert len(await index.query(SEEN, *probes[first : first + 4])) == 4
 
     for question in questions[:10]:
         await hybrid(question)
+    started = time.process_time()
+    for question in questions:
+        await together(question)
+    four = (time.process_time() - started) / len(questions)
+    one_whole, four_whole = await _whole(index, [question["text"] for question in questions])
     started = time.process_time()
     alone = [await _timed(hybrid, question) for question in questions]
     processor = (time.process_time() - started) / len(questions)
@@ -174,10 +194,27 @@ async def measure(folder: Path, questions: Sequence[dict[str, Any]]) -> dict[str
         "processor": processor,
         "idf": statistics.median(idf),
         "eight": eight,
+        "four": four / processor,
+        "four_whole": four_whole / one_whole,
         "stall": stall,
         "memory": memory,
         "process": memory + empty,
     }
+
+
+async def _whole(index: EdgeIndex, texts: Sequence[str]) -> tuple[float, float]:
+    """Processor seconds of a search with one query and of one with four, embedding and relevance included."""
+    embedder = LocalEmbedder(CACHE)
+    await embedder.warm()
+    search = Search(index, embedder, SparseEncoder())
+    await search(texts[:1], SEEN)
+    spent = []
+    for count in (1, 4):
+        started = time.process_time()
+        for first in range(0, len(texts) - 4, 4):
+            await search([f"{text} ({count})" for text in texts[first : first + count]], SEEN, written_by="model")
+        spent.append((time.process_time() - started) / len(range(0, len(texts) - 4, 4)))
+    return spent[0], spent[1]
 
 
 async def _stall(
@@ -319,8 +356,9 @@ def main() -> None:
     questions = corpus.questions()
     print("Hybrid search: three branches of 50, filter on access and generation, passages and terms included.\n")
     print("| store | points | written /s | p50 ms | p95 ms | processor ms | 8 at once ms | idf, 8 words, ms ", end="")
+    print("| 4 queries in one batch, × | 4 queries, whole search, × ", end="")
     print("| longest stall ms | opening s | store MB | process MB |")
-    print("|---" * 12 + "|")
+    print("|---" * 14 + "|")
     for size in map(int, chosen.sizes.split(",")):
         with tempfile.TemporaryDirectory() as folder:
             rate = asyncio.run(build(Path(folder) / "index", corpus, size))
@@ -332,10 +370,11 @@ def main() -> None:
             f"| embedded | {size:,} | {rate:,.0f} | {ms['p50']} | {ms['p95']} | {ms['processor']} | {ms['eight']} | {ms['idf']} ",
             end="",
         )
+        print(f"| {ran['four']:.2f} | {ran['four_whole']:.2f} ", end="")
         print(f"| {ms['stall']} | {ran['opening']:.1f} | {ran['memory']:,.0f} | {ran['process']:,.0f} |", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         rate, p50, p95 = peer(Path(folder), corpus, PEER, questions)
-    print(f"| qdrant-client path= | {PEER:,} | {rate:,.0f} | {p50 * 1000:.1f} | {p95 * 1000:.1f} | | | | | | | |")
+    print(f"| qdrant-client path= | {PEER:,} | {rate:,.0f} | {p50 * 1000:.1f} | {p95 * 1000:.1f} | | | | | | | | | |")
 
 
 if __name__ == "__main__":

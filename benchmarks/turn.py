@@ -19,9 +19,9 @@ from typing import TypeVar
 
 from agent.conversation import Ask
 from agent.events import Answered, Events, Reflected, ToolCalled, ToolReturned
-from agent.loop import Agent
 from agent.models.base import ChatModel, ToolCall
 from agent.models.scripted import Reply, ScriptedModel
+from agent.strategies.react import Agent
 from agent.tools import SEARCH
 from benchmarks.homes import Asked, Texts, database_url, furnish, open_index, percentile
 from benchmarks.search_latency import CACHE
@@ -42,10 +42,9 @@ from retrieval.embeddings.base import EmbeddingClient
 from retrieval.embeddings.local import LocalEmbedder
 from retrieval.ingest import Ingest
 from retrieval.loaders import Loader
-from retrieval.relevance import CONFIDENT
 from retrieval.search import Search
 from retrieval.sparse import SparseEncoder
-from retrieval.types import CollectionInfo, Found, Hit, Passage, Readers, Vector, Vectors
+from retrieval.types import CONFIDENT, CollectionInfo, Found, Hit, Readers, Vector, Vectors
 
 T = TypeVar("T")
 P50, P95 = 30, 100  # ms: the limits for three calls at 20,000 chunks
@@ -56,7 +55,6 @@ PARTS = (
     "claimed and started",
     "three searches",
     "of which search",
-    "of which neighbours",
     "checked",
     "stored",
     "processor, all threads",
@@ -78,6 +76,9 @@ class LookedUp:
 
     async def embed_query(self, text: str) -> Vector:
         return self._vectors[text]
+
+    async def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        return [self._vectors[text] for text in texts]
 
 
 class Watched:
@@ -157,11 +158,8 @@ async def opened(
         def make_agent(message: Incoming, allowed: Readers, infos: tuple[CollectionInfo, ...]) -> Watched:
             names = tuple(info.name for info in infos)
 
-            async def search(query: str, chosen: tuple[str, ...] | None) -> Found:
-                return await knowledge.search(query, allowed, chosen or names)
-
-            async def context(hit: Hit) -> list[Passage]:
-                return await knowledge.context(hit, allowed)
+            async def search(queries: Sequence[str], chosen: tuple[str, ...] | None) -> Found:
+                return await knowledge.search(queries, allowed, chosen or names, min_relevance=0.0)
 
             async def still_readable(hits: Sequence[Hit]) -> frozenset[str]:
                 return await knowledge.readable(hits, allowed)
@@ -169,7 +167,6 @@ async def opened(
             agent = Agent(
                 make_model(message.text),
                 timed(spent, "of which search", search),
-                context=timed(spent, "of which neighbours", context),
                 still_readable=still_readable,
                 confident=CONFIDENT,
             )
@@ -185,7 +182,6 @@ async def opened(
             make_agent=make_agent,
             list_collections=list_collections,
             chat_log=ChatLog(home / "logs" / "agent_chat.log", Redactor()),
-            confident=CONFIDENT,
             admission=admission,
         )
 

@@ -5,6 +5,7 @@ WEB = "tests/adapters/web"
 PAGES = f"{WEB}/pages"
 BROWSERS = f"{WEB}/test_browsers.py"
 GUARD = "tests/adapters/test_web_guard.py"
+PATIENCE = "tests/adapters/test_web_patience.py"
 BOARD = f"{WEB}/test_board.py"
 PRIVATE_ROOM = f"{BOARD}::test_a_private_room_is_not_there_for_who_is_not_in_it"
 OWN_WORDS = f"{BOARD}::test_people_change_their_own_messages_and_nobody_elses"
@@ -20,6 +21,12 @@ PRIVATE_DATASET = f"{PAGES}/test_datasets_page.py::test_a_file_of_one_s_own_with
 CSV = "tests/bot/test_unanswered.py"
 PAST = f"{PAGES}/test_search_page.py::test_past_searches_as_a_file_and_cleared"
 RESCOPED = "tests/bot/test_curating.py::test_no_pair_is_ever_read_by_more_than_read_its_document"
+TIMES = f"{PAGES}/test_times.py"
+DOCUMENTS = f"{PAGES}/test_documents_page.py"
+CHANNEL = f"{PAGES}/test_channel_page.py"
+ADD_UP = "tests/bot/test_figures.py::test_the_ways_questions_ended_add_up_to_the_questions"
+HOSTILE_NAME = f"{DOCUMENTS}::test_a_hostile_file_name_is_words_everywhere"
+SENTENCE = f"{DOCUMENTS}::test_a_document_opens_at_the_sentence_that_is_quoted"
 TRACED = "tests/bot/test_trace.py::test_only_who_sees_the_place_sees_the_trace"
 
 MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
@@ -63,7 +70,10 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Web: quotations of what is gone",
         "adapters/web/board.py",
-        ('        else {**one, "quote": "", "url": None, "gone": True}\n', '        else {**one, "gone": True}\n'),
+        (
+            '{**one, "quote": "", "url": None, "date": None, "gone": True, "document_id": None}',
+            '{**one, "gone": True, "document_id": None}',
+        ),
         (ONLY_MINE,),
     ),
     (
@@ -152,6 +162,22 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         "bot/curating.py",
         ("        if not self.may_change(person, row):\n            await", "        if False:\n            await"),
         ("tests/bot/test_curating.py::test_who_may_do_what",),
+    ),
+    (
+        "Web: a merge asks",
+        "adapters/web/pages/documents_collections.py",
+        (
+            "                    if not await confirmed(await self._merging(chosen, target), _DO_MERGE.to(language), language):\n"
+            "                        return\n",
+            "",
+        ),
+        (f"{DOCUMENTS}::test_collections_are_made_and_merged_and_what_cannot_be_is_said",),
+    ),
+    (
+        "Web: a file of one thread opens nowhere else",
+        "adapters/web/board.py",
+        ('"document_id": everywhere.get((one["collection"], one["document"]))}', '"document_id": "any"}'),
+        (f"{CHANNEL}::test_a_file_for_one_thread_is_quoted_there_and_opens_nowhere_else",),
     ),
     # Web: said once, and by oneself
     (
@@ -243,6 +269,66 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{BROWSERS}::test_without_the_token_a_browser_gets_a_form_and_nothing_else",),
     ),
     (
+        "Web: a word about how it is needs no token",
+        "adapters/web/guard.py",
+        ('scope["path"] not in self._open_to_all', "True"),
+        (f"{GUARD}::test_other_machines_need_a_token",),
+    ),
+    (
+        "Web: and no more than a word",
+        "adapters/web/guard.py",
+        ("                    scope[STRANGER] = True\n", ""),
+        (f"{GUARD}::test_other_machines_need_a_token",),
+    ),
+    (
+        "Web: what fails inside is told as JSON",
+        "adapters/web/api.py",
+        ("    api.add_exception_handler(Exception, unexpected)\n", ""),
+        (f"{GUARD}::test_what_fails_inside_the_api_is_told_by_a_number_that_the_log_has",),
+    ),
+    (
+        "Web: the number of a failure is in the log",
+        "adapters/web/guard.py",
+        ('log.exception("a request failed", extra={"id": id})', 'log.exception("a request failed")'),
+        (f"{GUARD}::test_what_fails_inside_the_api_is_told_by_a_number_that_the_log_has",),
+    ),
+    (
+        "Web: a head has its time",
+        "adapters/web/patience.py",
+        ("        if timed and self._timer is None:\n", "        if False:\n"),
+        (f"{PATIENCE}::test_who_says_nothing_is_told_nothing_and_let_go",),
+    ),
+    (
+        "Web: a head that trickles has no more",
+        "adapters/web/patience.py",
+        ("        if timed and self._timer is None:\n", "        self._stop()\n        if timed:\n"),
+        (f"{PATIENCE}::test_a_head_that_comes_byte_by_byte_gets_no_more_time",),
+    ),
+    (
+        "Web: so many half requests at a time",
+        "adapters/web/patience.py",
+        ("        if len(waiting) > self.patience.unfinished:\n", "        if False:\n"),
+        (f"{PATIENCE}::test_who_sends_goes_on_and_who_stands_still_longest_goes",),
+    ),
+    (
+        "Web: who sends goes on",
+        "adapters/web/patience.py",
+        ("            self.patience.waiting.move_to_end(self)\n", "            pass\n"),
+        (f"{PATIENCE}::test_who_sends_goes_on_and_who_stands_still_longest_goes",),
+    ),
+    (
+        "Web: a body that stands still",
+        "adapters/web/guard.py",
+        ("asyncio.timeout(min(left, self._still_seconds))", "asyncio.timeout(left)"),
+        (f"{GUARD}::test_a_body_that_stands_still_is_given_up_before_its_time",),
+    ),
+    (
+        "Web: what has not come takes no place",
+        "adapters/web/guard.py",
+        ("            if len(body) > BODY_BYTES and not has_place:\n", "            if not has_place:\n"),
+        (f"{GUARD}::test_uploads_that_do_not_come_keep_nobody_else_waiting",),
+    ),
+    (
         "Web: the token of a socket",
         "adapters/web/guard.py",
         (
@@ -270,6 +356,66 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{GUARD}::test_a_token_cannot_be_guessed_for_long",),
     ),
     # Web: what is shown
+    (
+        "Web: times are on the browser's clock",
+        "adapters/web/pages/parts.py",
+        ("        theirs = at.astimezone(self._who.zone)\n", "        theirs = at.astimezone(UTC)\n"),
+        (f"{TIMES}::test_times_are_on_the_clock_of_the_browser",),
+    ),
+    (
+        "Web: a browser's zone is one that is known",
+        "adapters/web/site.py",
+        ("    except (OSError, ValueError, LookupError):  # a folder", "    except LookupError:  # a folder"),
+        (f"{TIMES}::test_a_browser_that_says_no_zone_has_that_of_the_settings",),
+    ),
+    (
+        "Web: the message field has the focus",
+        "adapters/web/pages/channel.py",
+        ('                    field.props("autofocus")\n', "                    pass\n"),
+        (f"{CHANNEL}::test_the_field_to_write_in_has_the_focus_and_a_link_leads_to_it",),
+    ),
+    (
+        "Web: a document is called by its name",
+        "adapters/web/pages/documents_one.py",
+        ("        titled(row.name)\n", ""),
+        (HOSTILE_NAME,),
+    ),
+    (
+        "Web: a file's name is clean while it is read",
+        "bot/curating.py",
+        ("        name, language = clean_name(name), person.language\n", "        language = person.language\n"),
+        (HOSTILE_NAME,),
+    ),
+    (
+        "Web: a long file name keeps its ending",
+        "retrieval/formats/cleaning.py",
+        ("    return line[: len(line) - len(suffix)][: longest - len(suffix)].rstrip() + suffix\n", "    return line[:longest]\n"),
+        ("tests/retrieval/test_cleaning.py::test_a_long_file_name_keeps_its_ending",),
+    ),
+    (
+        "Web: the quoted sentence is marked",
+        "adapters/web/pages/documents_one.py",
+        ("found(self._quote, passage.text) if passage.chunk == self._chunk else None", "None"),
+        (SENTENCE,),
+    ),
+    (
+        "Web: a quotation is looked for where it stands by now",
+        "adapters/web/pages/documents_one.py",
+        ("            *((at, _LOOKED_THROUGH) for at in range(0, row.chunks, _LOOKED_THROUGH)),\n", ""),
+        (SENTENCE,),
+    ),
+    (
+        "Web: an unsure answer is one question",
+        "bot/store/conversations.py",
+        ('    return case((unsure, "unsure"), else_=answers.c.outcome).label("ended")\n', '    return answers.c.outcome.label("ended")\n'),
+        (ADD_UP,),
+    ),
+    (
+        "Web: only what was missed is a miss",
+        "bot/store/figures.py",
+        ("        .where(exists().where(of_turn))\n", ""),
+        (ADD_UP,),
+    ),
     (
         "Web: HTML of a text is text",
         "adapters/web/prose.py",

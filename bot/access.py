@@ -51,6 +51,11 @@ def default_scope(place: Place, audience: Audience) -> str:
     return TEAM if audience.visibility == "public" else scope_of(place)
 
 
+def reaches_team(audience: Audience) -> bool:
+    """Whether anybody is shown what could not be answered there: where outsiders read along, it only counts."""
+    return audience.visibility not in ("outsiders", "unknown")
+
+
 def valid_scope(text: str) -> bool:
     """`everyone`, `team` or `place:<platform>:<workspace>:<channel>`."""
     return text in (EVERYONE, TEAM) or _PLACE.fullmatch(text) is not None

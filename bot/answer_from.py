@@ -11,9 +11,9 @@ from dataclasses import replace
 
 from agent.conversation import Ask
 from agent.events import Answered, Events
-from agent.given import MOST as MOST
-from agent.given import GivenPassages
 from agent.models.base import ChatModel
+from agent.strategies.selected_passages import MOST as MOST
+from agent.strategies.selected_passages import GivenPassages
 from bot.budget import Budget
 from bot.knowledge import Knowledge
 from bot.messages import Actor, Audience, Incoming, Place
@@ -93,4 +93,8 @@ class AnswerFrom:
 def _said(answered: Answered, language: Language) -> Answered:
     """Nobody is told of a question that these passages do not answer, so the answer does not promise it."""
     empty = answered.outcome == "unknown" or (answered.outcome == "answered" and not answered.citations)
-    return replace(answered, text=_UNKNOWN.to(language), outcome="unknown", citations=()) if empty else answered
+    return (
+        replace(answered, text=_UNKNOWN.to(language), outcome="unknown", unsure=False, citations=())
+        if empty
+        else answered
+    )

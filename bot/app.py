@@ -13,15 +13,18 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
-from agent.loop import Agent
+from agent.extractive.model import ExtractiveModel
+from agent.model_call import PROTOCOL_RETRIES
 from agent.models.base import ChatModel
-from agent.models.extractive import ExtractiveModel
-from agent.synthesis import CONCURRENCY, PASSAGES, Synthesis
+from agent.run import AFTERWARDS
+from agent.strategies.react import Agent
+from agent.strategies.synthesis import CONCURRENCY, PASSAGES, Synthesis
 from bot.access import readers, thread_scope
 from bot.admission import Admission
 from bot.answer_from import AnswerFrom
 from bot.budget import Budget, Limits
 from bot.cards import Card
+from bot.copies import sweep
 from bot.curating import Curating
 from bot.database import Database, database
 from bot.dataset_files import OwnFiles
@@ -29,8 +32,10 @@ from bot.datasets import Datasets
 from bot.desk import FrontDesk
 from bot.digest import Digest, make_digest
 from bot.digest_text import card
+from bot.doubts import Doubts
 from bot.figures import Metrics, metrics
 from bot.grouping import Grouping
+from bot.home import UNWRITABLE, probe, tighten
 from bot.inbox import Inbox
 from bot.knowledge import Knowledge, Progress
 from bot.logs import ChatLog, Redactor
@@ -45,25 +50,40 @@ from bot.store.documents import Documents
 from bot.store.engine import StoreError
 from bot.store.figures import Figures
 from bot.store.inbox import TurnRows
+from bot.store.intakes import IntakeRows
+from bot.store.notices import Notices
 from bot.store.places import Places
 from bot.store.traces import Traces
 from bot.store.usage import Usage
 from bot.teaching import ANSWERS
 from bot.trace import Trace, trace
 from bot.turns import Thinker, Turns
-from bot.unanswered import Unanswered
+from bot.unanswered import Remembering, Unanswered
 from bot.vectors import open_vectors
+from retrieval import disk
+from retrieval.disk import Free
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.embeddings.local import LocalEmbedder
 from retrieval.folder import own
 from retrieval.index import Index
+from retrieval.index.base import BROKEN
 from retrieval.ingest import Ingest
 from retrieval.loaders import Loader
-from retrieval.relevance import CONFIDENT, MIN_RELEVANCE
-from retrieval.search import Search
+from retrieval.reranking import FastembedReranker, RerankingError
+from retrieval.search import Search, WrittenBy
 from retrieval.sparse import SparseEncoder
 from retrieval.text import Language, Said
-from retrieval.types import TEAM, CollectionInfo, Found, Hit, Passage, Readers
+from retrieval.types import (
+    CONFIDENT,
+    MIN_RELEVANCE,
+    TEAM,
+    CollectionInfo,
+    Found,
+    Hit,
+    Passage,
+    QdrantConnectionError,
+    Readers,
+)
 
 if TYPE_CHECKING:
     from adapters.port import Adapter
@@ -71,6 +91,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 SAMPLE = "sample"
+JUDGE_CALLS = 1 + PROTOCOL_RETRIES  # of a turn, where KOTAE_JUDGE_MODEL names a model of its own
 ATTACHMENTS = "attachments"  # files that came with a question: found in its thread only
 _CACHE = Path(".cache") / "kotae"  # in the user's home: weights are shared by all homes of the bot
 
@@ -100,6 +121,14 @@ _SAMPLE = Said(
 
 
 @dataclass(frozen=True, slots=True)
+class Trouble:
+    """What does not work, in words. `answers`: questions are answered all the same."""
+
+    what: Said
+    answers: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Application:
     """Everything one process needs to answer; the only owner of its home's vector store."""
 
@@ -112,11 +141,14 @@ class Application:
     models: "Models"
     desk: FrontDesk
     owner: str  # this process among those of its database
+    doubts: Doubts
     unanswered: Unanswered
     datasets: Datasets
     pairs: Pairs
     curating: Curating
     answer_from: AnswerFrom
+    reranker: FastembedReranker | None = None
+    free: Free = disk.free
 
     @property
     def readers(self) -> Readers:
@@ -136,14 +168,26 @@ class Application:
             raise SettingsError(filled(_NO_STRATEGY, name=strategy))
         await self.knowledge.check(collections, self.readers, language or self.settings.language)
 
-    async def troubles(self) -> set[str]:
-        """What every answer needs and does not work now: `database`, `store`."""
-        found = set() if await self.index.healthy() else {"store"}
+    async def troubles(self) -> dict[str, Trouble]:
+        """What does not work now: `database`, `store`, `home`."""
+        found = {} if await self.index.healthy() else {"store": Trouble(BROKEN)}
         try:
             await self.data.probe()
-        except StoreError:
-            found.add("database")
-        return found
+        except StoreError as error:
+            found["database"] = Trouble(error.reason)
+        home = await asyncio.to_thread(self._home_trouble)
+        return found | ({"home": home} if home else {})
+
+    def _home_trouble(self) -> Trouble | None:
+        try:
+            probe(self.settings.home)
+            if self.settings.qdrant_url is None:
+                disk.require(disk.ROOM_TO_ADD, self.settings.home, self.free)
+        except OSError as error:
+            return Trouble(filled(UNWRITABLE, why=error.strerror or type(error).__name__))
+        except QdrantConnectionError as error:
+            return Trouble(Said(en=error.text("en"), ja=error.text("ja")), answers=True)
+        return None
 
     @property
     def schedule(self) -> Schedule:
@@ -152,7 +196,7 @@ class Application:
     async def digest(self, readers: Readers, period: Period | None = None) -> Digest:
         """What was missed in a period, as far as these readers may see it; None: since the last digest that was sent, or
         since one would have been."""
-        return await _digest(self.schedule, self.data, self.embedder, self.knowledge, readers, period)
+        return await _digest(self.schedule, self.data, self.doubts, self.knowledge, readers, period)
 
     async def trace(self, turn: str, readers: Readers) -> Trace | None:
         """How an answer came about, as far as these readers may see it: see `bot.trace.trace`. Raises StoreError."""
@@ -183,10 +227,13 @@ class Application:
         """Load what the first question would wait for."""
         if isinstance(self.embedder, LocalEmbedder):
             await self.embedder.warm()
+        if self.reranker is not None:
+            await self.reranker.warm()
 
     @asynccontextmanager
     async def looked_after(self) -> AsyncIterator[None]:
-        """What a bot that runs for long does beside answering: it deletes what is too old, and writes Q/A pairs.
+        """What a bot that runs for long does beside answering: it deletes what is too old, compares what it was not
+        sure of, and writes Q/A pairs.
 
         What has been loaded by now stays, so garbage collections leave it out: each full one stalls the loop 0.1 s.
         """
@@ -194,14 +241,18 @@ class Application:
         gc.freeze()
         keep = timedelta(days=self.settings.keep_days)
         work = daily(self.data.engine, self.settings.chat_log, keep=keep, forget_document=self._forget)
-        task = asyncio.create_task(work, name="retention")
+        tasks = (
+            asyncio.create_task(work, name="retention"),
+            asyncio.create_task(self.doubts.watch(), name="doubts"),
+        )
         try:
             async with self.pairs.working():
                 yield
         finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+            for task in tasks:
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
 
     async def _forget(self, document_id: str) -> None:
         await self.knowledge.forget(document_id)
@@ -228,25 +279,25 @@ class Application:
 
 
 class Models:
-    """The chat models by their id; each is made once, when it is first chosen. `patient`: with second tries and a
+    """The chat models by their id; each is made once, when it is first chosen. `retrying`: with second tries and a
     breaker that all turns share."""
 
     def __init__(
-        self, settings: Settings, extractive: ChatModel, stack: AsyncExitStack, *, patient: bool = True
+        self, settings: Settings, extractive: ChatModel, stack: AsyncExitStack, *, retrying: bool = True
     ) -> None:
         self._settings = settings
         self._made: dict[str, ChatModel] = {"extractive": extractive}
         self._stack = stack
-        self._patient = patient
+        self._retrying = retrying
 
     def __call__(self, name: str) -> ChatModel:
         """Raises SettingsError for a model that this version or these settings do not offer."""
         if name not in self._made:
             made = self._make(name)
-            if self._patient:
-                from agent.models.patient import PatientModel  # loads its library when a model is chosen
+            if self._retrying:
+                from agent.models.retry import RetryingModel  # loads its library when a model is chosen
 
-                made = PatientModel(made)
+                made = RetryingModel(made)
             self._made[name] = made
         return self._made[name]
 
@@ -262,13 +313,19 @@ class Models:
                     key=self._settings.gemini_key.get_secret_value(),
                     base_url=self._settings.gemini_base_url,
                     api_version=self._settings.gemini_api_version,
+                    effort=self._settings.effort,
                 )
                 self._stack.push_async_callback(made.close)
                 return made
             case "openai", model:
                 from agent.models.openai import OpenAIModel
 
-                compatible = OpenAIModel(model, key=self._settings.openai_key, base_url=self._settings.openai_base_url)
+                compatible = OpenAIModel(
+                    model,
+                    key=self._settings.openai_key,
+                    base_url=self._settings.openai_base_url,
+                    effort=self._settings.effort,
+                )
                 self._stack.push_async_callback(compatible.close)
                 return compatible
             case _:
@@ -277,16 +334,29 @@ class Models:
 
 @asynccontextmanager
 async def running(
-    settings: Settings, redactor: Redactor, rebuild: Callable[[int, int], None] | None = None
+    settings: Settings,
+    redactor: Redactor,
+    rebuild: Callable[[int, int], None] | None = None,
+    *,
+    lock: int | None = None,
+    aside: Callable[[Path], None] | None = None,
+    tidy: bool = True,
 ) -> AsyncIterator[Application]:
     """The application, from an open database to a searchable index; everything is closed in the reverse order.
 
-    With `rebuild` an index that does not fit is made anew first, as `bot.vectors` says. Raises SettingsError, StoreError,
-    QdrantConnectionError (another process owns this home), EmbeddingError, and what `bot.vectors.open_vectors` raises.
+    `lock`: of the home (`retrieval.folder.own`), where the caller has it already; it is closed with the rest.
+    With `rebuild` an index that does not fit is made anew first, with `aside` what does not belong to the home is moved
+    away, as `bot.vectors` says. Not `tidy`: what a crash left behind stays, and nothing but looking is safe; whoever
+    changes documents needs it put right. Raises SettingsError, StoreError, QdrantConnectionError (another process owns
+    this home), EmbeddingError, and what `bot.vectors.open_vectors` raises.
     """
     async with AsyncExitStack() as stack:
-        settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        stack.callback(os.close, own(settings.home))
+        if lock is None:
+            settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+            lock = own(settings.home)
+        stack.callback(os.close, lock)
+        for path in await asyncio.to_thread(tighten, settings):
+            log.warning("other users of this machine can read %s: take their rights away, or move the home", path)
         data = await stack.enter_async_context(database(settings))
         embedder = await make_embedder(settings, stack)
         sparse = SparseEncoder()
@@ -294,8 +364,11 @@ async def running(
         def ingest(into: Index) -> Ingest:
             return Ingest(embedder, sparse, into, max_chars=settings.chunk_size)
 
-        index, row = await open_vectors(settings, data, embedder, ingest, rebuild)
+        index, row = await open_vectors(settings, data, embedder, ingest, rebuild, aside=aside, tidy=tidy)
         stack.push_async_callback(index.close)
+        reranker = make_reranker(settings)
+        if reranker is not None:
+            stack.callback(reranker.close)
         loader = await stack.enter_async_context(Loader())
         knowledge = Knowledge(
             documents=Documents(data.engine, embedder.name),
@@ -310,22 +383,24 @@ async def running(
                 fusion=settings.fusion,
                 limit=settings.search_limit,
                 min_relevance=min_relevance(settings),
+                reranker=reranker,
             ),
             loader=loader,
             folder=settings.home / "documents",
             generation=row.generation,
         )
         stack.push_async_callback(knowledge.close)
-        await knowledge.recover()
-        extractive = ExtractiveModel(_similarity(embedder), tokenise=sparse.terms)
+        if tidy:
+            await knowledge.recover()
+            await asyncio.to_thread(sweep, settings.home)
+        extractive = ExtractiveModel(_similarity(embedder), tokenise=sparse.terms, floor=settings.min_relevance)
         models = Models(settings, extractive, stack)
         models(settings.model_id)  # a wrong KOTAE_MODEL is said now, not to the first asker
+        models(settings.judge_id)
         chat_log = ChatLog(settings.chat_log, redactor)
         stack.callback(chat_log.close)  # after the inbox, whose last turns it still notes
         inbox = Inbox(TurnRows(data.engine))
         stack.push_async_callback(inbox.close)
-        if settings.database is None:  # the database is in this home, which nobody else has open
-            await inbox.inherit()
         budget = Budget(
             Usage(data.engine),
             Limits(settings.user_per_minute, settings.channel_per_minute, settings.daily_calls, settings.daily_tokens),
@@ -337,29 +412,35 @@ async def running(
         def make_agent(message: Incoming, allowed: Readers, infos: tuple[CollectionInfo, ...]) -> Thinker:
             model = models(message.model or settings.model_id)
 
-            async def search(query: str, chosen: tuple[str, ...] | None) -> Found:
+            async def search(queries: Sequence[str], chosen: tuple[str, ...] | None) -> Found:
                 names = chosen or tuple(info.name for info in infos)
-                return await knowledge.search(query, allowed, names)
+                written_by: WrittenBy = "asker" if model is extractive else "model"
+                return await knowledge.search(queries, allowed, names, written_by=written_by, min_relevance=0.0)
 
-            async def context(hit: Hit) -> list[Passage]:
-                return await knowledge.context(hit, allowed)
+            async def read(document_id: str, start: int) -> tuple[list[Passage], int | None]:
+                return await knowledge.chunks(document_id, allowed, start=start)
 
             async def still_readable(hits: Sequence[Hit]) -> frozenset[str]:
                 return await knowledge.readable(hits, allowed)
 
             strategy: Callable[..., Agent | Synthesis] = partial(Agent, max_turns=settings.max_turns)
-            calls = settings.max_turns + 2
+            calls = settings.max_turns + AFTERWARDS + 1
             if (message.strategy or settings.strategy) == "synthesis":
                 strategy = partial(Synthesis, concurrency=min(CONCURRENCY, settings.concurrency))
-                calls = 2 * (PASSAGES + 2) + 3  # two rounds of plans and drafts, the synthesis, its reviews
+                calls = 2 * (PASSAGES + 2) + AFTERWARDS  # two rounds of plans and drafts
+            judge = None
+            if settings.judge_model is not None and model is not extractive:
+                judge = budget.model(models(settings.judge_model), calls=JUDGE_CALLS, kept=0)
             agent = strategy(
-                model if model is extractive else budget.model(model, calls=calls),
+                model if model is extractive else budget.model(model, calls=calls, kept=AFTERWARDS),
                 search,
                 fallback=None if model is extractive else extractive,
+                judge=judge,
                 general=settings.fallback == "general",
                 confident=confident,
-                context=context,
+                read=read,
                 still_readable=still_readable,
+                today=lambda: datetime.now(settings.timezone).date(),
             )
             return budget.guard(agent, message)
 
@@ -394,35 +475,37 @@ async def running(
             admission=Admission(settings.concurrency),
             prefer=prefer,
             attach=attach,
-            confident=confident,
             language=settings.language,
         )
         schedule = Schedule(settings.digest_cron, settings.timezone)
+        doubts = Doubts(data.questions, Grouping(Remembering(embedder)))
         desk = FrontDesk(
             settings,
             data,
             knowledge,
             turns,
             models=models,
-            make_digest=partial(_digest, schedule, data, embedder, knowledge),
+            make_digest=partial(_digest, schedule, data, doubts, knowledge),
             owner=inbox.owner,
         )
         unanswered = Unanswered(
             data.questions,
-            embedder,
+            doubts.grouping,
             search=partial(knowledge.search, measured=False),
             trace=partial(_trace, data, knowledge),
             timezone=settings.timezone,
         )
         own_files = OwnFiles(settings.home / "datasets")
-        await own_files.clear()  # of a process that has died
+        if tidy:
+            await own_files.clear()  # of a process that has died
         datasets = Datasets(knowledge, Audit(data.engine), own_files)
         stack.push_async_callback(datasets.close)
         pairs = Pairs(
             settings, data.engine, knowledge, index, embedder, models=models, budget=budget, owner=inbox.owner
         )
-        if settings.database is None:
-            await pairs.inherit()
+        if settings.database is None:  # then it is this home's, and whoever held something there is dead
+            for held in (inbox, IntakeRows(data.engine), Notices(data.engine), Digests(data.engine), pairs):
+                await held.inherit()
         curating = Curating(knowledge, data.searches, Audit(data.engine), settings)
         stack.push_async_callback(curating.close)
         answer_from = AnswerFrom(knowledge, budget, models=models, model=settings.model_id, extractive=extractive)
@@ -436,11 +519,13 @@ async def running(
             models,
             desk,
             inbox.owner,
+            doubts=doubts,
             unanswered=unanswered,
             datasets=datasets,
             pairs=pairs,
             curating=curating,
             answer_from=answer_from,
+            reranker=reranker,
         )
 
 
@@ -466,14 +551,29 @@ def min_relevance(settings: Settings) -> float:
     return MIN_RELEVANCE if settings.min_relevance is None else settings.min_relevance
 
 
+def weights(settings: Settings) -> Path:
+    """The folder that models which run here are kept in; for all homes of this user."""
+    try:
+        return Path.home() / _CACHE
+    except RuntimeError:  # a user without a home
+        return settings.home / "cache"
+
+
+def make_reranker(settings: Settings) -> FastembedReranker | None:
+    """None: none is set. Loads nothing yet. Raises SettingsError for what is no model."""
+    if settings.reranker is None:
+        return None
+    try:
+        return FastembedReranker(weights(settings), settings.reranker.partition(":")[2])
+    except RerankingError as error:
+        raise SettingsError(Said(en=error.text("en"), ja=error.text("ja"))) from error
+
+
 async def make_embedder(settings: Settings, stack: AsyncExitStack) -> EmbeddingClient:
     """Loads nothing yet; a server is asked only for the size of a model that we do not know. What has to be closed is
     put on `stack`. Raises SettingsError, EmbeddingError.
     """
-    try:
-        cache = Path.home() / _CACHE
-    except RuntimeError:  # a user without a home
-        cache = settings.home / "cache"
+    cache = weights(settings)
     match settings.embedder.split(":", 1):
         case ["local"]:
             return LocalEmbedder(cache)
@@ -524,11 +624,12 @@ async def _trace(data: Database, knowledge: Knowledge, turn: str, readers: Reade
 async def _digest(
     schedule: Schedule,
     data: Database,
-    embedder: EmbeddingClient,
+    doubts: Doubts,
     knowledge: Knowledge,
     readers: Readers,
     period: Period | None = None,
 ) -> Digest:
+    await doubts.gather()
     digests = Digests(data.engine)
     if period is None:
         now = datetime.now(UTC)
@@ -538,7 +639,7 @@ async def _digest(
         readers,
         questions=data.questions,
         digests=digests,
-        grouping=Grouping(embedder),
+        grouping=doubts.grouping,
         search=partial(knowledge.search, measured=False),
     )
 

@@ -11,17 +11,16 @@ import hashlib
 import io
 import json
 import logging
-import os
 import shutil
 import sqlite3
 import tarfile
-import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from bot.copies import copying, sweep
 from bot.settings import Settings
 from bot.store.condition import copy, file_of
 from bot.store.documents import DocumentRow, Documents
@@ -29,11 +28,12 @@ from bot.store.engine import connect
 from bot.store.indexes import Indexes, IndexRow
 from bot.unfinished import MANIFEST
 from migrations import revisions, upgrade
+from retrieval.durable import replacing
 from retrieval.folder import Made
 from retrieval.index import Index
 from retrieval.index.stores import EdgeStores
 from retrieval.ingest import MAX_CHUNKS
-from retrieval.text import Language, Said
+from retrieval.text import Language, Said, SaidError
 from retrieval.types import RAGToolError, Readers, View
 
 log = logging.getLogger(__name__)
@@ -74,16 +74,8 @@ _AS_TEXT = Said(
 )
 
 
-class BackupError(Exception):
-    """Nothing was written or restored; `reason` is fit for people."""
-
-    def __init__(self, reason: Said, **values: object) -> None:
-        super().__init__(reason.to("en", **values))
-        self.reason = reason
-        self.values = values
-
-    def text(self, language: Language) -> str:
-        return self.reason.to(language, **self.values)
+class BackupError(SaidError):
+    """Nothing was written or restored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +113,9 @@ async def back_up(settings: Settings, target: Path, *, index: Index | None = Non
     file = sqlite_file(settings)
     target = await asyncio.to_thread(_named, file, target)
     try:
-        with tempfile.TemporaryDirectory(prefix=".kotae-backup-", dir=target.absolute().parent) as folder:
-            staging = Path(folder)  # mode 0700
+        beside = target.absolute().parent
+        await asyncio.to_thread(sweep, settings.home, beside)
+        with copying(settings.home, beside) as staging:
             rows, indexes = await _gather(file, settings.home / "documents", staging)
             as_text = not await _gather_pairs(settings.home, rows, indexes, staging, index)
             await asyncio.to_thread(_pack, staging, target, len(rows), indexes)
@@ -242,20 +235,18 @@ def _pack(staging: Path, target: Path, documents: int, indexes: Sequence[IndexRo
         "revision": revisions()[0],
         "documents": documents,
         "indexes": [asdict(row) for row in indexes],
-        "files": {name: {"sha256": _digest(staging / name), "size": (staging / name).stat().st_size} for name in names},
+        "files": {name: {"sha256": digest(staging / name), "size": (staging / name).stat().st_size} for name in names},
     }
-    unfinished = staging / "archive.part"
-    with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as raw:
-        with gzip.GzipFile("", "wb", 6, raw) as packed, tarfile.open(fileobj=packed, mode="w|") as archive:
-            data = json.dumps(manifest, ensure_ascii=False).encode()
-            archive.addfile(_entry(MANIFEST, len(data)), io.BytesIO(data))
-            for name in (DATABASE, *(name for name in names if name != DATABASE)):
-                with (staging / name).open("rb") as file:
-                    archive.addfile(_entry(name, (staging / name).stat().st_size), file)
-        raw.flush()
-        os.fsync(raw.fileno())
-    unfinished.replace(target)
-    sync(target.parent)
+    with (
+        replacing(target, staging) as raw,  # where it goes with the rest when this is killed
+        gzip.GzipFile("", "wb", 6, raw) as packed,
+        tarfile.open(fileobj=packed, mode="w|") as archive,
+    ):
+        data = json.dumps(manifest, ensure_ascii=False).encode()
+        archive.addfile(_entry(MANIFEST, len(data)), io.BytesIO(data))
+        for name in (DATABASE, *(name for name in names if name != DATABASE)):
+            with (staging / name).open("rb") as file:
+                archive.addfile(_entry(name, (staging / name).stat().st_size), file)
 
 
 def _entry(name: str, size: int) -> tarfile.TarInfo:
@@ -278,17 +269,9 @@ def url_of(file: Path) -> str:
     return f"sqlite+aiosqlite:///{file.absolute()}"
 
 
-def _digest(path: Path) -> str:
+def digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def disk_error(error: OSError | sqlite3.Error) -> BackupError:

@@ -15,7 +15,7 @@ from datetime import UTC, date, datetime
 from agent.conversation import Ask
 from agent.events import Answered, Cost, Events
 from agent.models.base import ChatModel
-from agent.models.capped import TURN_TOKENS, CappedModel, OverBudgetError
+from agent.models.quota import TURN_TOKENS, OverBudgetError, QuotaModel
 from bot.messages import Incoming
 from bot.store.engine import StoreError
 from bot.store.usage import Reason, Usage
@@ -71,8 +71,8 @@ class Budget:
     # -- around a turn ----------------------------------------------------------------------------------------------
 
     def model(self, model: ChatModel, *, calls: int, kept: int = 2, tokens: int = TURN_TOKENS) -> ChatModel:
-        """The model for one turn: see `CappedModel`."""
-        return CappedModel(model, self, calls=calls, kept=kept, tokens=tokens)
+        """The model for one turn: see `QuotaModel`."""
+        return QuotaModel(model, self, calls=calls, kept=kept, tokens=tokens)
 
     def guard(self, thinker: Thinker, message: Incoming) -> Thinker:
         """`thinker` for a claimed question, which it is not given when it came too fast; what it cost is stored."""

@@ -14,11 +14,13 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """A button on open questions. A platform keeps their ids with it; the application asks again who may read them."""
+    """A button on open questions. A platform keeps their ids with it; the application asks again who may read them.
+    `reference`: the one that is answered."""
 
     text: str
     questions: tuple[int, ...]
     kind: Literal["answer", "dismiss"] = "answer"
+    reference: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ Source: product.md §1 (settings), §3 (who may read what) and §5; reliability.
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Literal, cast, get_args
 
 from bot.access import readers, role
@@ -14,6 +15,7 @@ from bot.database import Database
 from bot.digest import Digest
 from bot.digest_text import card as digest_card
 from bot.digest_text import offers, safe_link, shortened
+from bot.expert_answers import ExpertAnswer, ExpertAnswers
 from bot.knowledge import Knowledge
 from bot.listing import SHORT_ID
 from bot.messages import Command, Preferences
@@ -21,14 +23,14 @@ from bot.settings import Settings, SettingsError, Steps
 from bot.store.audit import Audit
 from bot.store.documents import DocumentRow
 from bot.words import HIDDEN, NONE_OPEN, REASONS
-from retrieval.text import Language, Said, normalise
+from retrieval.text import Language, Said, date_words, normalise
 from retrieval.types import EVERYONE, TEAM, CollectionInfo, Hit, RAGToolError, Readers
 
 ROWS = 10
 TEXT = 160  # characters of a line that shows people's text
 QUERY = 1_000
 
-Name = Literal["help", "search", "collections", "documents", "forget", "unanswered", "digest", "settings"]
+Name = Literal["help", "search", "collections", "documents", "forget", "unanswered", "answers", "digest", "settings"]
 MakeDigest = Callable[[Readers], Awaitable[Digest]]
 
 _ALIASES: dict[str, Name] = {
@@ -41,6 +43,7 @@ _ALIASES: dict[str, Name] = {
     "ドキュメント": "documents",
     "削除": "forget",
     "未回答": "unanswered",
+    "回答": "answers",
     "ダイジェスト": "digest",
     "設定": "settings",
 }
@@ -63,6 +66,10 @@ _HELP: dict[str, Said] = {
     "unanswered": Said(
         en="/kotae unanswered: questions nobody could answer yet", ja="/kotae unanswered：未回答の質問の一覧"
     ),
+    "answers": Said(
+        en="/kotae answers [edit <id> <answer> | forget <id>]: what members answered; correct it or take it back",
+        ja="/kotae answers [edit <ID> <回答> | forget <ID>]：メンバーの回答の一覧・編集・取り消し",
+    ),
     "digest": Said(en="/kotae digest: the unanswered questions in groups", ja="/kotae digest：未回答の質問のまとめ"),
     "settings": Said(
         en="/kotae settings [model|strategy|steps|collections <value or reset>]: what holds in this channel",
@@ -76,6 +83,7 @@ _TITLES: dict[Name, Said] = {
     "documents": Said(en="Documents", ja="文書"),
     "forget": Said(en="Delete a document", ja="文書の削除"),
     "unanswered": Said(en="Unanswered questions", ja="未回答の質問"),
+    "answers": Said(en="Answers by members", ja="メンバーの回答"),
     "digest": Said(en="Digest", ja="ダイジェスト"),
     "settings": Said(en="Settings of this channel", ja="このチャンネルの設定"),
 }
@@ -103,9 +111,10 @@ _COLLECTION = Said(
     en="{documents} document{documents:|s}, {chunks} chunk{chunks:|s}", ja="文書 {documents} 件、チャンク {chunks} 件"
 )
 _DOCUMENT = Said(
-    en="{collection}, {chunks} chunk{chunks:|s}, for {scope}, changed {day}, id {id}",
-    ja="{collection}、チャンク {chunks} 件、公開範囲: {scope}、更新 {day}、ID {id}",
+    en="{collection}, {chunks} chunk{chunks:|s}, for {scope}, added {day},{date} id {id}",
+    ja="{collection}、チャンク {chunks} 件、公開範囲: {scope}、登録 {day}、{date}ID {id}",
 )
+_DATED = Said(en=" dated {date},", ja="文書の日付 {date}、")
 _SCOPES = {EVERYONE: Said(en="everyone", ja="全員（社外を含む）"), TEAM: Said(en="the team", ja="チーム")}
 _HERE = Said(en="this place only", ja="この場所のみ")
 _WHICH = Said(
@@ -125,6 +134,23 @@ _FORGOTTEN = Said(
 )
 _GONE = Said(en="“{name}” had been deleted already.", ja="「{name}」はすでに削除されています。")
 _OPEN_ONES = Said(en="{n} question{n: is|s are} open.", ja="未回答の質問は {n} 件です。")
+_EDITS = frozenset({"edit", "編集", "修正"})
+_TAKES_BACK = frozenset({"forget", "取り消し", "取消", "削除"})
+_NO_ANSWERS = Said(en="Nobody has answered a question here yet.", ja="ここで読めるメンバーの回答はまだありません。")
+_ANSWER = Said(en="{day}, id {id}", ja="{day}、ID {id}")
+_EDITED = Said(en="{day}, edited {edited}, id {id}", ja="{day}、編集 {edited}、ID {id}")
+_HOW_ANSWERS = Said(
+    en="Say what to do: /kotae answers edit <id> <answer>, or /kotae answers forget <id>",
+    ja="操作を指定してください: /kotae answers edit <ID> <回答>、または /kotae answers forget <ID>",
+)
+_CORRECTED = Said(
+    en="The answer is corrected. Threads that are told: {n}.",
+    ja="回答を修正しました。{n} 件のスレッドにお知らせします。",
+)
+_TAKEN_BACK = Said(
+    en="The answer is taken back. Questions that are open again: {n}.",
+    ja="回答を取り消しました。{n} 件の質問が未回答に戻りました。",
+)
 _KEYS = {
     "model": "model",
     "モデル": "model",
@@ -171,6 +197,7 @@ class ChatCommands:
         data: Database,
         knowledge: Knowledge,
         choices: Choices,
+        answers: ExpertAnswers,
         audit: Audit,
         make_digest: MakeDigest,
     ) -> None:
@@ -178,6 +205,7 @@ class ChatCommands:
         self._data = data
         self._knowledge = knowledge
         self._choices = choices
+        self._answers = answers
         self._audit = audit
         self._make_digest = make_digest
 
@@ -202,6 +230,8 @@ class ChatCommands:
                     return await self._forget(command, allowed)
                 case "unanswered":
                     return await self._unanswered(command, allowed)
+                case "answers":
+                    return await self._expert_answers(command, allowed)
                 case "digest":
                     return digest_card(await self._make_digest(allowed), command.language, self._settings.timezone)
                 case "settings":
@@ -277,7 +307,7 @@ class ChatCommands:
                     shortened(one.question, TEXT),
                     (f"{REASONS[one.reason].to(language)} · {day}",),
                     (Link(_THREAD.to(language), link),) if link else (),
-                    offers((one.id,), language),
+                    offers((one.id,), one.id, language),
                 )
             )
         foot = []
@@ -287,6 +317,37 @@ class ChatCommands:
             foot.append(HIDDEN.to(language, n=found.hidden))
         first = _OPEN_ONES.to(language, n=found.shown) if rows else "" if foot else NONE_OPEN.to(language)
         return Card(_TITLES["unanswered"].to(language), tuple(filter(None, (first,))), tuple(rows), tuple(foot))
+
+    async def _expert_answers(self, command: Command, allowed: Readers) -> Card:
+        language = command.language
+        what, _, rest = command.text.strip().partition(" ")
+        if not what:
+            found, total = await self._answers.listed(allowed, limit=ROWS)
+            rows = [self._answer(one, language) for one in found]
+            listed = _listed("answers", rows, language, none=_NO_ANSWERS)
+            return replace(listed, foot=(_MORE.to(language, n=total - len(rows)),)) if total > len(rows) else listed
+        id, text = [*rest.split(maxsplit=1), "", ""][:2]
+        if normalise(what) in _EDITS and id and text:
+            changed = await self._answers.edit(command.actor, allowed, id, text)
+            said = _CORRECTED.to(language, n=changed.told)
+        elif normalise(what) in _TAKES_BACK and id:
+            changed = await self._answers.take_back(command.actor, allowed, id)
+            said = _TAKEN_BACK.to(language, n=changed.reopened)
+        else:
+            return _said("answers", _HOW_ANSWERS, language)
+        return Card(
+            _TITLES["answers"].to(language), (said if changed.refusal is None else changed.refusal.to(language),)
+        )
+
+    def _answer(self, one: ExpertAnswer, language: Language) -> Row:
+        days = [at.astimezone(self._settings.timezone).date().isoformat() if at else "" for at in _moments(one)]
+        said = _EDITED if days[1] else _ANSWER
+        link = safe_link(one.row.url)
+        return Row(
+            shortened(one.wordings[0] if one.wordings else one.row.name, TEXT),
+            (shortened(one.answer, TEXT), said.to(language, day=days[0], edited=days[1], id=one.row.id[:SHORT_ID])),
+            (Link(_OPEN.to(language), link),) if link else (),
+        )
 
     # -- settings of the place --------------------------------------------------------------------------------------
 
@@ -348,6 +409,10 @@ def _listed(name: Name, rows: Sequence[Row], language: Language, *, none: Said |
     return Card(_TITLES[name].to(language), lines, tuple(rows[:ROWS]), foot)
 
 
+def _moments(one: ExpertAnswer) -> tuple[datetime, datetime | None]:
+    return one.row.added_at, one.edited.at if one.edited else None
+
+
 def _hit(number: int, hit: Hit, language: Language) -> Row:
     passage = hit.passage
     where = " › ".join(filter(None, (passage.document, *passage.headings)))
@@ -374,6 +439,7 @@ def _document(row: DocumentRow, language: Language) -> Row:
         chunks=row.chunks,
         scope=_SCOPES.get(row.scope, _HERE).to(language),
         day=row.updated_at.date().isoformat(),
+        date=_DATED.to(language, date=date_words(row.changed_at, language)) if row.changed_at else "",
         id=row.id[:SHORT_ID],
     )
     return Row(shortened(row.name, TEXT), (about,), (Link(_OPEN.to(language), link),) if link else ())

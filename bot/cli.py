@@ -1,10 +1,10 @@
 """The `kotae` command. Each command opens what it needs, does one thing and says how it went by its exit status."""
 
 import asyncio
-import errno
 import json
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
@@ -16,7 +16,6 @@ from bot.frame import (
     ANSWERED,
     CONFIG,
     FAILED,
-    INTERRUPTED,
     LANGUAGE,
     UNANSWERED,
     USAGE,
@@ -32,6 +31,8 @@ from bot.frame import (
 )
 from bot.frame import words as _
 from bot.messages import Verdict
+from bot.usage import Commands, obey
+from retrieval.text import Language
 from retrieval.types import TEAM
 
 if TYPE_CHECKING:  # what is heavy is imported by the commands that need it
@@ -40,20 +41,19 @@ if TYPE_CHECKING:  # what is heavy is imported by the commands that need it
     from bot.app import Application
     from bot.client import Owner
     from bot.commands import Looking, Working
+    from bot.local_files import LocalFile
     from bot.settings import Settings
 
 
 BROWSER_ROOM = "web:general"  # has the digest where no platform is set up
 
-cli = typer.Typer(
+cli = Commands(
     name="kotae",
     help=_(
         "A knowledge bot for team channels: it searches your documents and answers with sources.",
         "チームのチャンネルのためのナレッジボットです。文書を検索し、出典を添えて答えます。",
     ),
     no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
 )
 
 AsJson = Annotated[
@@ -227,7 +227,7 @@ def ask(
         return {"answered": ANSWERED, "unknown": UNANSWERED, "declined": UNANSWERED}.get(outcome, FAILED)
 
     settings = settings_or_exit()
-    with_home(work)
+    with_home(work, changes=False)
 
 
 def _readable(names: list[str] | None) -> tuple[str, ...] | None:
@@ -256,16 +256,18 @@ def ingest(
             ),
             USAGE,
         )
-    files = list(_files(paths))
+    from bot.local_files import local_files
+
+    files = [(file, readable(file.name)) for path in paths for file in local_files(path)]
     if not files:
         complain(_("There are no files.", "ファイルがありません。"), FAILED)
 
     async def work(home: "Working | Owner") -> int:
         read = 0
         with listing.progress(quiet=as_json) as show:
-            for number, (path, name) in enumerate(files):
+            for number, (file, name) in enumerate(files):
                 show(name, number, len(files))
-                verdict = await _add(home, path, name, collection and readable(collection), scope)
+                verdict = await _add(home, file, name, collection and readable(collection), scope)
                 read += verdict["status"] != "refused"
                 if as_json:
                     listing.print_json(verdict)
@@ -273,42 +275,22 @@ def ingest(
                     listing.verdict(verdict, LANGUAGE)
         return ANSWERED if read else FAILED
 
-    with_home(work)
+    with_home(work, changes=True)
 
 
-async def _add(home: "Working | Owner", path: Path, name: str, collection: str | None, scope: str) -> listing.Json:
+async def _add(
+    home: "Working | Owner", file: "LocalFile", name: str, collection: str | None, scope: str
+) -> listing.Json:
     """The verdict on one file, as JSON."""
+    from bot.local_files import NotReadError
     from retrieval.loaders import Limits
 
-    def read() -> bytes:
-        if path.exists() and not path.is_file():
-            raise OSError(errno.EINVAL, _("it is not a file", "ファイルではありません"))
-        with path.open("rb") as file:
-            return file.read(Limits().file + 1)  # the loader refuses what is longer
-
     try:
-        data = await asyncio.to_thread(read)
-    except OSError as error:
-        reason = _("The file cannot be opened: {why}.", "ファイルを開けません: {why}", why=error.strerror)
+        data = await asyncio.to_thread(file.read, Limits().file + 1)  # the loader refuses what is longer
+    except NotReadError as error:
         where = collection or settings_or_exit().default_collection
-        return dict(Verdict(name, "refused", where, reason=reason).as_json())
-    return await home.ingest(name, data, collection, scope)
-
-
-def _files(paths: list[Path]) -> list[tuple[Path, str]]:
-    """Each file with the name people will know it by: its path below the folder that was given."""
-    found: list[tuple[Path, str]] = []
-    for path in paths:
-        if path.is_dir():
-            inside = sorted(one for one in path.rglob("*") if one.is_file() and not _hidden(one.relative_to(path)))
-            found += [(one, readable(one.relative_to(path).as_posix())) for one in inside]
-        else:
-            found.append((path, readable(path.name or str(path))))
-    return found
-
-
-def _hidden(path: Path) -> bool:
-    return any(part.startswith(".") for part in path.parts)
+        return dict(Verdict(name, "refused", where, reason=error.text(LANGUAGE)).as_json())
+    return await home.ingest(name, data, collection, scope, await asyncio.to_thread(file.changed_at))
 
 
 @cli.command(help=_("Search the documents.", "文書を検索します。"))
@@ -386,10 +368,10 @@ def forget(
                 listing.warn(_("There is no document “{name}”.", "文書「{name}」はありません。", name=name))
         return status
 
-    with_home(work)
+    with_home(work, changes=True)
 
 
-collections_cli = typer.Typer(
+collections_cli = Commands(
     invoke_without_command=True, help=_("List and change collections.", "コレクションの一覧と変更です。")
 )
 cli.add_typer(collections_cli, name="collections")
@@ -411,7 +393,7 @@ def describe(name: str, description: str) -> None:
         await home("describe", name=readable(name), description=readable(description))
         return ANSWERED
 
-    with_home(work)
+    with_home(work, changes=True)
 
 
 @collections_cli.command(
@@ -423,7 +405,7 @@ def merge(source: str, into: str) -> None:
         listing.say(_("{n} document{n:|s} moved.", "{n} 件の文書を移しました。", n=done["moved"]))
         return ANSWERED
 
-    with_home(work)
+    with_home(work, changes=True)
 
 
 @collections_cli.command(help=_("Forget a collection and all its documents.", "コレクションをその文書ごと削除します。"))
@@ -433,7 +415,7 @@ def delete(name: str) -> None:
         listing.say(_("{n} document{n:|s} forgotten.", "{n} 件の文書を削除しました。", n=done["forgotten"]))
         return ANSWERED
 
-    with_home(work)
+    with_home(work, changes=True)
 
 
 # -- how it goes ----------------------------------------------------------------------------------------------------
@@ -442,6 +424,64 @@ def delete(name: str) -> None:
 @cli.command(help=_("List the questions nobody could answer yet.", "まだ答えられていない質問の一覧です。"))
 def unanswered(as_json: AsJson = False) -> None:
     show("unanswered", listing.unanswered, as_json=as_json)
+
+
+answers_cli = Commands(
+    invoke_without_command=True,
+    help=_("List what experts answered, correct it or take it back.", "専門家の回答の一覧・編集・取り消しです。"),
+)
+cli.add_typer(answers_cli, name="answers")
+
+AnswerId = Annotated[str, typer.Argument(metavar="ID", help=_("Its id, from the list.", "一覧にある回答の ID です。"))]
+
+
+@answers_cli.callback()
+def answers(context: typer.Context, as_json: AsJson = False) -> None:
+    if not context.invoked_subcommand:
+        show("answers", listing.answers, as_json=as_json, whole=True)
+
+
+@answers_cli.command("list", help=_("List the answers.", "回答の一覧です。"))
+def list_answers(as_json: AsJson = False) -> None:
+    show("answers", listing.answers, as_json=as_json, whole=True)
+
+
+@answers_cli.command(
+    help=_(
+        "Correct an answer; those who were told the old one are told the new one.",
+        "回答を修正します。以前の回答をお知らせした人に、新しい回答をお知らせします。",
+    )
+)
+def edit(
+    id: AnswerId,
+    answer: Annotated[str, typer.Argument(help=_("What it should say.", "新しい回答です。"))],
+    as_json: AsJson = False,
+) -> None:
+    _change_answer("edit_answer", listing.corrected, as_json, id=readable(id), answer=readable(answer))
+
+
+@answers_cli.command(
+    "forget",
+    help=_("Take an answer back; its questions are open again.", "回答を取り消します。その質問は未回答に戻ります。"),
+)
+def take_back(id: AnswerId, as_json: AsJson = False) -> None:
+    _change_answer("take_back_answer", listing.taken_back, as_json, id=readable(id))
+
+
+def _change_answer(
+    command: str, done: Callable[[listing.Json, Language], None], as_json: bool, **arguments: str
+) -> None:
+    async def work(home: "Working | Owner") -> int:
+        changed = await home(command, **arguments)
+        if as_json:
+            listing.print_json(changed)
+        elif changed["refusal"]:
+            listing.warn(changed["refusal"])
+        else:
+            done(changed, LANGUAGE)
+        return FAILED if changed["refusal"] else ANSWERED
+
+    with_home(work, changes=True)
 
 
 @cli.command(
@@ -459,7 +499,7 @@ def digest(as_json: AsJson = False) -> None:
             listing.say(made["text"])
         return ANSWERED
 
-    with_home(work)
+    with_home(work, changes=False)
 
 
 @cli.command(help=_("Measurements of searches and answers.", "検索と回答の計測値です。"))
@@ -554,7 +594,4 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without emoji or kana gets `?`
-    try:
-        cli(prog_name="kotae")
-    except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
+    obey(cli)

@@ -9,7 +9,7 @@ from pydantic import validate_call
 
 from bot import listing
 from bot.listing import Json
-from bot.messages import Upload
+from bot.messages import Actor, Upload
 from retrieval.text import Language
 from retrieval.types import Mode
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:  # `kotae documents` needs the database only, and neither wher
 
 LOOKING = frozenset({"documents", "collections", "unanswered", "metrics", "searches", "clear_metrics"})
 WORKING = LOOKING | {"check", "search", "forget", "describe", "merge", "delete", "digest", "backup"}
+WORKING |= {"answers", "edit_answer", "take_back_answer"}
+_TERMINAL = Actor("terminal", "", "terminal", "editor")  # whoever has the home may change all that is in it
 
 
 class Looking:
@@ -75,9 +77,12 @@ class Working(Looking):
     def desk(self) -> "FrontDesk":
         return self._app.desk
 
-    async def ingest(self, name: str, data: bytes, collection: str | None, scope: str) -> Json:
-        """Add a document; `collection` None: the default one."""
-        upload = Upload(name, data, collection or self._app.settings.default_collection, scope, author="terminal")
+    async def ingest(
+        self, name: str, data: bytes, collection: str | None, scope: str, changed_at: str | None = None
+    ) -> Json:
+        """Add a document; `collection` None: the default one; `changed_at`: the day of the file's last change, ISO."""
+        into = collection or self._app.settings.default_collection
+        upload = Upload(name, data, into, scope, author="terminal", changed_at=changed_at)
         return dict((await self._app.knowledge.add(upload, self._language)).as_json())
 
     async def check(
@@ -114,6 +119,20 @@ class Working(Looking):
 
     async def delete(self, name: str) -> Json:
         return {"forgotten": await self._app.knowledge.drop_collection(name, self._app.readers, self._language)}
+
+    async def answers(self) -> Json:
+        """What experts have answered, the latest first."""
+        found, _ = await self.desk.answers.listed(self._app.readers, limit=listing.ANSWERS)
+        return {"answers": [listing.answer_json(one) for one in found]}
+
+    async def edit_answer(self, id: str, answer: str) -> Json:
+        """By its id, or by the first characters of it."""
+        changed = await self.desk.answers.edit(_TERMINAL, self._app.readers, id, answer)
+        return listing.changed_json(changed, self._language)
+
+    async def take_back_answer(self, id: str) -> Json:
+        changed = await self.desk.answers.take_back(_TERMINAL, self._app.readers, id)
+        return listing.changed_json(changed, self._language)
 
     async def digest(self) -> Json:
         """What was missed since the last digest that was sent, or since it would have been, as JSON and in words."""

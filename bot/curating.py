@@ -16,6 +16,7 @@ from bot.store.audit import Audit
 from bot.store.documents import DocumentRow
 from bot.store.engine import StoreError
 from bot.store.searches import Searches
+from retrieval.formats.cleaning import clean_name
 from retrieval.text import Language, Said
 from retrieval.types import EVERYONE, TEAM, RAGToolError, Readers
 
@@ -189,7 +190,7 @@ class Curating:
         waiting = sum(job.kind == "add" and not job.over for job in self.jobs(person))
         if waiting >= FILES:
             raise RAGToolError(_FULL, n=waiting)
-        language = person.language
+        name, language = clean_name(name), person.language
 
         async def work(job: Job) -> None:
             data = await read()

@@ -11,9 +11,10 @@ from bot.listing import Summary
 from bot.messages import Audience, Place
 from bot.settings import Settings
 from bot.store.collections import Collections
+from bot.store.condition import probe
 from bot.store.conversations import Conversations
 from bot.store.documents import Documents
-from bot.store.engine import Engine, connect, write
+from bot.store.engine import Engine, connect
 from bot.store.feedback import Votes
 from bot.store.questions import Questions
 from bot.store.searches import Searches
@@ -46,8 +47,7 @@ class Database:
 
     async def probe(self) -> None:
         """Raises StoreError when nothing can be written now."""
-        async with write(self.engine, durable=False):
-            pass
+        await probe(self.engine)
 
     async def summary(self) -> Summary:
         return Summary(
@@ -66,16 +66,18 @@ async def database(settings: Settings) -> AsyncIterator[Database]:
     settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
     await asyncio.to_thread(upgrade, settings.database_url)
     engine = connect(settings.database_url)
+    collections = Collections(engine)
     try:
         yield Database(
             settings=settings,
             engine=engine,
             documents=Documents(engine, embedder=""),
-            collections=Collections(engine),
+            collections=collections,
             questions=Questions(engine),
             conversations=Conversations(engine),
             searches=Searches(engine),
             votes=Votes(engine),
         )
     finally:
+        await collections.close()
         await engine.dispose()

@@ -3,11 +3,14 @@
 import asyncio
 import shutil
 import uuid
-from collections.abc import AsyncIterable, Callable
+from collections.abc import AsyncIterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from retrieval import disk
 from retrieval.datasets import Columns, DatasetError, LocalSource, Split
+from retrieval.disk import Free
+from retrieval.durable import make_folder
 from retrieval.formats.cleaning import clean_line
 from retrieval.formats.limits import MIB, size
 from retrieval.text import Said
@@ -42,9 +45,9 @@ class OwnFile:
 class OwnFiles:
     """The files of one home. `free` tells the bytes left on the disk of a folder."""
 
-    def __init__(self, folder: Path, *, free: Callable[[Path], int] | None = None) -> None:
+    def __init__(self, folder: Path, *, free: Free = disk.free) -> None:
         self._folder = folder
-        self._free = free or _free
+        self._free = free
 
     async def keep(self, name: str, data: AsyncIterable[bytes]) -> OwnFile:
         """Raises DatasetError: too large, no space, no file that can be read row by row."""
@@ -52,7 +55,7 @@ class OwnFiles:
         file = OwnFile(uuid.uuid4().hex, name)
         path = self._path(file)
         try:
-            await asyncio.to_thread(self._folder.mkdir, parents=True, exist_ok=True, mode=0o700)
+            await asyncio.to_thread(make_folder, self._folder)
             await asyncio.to_thread(self.check_space)
             with await asyncio.to_thread(path.open, "wb") as out:
                 async for piece in data:
@@ -89,10 +92,3 @@ class OwnFiles:
 
     def _path(self, file: OwnFile) -> Path:
         return self._folder / uuid.UUID(file.id).hex
-
-
-def _free(folder: Path) -> int:
-    """Bytes left on the disk where `folder` is, or will be."""
-    while not folder.exists():
-        folder = folder.parent
-    return shutil.disk_usage(folder).free

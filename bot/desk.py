@@ -11,6 +11,7 @@ from bot.chat_commands import ChatCommands
 from bot.choices import Choices, Models
 from bot.database import Database
 from bot.digest import Digest
+from bot.expert_answers import ExpertAnswers
 from bot.intake import Fetch, Intakes
 from bot.knowledge import Knowledge
 from bot.messages import (
@@ -29,6 +30,7 @@ from bot.messages import (
     Upload,
     Verdict,
 )
+from bot.notices import Due
 from bot.settings import Settings
 from bot.store.audit import Audit
 from bot.store.inbox import Claimed
@@ -43,7 +45,6 @@ from retrieval.text import Language
 from retrieval.types import Readers
 
 SETTLED = timedelta(seconds=10)  # by then whoever closed a card's questions has redrawn it, and said who it was
-NOTICE = timedelta(minutes=1)  # for whoever says one; then anybody may try again
 
 
 class FrontDesk:
@@ -65,15 +66,16 @@ class FrontDesk:
         self._data = data
         self._knowledge = knowledge
         self._turns = turns
-        self._owner = owner
         engine = data.engine
         audit = Audit(engine)
         self._posts = Posts(engine)
-        self._notices = Notices(engine)
+        notices = Notices(engine)
+        self._notices = Due(notices, owner=owner)
         self._intakes = Intakes(IntakeRows(engine), knowledge, owner=owner)
         self._choices = Choices(Places(engine), audit, settings, knowledge, models)
-        self._teaching = Teaching(settings, knowledge, data.questions, self._notices, data.documents)
-        self._commands = ChatCommands(settings, data, knowledge, self._choices, audit, make_digest)
+        self._teaching = Teaching(settings, knowledge, data.questions, notices, data.documents)
+        self.answers = ExpertAnswers(settings, knowledge, data.questions, notices, data.documents, audit)
+        self._commands = ChatCommands(settings, data, knowledge, self._choices, self.answers, audit, make_digest)
 
     # -- questions --------------------------------------------------------------------------------------------------
 
@@ -127,6 +129,9 @@ class FrontDesk:
     async def post_at(self, place: Place, message: str) -> Post | None:
         return await self._posts.at(place, message)
 
+    async def spoken_in(self, platform: str, workspace: str, *, limit: int) -> list[str]:
+        return await self._posts.channels(platform, workspace, limit=limit)
+
     # -- knowledge --------------------------------------------------------------------------------------------------
 
     async def take_in(self, claim: str, intake: Intake) -> Intake | None:
@@ -163,14 +168,15 @@ class FrontDesk:
         found = [card for card in await self._posts.open_cards(platform) if card.data.get("questions")]
         ids = {question for card in found for question in card.data["questions"]}
         closed = await self._data.questions.closed(ids, before=datetime.now(UTC) - SETTLED)
-        return [card for card in found if closed.issuperset(card.data["questions"])]
+        over = [card for card in found if closed.issuperset(card.data["questions"])]
+        partly = [card for card in found if card not in over and card.data.get("reference") in closed]
+        return [*(replace(card, data={**card.data, "closed": True}) for card in over), *partly]
 
     async def notices(self, platform: str) -> list[Notice]:
-        now = datetime.now(UTC)
-        return await self._notices.due(platform, owner=self._owner, now=now, until=now + NOTICE)
+        return await self._notices(platform)
 
     async def said(self, notice: Notice) -> None:
-        await self._notices.said(notice.id)
+        await self._notices.said(notice)
 
     # -- the rest ---------------------------------------------------------------------------------------------------
 

@@ -4,12 +4,14 @@ Everything in a digest may be read by everyone who sees the place it is made for
 Source: product.md §3 and §4; reliability.md R61.
 """
 
+import asyncio
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from bot.grouping import Grouping, squeezed
+from bot.closing import closing
+from bot.grouping import Grouping
 from bot.store.digests import Digests, Period, Totals
 from bot.store.questions import Asked, Questions, Reason
 from retrieval.types import Found, RAGToolError, Readers
@@ -20,7 +22,7 @@ TOP = 10  # groups that are shown
 READ = 5_000  # questions that are grouped, the newest
 LINKS = 5  # threads of a group
 CLOSEST = 3  # documents of a group
-_REASONS: tuple[Reason, ...] = ("unknown", "low_confidence", "reported")
+_REASONS: tuple[Reason, ...] = ("reported", "unknown", "low_confidence")  # what is shown first
 
 SearchDocuments = Callable[[str, Readers], Awaitable[Found]]
 """`Knowledge.search`, as far as it is needed here."""
@@ -38,15 +40,18 @@ class Closest:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Questions that ask for the same thing. `ids` are all their rows: what an answer to them closes."""
+    """Questions on one thing. `ids` are all their rows; an answer to `reference` closes those that say the same."""
 
-    question: str  # as most people put it
+    question: str  # the reference's: as most people put it
     count: int  # how often it was asked
     askers: int
     reasons: tuple[tuple[Reason, int], ...]
     documents: tuple[Closest, ...]
     links: tuple[str, ...]  # to their threads, the newest first, at most LINKS
     ids: tuple[int, ...]
+    reference: int
+    closes: tuple[str, ...] = ()  # other wordings that an answer closes
+    others: tuple[str, ...] = ()  # those that it leaves open
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +84,7 @@ async def make_digest(
     asked, shown, hidden = await questions.asked_between(readers.scopes, period.since, period.until, limit=READ)
     texts = [one.question.question for one in asked]
     groups = [[asked[at] for at in places] for places in await grouping(texts)]
-    groups.sort(key=lambda group: -len(_turns(group)))  # stable: of equals the one with the newest question first
+    groups.sort(key=urgency)  # stable: of equals the one with the newest question first
     return Digest(
         period=period,
         totals=await digests.totals(period),
@@ -92,8 +97,10 @@ async def make_digest(
 
 
 async def as_group(asked: Sequence[Asked], readers: Readers, search: SearchDocuments) -> Group:
-    """Questions that ask for the same thing, newest first, as one."""
-    question = _representative([one.question.question for one in asked])
+    """Questions on one thing, newest first and at least one, as one."""
+    found = await asyncio.to_thread(closing, [one.question for one in asked])
+    assert found is not None
+    question = found.reference.question
     reasons = Counter(one.question.reason for one in asked)
     return Group(
         question=question,
@@ -103,19 +110,20 @@ async def as_group(asked: Sequence[Asked], readers: Readers, search: SearchDocum
         documents=await _closest(question, readers, search),
         links=tuple(dict.fromkeys(one.question.link for one in asked if one.question.link))[:LINKS],
         ids=tuple(sorted(one.question.id for one in asked)),
+        reference=found.reference.id,
+        closes=found.too,
+        others=found.left,
     )
+
+
+def urgency(asked: Sequence[Asked]) -> tuple[int, int]:
+    """What somebody complained of comes before what was not found, and that before what was doubted; then what most asked."""
+    return min(_REASONS.index(one.question.reason) for one in asked), -len(_turns(asked))
 
 
 def _turns(asked: Sequence[Asked]) -> set[str]:
     """One question may have been missed for two reasons: not found, and reported too."""
     return {one.question.turn for one in asked}
-
-
-def _representative(texts: Sequence[str]) -> str:
-    """The wording that most used, of equally many the latest."""
-    keys = [squeezed(text) for text in texts]
-    most = max(keys, key=Counter(keys).__getitem__)
-    return texts[keys.index(most)]
 
 
 async def _closest(question: str, readers: Readers, search: SearchDocuments) -> tuple[Closest, ...]:

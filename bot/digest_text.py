@@ -4,11 +4,13 @@ What people wrote is data on a card: one line, without control characters. Each 
 """
 
 import re
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta, tzinfo
 from typing import Any
 
 from bot.cards import Action, Card, Link, Row
-from bot.digest import Closest, Digest, Group
+from bot.closing import Closing
+from bot.digest import LINKS, Closest, Digest, Group
 from bot.store.digests import Period, Totals
 from bot.words import HIDDEN, NONE_OPEN, REASONS
 from retrieval.formats.cleaning import clean_line
@@ -16,6 +18,7 @@ from retrieval.text import Language, Said
 
 QUESTION = 200  # characters of a question that are shown
 NAME = 80  # of a document's name
+CLOSED, WORDING = 4, 50  # wordings that a card lists; characters of one
 
 _TITLE = Said(en="Unanswered questions, {since} – {until}", ja="未回答の質問（{since} ～ {until}）")
 _TOTALS = Said(
@@ -39,6 +42,13 @@ _REST = Said(
     ja="ほかに {groups} グループ、{questions} 件",
 )
 _REST_ALONE = Said(en="and {questions} more question{questions:|s}", ja="ほかに {questions} 件")
+_CLOSES = Said(en="An answer also closes: {questions}", ja="回答すると、次の質問も閉じます: {questions}")
+_OTHERS = Said(
+    en="These ask something else and stay open: {questions}", ja="別の内容のため、未回答のまま残ります: {questions}"
+)
+_QUOTED = Said(en="“{text}”", ja="「{text}」")
+_AND_MORE = Said(en="and {n} more", ja="ほか {n} 件")
+_STILL = Said(en="{n} question{n: is|s are} still open.", ja="未回答の質問が {n} 件残っています。")
 _ANSWER = Said(en="Answer this", ja="回答する")
 _DISMISS = Said(en="Dismiss", ja="回答せずに閉じる")
 _COMMA = Said(en=", ", ja="、")
@@ -106,6 +116,9 @@ def as_json(digest: Digest) -> dict[str, Any]:
                 ],
                 "links": list(group.links),
                 "ids": list(group.ids),
+                "reference": group.reference,
+                "closes": list(group.closes),
+                "others": list(group.others),
             }
             for group in digest.groups
         ],
@@ -169,15 +182,56 @@ def _row(number: int, group: Group, language: Language) -> Row:
     links = list(filter(None, map(safe_link, group.links)))
     return Row(
         text=f"{number}. {shortened(group.question, QUESTION)}",
-        details=(_COMMA.to(language).join((counted, *reasons)), closest),
-        links=tuple(Link(f"{_THREAD.to(language)} {at}", url) for at, url in enumerate(links, 1)),
-        actions=offers(group.ids, language),
+        details=(
+            _COMMA.to(language).join((counted, *reasons)),
+            *what_it_closes(group.closes, group.others, language),
+            closest,
+        ),
+        links=_threads(links, language),
+        actions=offers(group.ids, group.reference, language),
     )
 
 
-def offers(questions: tuple[int, ...], language: Language) -> tuple[Action, ...]:
-    """What can be done about open questions, by their ids."""
-    return (Action(_ANSWER.to(language), questions), Action(_DISMISS.to(language), questions, "dismiss"))
+def _threads(urls: Iterable[str], language: Language) -> tuple[Link, ...]:
+    return tuple(Link(f"{_THREAD.to(language)} {at}", url) for at, url in enumerate(urls, 1))
+
+
+def remaining(before: Row, found: Closing, language: Language) -> Row:
+    """The row of a group of which some were answered: what is still open, under the number that it had."""
+    still = sorted((*found.closes, *found.others), key=lambda one: one.asked_at, reverse=True)
+    links = list(dict.fromkeys(filter(None, (safe_link(one.link) for one in still))))[:LINKS]
+    number, dot, _ = before.text.partition(". ")
+    said = shortened(found.reference.question, QUESTION)
+    return Row(
+        text=f"{number}. {said}" if dot and number.isdecimal() else said,
+        details=(_STILL.to(language, n=len(still)), *what_it_closes(found.too, found.left, language)),
+        links=_threads(links, language),
+        actions=offers(tuple(sorted(one.id for one in still)), found.reference.id, language),
+    )
+
+
+def what_it_closes(
+    closes: Sequence[str], others: Sequence[str], language: Language, *, most: int = CLOSED, each: int = WORDING
+) -> list[str]:
+    """In a line each, the other wordings that an answer closes and those that it leaves open, so far as there are any."""
+    return [
+        said.to(language, questions=_listed(texts, language, most, each))
+        for said, texts in ((_CLOSES, closes), (_OTHERS, others))
+        if texts
+    ]
+
+
+def _listed(texts: Sequence[str], language: Language, most: int, each: int) -> str:
+    shown = [_QUOTED.to(language, text=shortened(text, each)) for text in texts[:most]]
+    if len(texts) > most:
+        shown.append(_AND_MORE.to(language, n=len(texts) - most))
+    return _COMMA.to(language).join(shown)
+
+
+def offers(questions: tuple[int, ...], reference: int, language: Language) -> tuple[Action, ...]:
+    """What can be done about open questions, by their ids, of which `reference` is the one that is answered."""
+    answer = Action(_ANSWER.to(language), questions, reference=reference)
+    return (answer, Action(_DISMISS.to(language), questions, "dismiss"))
 
 
 def safe_link(url: str | None) -> str | None:

@@ -3,20 +3,23 @@
 import os
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 
 from bot.doctor import Check, Remark, Subject, aside, fault, fine, warning
 from bot.doctor_machine import FREE_SOME, START
+from bot.identity import Identity, trouble
 from bot.settings import Settings, SettingsError, filled
 from bot.store.condition import Condition, condition, file_of, server_condition
 from bot.store.conversations import Conversations
 from bot.store.documents import DocumentRow, Documents
 from bot.store.engine import StoreError, connect
+from bot.store.homes import Homes
 from bot.store.indexes import Indexes, IndexRow
 from bot.vectors import make_stores
-from retrieval.folder import Made, own, written_in
+from retrieval.folder import Made, OwnedError, own, written_in
 from retrieval.index import Index
 from retrieval.index.stores import EdgeStores, ServerStores
 from retrieval.sparse import TOKENIZER
@@ -130,17 +133,28 @@ async def _condition(settings: Settings, seconds: float) -> Condition:
     return await aside(lambda: condition(file, seconds=seconds))
 
 
-async def _kept(settings: Settings) -> tuple[list[DocumentRow], IndexRow | None] | None:
-    """What the database says there is to search; None when it has to be put right first, or is not there."""
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What the database says there is to search."""
+
+    rows: list[DocumentRow]
+    index: IndexRow | None
+    identity: Identity
+
+
+async def _kept(settings: Settings) -> _Kept | None:
+    """None when the database has to be put right first; nothing is in one that is not there."""
     file = file_of(settings.database_url)
     if file is not None and not file.exists():
-        return [], None
+        return _Kept([], None, Identity.of(settings, None, 0, []))
     try:
         if not (await _condition(settings, seconds=0)).current:  # damage is the other check's part
             return None
         engine = connect(settings.database_url)
         try:
-            return await Documents(engine, "").listed(), await Indexes(engine).current()
+            rows, index = await Documents(engine, "").listed(), await Indexes(engine).current()
+            home = await Homes(engine).known()
+            return _Kept(rows, index, Identity.of(settings, home, index.generation if index else 0, rows))
         finally:
             await engine.dispose()
     except (StoreError, OSError):
@@ -194,7 +208,9 @@ async def documents(settings: Settings) -> Sequence[Remark]:
     kept = await _kept(settings)
     if kept is None:
         return [warning(_DATABASE_FIRST, _THEN_AGAIN)]
-    rows, _ = kept
+    rows = kept.rows
+    if (strange := await aside(kept.identity.trouble_with_texts)) is not None:
+        return [_strange(strange)]
     if not rows:
         return [fine(_NONE, _ADD)]
     lost = await aside(lambda: [row for row in rows if not _as_kept(settings.home / "documents", row.markdown)])
@@ -203,6 +219,12 @@ async def documents(settings: Settings) -> Sequence[Remark]:
     named = [row.name for row in lost if row.scope in (TEAM, EVERYONE)][:_NAMED]  # others are not for every terminal
     names = f" ({', '.join(named)})" if named else ""
     return [fault(filled(_LOST, all=str(len(rows)), count=str(len(lost)), names=names), _ADD_AGAIN)]
+
+
+async def indexed(settings: Settings) -> int:
+    """How many documents there are, as far as the database can be read; it is not changed."""
+    kept = await _kept(settings)
+    return len(kept.rows) if kept else 0
 
 
 def _as_kept(folder: Path, address: str) -> bool:
@@ -241,11 +263,13 @@ _OTHER = Said(
     ja="{was} で作られていますが、現在の設定は {wanted} です。混在はできません。",
 )
 _ANEW = Said(
-    en="Stop Kotae and have it made anew from the kept documents: kotae reindex. If that does not open it, move the folder vectors in the home away first.",
-    ja="Kotae を止め、保存済みの文書から作り直してください: kotae reindex。それでも開けない場合は、先にホームの vectors フォルダーを別の場所に移してください。",
+    en="Stop Kotae and have it made anew from the kept documents:"
+    " kotae reindex. If it cannot be read: kotae reindex --set-aside",
+    ja="Kotae を止め、保存済みの文書から作り直してください: kotae reindex（インデックスを読み込めない場合は kotae reindex --set-aside）",
 )
 _SET_BACK = Said(
-    en="Set KOTAE_EMBEDDER and KOTAE_EMBEDDING_DIM back, or stop Kotae and have it made anew from the kept documents: kotae reindex",
+    en="Set KOTAE_EMBEDDER and KOTAE_EMBEDDING_DIM back, or stop Kotae"
+    " and have it made anew from the kept documents: kotae reindex",
     ja="KOTAE_EMBEDDER と KOTAE_EMBEDDING_DIM を元に戻すか、Kotae を止めて、保存済みの文書から作り直してください: kotae reindex",
 )
 _COUNTS = Said(
@@ -276,7 +300,7 @@ async def store(settings: Settings) -> Sequence[Remark]:
     kept = await _kept(settings)
     if kept is None:
         return [warning(_DATABASE_FIRST, _THEN_AGAIN)]
-    rows, row = kept
+    rows, row = kept.rows, kept.index
     try:
         async with AsyncExitStack() as stack:
             from bot.app import make_embedder
@@ -287,6 +311,10 @@ async def store(settings: Settings) -> Sequence[Remark]:
         return [warning(_EMBEDDER_FIRST, _EMBEDDER_THEN)]
     if rows and row is not None and (was := Made(row.embedder, row.dimensions, row.tokenizer)) != made:
         return [fault(filled(_OTHER, was=str(was), wanted=str(made)), _SET_BACK)]
+
+    async def known() -> Identity:
+        return (await _kept(settings) or kept).identity
+
     try:
         index = await _open(settings, made)
     except EmbeddingError as error:
@@ -296,6 +324,8 @@ async def store(settings: Settings) -> Sequence[Remark]:
     if index is None:
         return [fault(filled(_INDEX_LOST, count=str(len(rows))), _ANEW)] if rows else [fine(_NO_INDEX)]
     try:
+        if (strange := await trouble(index, known)) is not None:
+            return [_strange(strange)]
         everyone = Readers(frozenset(row.scope for row in rows))
         found = await index.count(View(everyone, row.generation if row else 0))
     except QdrantConnectionError as error:
@@ -308,14 +338,22 @@ async def store(settings: Settings) -> Sequence[Remark]:
     return [fine(filled(_GOOD_INDEX, count=str(found)))]
 
 
+def _strange(error: SettingsError) -> Remark:
+    """A database that does not know what is there; the way out follows in the same error."""
+    what, *steps = error.problems
+    return fault(what, Said(en=" ".join(one.en for one in steps), ja="".join(one.ja for one in steps)))
+
+
 def owned(folder: Path) -> bool:
     """Whether some process has this home open."""
     if not (folder / "lock").exists():
         return False
     try:
         os.close(own(folder))
-    except QdrantConnectionError as error:
-        return error.__cause__ is not None and isinstance(error.__cause__, BlockingIOError)
+    except OwnedError:
+        return True
+    except QdrantConnectionError:
+        return False
     return False
 
 

@@ -1,6 +1,8 @@
 """What `kotae doctor` looks at on this machine: the folder, the chat log, disk, memory, versions."""
 
+import errno
 import os
+import shlex
 import shutil
 import sqlite3
 import stat
@@ -11,8 +13,10 @@ from pathlib import Path
 from platform import python_version
 
 from bot.doctor import Check, Remark, Subject, aside, fault, fine, warning
+from bot.home import probe, readable_by_others
 from bot.settings import Settings, filled
 from bot.unfinished import unfinished
+from retrieval.disk import ROOM_TO_ADD
 from retrieval.text import Said
 
 GIB = 2**30
@@ -49,6 +53,17 @@ _OWNER = Said(
     ja="{folder} の所有者は別のユーザー（ID {owner}）です。実行しているのは ID {me} です。",
 )
 _DISK = Said(en="Only {free} MB of disk are free at {folder}.", ja="{folder} の空き容量は {free} MB しかありません。")
+_NO_ROOM = Said(en="{disk} Documents are refused.", ja="{disk}文書の追加はできません。")
+_OPEN = Said(
+    en="Other users of this machine can read {names}, which hold what people asked and taught.",
+    ja="質問や登録内容が入っている {names} を、このマシンのほかのユーザーが読めます。",
+)
+_CLOSE = Said(
+    en="Start Kotae once: it takes these rights away from what is its own. Where that does not help, run"
+    " chmod -R go= {names} as their owner, or set KOTAE_HOME to a folder of its own on a disk that keeps rights.",
+    ja="Kotae を一度起動すると、自身のファイルの権限は自動で絞られます。それでも残る場合は、所有者として chmod -R go= {names} を実行するか、"
+    "権限を保存できるディスク上の専用フォルダーを KOTAE_HOME に指定してください。",
+)
 _HALF = Said(
     en="A restore into {folder} was cut short; nothing of it is in use.",
     ja="{folder} への復元が途中で止まっています。復元したデータはまだ使われていません。",
@@ -61,10 +76,11 @@ _GOOD_HOME = Said(en="{folder} can be used; {free} GB are free.", ja="{folder} �
 
 
 async def home(settings: Settings) -> Sequence[Remark]:
-    return await aside(lambda: _home(settings.home))
+    return await aside(lambda: _home(settings))
 
 
-def _home(folder: Path) -> list[Remark]:
+def _home(settings: Settings) -> list[Remark]:
+    folder = settings.home
     shown = str(folder.absolute())
     remedy = filled(_ELSEWHERE, folder=shown, user=str(os.geteuid()))
     there = next((one for one in (folder.absolute(), *folder.absolute().parents) if os.path.lexists(one)), Path("/"))
@@ -75,10 +91,10 @@ def _home(folder: Path) -> list[Remark]:
             raise PermissionError(13, os.strerror(13))
         free = shutil.disk_usage(there).free
         if there == folder.absolute():
-            with tempfile.TemporaryFile(dir=folder):  # says what no bit of the mode does: a read-only disk, a full one
-                pass
+            probe(folder)  # says what no bit of the mode does: a read-only disk, a full one
     except OSError as error:
-        return [fault(filled(_NO_FOLDER, folder=shown, why=error.strerror or type(error).__name__), remedy)]
+        said = filled(_NO_FOLDER, folder=shown, why=error.strerror or type(error).__name__)
+        return [fault(said, FREE_SOME if error.errno in (errno.ENOSPC, errno.EDQUOT) else remedy)]
     found = []
     if there != folder.absolute():
         found.append(fine(filled(_NEW, folder=shown), START))
@@ -88,12 +104,18 @@ def _home(folder: Path) -> list[Remark]:
         if unfinished(folder):
             found.append(fault(filled(_HALF, folder=shown), _RESTORE_AGAIN))
     found += short_of_disk(free, shown)
+    if seen := readable_by_others(settings):
+        todo = filled(_CLOSE, names=" ".join(shlex.quote(str(path.absolute())) for path in seen))
+        found.append(warning(filled(_OPEN, names=", ".join(map(str, seen))), todo))
     return found or [fine(filled(_GOOD_HOME, folder=shown, free=str(free // GIB)))]
 
 
 def short_of_disk(free: int, folder: str) -> list[Remark]:
     """`free` bytes; nothing to say when they are enough."""
-    return [warning(filled(_DISK, free=str(free // 2**20), folder=folder), FREE_SOME)] if free < ENOUGH_DISK else []
+    said = filled(_DISK, free=str(free // 2**20), folder=folder)
+    if free < ROOM_TO_ADD:
+        return [fault(filled(_NO_ROOM, disk=said), FREE_SOME)]
+    return [warning(said, FREE_SOME)] if free < ENOUGH_DISK else []
 
 
 # -- the chat log -----------------------------------------------------------------------------------------------------

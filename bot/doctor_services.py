@@ -5,22 +5,35 @@ What a provider answered stays in the log; a finding says in plain words what it
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from agent.models.base import ModelBlocked, ModelBusy, ModelError, ModelUnavailable, UserMessage
-from agent.models.extractive import ExtractiveModel
+from agent.extractive.model import ExtractiveModel
+from agent.models.base import (
+    ModelBlocked,
+    ModelBusy,
+    ModelError,
+    ModelExhausted,
+    ModelUnavailable,
+    Tool,
+    ToolResult,
+    UserMessage,
+)
 from bot.doctor import Check, Remark, Subject, aside, fault, fine, log, warning
 from bot.schedule import Schedule
 from bot.settings import Settings, SettingsError, filled
+from retrieval import reranking
 from retrieval.embeddings import bundled
 from retrieval.refusals import A_DAY_IS_OVER
 from retrieval.text import Said
 from retrieval.types import EmbeddingError
 
 EMBEDDER = Subject("embedder", Said(en="Embedder", ja="埋め込みモデル"))
+RERANKER = Subject("reranker", Said(en="Reranker", ja="リランカー"))
 MODEL = Subject("model", Said(en="Model", ja="モデル"))
+JUDGE = Subject("judge", Said(en="Judge", ja="判定モデル"))
 PLATFORMS = Subject("platforms", Said(en="Platforms", ja="プラットフォーム"))
 DIGEST = Subject("digest", Said(en="Weekly digest", ja="週次ダイジェスト"))
 
@@ -35,11 +48,13 @@ _NOT_HERE = Said(
     en="The weights of {name} are not on this machine yet.", ja="{name} の重みはまだこのマシンにありません。"
 )
 _DOWNLOAD = Said(
-    en="They are downloaded from huggingface.co at the first search or document; let that happen once before people ask.",
+    en="They are downloaded from huggingface.co at the first search"
+    " or document; let that happen once before people ask.",
     ja="最初の検索か文書の登録のときに huggingface.co からダウンロードされます。質問が来る前に一度実行しておいてください。",
 )
 _CHOOSE = Said(
-    en="Correct KOTAE_EMBEDDER, its key or its address in .env; KOTAE_EMBEDDER=local needs neither. Then run kotae doctor again.",
+    en="Correct KOTAE_EMBEDDER, its key or its address in .env;"
+    " KOTAE_EMBEDDER=local needs neither. Then run kotae doctor again.",
     ja=".env の KOTAE_EMBEDDER とそのキーやアドレスを直してください。KOTAE_EMBEDDER=local ならどちらも不要です。その後もう一度 kotae doctor を実行してください。",
 )
 _SIZE = Said(
@@ -83,6 +98,51 @@ def _to_be_downloaded(name: str) -> bool:
     return not any(model.lower() in folder.name.lower() for folder in folders)
 
 
+# -- the reranker ---------------------------------------------------------------------------------------------------
+
+_DOWNLOAD_LATER = Said(
+    en="They ({size} GB) are downloaded from huggingface.co at the first search, which goes on without it meanwhile.",
+    ja="最初の検索のときに huggingface.co からダウンロードされます（{size} GB）。その間の検索はリランカーなしで行います。",
+)
+_CHOOSE_RERANKER = Said(
+    en="Correct KOTAE_RERANKER in .env, or take it away: search works without. Then run kotae doctor again.",
+    ja=".env の KOTAE_RERANKER を直すか、外してください（なくても検索できます）。その後もう一度 kotae doctor を実行してください。",
+)
+_GOOD_RERANKER = Said(en="{name} is ready.", ja="{name} は使えます。")
+_LICENCE = Said(
+    en="The licence of its weights, {licence}, does not allow commercial use.",
+    ja="この重みのライセンス（{licence}）では、商用利用が認められていません。",
+)
+_OTHER_LICENCE = Said(
+    en="Use it where nothing is earned with it, or choose another, such as fastembed:BAAI/bge-reranker-v2-m3-int8.",
+    ja="非商用の環境だけで使うか、fastembed:BAAI/bge-reranker-v2-m3-int8 など別のものを選んでください。",
+)
+
+
+async def reranker(settings: Settings) -> Sequence[Remark]:
+    """Nothing where none is set."""
+    from bot.app import make_reranker, weights
+
+    name = (settings.reranker or "").partition(":")[2]
+    remarks: list[Remark] = []
+    try:
+        made = await aside(lambda: make_reranker(settings))
+        if made is None:
+            return []
+        with closing(made):
+            licence = await aside(lambda: reranking.licence(name))
+            if reranking.non_commercial(licence):
+                remarks.append(warning(filled(_LICENCE, licence=licence), _OTHER_LICENCE))
+            if size := await aside(lambda: reranking.missing_weights(weights(settings), name)):
+                return [*remarks, warning(filled(_NOT_HERE, name=name), filled(_DOWNLOAD_LATER, size=f"{size:g}"))]
+            await made.scores(_ASKED.en, [_ASKED.en, _ASKED.ja])
+    except SettingsError as error:
+        return [fault(problem, _CHOOSE_RERANKER) for problem in error.problems]
+    except reranking.RerankingError as error:
+        return [*remarks, fault(Said(en=error.text("en"), ja=error.text("ja")), _CHOOSE_RERANKER)]
+    return [*remarks, fine(filled(_GOOD_RERANKER, name=made.name))]
+
+
 # -- the model ------------------------------------------------------------------------------------------------------
 
 _EXTRACTIVE = Said(
@@ -90,12 +150,45 @@ _EXTRACTIVE = Said(
     ja="extractive: 文書の文をそのまま引用して答えます。キーもネットワークも不要です。",
 )
 _NUDGE = Said(
-    en="For answers in its own words set GEMINI_API_KEY (aistudio.google.com/apikey), or KOTAE_MODEL=openai:<model> with OPENAI_BASE_URL.",
-    ja="文章としてまとめた回答には、GEMINI_API_KEY（aistudio.google.com/apikey で取得）か、KOTAE_MODEL=openai:<モデル名> と OPENAI_BASE_URL を設定してください。",
+    en="For answers in its own words set GEMINI_API_KEY (aistudio.google.com/apikey),"
+    " or KOTAE_MODEL=openai:<model> with OPENAI_BASE_URL.",
+    ja="文章としてまとめた回答には、GEMINI_API_KEY（aistudio.google.com/apikey"
+    " で取得）か、KOTAE_MODEL=openai:<モデル名> と OPENAI_BASE_URL を設定してください。",
 )
 _NOT_OFFERED = Said(
     en="Correct KOTAE_MODEL in .env: extractive, gemini:<model> or openai:<model>.",
     ja=".env の KOTAE_MODEL を extractive、gemini:<モデル名>、openai:<モデル名> のどれかに直してください。",
+)
+_TOOLLESS = Said(
+    en="{name} replied, but its server says that it cannot call tools.",
+    ja="{name} から応答がありましたが、ツール呼び出しに対応していないとのことです。",
+)
+_WITH_TOOLS = Said(
+    en="Answers work: Kotae searches with the question itself. A model that calls tools finds more; vLLM needs"
+    " --enable-auto-tool-choice, llama.cpp --jinja.",
+    ja="質問文そのもので検索して答えます。ツールを呼び出せるモデルなら、より多くのことが見つかります"
+    "（vLLM は --enable-auto-tool-choice、llama.cpp は --jinja が必要です）。",
+)
+_THINKS_LONG = Said(
+    en="{name} thought until nothing was left for a reply.",
+    ja="{name} は考えるだけで出力の上限を使い切りました。",
+)
+_THINK_LESS = Said(
+    en="Set KOTAE_THINKING=low in .env, or choose a model that thinks less.",
+    ja=".env に KOTAE_THINKING=low を設定するか、別のモデルを選んでください。",
+)
+_NOTHING_TO_JUDGE = Said(
+    en="{name} is set as the judge, and no model writes answers: it has nothing to judge.",
+    ja="判定に {name} が設定されていますが、回答を書くモデルがないため使われません。",
+)
+_CORRECT_JUDGE = Said(
+    en="Correct KOTAE_JUDGE_MODEL, its key or its address in .env,"
+    " or take it away: then the model that answers judges too.",
+    ja=".env の KOTAE_JUDGE_MODEL とそのキーやアドレスを直すか、外してください（外すと、回答するモデルが判定も行います）。",
+)
+_SENT_TO_JUDGE = Said(
+    en="{name} is sent the sentences of each answer and the passages quoted for them.",
+    ja="{name} には、回答の各文と、その根拠として引用した文書の抜粋が送られます。",
 )
 _REPLIED = Said(en="{name} replied.", ja="{name} から応答がありました。")
 _KEY = Said(en="{name} does not accept the key.", ja="{name} がキーを受け付けません。")
@@ -105,7 +198,8 @@ KEYS = {
         ja=".env の GEMINI_API_KEY を正しいキーにしてください。キーは aistudio.google.com/apikey で作れます。",
     ),
     "openai": Said(
-        en="Put a valid OPENAI_API_KEY into .env: from platform.openai.com/api-keys, or the one of the server at OPENAI_BASE_URL.",
+        en="Put a valid OPENAI_API_KEY into .env: from platform.openai.com/api-keys,"
+        " or the one of the server at OPENAI_BASE_URL.",
         ja=".env の OPENAI_API_KEY を正しいキーにしてください。platform.openai.com/api-keys で作るか、OPENAI_BASE_URL のサーバーのキーを使います。",
     ),
 }
@@ -126,11 +220,13 @@ _SLOW = Said(
 )
 _ADDRESSES = {
     "gemini": Said(
-        en="Check the network of this machine and, if it is set, GEMINI_BASE_URL. Until then answers are quoted sentences.",
+        en="Check the network of this machine and, if it is set,"
+        " GEMINI_BASE_URL. Until then answers are quoted sentences.",
         ja="このマシンのネットワークと、設定していれば GEMINI_BASE_URL を確認してください。それまでは文書の引用で答えます。",
     ),
     "openai": Said(
-        en="Check that the server at OPENAI_BASE_URL runs and can be reached from here. Until then answers are quoted sentences.",
+        en="Check that the server at OPENAI_BASE_URL runs and can be"
+        " reached from here. Until then answers are quoted sentences.",
         ja="OPENAI_BASE_URL のサーバーが動いていて、ここから接続できるかを確認してください。それまでは文書の引用で答えます。",
     ),
 }
@@ -143,7 +239,8 @@ _LATER = Said(
 )
 _QUOTA = Said(en="The quota of {name} is used up.", ja="{name} の利用枠を使い切っています。")
 _PLAN = Said(
-    en="Raise the quota or the plan of the key at the provider, or wait until it is renewed. Until then answers are quoted sentences.",
+    en="Raise the quota or the plan of the key at the provider, or wait"
+    " until it is renewed. Until then answers are quoted sentences.",
     ja="提供元でキーの利用枠やプランを上げるか、枠が戻るまで待ってください。それまでは文書の引用で答えます。",
 )
 _REFUSED = Said(
@@ -157,36 +254,74 @@ _STRANGE = Said(
     en="What answers for {name} does not speak as it should.", ja="{name} からの応答が正しい形式ではありません。"
 )
 _WHOSE = Said(
-    en="Check KOTAE_MODEL and the base address (GEMINI_BASE_URL, GEMINI_API_VERSION or OPENAI_BASE_URL): a proxy or another service may be there.",
+    en="Check KOTAE_MODEL and the base address (GEMINI_BASE_URL, GEMINI_API_VERSION"
+    " or OPENAI_BASE_URL): a proxy or another service may be there.",
     ja="KOTAE_MODEL と接続先（GEMINI_BASE_URL、GEMINI_API_VERSION、OPENAI_BASE_URL）を確認してください。プロキシや別のサービスにつながっているかもしれません。",
 )
 
 
-async def model(settings: Settings) -> Sequence[Remark]:
-    from bot.app import Models
+async def _found(query: str) -> ToolResult:
+    return ToolResult("", "")
 
+
+_TOOL = Tool(
+    "search",
+    "Search the team's documents.",
+    {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]},
+    _found,
+)
+
+
+async def model(settings: Settings) -> Sequence[Remark]:
     name = settings.model_id
     if name == "extractive":
         return [fine(_EXTRACTIVE, _NUDGE)]
-    provider = name.partition(":")[0]
+    return await _probed(settings, name)
+
+
+async def judge(settings: Settings) -> Sequence[Remark]:
+    """Nothing where the model that answers is the judge too."""
+    name = settings.judge_id
+    if name == settings.model_id:
+        return []
+    if settings.model_id == "extractive":
+        return [warning(filled(_NOTHING_TO_JUDGE, name=name), _CORRECT_JUDGE)]
+    remarks = [
+        remark if remark.level == "ok" else replace(remark, todo=_CORRECT_JUDGE)
+        for remark in await _probed(settings, name)
+    ]
+    if name.partition(":")[0] != settings.model_id.partition(":")[0]:
+        remarks.append(fine(filled(_SENT_TO_JUDGE, name=name)))
+    return remarks
+
+
+async def _probed(settings: Settings, name: str) -> list[Remark]:
+    from bot.app import Models
+
     try:
         async with AsyncExitStack() as stack:
-            chosen = Models(settings, ExtractiveModel(tokenise=str.split), stack, patient=False)(name)
+            chosen = Models(settings, ExtractiveModel(tokenise=str.split), stack, retrying=False)(name)
             async with asyncio.timeout(PATIENCE_SECONDS):
-                async for _ in chosen.converse((UserMessage("Reply with OK."),)):
+                async for _ in chosen.converse((UserMessage("Reply with OK."),), (_TOOL,)):
                     pass
+            toolless = chosen.tools is False
     except TimeoutError:
-        return [_unwell(ModelUnavailable("", "timeout"), name, provider)]
+        return [_unwell(ModelUnavailable("", "timeout"), name)]
     except SettingsError as error:
         return [fault(problem, _NOT_OFFERED) for problem in error.problems]
     except ModelError as error:
         log.info("the model's probe failed: %s", error)
-        return [_unwell(error, name, provider)]
+        return [_unwell(error, name)]
+    if toolless:
+        return [warning(filled(_TOOLLESS, name=name), _WITH_TOOLS)]
     return [fine(filled(_REPLIED, name=name))]
 
 
-def _unwell(error: ModelError, name: str, provider: str) -> Remark:
+def _unwell(error: ModelError, name: str) -> Remark:
+    provider = name.partition(":")[0]
     match error:
+        case ModelExhausted():
+            return warning(filled(_THINKS_LONG, name=name), _THINK_LESS)
         case ModelUnavailable(why="key"):
             return fault(filled(_KEY, name=name), KEYS[provider])
         case ModelUnavailable(why="model"):
@@ -246,7 +381,9 @@ async def digest(settings: Settings) -> Sequence[Remark]:
 
 CHECKS = (
     Check(EMBEDDER, embedder, FIRST_USE_SECONDS),
+    Check(RERANKER, reranker, FIRST_USE_SECONDS),
     Check(MODEL, model),
+    Check(JUDGE, judge),
     Check(PLATFORMS, platforms),
     Check(DIGEST, digest),
 )

@@ -6,20 +6,20 @@ import time
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import mul
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from agent.extraction import compose, crosses, quotable
+from agent.extractive.excerpts import closest, readable
 from bot.beir import EvaluationError, Query, Text, read
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.index import EdgeIndex
 from retrieval.ingest import Entry, Ingest
-from retrieval.relevance import MIN_RELEVANCE
-from retrieval.search import Search
+from retrieval.search import SHOWN, Search
 from retrieval.sparse import TOKENIZER, SparseEncoder
 from retrieval.text import Language, Said
-from retrieval.types import TEAM, Document, Found, Fusion, Mode, Passage, Readers, View
+from retrieval.types import MIN_RELEVANCE, TEAM, Document, Found, Fusion, Mode, Passage, Readers, View
 
 __all__ = ["EvaluationError", "Progress", "Ranking", "Report", "evaluate", "score"]
 
@@ -113,7 +113,7 @@ async def evaluate(
     *,
     limit: int | None = None,
     fusion: Fusion = "dbsf",
-    hits: int = 5,
+    hits: int = SHOWN,
     min_relevance: float = MIN_RELEVANCE,
     max_chars: int = 2048,
     language: Language = "en",
@@ -188,11 +188,11 @@ class Answer:
 async def _ask(
     query: Query, search: Search, embedder: EmbeddingClient, sparse: SparseEncoder, tell: Tell, n: int, total: int
 ) -> Answer:
-    found = await search(query.text, _VIEW)
+    found = await search([query.text], _VIEW)
     rankings: dict[Mode, Sequence[str]] = {}
     if query.relevant:
         for mode in MODES:
-            passages = await search.ranking(query.text, _VIEW, mode=mode, limit=_CHUNKS)
+            passages = await search.ranking([query.text], _VIEW, mode=mode, limit=_CHUNKS)
             rankings[mode] = list(dict.fromkeys(passage.document_id for passage in passages))[:DEPTH]
     tell(_ASKING, n, total)
     return Answer(
@@ -206,17 +206,12 @@ async def _ask(
 
 
 async def _quoted(query: Query, found: Found, embedder: EmbeddingClient, sparse: SparseEncoder) -> str:
-    """The text that the extractive answer would quote."""
-    similarities: dict[str, float] = {}
-    if found.hits and crosses(query.text, found.hits):
-        texts = quotable(found.hits)
-        asked, *vectors = await embedder.embed_query(query.text), *await embedder.embed_documents(texts)
-        similarities = {
-            text: sum(a * b for a, b in zip(asked, vector, strict=True))
-            for text, vector in zip(texts, vectors, strict=True)
-        }
-    quotes = compose(query.text, found.hits, tokenise=sparse.terms, similarities=similarities)
-    return "\n".join(quote.text for quote in quotes)
+    """The lines that the extractive answer would show."""
+    texts = readable(found.hits)
+    asked, *vectors = await embedder.embed_query(query.text), *await embedder.embed_documents(texts)
+    cosines = {text: sum(map(mul, asked, vector)) for text, vector in zip(texts, vectors, strict=True)}
+    excerpts = closest(query.text, found.hits, tokenise=sparse.terms, cosines=cosines)
+    return "\n".join(line.text for excerpt in excerpts for _, line in excerpt.lines)
 
 
 # -- the figures ------------------------------------------------------------------------------------------------------

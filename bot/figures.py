@@ -53,12 +53,12 @@ class Metrics:
 
     @property
     def outcomes(self) -> Mapping[str, int]:
-        """Of all turns."""
+        """How all questions ended, an answer that the bot was not sure of as `unsure`: they add up to the questions."""
         return dict(sum((Counter(one.outcomes) for one in self.sums.turns), start=Counter()))
 
     @property
     def reasons(self) -> Mapping[str, int]:
-        """Of all misses."""
+        """Of all misses; each question counts once."""
         return dict(sum((Counter[str](one.reasons) for one in self.sums.misses), start=Counter()))
 
     @property

@@ -9,12 +9,13 @@ import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
 from bot import listing
-from bot.client import RefusedError, reach
+from bot.client import GoneError, RefusedError, at_home, reach
 from bot.settings import Settings, SettingsError, interface_language, load
 from retrieval.folder import own
 from retrieval.text import Language, Said
@@ -47,24 +48,23 @@ def settings_or_exit() -> Settings:
         complain(error.text(LANGUAGE), USAGE)
 
 
-def with_home(work: "Callable[[Working | Owner], Awaitable[int]]") -> NoReturn:
-    """Do the work in the process that owns the home, or open the whole application here; exit with what it returns."""
+def with_home(work: "Callable[[Working | Owner], Awaitable[int]]", *, changes: bool) -> NoReturn:
+    """Do the work in the process that owns the home, or open the whole application here; exit with what it returns.
+
+    `changes`: of documents or collections. What only looks cleans nothing up.
+    """
     settings = settings_or_exit()
 
-    async def main() -> int:
-        async with reach(settings.home, LANGUAGE) as owner:
-            if owner is not None:
-                return await work(owner)
-        _own(settings)
+    async def alone(lock: int | None) -> int:
         from bot.app import running
         from bot.commands import Working
         from bot.logs import set_up
 
         redactor = set_up(settings.log_level or "WARNING", secrets=settings.secrets())
-        async with running(settings, redactor) as app:
+        async with running(settings, redactor, lock=lock, tidy=changes) as app:
             return await work(Working(app, LANGUAGE))
 
-    finish(main)
+    finish(lambda: at_home(settings.home, LANGUAGE, work, alone, tell=listing.warn))
 
 
 def with_database(work: "Callable[[Looking | Owner], Awaitable[int]]") -> NoReturn:
@@ -72,15 +72,18 @@ def with_database(work: "Callable[[Looking | Owner], Awaitable[int]]") -> NoRetu
     settings = settings_or_exit()
 
     async def main() -> int:
-        async with reach(settings.home, LANGUAGE) as owner:
-            if owner is not None:
-                return await work(owner)
+        with suppress(GoneError):
+            async with reach(settings.home, LANGUAGE) as owner:
+                if owner is not None:
+                    return await work(owner)
         from bot.commands import Looking
         from bot.database import database
+        from bot.identity import refuse_strange
         from bot.logs import set_up
 
         set_up(settings.log_level or "WARNING", secrets=settings.secrets())
         async with database(settings) as data:
+            await refuse_strange(settings, data.engine)
             return await work(Looking(data, LANGUAGE))
 
     finish(main)
@@ -92,16 +95,19 @@ def as_owner(
     first: Callable[[], None] = lambda: None,
     level: str = "WARNING",
     rebuild: Callable[[int, int], None] | None = None,
+    aside: Callable[[Path], None] | None = None,
 ) -> NoReturn:
-    """Own the home for as long as `work` runs. `first` is done when the home is free and nothing heavy is loaded yet.
+    """Own the home for as long as `work` runs. `first` is done when the home is owned and nothing heavy is loaded yet.
 
-    `level`: of the log, where none is set. `rebuild`: told the progress when an index that does not fit is made anew.
+    `level`: of the log, where none is set. `rebuild`: told the progress when an index that does not fit is made anew;
+    `aside`: told where to what does not belong to the home was moved.
     """
     settings = settings_or_exit()
 
     async def main() -> int:
+        settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
         try:
-            _own(settings)
+            lock = own(settings.home)
         except QdrantConnectionError as error:
             raise RefusedError(error.text(LANGUAGE), usage=True) from error
         first()
@@ -109,16 +115,10 @@ def as_owner(
         from bot.logs import set_up
 
         redactor = set_up(settings.log_level or level, secrets=settings.secrets())
-        async with running(settings, redactor, rebuild) as app:
+        async with running(settings, redactor, rebuild, lock=lock, aside=aside) as app:
             return await work(app)
 
     finish(main)
-
-
-def _own(settings: Settings) -> None:
-    """See that nobody owns the home: another owner is told at once; the rest takes a second to load."""
-    settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
-    os.close(own(settings.home))
 
 
 def show(
@@ -142,7 +142,9 @@ def show(
             listed(found, LANGUAGE)
         return ANSWERED
 
-    (with_home if whole else with_database)(work)
+    if whole:
+        with_home(work, changes=False)
+    with_database(work)
 
 
 @asynccontextmanager

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from agent.numerals import arabic
+from agent.grounding.numerals import arabic
 from bot.grouping_words import FAMILIES, named, opposite, trouble
 from retrieval.sparse import SparseEncoder
 from retrieval.text import language_of, normalise

@@ -37,7 +37,8 @@ def _now() -> datetime:
 class Inbox:
     """The questions put to this process, and those another one left behind.
 
-    A turn is held from its claim until it is `shown` or `release`d; a heartbeat keeps the lease meanwhile.
+    A turn is held from its claim until it is `shown` or `release`d; a heartbeat keeps the lease meanwhile. What this process
+    holds it never takes a second time, whatever the clock says.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class Inbox:
     async def _claim(self, messages: Sequence[Incoming]) -> list[Claimed | None]:
         arrived = {uuid.uuid4().hex: message for message in messages}
         now = self._clock()
-        found = await self._rows.claim(arrived, owner=self.owner, now=now, until=now + self._lease)
+        found = await self._rows.claim(arrived, owner=self.owner, now=now, until=now + self._lease, held=self._held)
         for claimed in found.values():
             self._hold(claimed.id)
         return [found.get(turn) for turn in arrived]
@@ -98,7 +99,7 @@ class Inbox:
         thread = _thread(claimed)
         while True:
             changed = self._changed.setdefault(thread, asyncio.Event())
-            match await self._rows.start(claimed, owner=self.owner, now=self._clock()):
+            match await self._rows.start(claimed, owner=self.owner, now=self._clock(), held=self._held):
                 case Started() as started:
                     return started
                 case Blocked(owners):
@@ -154,7 +155,7 @@ class Inbox:
 
         To be handed to `Turns.reply` at start and every few seconds: a dead process's lease passes only after 15 s.
         """
-        return await self._rows.unfinished(platform, now=self._clock())
+        return await self._rows.unfinished(platform, now=self._clock(), held=self._held)
 
     async def inherit(self) -> None:
         """This process is the only one on its database: what is open was left by one that is dead. Raises StoreError."""
@@ -191,7 +192,8 @@ class Inbox:
 
     async def _once(self) -> None:
         try:
-            await self._rows.renew(tuple(self._held), owner=self.owner, until=self._clock() + self._lease)
+            now = self._clock()
+            await self._rows.renew(tuple(self._held), owner=self.owner, now=now, until=now + self._lease)
         except StoreError:
             log.warning("the leases of %d turns could not be renewed", len(self._held), exc_info=True)
         for turn, store in list(self._owed.items()):

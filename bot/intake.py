@@ -19,7 +19,7 @@ from bot.messages import FileRef, Intake, Upload, Verdict
 from bot.store.audit import Trace
 from bot.store.engine import StoreError, finished
 from bot.store.intakes import IntakeRows, LostError
-from retrieval.formats.cleaning import clean_line
+from retrieval.formats.cleaning import clean_name
 from retrieval.text import Said
 from retrieval.types import EVERYONE, TEAM, RAGToolError
 
@@ -86,7 +86,8 @@ class Intakes:
 
     async def unfinished(self, platform: str) -> list[Intake]:
         """Intakes whose files have no verdicts, or whose verdicts were not shown, since a process ended. Raises StoreError."""
-        return await self._rows.unfinished(platform, now=self._clock())
+        found = await self._rows.unfinished(platform, now=self._clock())
+        return [intake for intake in found if intake.id not in self._working]
 
     async def work_off(self, intake: Intake, fetch: Fetch) -> AsyncGenerator[Intake]:
         """Read the files one by one: the intake as it stands, first and after each. Nothing when another has it.
@@ -175,7 +176,8 @@ class Intakes:
         while True:
             await asyncio.sleep(LEASE.total_seconds() / 3)
             try:
-                await self._rows.renew(intake, owner=self._owner, until=self._clock() + LEASE)
+                now = self._clock()
+                await self._rows.renew(intake, owner=self._owner, now=now, until=now + LEASE)
             except StoreError:
                 log.warning("the lease of an intake could not be renewed", extra={"intake": intake}, exc_info=True)
 
@@ -206,14 +208,12 @@ def _named(files: tuple[FileRef, ...]) -> tuple[FileRef, ...]:
     seen: set[str] = set()
     named = []
     for file in files:
-        name = clean_line(file.name, 1_000) or "?"
-        suffix = PurePath(name).suffix[:NAME]
-        stem = name[: len(name) - len(suffix)][: NAME - len(suffix)].rstrip()
-        name = f"{stem}{suffix}"
+        name = clean = clean_name(file.name, NAME)
+        suffix = PurePath(clean).suffix
         for number in count(2):
             if name not in seen:
                 break
-            name = f"{stem} ({number}){suffix}"
+            name = f"{clean.removesuffix(suffix)} ({number}){suffix}"
         seen.add(name)
         named.append(replace(file, name=name))
     return tuple(named)

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from bot.store.documents import DocumentRow
+from retrieval.durable import make_folder, replacing
 from retrieval.index import Index
 from retrieval.ingest import MAX_CHUNKS
 from retrieval.types import Document, Passage, QAPair, Readers, View
@@ -26,14 +27,14 @@ class Kept:
         return self._folder / address[:2] / f"{address}.md"
 
     def put(self, markdown: str) -> str:
-        """Keep it whole, or not at all; returns its address."""
-        address = address_of(markdown)
+        """Keep it whole, or not at all: on the disk when this returns. Returns its address. Raises OSError."""
+        data = markdown.encode()
+        address = hashlib.sha256(data).hexdigest()
         path = self.path(address)
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            unfinished = path.with_suffix(".part")
-            unfinished.write_text(markdown, encoding="utf-8", newline="")
-            unfinished.replace(path)
+        if not path.exists() or path.read_bytes() != data:
+            make_folder(path.parent)
+            with replacing(path) as file:
+                file.write(data)
         return address
 
     def read(self, address: str) -> str:

@@ -7,7 +7,6 @@ from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from pydantic import BeforeValidator, Field, SecretStr
-from pydantic_settings import NoDecode
 
 from retrieval.text import Said
 
@@ -41,6 +40,13 @@ _MODEL = Wants(
     Said(
         en="extractive, gemini:<model> or openai:<model>",
         ja="extractive、gemini:<モデル名>、openai:<モデル名> のどれか",
+    )
+)
+_JUDGE = Wants(Said(en="gemini:<model> or openai:<model>", ja="gemini:<モデル名> か openai:<モデル名>"))
+_RERANKER = Wants(
+    Said(
+        en="fastembed:<model> or fastembed:<folder>",
+        ja="fastembed:<モデル名> か fastembed:<フォルダー>",
     )
 )
 _EMBEDDER = Wants(
@@ -94,6 +100,14 @@ def _provider(text: str, bare: str, providers: tuple[str, ...]) -> str:
 
 def _model(text: str) -> str:
     return _provider(text, "extractive", ("gemini", "openai"))
+
+
+def _judge(text: str) -> str:
+    return _provider(text, "", ("gemini", "openai"))
+
+
+def _reranker(text: str) -> str:
+    return _provider(text, "", ("fastembed",))
 
 
 def _embedder(text: str) -> str:
@@ -154,16 +168,18 @@ LOWER = BeforeValidator(_lower)
 UPPER = BeforeValidator(_upper)
 
 Address = Annotated[str, BeforeValidator(_url), _URL]
-Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_list), TEXT]
+Names = Annotated[tuple[str, ...], BeforeValidator(_list), TEXT]
 Secret = Annotated[SecretStr, _SECRET]
 Share = Annotated[float, Field(ge=0, le=1), _SHARE]
 Text = Annotated[str, TEXT]
 Folder = Annotated[Path, _FOLDER]
 Socket = Annotated[str, BeforeValidator(_ws), _WS]
 Model = Annotated[str, BeforeValidator(_model), _MODEL]
+Judge = Annotated[str, BeforeValidator(_judge), _JUDGE]
+Reranker = Annotated[str, BeforeValidator(_reranker), _RERANKER]
 Embedder = Annotated[str, BeforeValidator(_embedder), _EMBEDDER]
 Database = Annotated[SecretStr, BeforeValidator(_database), _DATABASE]
-Guilds = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_guilds), _GUILDS]
+Guilds = Annotated[tuple[str, ...], BeforeValidator(_guilds), _GUILDS]
 Zone = Annotated[str, BeforeValidator(_zone), _ZONE]
 Cron = Annotated[str, BeforeValidator(_cron), _CRON]
 Port = Annotated[int, BeforeValidator(_port), Field(ge=0, le=65535), whole(0, 65535)]

@@ -23,12 +23,12 @@ from bot.store.collections import Collections
 from bot.store.documents import DocumentRow, Documents
 from bot.store.engine import StoreError, finished
 from bot.store.searches import Searches, failure
-from retrieval.formats.cleaning import clean_line
+from retrieval.formats.cleaning import clean_name
 from retrieval.index import Index
 from retrieval.ingest import Ingest
 from retrieval.loaders import Loader
 from retrieval.payload import STAGED
-from retrieval.search import Search
+from retrieval.search import Search, WrittenBy
 from retrieval.text import Language, Said, language_of, normalise
 from retrieval.types import (
     EVERYONE,
@@ -109,7 +109,7 @@ class Knowledge:
 
     async def add(self, upload: Upload, language: Language, progress: Progress | None = None) -> Verdict:
         """Read, cut, embed and show one document; all or nothing. A refusal is a verdict with its reason in `language`."""
-        upload = replace(upload, name=clean_line(upload.name, 400) or "?")
+        upload = replace(upload, name=clean_name(upload.name))
         try:
             return await self._add(upload, progress)
         except (RAGToolError, StoreError) as refusal:
@@ -222,11 +222,7 @@ class Knowledge:
         )
 
     async def _as_it_was(self, row: DocumentRow) -> Document:
-        try:
-            markdown = await asyncio.to_thread(self._kept.read, row.markdown)
-        except LostError as error:
-            raise RAGToolError(_LOST, name=row.name) from error
-        return document_of(row, markdown, await stored(self._index, row))
+        return document_of(row, await self.markdown(row), await stored(self._index, row))
 
     async def _show(
         self, row: DocumentRow, known: DocumentRow | None, merges: int, markdown: str | None = None
@@ -292,6 +288,13 @@ class Knowledge:
         row = await self._documents.get(document_id)
         return row if row is not None and row.scope in readers.scopes else None
 
+    async def markdown(self, row: DocumentRow) -> str:
+        """What a document says, as it was kept. Raises RAGToolError when that is lost."""
+        try:
+            return await asyncio.to_thread(self._kept.read, row.markdown)
+        except LostError as error:
+            raise RAGToolError(_LOST, name=row.name) from error
+
     # -- out --------------------------------------------------------------------------------------------------------
 
     async def chunks(
@@ -320,27 +323,31 @@ class Knowledge:
 
     async def search(
         self,
-        query: str,
+        query: str | Sequence[str],
         readers: Readers,
         collections: Sequence[str] | None = None,
         *,
+        written_by: WrittenBy = "asker",
         mode: Mode = "hybrid",
         limit: int | None = None,
         min_relevance: float | None = None,
         measured: bool = True,
     ) -> Found:
-        """Search what these readers may read (`collections` None: in all, empty: in none), and keep the measurement,
-        unless nobody asked for the search (`measured`).
+        """Search what these readers may read (`collections` None: in all, empty: in none) with one query or up to four
+        wordings of it, and keep the measurement, unless nobody asked for the search (`measured`).
 
         A collection they cannot read has nothing for them: `check` names that people chose first. Raises RAGToolError
         when nothing could be searched.
         """
+        queries = [query] if isinstance(query, str) else [*query]
         with self._generations.view(readers, collections) as view:
             try:
-                found = await self._search(query, view, mode=mode, limit=limit, min_relevance=min_relevance)
+                found = await self._search(
+                    queries, view, written_by=written_by, mode=mode, limit=limit, min_relevance=min_relevance
+                )
             except RAGToolError as error:
                 if measured:
-                    self._measure(failure(query, collections, type(error).__name__), readers)
+                    self._measure(failure(" / ".join(queries), collections, type(error).__name__), readers)
                 raise
         if measured:
             self._measure(found.metrics, readers)
@@ -397,6 +404,7 @@ def _row(upload: Upload, digest: str, document: Document, known: DocumentRow | N
         born=0,
         added_at=known.added_at if known else now,
         updated_at=now,
+        changed_at=document.date or upload.changed_at or None,
     )
 
 

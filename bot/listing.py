@@ -14,6 +14,7 @@ from retrieval.text import Language, Said
 from retrieval.types import CollectionInfo, Found, Hit, SearchMetrics
 
 if TYPE_CHECKING:  # `kotae --help` needs no database
+    from bot.expert_answers import Changed, ExpertAnswer
     from bot.store.conversations import TurnTotals
     from bot.store.documents import DocumentRow
     from bot.store.questions import OpenQuestions, Question
@@ -23,6 +24,7 @@ Json = dict[str, Any]
 
 _EXCERPT = 160
 _DAY = len("2026-01-31")
+ANSWERS = 1_000  # of experts that are listed
 SHORT_ID = 8  # characters of an id that the list of documents shows, and that forget takes
 
 
@@ -137,6 +139,7 @@ def documents_json(rows: "Sequence[DocumentRow]") -> dict[str, Any]:
                 "hash": row.hash,
                 "added_at": row.added_at.isoformat(),
                 "updated_at": row.updated_at.isoformat(),
+                "date": row.changed_at,
             }
             for row in rows
         ]
@@ -153,9 +156,9 @@ def documents(found: Json, language: Language) -> None:
             ).to(language)
         )
         return
-    headings = Said(en="collection,name,chunks,scope,updated,id", ja="コレクション,名前,チャンク,範囲,更新日,ID").to(
-        language
-    )
+    headings = Said(
+        en="collection,name,chunks,scope,added,date,id", ja="コレクション,名前,チャンク,範囲,登録日,日付,ID"
+    ).to(language)
     table(
         headings.split(","),
         [
@@ -165,6 +168,7 @@ def documents(found: Json, language: Language) -> None:
                 str(row["chunks"]),
                 row["scope"],
                 row["updated_at"][:_DAY],
+                row["date"] or "",
                 row["id"][:SHORT_ID],
             )
             for row in rows
@@ -266,6 +270,65 @@ def question_json(question: "Question") -> dict[str, Any]:
         "link": question.link,
         "asked_at": question.asked_at.isoformat(),
     }
+
+
+def answer_json(one: "ExpertAnswer") -> dict[str, Any]:
+    """`edited_at` and `edited_by` are None for an answer as it was given."""
+    return {
+        "id": one.row.id,
+        "questions": list(one.wordings),
+        "answer": one.answer,
+        "author": one.row.author,
+        "scope": one.row.scope,
+        "url": one.row.url,
+        "added_at": one.row.added_at.isoformat(),
+        "edited_at": one.edited.at.isoformat() if one.edited and one.edited.at else None,
+        "edited_by": one.edited.actor if one.edited else None,
+    }
+
+
+_ANSWER_ROW = (
+    Said(en="Question", ja="質問"),
+    Said(en="Answer", ja="回答"),
+    Said(en="By", ja="回答者"),
+    Said(en="ID", ja="ID"),
+)
+_NO_ANSWERS = Said(en="No expert has answered anything yet.", ja="専門家の回答はまだありません。")
+_EDITED_BY = Said(en="{author}, edited by {editor}", ja="{author}、編集 {editor}")
+_CORRECTED = Said(en="Corrected. Threads that are told: {n}.", ja="修正しました。{n} 件のスレッドにお知らせします。")
+_TAKEN_BACK = Said(
+    en="Taken back. Questions that are open again: {n}.", ja="取り消しました。{n} 件の質問が未回答に戻りました。"
+)
+
+
+def answers(found: Json, language: Language) -> None:
+    rows = []
+    for one in found["answers"]:
+        by = (
+            _EDITED_BY.to(language, author=one["author"], editor=one["edited_by"])
+            if one["edited_by"]
+            else one["author"]
+        )
+        question = one["questions"][0] if one["questions"] else ""
+        rows.append((question, one["answer"][:_EXCERPT], by, one["id"][:SHORT_ID]))
+    if rows:
+        table([said.to(language) for said in _ANSWER_ROW], rows, wide=1)
+    else:
+        say(_NO_ANSWERS.to(language))
+
+
+def changed_json(changed: "Changed", language: Language) -> dict[str, Any]:
+    """`refusal` is None where it was done."""
+    refusal = changed.refusal.to(language) if changed.refusal is not None else None
+    return {"told": changed.told, "reopened": changed.reopened, "refusal": refusal}
+
+
+def corrected(changed: Json, language: Language) -> None:
+    say(_CORRECTED.to(language, n=changed["told"]))
+
+
+def taken_back(changed: Json, language: Language) -> None:
+    say(_TAKEN_BACK.to(language, n=changed["reopened"]))
 
 
 def unanswered_json(misses: "OpenQuestions") -> dict[str, Any]:

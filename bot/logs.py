@@ -23,6 +23,7 @@ from urllib.parse import quote
 from agent.events import Event
 from bot.messages import Incoming
 from bot.wire import as_json
+from retrieval.durable import make_folder
 
 log = logging.getLogger(__name__)
 
@@ -251,7 +252,7 @@ class ChatLog:
             return entries
 
     def _append(self, lines: Sequence[bytes]) -> None:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(self._path.parent)
         left = deque(lines)
         while left:
             log_file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)

@@ -95,14 +95,15 @@ class Command:
     actor: Actor
     place: Place
     audience: Audience
-    name: str  # help | search | collections | documents | forget | unanswered | digest | settings
+    name: str  # of `bot.chat_commands`
     text: str
     language: Language
 
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """An expert's answer to open questions, by their ids; typed at a place that `audience` sees."""
+    """An expert's answer to open questions, by their ids; given at a place that `audience` sees. It answers `reference`
+    (None: the one that speaks for them) and closes of the others those that say the same."""
 
     actor: Actor
     place: Place
@@ -111,6 +112,8 @@ class Lesson:
     answer: str
     question: str = ""  # better words for it; empty: as it was asked
     url: str | None = None  # where the answer was given
+    reference: int | None = None
+    author: str = ""  # who wrote it, on the actor's platform, where that is somebody else
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +122,7 @@ class Taught:
 
     closed: tuple[int, ...] = ()  # the questions that were open until now
     told: int = 0  # threads that will be told
+    left: int = 0  # questions of the lesson that are still open: they ask something else
     refusal: Said | None = None
 
 
@@ -171,7 +175,8 @@ class Post:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something to be said in a thread outside of any turn: a question asked there has an answer now."""
+    """Something to be said in a thread outside of any turn: a question asked there has an answer now, or `corrects` what
+    was said to be its answer."""
 
     id: int
     place: Place
@@ -180,12 +185,16 @@ class Notice:
     language: Language
     question: str
     answer: str
-    by: str | None  # who answered, on this very platform; None: somebody elsewhere
+    by: str | None  # who answered or corrected, on this very platform; None: somebody elsewhere
+    corrects: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A document to add. `data` are the file's bytes as they came; the name's ending and the bytes say what it is."""
+    """A document to add. `data` are the file's bytes as they came; the name's ending and the bytes say what it is.
+
+    `changed_at`: the date that is known of it, ISO, for what states none itself; never that on which it is added.
+    """
 
     name: str
     data: bytes = field(repr=False)
@@ -193,6 +202,7 @@ class Upload:
     scope: str
     author: str
     url: str | None = None
+    changed_at: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

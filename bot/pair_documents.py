@@ -96,7 +96,7 @@ class PairDocuments:
             await self._rows.track(one)
         elif one.document is not None and there[one.document].hash == hashlib.sha256(data).hexdigest():
             return None
-        upload = Upload(one.name, data, wanted.collection, wanted.scope, AUTHOR, wanted.url)
+        upload = Upload(one.name, data, wanted.collection, wanted.scope, AUTHOR, wanted.url, wanted.changed_at)
         verdict = await self._knowledge.add(upload, self._language)
         if verdict.status == "refused":
             return filled(_NOT_KEPT, name=wanted.name, reason=verdict.reason)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from agent.events import Cost
-from agent.pairing import request
+from agent.qa_generation import request
 from bot.budget import Limits
 from bot.settings import filled
 from bot.store.pair_jobs import Spot

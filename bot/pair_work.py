@@ -12,8 +12,8 @@ from datetime import UTC, datetime, timedelta
 
 from agent.events import Cost
 from agent.models.base import ChatModel, ModelBlocked, ModelBusy, ModelError, ModelProtocolError, ModelUnavailable
-from agent.models.capped import CappedModel, OverBudgetError
-from agent.pairing import Proposal, agree, propose
+from agent.models.quota import OverBudgetError, QuotaModel
+from agent.qa_generation import Proposal, agree, propose
 from bot.budget import Budget
 from bot.grouping import Grouping
 from bot.pair_documents import PairDocuments
@@ -21,6 +21,7 @@ from bot.settings import SettingsError
 from bot.store.engine import StoreError
 from bot.store.pair_jobs import ChunkState, Held, LostError, PairJobs, Reason, Task
 from bot.store.pairs import PairRows
+from bot.waiting import sleep_unless
 from retrieval.pairs import Outcome, generate, repeats, wanted
 from retrieval.types import Passage, RAGToolError, Readers
 
@@ -250,7 +251,8 @@ class PairWork:
         while True:
             await asyncio.sleep(LEASE.total_seconds() / 6)
             try:
-                if not await self._jobs.renew(run.job.id, owner=self._owner, until=self._clock() + LEASE):
+                now = self._clock()
+                if not await self._jobs.renew(run.job.id, owner=self._owner, now=now, until=now + LEASE):
                     run.stop.set()
             except StoreError:
                 log.warning("the lease of a Q/A job could not be renewed", exc_info=True)
@@ -264,7 +266,7 @@ class PairWork:
         try:
             while True:
                 await self._wait(run)
-                model = CappedModel(run.model, ledger, calls=CALLS, kept=0)
+                model = QuotaModel(run.model, ledger, calls=CALLS, kept=0)
                 until = asyncio.get_running_loop().time() + CALL_SECONDS
                 try:
                     made = await propose(model, passage, wanted(passage.text), until=until)
@@ -295,14 +297,7 @@ class PairWork:
             left = run.resume_at - asyncio.get_running_loop().time()
             if left <= 0:
                 return
-            sleeping = asyncio.ensure_future(self._sleep(left))
-            stopped = asyncio.create_task(run.stop.wait())
-            try:
-                await asyncio.wait({sleeping, stopped}, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                sleeping.cancel()
-                stopped.cancel()
-                await asyncio.gather(sleeping, stopped, return_exceptions=True)
+            await sleep_unless(run.stop, left, self._sleep)
             if not run.stop.is_set():
                 run.resume_at = min(run.resume_at, asyncio.get_running_loop().time())
         raise NotNowError

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from agent.models.base import ChatModel
-from agent.pairing import ANSWER, QUESTION, supported, tidy, unfit
+from agent.qa_generation import ANSWER, QUESTION, supported, tidy, unfit
 from bot.access import THREAD, readers, role, scopes
 from bot.budget import Budget, Limits
 from bot.grouping import Grouping

@@ -8,7 +8,7 @@ import asyncio
 import json
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any
 from bot.kept import Kept, LostError, document_of, stored
 from bot.store.documents import DocumentRow, Documents
 from bot.store.indexes import Indexes, IndexRow
+from retrieval.durable import make_folder, replacing
 from retrieval.folder import Made
 from retrieval.index import Index
 from retrieval.index.stores import Stores
@@ -30,6 +31,9 @@ Progress = Callable[[int, int], None]
 Quiet = Callable[[], AbstractAsyncContextManager[int]]
 """Inside of it nothing becomes visible or is forgotten; it gives the generation. What uses the old store changes over
 to the new one before it ends."""
+
+Own = Callable[[Index, bool], Awaitable[None]]
+"""Sees that a store is this home's, and has it say so; True: a note of this home names it. Raises SettingsError."""
 
 _NAMED = 10  # documents, in a refusal
 _UNFIT = Said(
@@ -57,7 +61,8 @@ class Reindex:
     """Builds the vector store of another embedder beside the current one.
 
     `ingest` makes an `Ingest` of the new embedder for a store; `kept` holds the Markdown; `note` is a file that says what
-    is being built: it must outlive the process and be in this home.
+    is being built: it must outlive the process and be in this home. No store is read, written or deleted before `own` has
+    seen whose it is.
     """
 
     def __init__(
@@ -70,6 +75,7 @@ class Reindex:
         kept: Path,
         note: Path,
         quiet: Quiet,
+        own: Own,
     ) -> None:
         self._documents = documents
         self._indexes = indexes
@@ -78,13 +84,15 @@ class Reindex:
         self._kept = Kept(kept)
         self._note = _Note(note)
         self._quiet = quiet
+        self._own = own
 
     async def run(self, new: Made, *, old: Index | None = None, progress: Progress | None = None) -> Rebuilt:
-        """Build the store of `new` and make it the current one. `old` is the current store where somebody has it open.
+        """Build the store of `new` and make it the current one. `old` is the store before it where somebody has it open.
 
         With `new` what is current already, it brings back the documents that the store has lost; nobody may have it
         open then. `progress(done, total)` counts documents. The old store stays until `clean_up`. Raises RAGToolError
-        when a document cannot be brought over, EmbeddingError, QdrantConnectionError, StoreError.
+        when a document cannot be brought over, SettingsError for a store of another home, EmbeddingError,
+        QdrantConnectionError, StoreError.
         """
         row = await self._indexes.current()
         current = made_of(row) if row else None
@@ -92,6 +100,7 @@ class Reindex:
         target = await self._stores.open(new)
         opened: Index | None = None
         try:
+            await self._own(target, current != new)
             if old is None and current is not None and current != new:
                 old = opened = await self._open_old(current)
             copy = _Copy(target, self._ingest(target), old, everything=current == new, touched=touched)
@@ -121,6 +130,12 @@ class Reindex:
         stores = await asyncio.to_thread(self._note.stores)
         if stores and stores[0] == new:
             return await asyncio.to_thread(self._note.documents)
+        if new != current and new not in stores and await self._stores.there(new):
+            left = await self._stores.open(new)
+            try:
+                await self._own(left, False)
+            finally:
+                await left.close()
         for made in (*stores, new):
             if made != current:
                 await self._stores.remove(made)
@@ -129,10 +144,16 @@ class Reindex:
 
     async def _open_old(self, made: Made) -> Index | None:
         try:
-            return await self._stores.open(made)
+            old = await self._stores.open(made)
         except RAGToolError:
             log.warning("the old index cannot be read; pairs of questions and answers become text", exc_info=True)
             return None
+        try:
+            await self._own(old, False)
+        except BaseException:
+            await old.close()
+            raise
+        return old
 
     async def _build(self, copy: "_Copy", new: Made, progress: Progress | None) -> Rebuilt:
         while await self._catch_up(copy, progress):  # documents come and go meanwhile
@@ -248,15 +269,17 @@ class _Note:
         self._path = path
 
     def begin(self, new: Made, current: Made | None) -> None:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = self._path.with_suffix(".part")
         lines = [json.dumps({"store": asdict(made)}) + "\n" for made in (new, current) if made]
-        _write(unfinished, "w", "".join(lines))
-        unfinished.replace(self._path)
+        make_folder(self._path.parent)
+        with replacing(self._path) as file:
+            file.write("".join(lines).encode())
 
     def add(self, document_id: str) -> None:
-        # The line before it may have been cut off by a crash.
-        _write(self._path, "a", "\n" + json.dumps({"document": document_id}) + "\n")
+        with self._path.open("a", encoding="utf-8") as file:
+            # The line before it may have been cut off by a crash.
+            file.write("\n" + json.dumps({"document": document_id}) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
 
     def stores(self) -> list[Made]:
         """The new store, then the others that the note names; empty without a note."""
@@ -278,10 +301,3 @@ class _Note:
             with suppress(ValueError):  # empty, or cut off: then nothing of what it says was begun
                 lines.append(json.loads(line))
         return lines
-
-
-def _write(path: Path, mode: str, text: str) -> None:
-    with path.open(mode, encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())

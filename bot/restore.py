@@ -11,24 +11,28 @@ import sqlite3
 import tarfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
-from bot.backup import DATABASE, FORMAT, BackupError, disk_error, sqlite_file, sync, url_of
+from bot.backup import DATABASE, FORMAT, BackupError, digest, disk_error, sqlite_file, url_of
+from bot.copies import NOTES
+from bot.identity import Identity
 from bot.settings import Settings
 from bot.store.condition import whole
 from bot.store.documents import DocumentRow, Documents
-from bot.store.engine import Engine, connect
+from bot.store.engine import connect
 from bot.store.erasure import close_open_turns
+from bot.store.homes import Homes
 from bot.store.indexes import Indexes, IndexRow
 from bot.unfinished import MANIFEST, UNFINISHED, unfinished
 from bot.vectors import make_stores
 from migrations import upgrade
+from retrieval.durable import to_disk
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.folder import Made, own
 from retrieval.index import Index
-from retrieval.index.stores import EdgeStores, Stores
+from retrieval.index.stores import EdgeStores
 from retrieval.ingest import Ingest
 from retrieval.sparse import TOKENIZER, SparseEncoder
 from retrieval.text import Language, Said
@@ -40,7 +44,7 @@ _MARKDOWN = re.compile(r"documents/([0-9a-f]{2})/(\1[0-9a-f]{62})\.md")
 _PAIRS = re.compile(r"pairs/[0-9a-f]{32}\.json")
 _MANIFEST_BYTES = 256 * 2**20
 _BLOCK = 2**20
-_MAY_BE_THERE = frozenset({"lock", "logs", "cache", UNFINISHED, "lost+found"})
+_MAY_BE_THERE = frozenset({"lock", "logs", "cache", NOTES, UNFINISHED, "lost+found"})
 
 _NO_BACKUP = Said(
     en="{file} is not a backup of Kotae's, or it is damaged ({why}). Nothing was restored.",
@@ -53,6 +57,11 @@ _NEWER_FILE = Said(
 _NOT_EMPTY = Said(
     en="{where} is not empty. A backup is restored only where nothing can be lost: set KOTAE_HOME to a new folder.",
     ja="{where} は空ではありません。上書きを避けるため、復元先には新しいフォルダーを KOTAE_HOME に指定してください。",
+)
+_OTHERS = Said(
+    en="The collection {place} holds documents of another home. Set KOTAE_QDRANT_PREFIX to a name of its own. Nothing was"
+    " restored.",
+    ja="コレクション {place} には別のホームの文書があります。KOTAE_QDRANT_PREFIX に別の名前を指定してください。何も復元していません。",
 )
 _RESTORED = Said(
     en="Restored into {home}: {documents} document{documents:|s}, {chunks} chunk{chunks:|s} re-indexed in {seconds} s.",
@@ -83,14 +92,13 @@ async def restore(
     """Make the home of `settings` from a backup. Its vectors are made anew by `embedder`; an older database is upgraded.
 
     Everything is prepared in a folder inside the home (which may be the root of a disk), then moved into place; until
-    it is, `unfinished` says so and the next restore starts anew. On a Qdrant server the vectors are written to the
-    collection at once: no other home may use its prefix. `progress(done, total)` counts passages. Raises BackupError,
-    MigrationError, RAGToolError, StoreError.
+    it is, `unfinished` says so and the next restore starts anew. The home that the backup is of is the one it becomes; on
+    a Qdrant server the vectors are written at once to its own collection or to a new one, never to another home's.
+    `progress(done, total)` counts passages. Raises BackupError, MigrationError, RAGToolError, StoreError.
     """
     began = asyncio.get_running_loop().time()
     file, home = sqlite_file(settings), settings.home
     staging = home / UNFINISHED
-    stores = EdgeStores(staging / "vectors") if settings.qdrant_url is None else make_stores(settings)
     try:
         await asyncio.to_thread(_refuse_used, home, file)
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -98,7 +106,7 @@ async def restore(
         try:
             try:
                 await asyncio.to_thread(_unpack, source, staging)
-                rows = await _prepare(staging, source, settings, embedder, stores, progress)
+                rows = await _prepare(staging, source, settings, embedder, progress)
             except BaseException:
                 shutil.rmtree(staging, ignore_errors=True)
                 raise
@@ -197,11 +205,12 @@ async def _prepare(
     source: Path,
     settings: Settings,
     embedder: EmbeddingClient,
-    stores: Stores,
     progress: Progress | None,
 ) -> list[DocumentRow]:
     """The database at this version with nothing open in it, and the vectors of its documents."""
     database = staging / DATABASE
+    # A backup from before homes had an identity gives the same one each time, so that a restore can go on.
+    of_file = (await asyncio.to_thread(digest, database))[:32]
     if not await asyncio.to_thread(whole, database):
         raise BackupError(_NO_BACKUP, file=source, why="integrity_check")
     await asyncio.to_thread(_bring_up, database)
@@ -213,13 +222,21 @@ async def _prepare(
         if lost:
             raise BackupError(_NO_BACKUP, file=source, why=f"{len(lost)} documents without their text")
         made = Made(embedder.name, embedder.dimensions, TOKENIZER)
+        home = await Homes(engine).identity(of_file)
+        stores = EdgeStores(staging / "vectors", home) if settings.qdrant_url is None else make_stores(settings, home)
+        current = await Indexes(engine).current()
+        identity = Identity.of(settings, home, current.generation if current else 0, rows)
         index = await stores.open(made)
         try:
+            await _take(index, identity, home)
             ingest = Ingest(embedder, SparseEncoder(), index, max_chars=settings.chunk_size)
             counts = await rebuild(rows, staging, index, ingest, progress)
         finally:
             await index.close()
-        await _write_down(engine, made, counts)
+        await Indexes(engine).swap(
+            IndexRow(made.embedder, made.dimensions, made.tokenizer, identity.generation), counts
+        )
+        await asyncio.to_thread(replace(identity, texts=staging / "documents").own_texts)
         return [row.with_(chunks=counts[row.id]) for row in rows]
     finally:
         await engine.dispose()
@@ -256,11 +273,14 @@ def _read(kept: Path, row: DocumentRow) -> Document:
     return Document(row.name, markdown, row.title, tuple(QAPair(question, answer) for question, answer in read))
 
 
-async def _write_down(engine: Engine, made: Made, counts: Mapping[str, int]) -> None:
-    indexes = Indexes(engine)
-    was = await indexes.current()
-    row = IndexRow(made.embedder, made.dimensions, made.tokenizer, was.generation if was else 0)
-    await indexes.swap(row, counts)
+async def _take(index: Index, identity: Identity, home: str) -> None:
+    """The index is for this home from now on, and shows nothing that came after the backup. Raises BackupError when it
+    holds another home's documents."""
+    if index.home != home:
+        if await identity.trouble(index) is not None:
+            raise BackupError(_OTHERS, place=index.place)
+        await index.claim(home)
+    await index.reconcile(identity.generation)
 
 
 def _arriving(file: Path) -> Path:
@@ -282,12 +302,12 @@ def _move(staging: Path, home: Path, file: Path) -> None:
     arriving = _arriving(file)
     shutil.copyfile(staging / DATABASE, arriving)
     arriving.chmod(0o600)
-    sync(arriving)
+    to_disk(arriving)
     for old in (Path(f"{file}-wal"), Path(f"{file}-shm")):
         old.unlink(missing_ok=True)
     arriving.replace(file)
     for folder in (file.parent, home):
-        sync(folder)
+        to_disk(folder)
     (staging / MANIFEST).unlink()
     shutil.rmtree(staging)
 

@@ -26,9 +26,11 @@ from bot.kinds import (
     Embedder,
     Folder,
     Guilds,
+    Judge,
     Model,
     Names,
     Port,
+    Reranker,
     Secret,
     Share,
     Socket,
@@ -49,6 +51,7 @@ DEFAULT_GEMINI = "gemini:gemini-3.8-flash"
 Steps = Literal["live", "verbose", "off"]
 Strategy = Literal["react", "synthesis"]
 Fallback = Literal["off", "general"]
+Thinking = Literal["low", "medium", "high", "default"]
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 
 
@@ -86,6 +89,7 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(
         validate_default=False,
         env_file_encoding="utf-8-sig",
+        enable_decoding=False,  # a list is names with commas between, never JSON: one id would be a number
         extra="ignore",
         frozen=True,
         hide_input_in_errors=True,
@@ -95,6 +99,10 @@ class Settings(BaseSettings):
     home: Folder = Field(Path(".kotae"), alias="KOTAE_HOME")
 
     model: Model | None = Field(None, alias="KOTAE_MODEL")
+    judge_model: Judge | None = Field(None, alias="KOTAE_JUDGE_MODEL")
+    thinking: Annotated[Thinking, LOWER, one_of("low", "medium", "high", "default")] = Field(
+        "default", alias="KOTAE_THINKING"
+    )
     gemini_key: Secret | None = Field(None, alias="GEMINI_API_KEY")
     gemini_base_url: Address | None = Field(None, alias="GEMINI_BASE_URL")
     gemini_api_version: Text | None = Field(None, alias="GEMINI_API_VERSION")
@@ -102,6 +110,7 @@ class Settings(BaseSettings):
     openai_base_url: Address | None = Field(None, alias="OPENAI_BASE_URL")
 
     embedder: Embedder = Field("local", alias="KOTAE_EMBEDDER")
+    reranker: Reranker | None = Field(None, alias="KOTAE_RERANKER")
     embedding_dim: Annotated[int, Field(ge=16, le=8192), whole(16, 8192)] | None = Field(
         None, alias="KOTAE_EMBEDDING_DIM"
     )
@@ -143,7 +152,7 @@ class Settings(BaseSettings):
 
     default_collection: Text = Field("documents", alias="KOTAE_DEFAULT_COLLECTION")
     collections: Names | None = Field(None, alias="KOTAE_COLLECTIONS")
-    search_limit: Annotated[int, Field(ge=1, le=50), whole(1, 50)] = Field(5, alias="KOTAE_SEARCH_LIMIT")
+    search_limit: Annotated[int, Field(ge=1, le=50), whole(1, 50)] = Field(8, alias="KOTAE_SEARCH_LIMIT")
     min_relevance: Share | None = Field(None, alias="KOTAE_MIN_RELEVANCE")
     confident: Share | None = Field(None, alias="KOTAE_CONFIDENT")
     chunk_size: Annotated[int, Field(ge=200, le=2048), whole(200, 2048)] = Field(2048, alias="KOTAE_CHUNK_SIZE")
@@ -195,6 +204,16 @@ class Settings(BaseSettings):
     def model_id(self) -> str:
         """`provider:model`, or `extractive`, which needs neither key nor network."""
         return self.model or (DEFAULT_GEMINI if self.gemini_key else "extractive")
+
+    @property
+    def judge_id(self) -> str:
+        """Who judges whether a passage says what an answer claims: the model that answers, where no other is named."""
+        return self.judge_model or self.model_id
+
+    @property
+    def effort(self) -> Literal["low", "medium", "high"] | None:
+        """How much the models think; None: as their providers do by themselves."""
+        return None if self.thinking == "default" else self.thinking
 
     @property
     def database_url(self) -> str:
@@ -345,7 +364,7 @@ def _between(values: Mapping[str, Any]) -> list[Said]:
         problems.append(filled(_ALSO, name="SLACK_APP_TOKEN", because="SLACK_BOT_TOKEN", where=SLACK_APP_AT))
     if app and not bot:
         problems.append(filled(_ALSO, name="SLACK_BOT_TOKEN", because="SLACK_APP_TOKEN", where=SLACK_BOT_AT))
-    for because in ("KOTAE_MODEL", "KOTAE_EMBEDDER"):
+    for because in ("KOTAE_MODEL", "KOTAE_JUDGE_MODEL", "KOTAE_EMBEDDER"):
         chosen = _text(values, because)
         for provider, enough in (("gemini:", ("GEMINI_API_KEY",)), ("openai:", ("OPENAI_API_KEY", "OPENAI_BASE_URL"))):
             if chosen.startswith(provider) and not any(values.get(name) for name in enough):

@@ -4,7 +4,6 @@ already set is known. Source: newcomer.md (a wizard writes `.env`); saurabh-kuma
 
 import os
 import re
-import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from io import StringIO
@@ -15,6 +14,7 @@ from dotenv.parser import Binding, parse_stream
 
 from bot.doctor import Remark
 from bot.settings import ENV_FILE, Settings, SettingsError, filled
+from retrieval.durable import replacing
 from retrieval.text import Language, Said
 
 _BOM = "\ufeff"
@@ -83,9 +83,9 @@ def problem(name: str, value: str) -> Said | None:
 
 
 def digest_channel(channel: str | None, platform: str, *, alone: bool) -> str | None:
-    """The id that KOTAE_DIGEST_CHANNEL names on this platform (`slack`, `discord`); None: it is not for this one.
+    """The id or name that KOTAE_DIGEST_CHANNEL has for this platform (`slack`, `discord`); None: it is not for this one.
 
-    `alone`: no other platform is set up, so that an id of another form is this one's mistake.
+    `alone`: no other platform is set up. Otherwise a number is Discord's, and everything else Slack's.
     """
     named, colon, rest = (channel or "").partition(":")
     if colon and named in ("slack", "discord"):
@@ -184,23 +184,9 @@ def _quoted(value: str) -> str:
 def _replace(file: Path, text: str) -> None:
     """One step, also when the power goes: either the old file or the new one. A link is followed, not replaced."""
     target = file.resolve()
-    number, name = tempfile.mkstemp(prefix=".env-", dir=target.parent)  # 0600
-    try:
-        with open(number, "wb") as made:  # noqa: PTH123  # the file is open already
-            made.write(text.encode("utf-8"))
-            made.flush()
-            os.fsync(made.fileno())
+    with replacing(target) as made:
+        made.write(text.encode("utf-8"))
         with suppress(OSError):  # root writes a service's file: it stays the service's
             owner = target.stat()
             if (owner.st_uid, owner.st_gid) != (os.geteuid(), os.getegid()):
-                os.chown(name, owner.st_uid, owner.st_gid)
-        Path(name).replace(target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-    with suppress(OSError):
-        folder = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+                os.fchown(made.fileno(), owner.st_uid, owner.st_gid)

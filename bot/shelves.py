@@ -92,14 +92,14 @@ class Shelves:
                 await self._retire(*(row.id for row in rows))
             return rows
 
-    async def _retire(self, *document_ids: str) -> None:
-        """Under `commit`: documents and their passages are gone, in one step."""
+    async def _retire(self, *document_ids: str, copied: bool = False) -> None:
+        """Under `commit`: documents and their passages are gone, in one step. `copied`: what they say is still there."""
         await self._generations.settle()
         died = self._generations.current + 1
         try:
             for document_id in document_ids:
                 await self._index.retire(document_id, died=died)
-            await self._documents.forget(*document_ids, generation=died)
+            await self._documents.forget(*document_ids, generation=died, copied=copied)
         except BaseException:
             for document_id in document_ids:
                 await self._generations.take_back(document_id, died)
@@ -146,7 +146,7 @@ class Shelves:
                 names = ", ".join(named + [_PRIVATE.to(language)] * (len(named) < len(clashes)))
                 raise RAGToolError(_CLASH, source=source, into=into, names=names)
             if twins:
-                await self._retire(*(row.id for row in twins))
+                await self._retire(*(row.id for row in twins), copied=True)
             # The database first: what a crash leaves of `source` in the index then has one place to go (`_align`).
             self._generations.merges += 1
             await self._collections.merge(source, into)

@@ -1,15 +1,18 @@
-"""An expert's answer to questions nobody could answer: it becomes a Q/A pair, the questions are closed, and their askers
-are told. Source: product.md §3 (who may read it) and §4; reliability.md R11 and R19.
+"""An expert's answer to a question nobody could answer: it becomes a Q/A pair, the question and those that say the same are
+closed, and their askers are told. Source: product.md §3 (who may read it) and §4; reliability.md R11 and R19.
 """
 
 import asyncio
 import hashlib
 import json
 import logging
+import re
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from bot.access import readers, role
+from bot.closing import Closing, closing
 from bot.knowledge import Knowledge
 from bot.messages import Actor, Audience, Lesson, Place, Taught, Upload
 from bot.settings import Settings, filled
@@ -28,8 +31,9 @@ ANSWERS = "answers"  # the collection of what people answered
 LONGEST = 8_000  # characters of an answer
 QUESTION = 1_000  # of a question
 WORDINGS = 5  # of one question, each a pair, so that whoever asks like one of them finds the answer
-_UNTOLD = frozenset({"terminal", "api"})  # platforms where nobody looks at a thread again
+UNTOLD = frozenset({"terminal", "api"})  # platforms where nobody looks at a thread again
 NAME = 80  # characters of a question in its document's name
+NAMED = re.compile(r"Q&A: .+\.json")  # its documents
 
 _ABOUT = Said(
     en="What members of the team answered to questions the documents had no answer to.",
@@ -48,7 +52,7 @@ _LONG = Said(
     en="The answer has {n} characters; I can keep at most {most}. Please shorten it, or add it as a document with /ingest.",
     ja="回答が {n} 文字あります。保存できるのは {most} 文字までです。短くするか、/ingest で文書として追加してください。",
 )
-_NOT_KEPT = Said(
+NOT_KEPT = Said(
     en="The answer could not be stored: {reason}",
     ja="回答を保存できませんでした: {reason}",
 )
@@ -73,36 +77,46 @@ class Teaching:
 
     async def teach(self, lesson: Lesson) -> Taught:
         """Who may read the answer follows from who may read the questions: the team, or the private place they are of."""
-        answer = clean(lesson.answer).strip()
-        refusal = _unfit(answer)
+        answer = cleaned(lesson.answer)
+        refusal = unfit(answer)
         if refusal is not None:
             return Taught(refusal=refusal)
         async with self._one_by_one:
-            asked = await self._theirs(lesson.actor, lesson.questions, lesson.place, lesson.audience)
+            ids = {*lesson.questions} | ({lesson.reference} if lesson.reference is not None else set())
+            asked = await self._theirs(lesson.actor, ids, lesson.place, lesson.audience)
             if isinstance(asked, Said):
                 return Taught(refusal=asked)
-            still_open = [one for one in asked if one.resolved_at is None]
-            if not still_open:
-                return await self._again(lesson, answer, asked)
-            return await self._learn(lesson, answer, still_open)
+            found = await asyncio.to_thread(closing, asked, lesson.reference)
+            if found is None:
+                return Taught(refusal=_GONE)
+            if found.reference.resolved_at is not None:
+                return await self._again(lesson, answer, found)
+            return await self._learn(lesson, answer, found)
 
-    async def _learn(self, lesson: Lesson, answer: str, asked: Sequence[Question]) -> Taught:
-        pairs = _pairs(lesson, answer, asked)
+    async def _learn(self, lesson: Lesson, answer: str, found: Closing) -> Taught:
+        asked = [one for one in found.closes if one.resolved_at is None]
+        pairs, documents = _pairs(lesson, answer, found.reference, asked), dict[str, str]()
         for pair in pairs:
             await self._introduce()
-            verdict = await self._knowledge.add(pair, language_of(answer))
-            if verdict.status == "refused":
-                return Taught(refusal=filled(_NOT_KEPT, reason=verdict.reason))
-        who = f"{lesson.actor.platform}:{lesson.actor.id}"
+            said = replace(pair, changed_at=today(self._settings))
+            verdict = await self._knowledge.add(said, language_of(answer))
+            if verdict.document_id is None:
+                return Taught(refusal=filled(NOT_KEPT, reason=verdict.reason))
+            documents[pair.scope] = verdict.document_id
+        who, author = (f"{lesson.actor.platform}:{one}" for one in (lesson.actor.id, _author(lesson)))
+        kept = f"{ANSWERS} ({', '.join(pair.scope for pair in pairs)})"
         closed = await self._notices.close(
             [one.id for one in asked],
             {one.scope for one in asked},
             now=datetime.now(UTC),
-            trace=Trace(who, "teach", _subject(asked, pairs), f"{ANSWERS} ({', '.join(pair.scope for pair in pairs)})"),
-            telling=Telling(answer, who, here=lesson.url, silent=_UNTOLD),
+            trace=Trace(
+                who, "teach", _subject(asked, pairs), kept if who == author else f"{kept}, written by {author}"
+            ),
+            telling=Telling(answer, author, here=lesson.url, silent=UNTOLD, documents=documents),
         )
         log.info("learnt an answer: %d questions closed, %d threads to be told", len(closed.ids), closed.told)
-        return Taught(closed.ids, closed.told) if closed.ids else Taught(refusal=_CLOSED)
+        left = sum(one.resolved_at is None for one in found.others)
+        return Taught(closed.ids, closed.told, left) if closed.ids else Taught(refusal=_CLOSED)
 
     async def dismiss(self, actor: Actor, ids: Collection[int], place: Place, audience: Audience) -> Taught:
         """Close questions without an answer; nobody is told."""
@@ -125,14 +139,16 @@ class Teaching:
             return MEMBERS
         return await self._questions.get(ids, readers(place, audience).scopes) or _GONE
 
-    async def _again(self, lesson: Lesson, answer: str, asked: Sequence[Question]) -> Taught:
-        """All are closed: by this very lesson, whose outcome then got lost on its way, or by somebody else."""
-        for pair in _pairs(lesson, answer, asked):
+    async def _again(self, lesson: Lesson, answer: str, found: Closing) -> Taught:
+        """It is closed: by this very lesson, whose outcome then got lost on its way, or by somebody else."""
+        asked = found.closes
+        for pair in _pairs(lesson, answer, found.reference, asked):
             known = await self._documents.find(ANSWERS, pair.scope, pair.name)
             if known is None or (known.hash, known.author) != (hashlib.sha256(pair.data).hexdigest(), pair.author):
                 return Taught(refusal=_CLOSED)
         told = await self._notices.waiting({one.turn for one in asked})
-        return Taught(tuple(sorted(one.id for one in asked)), told)
+        left = sum(one.resolved_at is None for one in found.others)
+        return Taught(tuple(sorted(one.id for one in asked)), told, left)
 
     async def _introduce(self) -> None:
         """Say what the collection is about before its first document is in; people's own words for it stay."""
@@ -141,7 +157,17 @@ class Teaching:
             await self._knowledge.describe(ANSWERS, _ABOUT.to(self._settings.language))
 
 
-def _unfit(answer: str) -> Said | None:
+def today(settings: Settings) -> str:
+    """The day on which an answer is given or edited: the date of its document."""
+    return datetime.now(settings.timezone).date().isoformat()
+
+
+def cleaned(answer: str) -> str:
+    return clean(answer).strip()
+
+
+def unfit(answer: str) -> Said | None:
+    """Why an answer cannot be kept, in words."""
     if not any(character.isalnum() for character in answer):
         return _EMPTY
     if len(answer) > LONGEST:
@@ -149,8 +175,13 @@ def _unfit(answer: str) -> Said | None:
     return None
 
 
-def _pairs(lesson: Lesson, answer: str, asked: Sequence[Question]) -> list[Upload]:
+def _author(lesson: Lesson) -> str:
+    return lesson.author or lesson.actor.id
+
+
+def _pairs(lesson: Lesson, answer: str, reference: Question, asked: Sequence[Question]) -> list[Upload]:
     """Whoever may read the team's questions reads the answer to them; else each private place has its own."""
+    asked = sorted(asked, key=lambda one: one.id != reference.id)
     scopes = {one.scope for one in asked}
     return [_pair(lesson, answer, scope, asked) for scope in ([TEAM] if TEAM in scopes else sorted(scopes))]
 
@@ -167,8 +198,14 @@ def _pair(lesson: Lesson, answer: str, scope: str, asked: Sequence[Question]) ->
     for text in filter(None, own):
         distinct.setdefault(normalise(text), text)
     wordings = [*distinct.values()][:WORDINGS] or ["?"]
-    data = json.dumps([{"question": text, "answer": answer} for text in wordings], ensure_ascii=False, indent=1)
-    return Upload(_name(wordings[0]), data.encode(), ANSWERS, scope, lesson.actor.id, lesson.url)
+    return Upload(_name(wordings[0]), written(wordings, answer), ANSWERS, scope, _author(lesson), lesson.url)
+
+
+def written(wordings: Sequence[str], answer: str) -> bytes:
+    """The document of an answer: a pair a wording."""
+    return json.dumps(
+        [{"question": text, "answer": answer} for text in wordings], ensure_ascii=False, indent=1
+    ).encode()
 
 
 def _line(question: str) -> str:

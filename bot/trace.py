@@ -81,7 +81,7 @@ class Recording:
             case Answered():
                 passages = [(one.collection, one.document, one.chunk) for one in event.citations[:MAX_HITS]]
                 cited = [(self._known[key], key[2]) for key in passages if key in self._known]
-                ended = {"outcome": event.outcome, "marked": event.marked, "cited": cited}
+                ended = {"outcome": event.outcome, "unsure": event.unsure, "marked": event.marked, "cited": cited}
                 self._note("answer", ended, cited=frozenset(document for document, _ in cited))
             case _:
                 assert_never(event)
@@ -129,6 +129,8 @@ def _bounded(arguments: Mapping[str, Any]) -> Json:
     def short(value: Any) -> Any:
         if value is None or isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
             return value
+        if isinstance(value, list) and all(isinstance(each, str) for each in value):
+            return [each[:MAX_ARGUMENT] for each in value[:MAX_ARGUMENTS]]
         return (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str))[:MAX_ARGUMENT]
 
     return {str(name)[:MAX_NAME]: short(value) for name, value in list(arguments.items())[:MAX_ARGUMENTS]}
@@ -178,8 +180,9 @@ class TracedStep:
 
     @property
     def query(self) -> str:
-        """Of a call of the search."""
-        return str(self.arguments.get("query", ""))
+        """Of a call of the search; several of them with a slash between."""
+        said = self.arguments.get("queries", self.arguments.get("query", ""))
+        return " / ".join(map(str, said)) if isinstance(said, list) else str(said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +196,7 @@ class Trace:
     answered_at: datetime
     answer: str | None
     outcome: Outcome
+    unsure: bool  # the bot was not sure of what it answered
     strategy: str  # empty: the agent never began
     model: str
     seconds: float
@@ -228,6 +232,7 @@ async def trace(
         answered_at=conversation.answered_at,
         answer=answered.text if clean else None,
         outcome=answered.outcome,
+        unsure=answered.unsure,
         strategy=str((began.event or {}).get("strategy") or "") if began else "",
         model=answered.model,
         seconds=answered.seconds,

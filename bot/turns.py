@@ -16,7 +16,7 @@ from typing import Protocol, TypeVar
 
 from agent.conversation import Ask, Exchange
 from agent.events import Answered, Events, Thought
-from bot.access import default_scope, readers
+from bot.access import default_scope, reaches_team, readers
 from bot.admission import Admission, CrowdedError
 from bot.inbox import Inbox
 from bot.logs import ChatLog
@@ -26,7 +26,7 @@ from bot.store.conversations import Conversations
 from bot.store.engine import StoreError, finished
 from bot.store.feedback import Votes
 from bot.store.inbox import Claimed, Lost
-from bot.store.questions import Miss
+from bot.store.questions import OFFLINE, Miss
 from bot.trace import Recording
 from retrieval.text import Language, Said, language_of
 from retrieval.types import CollectionInfo, RAGToolError, Readers
@@ -38,11 +38,12 @@ T = TypeVar("T")
 TRIES = 2  # a turn that ended two processes does not get a third
 DEADLINE_SECONDS = 120.0
 DIRECT = timedelta(minutes=30)  # for which direct messages are one conversation
+SIGN_SECONDS = 1.0  # an asker is told that it takes longer (R51)
 GRACE_SECONDS = 2.0  # an agent ends itself at its deadline; one that does not is ended here
 
 
 class Thinker(Protocol):
-    """Whoever answers one question (`agent.loop.Agent`)."""
+    """Whoever answers one question (`agent.strategies.react.Agent`)."""
 
     def run(self, ask: Ask) -> Events: ...
 
@@ -92,6 +93,10 @@ _AHEAD = Said(
     en="Many people are asking at the moment: {n} before this one. It keeps its place.",
     ja="ただいま質問が混み合っています（この質問の前に {n} 件）。順番にお答えします。",
 )
+_SLOW = Said(
+    en="Much is being asked at the moment, so this takes a little longer. It keeps its place.",
+    ja="ただいま混み合っているため、少し時間がかかっています。順番にお答えします。",
+)
 _CROWDED = Said(
     en="Too many questions are waiting at the moment, so I cannot take this one. Please ask again in a few minutes.",
     ja="ただいま順番待ちの質問が多いため、お受けできません。数分後にもう一度ご質問ください。",
@@ -135,25 +140,25 @@ class Turns:
         make_agent: MakeAgent,
         list_collections: ListCollections,
         chat_log: ChatLog,
-        confident: float,
         language: Language = "en",
         deadline: float = DEADLINE_SECONDS,
+        sign: float = SIGN_SECONDS,
         admission: Admission | None = None,
         prefer: Prefer = _as_it_is,
         attach: Attach | None = None,
     ) -> None:
         """`prefer`: fills in what was chosen for the place; `attach`: makes a file searchable in its thread (None: files are
-        left alone); `confident`: relevance 0..1 under which an answer is a miss; `language`: of a thread that shows none;
-        `deadline` in seconds, from the moment the turn's place has come."""
+        left alone); `language`: of a thread that shows none; `deadline` in seconds, from the moment the turn's place has
+        come; `sign`: seconds after which an asker is told that the database keeps the turn waiting."""
         self._inbox = inbox
         self._conversations = conversations
         self._votes = votes
         self._make_agent = make_agent
         self._list_collections = list_collections
         self._chat_log = chat_log
-        self._confident = confident
         self._language = language
         self._deadline = deadline
+        self._sign = sign
         self._prefer = prefer
         self._attach = attach
         self._admission = admission or Admission()
@@ -283,7 +288,13 @@ class Turns:
                     else:
                         await self._inbox.shown(claimed)  # it cannot be posted where it belongs
                     return
-            history = await self.history(claimed.message, before=claimed.sequence)
+            looking = asyncio.ensure_future(self.history(claimed.message, before=claimed.sequence))
+            try:
+                if not (await asyncio.wait({looking}, timeout=self._sign))[0]:
+                    yield Thought(_SLOW.to(language))
+                history = await looking
+            finally:
+                looking.cancel()
             language = self._language_of(claimed.message, history)
             self._chat_log.asked(claimed.id, claimed.message)
             if busy:
@@ -380,6 +391,7 @@ class Turns:
             overheard=message.overheard,
             collections=collections,
             deadline=deadline,
+            reaches_team=reaches_team(message.audience),
         )
         async with aclosing(agent.run(ask)) as events:
             while True:
@@ -409,8 +421,10 @@ class Turns:
         return Answered(text, outcome="failed", turn=claimed.id)
 
     def _misses(self, claimed: Claimed, answer: Answered) -> tuple[Miss, ...]:
-        unsure = answer.marked or (answer.confidence is not None and answer.confidence < self._confident)
-        if answer.outcome != "unknown" and not (answer.outcome == "answered" and unsure):
+        """What is to be looked at because of this answer alone. Offline nearly every paraphrase is doubted, so there it
+        takes somebody's complaint, or others who ask alike (`bot.doubts`)."""
+        doubted = answer.outcome == "answered" and answer.unsure and answer.model != OFFLINE
+        if answer.outcome != "unknown" and not doubted:
             return ()
         message = claimed.message
         miss = Miss(

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
-from bot.digest import Group, SearchDocuments, as_group
+from bot.digest import Group, SearchDocuments, as_group, urgency
 from bot.grouping import Grouping
 from bot.store.questions import Asked, Question, Questions, State, Wanted, Week
 from bot.store.spans import Span
@@ -59,7 +59,7 @@ class QuestionGroup:
 
 @dataclass(frozen=True, slots=True)
 class GroupPage:
-    """A page of groups, the largest first; `beyond` matching questions are older than those that were grouped."""
+    """A page of groups, in the digest's order; `beyond` matching questions are older than those that were grouped."""
 
     groups: tuple[QuestionGroup, ...]
     total: int  # groups
@@ -78,19 +78,19 @@ class Nearest:
 
 
 class Unanswered:
-    """One for the process: it keeps the vectors of questions, so that a page that is looked at again groups at once."""
+    """`grouping` on an embedder that is `Remembering`: a page that is looked at again groups at once."""
 
     def __init__(
         self,
         questions: Questions,
-        embedder: EmbeddingClient,
+        grouping: Grouping,
         *,
         search: SearchDocuments,
         trace: LookAtTrace,
         timezone: tzinfo,
     ) -> None:
         self._questions = questions
-        self._grouping = Grouping(Remembering(embedder))
+        self._grouping = grouping
         self._search = search
         self._trace = trace
         self._timezone = timezone
@@ -109,7 +109,7 @@ class Unanswered:
         found = await self._questions.find(wanted, readers.scopes, limit=GROUPED)
         places = await self._grouping([one.question.question for one in found.asked])
         groups = [[found.asked[at] for at in members] for members in places]
-        groups.sort(key=lambda group: -len({one.question.turn for one in group}))
+        groups.sort(key=urgency)
         first = (max(page, 1) - 1) * size
         return GroupPage(
             groups=tuple([await self._group(group, readers) for group in groups[first : first + size]]),
@@ -159,11 +159,11 @@ class Unanswered:
     def _midnight(self, day: date) -> datetime:
         return datetime.combine(day, time(), self._timezone).astimezone(UTC)
 
-    async def csv(self, wanted: Wanted, readers: Readers, language: Language) -> bytes:
+    async def csv(self, wanted: Wanted, readers: Readers, language: Language, timezone: tzinfo) -> bytes:
         """What matches and these readers may see, the newest EXPORTED, as `as_csv` has it. Raises StoreError."""
         found = await self._questions.find(wanted, readers.scopes, limit=EXPORTED)
         questions = [one.question for one in found.asked]
-        return await asyncio.to_thread(as_csv, questions, language, self._timezone)
+        return await asyncio.to_thread(as_csv, questions, language, timezone)
 
 
 def _pages(total: int, size: int) -> int:
@@ -198,6 +198,9 @@ class Remembering:
 
     async def embed_query(self, text: str) -> Vector:
         return await self._embedder.embed_query(text)
+
+    async def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        return await self._embedder.embed_queries(texts)
 
     async def embed_documents(self, texts: Sequence[str]) -> Vectors:
         found = {text: self._known[text] for text in texts if text in self._known}

@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot import listing
-from bot.client import reach
+from bot.client import at_home
 from bot.frame import ANSWERED, LANGUAGE, USAGE, as_owner, complain, finish, settings_or_exit
 from bot.frame import words as _
+from bot.usage import Commands
 
 if TYPE_CHECKING:
     from bot.app import Application
+    from bot.client import Owner
 
-cli = typer.Typer()
+cli = Commands()
 
 AsJson = Annotated[
     bool, typer.Option("--json", help=_("Print JSON for programs.", "プログラム向けに JSON で出力します。"))
@@ -85,6 +87,17 @@ def setup(
         str | None,
         typer.Option(help=_("Gemini: the API key; - as above.", "Gemini の API キー（- で標準入力から）。")),
     ] = None,
+    embeddings: Annotated[
+        bool | None,
+        typer.Option(
+            "--embeddings/--no-embeddings",
+            help=_(
+                "Gemini: search by its embeddings too; all documents' text is sent to Google.",
+                "検索にも Gemini を使います（すべての文書の本文を Google に送ります）。",
+            ),
+            show_default=False,
+        ),
+    ] = None,
     guilds: Annotated[
         str | None,
         typer.Option(
@@ -93,7 +106,9 @@ def setup(
     ] = None,
     digest_channel: Annotated[
         str | None,
-        typer.Option(help=_("Id of the channel for the weekly digest.", "週次ダイジェストのチャンネル ID です。")),
+        typer.Option(
+            help=_("Channel for the weekly digest: its name or id.", "週次ダイジェストのチャンネルの名前か ID です。")
+        ),
     ] = None,
     timezone: Annotated[str | None, typer.Option(help=_("Such as Asia/Tokyo.", "Asia/Tokyo などの名前です。"))] = None,
     language: Annotated[str | None, typer.Option(help=_("Of the interface: ja, en.", "画面の言語です: ja、en"))] = None,
@@ -111,9 +126,21 @@ def setup(
             show_default=False,
         ),
     ] = None,
+    manifest: Annotated[
+        Path | None,
+        typer.Option(
+            help=_(
+                "Slack: write the app's manifest to this file, to paste it.",
+                "Slack アプリのマニフェストを貼り付け用にこのファイルへ書き出します。",
+            )
+        ),
+    ] = None,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help=_("Open no browser.", "ブラウザーを開きません。"))
+    ] = False,
 ) -> None:
     from adapters.setup import set_up as ask
-    from adapters.wizard import Given, Terminal
+    from adapters.wizard import Given, Terminal, browser, hyperlinks
     from bot.logs import set_up
 
     values = {
@@ -126,12 +153,25 @@ def setup(
         "KOTAE_TIMEZONE": timezone,
         "KOTAE_LANGUAGE": language,
     }
-    given = Given({name: value for name, value in values.items() if value is not None}, not no_check, yes, wait)
+    given = Given(
+        {name: value for name, value in values.items() if value is not None},
+        not no_check,
+        yes,
+        wait,
+        manifest,
+        embeddings,
+    )
 
     def read(prompt: str, hidden: bool) -> str:
         return str(typer.prompt(prompt, default="", show_default=False, hide_input=hidden))
 
-    terminal = Terminal(LANGUAGE, read if sys.stdin.isatty() and sys.stdout.isatty() else None)
+    somebody = sys.stdin.isatty() and sys.stdout.isatty()
+    terminal = Terminal(
+        LANGUAGE,
+        read if somebody else None,
+        browser() if somebody and not no_browser else None,
+        follows=sys.stdout.isatty() and hyperlinks(),
+    )
 
     async def main() -> int:
         set_up("ERROR")
@@ -156,16 +196,22 @@ def backup(
 
     settings = settings_or_exit()
 
-    async def main() -> int:
-        set_up(settings.log_level or "WARNING", secrets=settings.secrets())
-        async with reach(settings.home, LANGUAGE) as owner:
-            if owner is not None:  # only it can read the index, where the pairs of questions and answers are
-                listing.say((await owner("backup", path=str(target.absolute())))["text"])
-            else:
-                listing.say((await back_up(settings, target)).text(LANGUAGE))
+    async def through(
+        owner: "Owner",
+    ) -> int:  # only it can read the index, where the pairs of questions and answers are
+        listing.say((await owner("backup", path=str(target.absolute())))["text"])
         return ANSWERED
 
-    finish(main)
+    async def alone(lock: int | None) -> int:
+        set_up(settings.log_level or "WARNING", secrets=settings.secrets())
+        try:
+            listing.say((await back_up(settings, target)).text(LANGUAGE))
+        finally:
+            if lock is not None:
+                os.close(lock)
+        return ANSWERED
+
+    finish(lambda: at_home(settings.home, LANGUAGE, through, alone, tell=listing.warn))
 
 
 @cli.command(
@@ -203,7 +249,18 @@ def restore(source: Annotated[Path, typer.Argument(help=_("The backup.", "控え
         "保存してある文書から検索インデックスを作り直します（埋め込みモデルの変更後や、失われたとき）。",
     )
 )
-def reindex() -> None:
+def reindex(
+    set_aside: Annotated[
+        bool,
+        typer.Option(
+            "--set-aside",
+            help=_(
+                "First move away what the database does not know, or nobody can read: nothing is deleted.",
+                "データベースが知らないものや読み込めないものを、削除せずに別のフォルダーへ移してから作り直します。",
+            ),
+        ),
+    ] = False,
+) -> None:
     what = _("Indexing", "インデックスを作成中")
 
     async def work(app: "Application") -> int:
@@ -212,7 +269,23 @@ def reindex() -> None:
         return ANSWERED
 
     with listing.progress(quiet=False) as progress:
-        as_owner(work, rebuild=lambda done, total: progress(what, done, total))
+        as_owner(
+            work,
+            rebuild=lambda done, total: progress(what, done, total),
+            aside=_say_where if set_aside else None,
+        )
+
+
+def _say_where(folder: Path) -> None:
+    listing.say(
+        _(
+            "What does not belong to this database was moved to {folder}, where no search and no erasure reaches it."
+            " Delete that folder when nobody needs it any more.",
+            "このデータベースに属さないものを {folder} に移しました。検索にも削除コマンドにも含まれないため、"
+            "不要になったらフォルダーごと削除してください。",
+            folder=folder,
+        )
+    )
 
 
 @cli.command(help=_("Bring the database to this version.", "データベースをこのバージョンに更新します。"))
@@ -241,6 +314,7 @@ def migrate() -> None:
 
 def forget_person(name: str) -> None:
     """`kotae forget --user slack:U012AB3CD`: in this process, also beside a running bot."""
+    from bot.copies import sweep
     from bot.database import database
     from bot.logs import set_up
     from bot.retention import Person, WhoError
@@ -256,6 +330,16 @@ def forget_person(name: str) -> None:
         set_up(settings.log_level or "WARNING", secrets=settings.secrets())
         async with database(settings) as data:
             listing.say((await erase(data.engine, settings.chat_log, who)).text(LANGUAGE))
+        if left := await asyncio.to_thread(sweep, settings.home):
+            listing.warn(
+                _(
+                    "A backup that is being made, or was cut off, has a copy of the database that could not be deleted:"
+                    " {folders}. Delete it when no backup runs.",
+                    "作成中または中断されたバックアップのデータベースのコピーを削除できませんでした: {folders}"
+                    "。バックアップが動いていないときに削除してください。",
+                    folders=", ".join(map(str, left)),
+                )
+            )
         return ANSWERED
 
     finish(main)

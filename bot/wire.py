@@ -42,6 +42,7 @@ def as_json(event: Event) -> dict[str, Any]:
                 "type": "answer",
                 "text": event.text,
                 "outcome": event.outcome,
+                "unsure": event.unsure,
                 "citations": [citation_json(citation) for citation in event.citations],
                 "model": event.model,
                 "seconds": event.seconds,
@@ -58,6 +59,7 @@ def citation_json(citation: Citation) -> dict[str, Any]:
         "chunk": citation.chunk,
         "quote": citation.quote,
         "url": citation.url,
+        "date": citation.date,
     }
 
 

@@ -16,9 +16,9 @@ OUTCOMES: "Mapping[Outcome, Said]" = {
     "failed": Said(en="outage", ja="障害"),
 }
 REASONS: "Mapping[Reason, Said]" = {
+    "reported": Said(en="reported", ja="報告あり"),
     "unknown": Said(en="not found", ja="情報なし"),
     "low_confidence": Said(en="unsure answer", ja="確信度の低い回答"),
-    "reported": Said(en="reported", ja="報告あり"),
 }
 """Of a miss."""
 

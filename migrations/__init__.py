@@ -1,6 +1,7 @@
 """The SQL schema's history. `upgrade` brings a database to this version, whole or not at all, with a copy before."""
 
 import asyncio
+import errno
 import os
 import sqlite3
 import time
@@ -73,6 +74,11 @@ def upgrade(url: str, *, to: str = "head") -> Upgraded:
             "このデータベースのドライバーが入っていません。PostgreSQL の場合: pip install 'kotae[postgres]'",
         ) from error
     except (SQLAlchemyError, sqlite3.Error, OSError) as error:
+        if _is_full(error):
+            raise MigrationError(
+                "There is no space left for the database, which was left as it was. Free some space and start again.",
+                "データベースの空き容量がありません。データベースは元のまま残っています。空き容量を増やしてから、もう一度起動してください。",
+            ) from error
         raise MigrationError(
             f"The database could not be upgraded and was left as it was: {_short(error)}",
             f"データベースを更新できませんでした。元のまま残っています: {_short(error)}",
@@ -172,6 +178,12 @@ def _private(file: Path) -> None:
     """Questions of private places live in it: readable by its owner only."""
     file.parent.mkdir(parents=True, exist_ok=True)
     os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
+
+
+def _is_full(error: Exception) -> bool:
+    cause: Any = getattr(error, "orig", None) or error
+    name = str(getattr(cause, "sqlite_errorname", ""))
+    return name in ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE") or getattr(cause, "errno", None) == errno.ENOSPC
 
 
 def _short(error: Exception) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from retrieval.durable import make_folder, replacing, to_disk
 from retrieval.text import Said
 from retrieval.types import EmbeddingError, QdrantConnectionError
 
@@ -16,8 +17,10 @@ _OWNED = Said(
     ja="このホーム（{folder}）では別の Kotae が動いています。先にそれを止めるか、KOTAE_HOME に別のフォルダーを指定してください。",
 )
 _DAMAGED = Said(
-    en="The search index in {folder} cannot be read. Move that folder away and add the documents again.",
-    ja="{folder} の検索インデックスを読み込めません。このフォルダーを別の場所に移し、文書を登録し直してください。",
+    en="The search index in {folder} cannot be read. `kotae reindex --set-aside` moves it aside and builds it anew from"
+    " the kept documents.",
+    ja="{folder} の検索インデックスを読み込めません。`kotae reindex --set-aside` を実行すると、これを別のフォルダーに移し、"
+    "保存してある文書から作り直します。",
 )
 _UNUSABLE = Said(
     en="The folder {folder} cannot be used for the search index: {why}.",
@@ -25,13 +28,19 @@ _UNUSABLE = Said(
 )
 _MISMATCH = Said(
     en="The search index in {folder} was made with {was}, but now {wanted} is set, and the two cannot be mixed."
-    " Set KOTAE_EMBEDDER and KOTAE_EMBEDDING_DIM back, or move that folder away and add the documents again.",
+    " Set KOTAE_EMBEDDER and KOTAE_EMBEDDING_DIM back, or move that folder away and build the index anew with"
+    " `kotae reindex`.",
     ja="{folder} の検索インデックスは {was} で作られていますが、現在の設定は {wanted} です。混在はできません。"
-    "KOTAE_EMBEDDER と KOTAE_EMBEDDING_DIM を元に戻すか、このフォルダーを別の場所に移して文書を登録し直してください。",
+    "KOTAE_EMBEDDER と KOTAE_EMBEDDING_DIM を元に戻すか、このフォルダーを別の場所に移して `kotae reindex` で作り直してください。",
 )
 
 _FORMAT = 1
 _NOTE = "kotae.json"
+MARK = "home"
+
+
+class DamagedError(QdrantConnectionError):
+    """The store is there and nobody else has it, but it cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +56,18 @@ class Made:
         return f"{self.embedder} ({self.dimensions} d, {self.tokenizer}, format {self.format})"
 
 
+class OwnedError(QdrantConnectionError):
+    """Somebody else owns the folder."""
+
+
 def own(folder: Path) -> int:
     """Make `folder` where it is missing and become its only owner, until the returned descriptor is closed.
 
     Our own lock, because the engine looks at its own only after it has read everything (2 s at 20k points). Raises
-    QdrantConnectionError when somebody else owns it or it cannot be used.
+    OwnedError, and QdrantConnectionError when it cannot be used.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise QdrantConnectionError(_UNUSABLE, folder=folder, why=error.strerror) from error
@@ -62,20 +75,25 @@ def own(folder: Path) -> int:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         os.close(lock)
-        raise QdrantConnectionError(_OWNED, folder=folder) from error
+        raise OwnedError(_OWNED, folder=folder) from error
     return lock
 
 
-def build(store: Path, made: Made, create: Callable[[Path], None]) -> None:
-    """Let `create` make a store, under another name until it is whole, so that a crash leaves no half of one."""
+def build(store: Path, made: Made, create: Callable[[Path], None], home: str | None = None) -> None:
+    """Let `create` make a store, under another name until it is whole, so that a crash leaves no half of one. `home`:
+    whose it is, from the first moment."""
     unfinished = store.with_name(store.name + ".new")
     try:
         shutil.rmtree(unfinished, ignore_errors=True)
         create(unfinished)
-        (unfinished / _NOTE).write_text(json.dumps(asdict(made)), encoding="utf-8")
+        with replacing(unfinished / _NOTE) as note:
+            note.write(json.dumps(asdict(made)).encode())
+        if home is not None:
+            sign(unfinished, home)
         unfinished.replace(store)
+        to_disk(store.parent)
     except Exception as error:
-        raise QdrantConnectionError(_UNUSABLE, folder=store.parent, why=error) from error
+        raise unusable(store.parent, error) from error
 
 
 def check(store: Path, made: Made) -> None:
@@ -95,8 +113,27 @@ def written_in(store: Path) -> Made | None:
         return None
 
 
-def damaged(folder: Path) -> QdrantConnectionError:
-    return QdrantConnectionError(_DAMAGED, folder=folder)
+def home_in(folder: Path) -> str | None:
+    """The home that a store, or another folder, says it belongs to; None when it does not say. Raises OSError."""
+    try:
+        return (folder / MARK).read_text(encoding="utf-8").strip() or None
+    except FileNotFoundError:
+        return None
+
+
+def sign(folder: Path, home: str) -> None:
+    """Write down, durably, whose a store or another folder is; in a file that versions before this one do not look at.
+    Raises OSError."""
+    with replacing(folder / MARK) as file:
+        file.write(f"{home}\n".encode())
+
+
+def unusable(folder: Path, error: Exception) -> QdrantConnectionError:
+    return QdrantConnectionError(_UNUSABLE, folder=folder, why=error)
+
+
+def damaged(folder: Path) -> DamagedError:
+    return DamagedError(_DAMAGED, folder=folder)
 
 
 def sync(folder: Path) -> None:

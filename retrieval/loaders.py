@@ -16,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from retrieval.formats.dates import iso_date
 from retrieval.formats.limits import MIB, REASONS, Limits, Refused, size
 from retrieval.formats.sniffing import SUFFIXES, check_name
 from retrieval.parsing import LENGTH
@@ -181,6 +182,7 @@ def _document(reply: dict[str, Any]) -> Document:
             name=str(reply["name"]),
             markdown=str(reply["markdown"]),
             title=str(reply["title"]),
+            date=iso_date(str(reply["date"])),
             pairs=tuple(QAPair(str(question), str(answer)) for question, answer in reply["pairs"]),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:

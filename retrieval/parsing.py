@@ -46,6 +46,7 @@ class Draft:
 
     markdown: str
     title: str = ""
+    date: str = ""  # ISO
     pairs: tuple[QAPair, ...] = ()
 
 
@@ -67,8 +68,8 @@ def reader_of(suffix: str) -> Reader:
             from retrieval.formats.workbooks import read_workbook
 
             def workbook(data: bytes, limits: Limits) -> Draft:
-                written = read_workbook(data, limits)
-                return Draft(written.markdown, pairs=written.pairs)
+                written, date = read_workbook(data, limits)
+                return Draft(written.markdown, date=date, pairs=written.pairs)
 
             return workbook
     _spare_magika()
@@ -80,9 +81,9 @@ def reader_of(suffix: str) -> Reader:
 
     match suffix:
         case ".docx":
-            return lambda data, limits: Draft(office.read_word(data, limits))
+            return lambda data, limits: Draft(*office.read_word(data, limits))
         case ".pptx":
-            return lambda data, limits: Draft(office.read_slides(data, limits))
+            return lambda data, limits: Draft(*office.read_slides(data, limits))
         case ".epub":
             return lambda data, limits: Draft(*office.read_book(data, limits))
         case _:
@@ -90,8 +91,8 @@ def reader_of(suffix: str) -> Reader:
 
 
 def _markdown(data: bytes, limits: Limits) -> Draft:
-    title, text = front_matter(clean(_decoded(data, limits)).lstrip() + "\n")
-    return Draft(tidy(text), title)
+    title, date, text = front_matter(clean(_decoded(data, limits)).lstrip() + "\n")
+    return Draft(tidy(text), title, date)
 
 
 def _plain(data: bytes, limits: Limits) -> Draft:
@@ -128,9 +129,8 @@ def _document(name: str, draft: Draft, limits: Limits) -> Document:
     pairs = tuple(QAPair(clean(pair.question), clean(pair.answer)) for pair in draft.pairs)
     heading = first_heading(markdown) if check_name(name) in _WITH_HEADINGS else ""
     title = clean_line(draft.title) or clean_line(heading) or _readable(name)
-    return Document(
-        clean_line(name, 1_000), markdown, title, tuple(pair for pair in pairs if pair.question and pair.answer)
-    )
+    kept = tuple(pair for pair in pairs if pair.question and pair.answer)
+    return Document(clean_line(name, 1_000), markdown, title, kept, draft.date)
 
 
 _WITH_HEADINGS = frozenset({".md", ".markdown", ".html", ".htm", ".docx", ".pptx", ".epub"})
@@ -219,6 +219,7 @@ def _reply(name: str, data: bytes, limits: Limits) -> dict[str, Any]:
         "name": document.name,
         "markdown": document.markdown,
         "title": document.title,
+        "date": document.date,
         "pairs": [[pair.question, pair.answer] for pair in document.pairs],
     }
 

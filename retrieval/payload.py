@@ -14,11 +14,12 @@ ALIVE = 2**53 - 1
 STAGED = 2**52
 """`born` of a point that waits to be published: later than any generation, so nobody sees it."""
 
-_FIELDS = tuple(field.name for field in fields(Passage))
+_FIELDS = tuple(field.name for field in fields(Passage) if field.name != "updated")
+_DATE = "dated"  # `updated` of earlier versions was the day on which the document was added
 
 
 def payload_of(point: Point) -> dict[str, Any]:
-    passage = {name: getattr(point.passage, name) for name in _FIELDS}
+    passage = {name: getattr(point.passage, name) for name in _FIELDS} | {_DATE: point.passage.updated}
     reading = {"language": point.reading.language, "terms": _packed(point.reading)}
     return passage | reading | {"headings": [*point.passage.headings], "born": point.born, "died": ALIVE}
 
@@ -26,7 +27,7 @@ def payload_of(point: Point) -> dict[str, Any]:
 def passage_of(payload: Mapping[str, Any]) -> Passage:
     """Fields that a later version may have added are left out."""
     known = {name: payload[name] for name in _FIELDS if name in payload}
-    return Passage(**{**known, "headings": tuple(known["headings"])})
+    return Passage(**{**known, "headings": tuple(known["headings"]), "updated": payload.get(_DATE, "")})
 
 
 def indexed_of(payload: Mapping[str, Any]) -> Indexed:

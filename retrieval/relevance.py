@@ -13,15 +13,12 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any, Literal
 
+import numpy as np
+
+from retrieval.centring import Means
 from retrieval.sparse import SparseEncoder, term_id
 from retrieval.text import Language, language_of
-from retrieval.types import Passage, Reading, Scored, Vector
-
-MIN_RELEVANCE = 0.25
-"""The default of KOTAE_MIN_RELEVANCE: what is less relevant is as good as not found."""
-
-CONFIDENT = 0.5
-"""The default of KOTAE_CONFIDENT: an answer whose best passage is under it counts as one of low confidence."""
+from retrieval.types import Passage, Reading, Scored
 
 Fit = Literal["both", "words", "meaning"]
 """What was at hand: words and meaning; no cosine; no words in common to hope for (another script, or only a cosine)."""
@@ -32,8 +29,7 @@ SIGNALS: Mapping[Fit, tuple[str, ...]] = {
     "meaning": ("cosine", "margin"),
 }
 
-_LEAD = 0.06  # a lead beyond it says more about how strange the other passages are than about this one
-_FOREIGN = 0.75  # log odds that a passage in the other language has to be ahead
+_LEAD = 0.2  # a lead beyond it says more about how strange the other passages are than about this one
 _BEGINNING = 300  # characters of a passage that tell its language
 _RIVALS = 10  # the passages whose mean cosine a passage has to lead
 
@@ -85,23 +81,15 @@ class Weights:
 class Space:
     """What is known of an embedder's vector space.
 
-    `shift` leads from a Japanese text to an English one of the same meaning: multilingual models keep a language's
-    texts together, which hides the better page in the other language. `centre` and `spread` are the mean and the
-    standard deviation of the cosines of one search's candidates.
+    `means` are those of questions and passages of each language. `centre` and `spread` are the mean and the standard
+    deviation of the cosines of one search's candidates, centred by them.
     """
 
     weights: Mapping[Fit, Weights]
     centre: float
     spread: float
-    shift: tuple[float, ...] = ()
+    means: Means = Means()  # noqa: RUF009 - frozen
     native: bool = True  # False: fitted on another embedder; this one's cosines are rescaled to look like those
-
-    def across(self, question: Vector, language: Language) -> Vector | None:
-        """The question moved to the other language's side of the space; None where the way is not known."""
-        if not self.native or len(self.shift) != len(question):
-            return None
-        sign = 1.0 if language == "ja" else -1.0
-        return [at + sign * step for at, step in zip(question, self.shift, strict=True)]
 
     def rescaled(self, ranked: Sequence[Scored]) -> dict[str, float]:
         """Id → cosine, on the scale that the weights were fitted on; nothing where a lone one shows no scale."""
@@ -125,8 +113,14 @@ def space(embedder: str) -> Space:
         {name: Weights(fit["bias"], fit["signals"]) for name, fit in known["weights"].items()},
         known["centre"],
         known["spread"],
-        tuple(known["shift"]),
+        _means(known["means"]) if embedder in fitted else Means(),
         native=embedder in fitted,
+    )
+
+
+def _means(shipped: Mapping[str, Mapping[Language, Sequence[float]]]) -> Means:
+    return Means(
+        *({language: np.array(mean) for language, mean in shipped[of].items()} for of in ("questions", "passages"))
     )
 
 
@@ -164,10 +158,10 @@ def shares(weights: Mapping[int, float], reading: Reading) -> tuple[float, float
 
 
 class Judge:
-    """Gathers the evidence for the candidates of one search.
+    """Gathers the evidence for the candidates of one query.
 
-    `weights` are those of the words the question is about, `dense` is that branch's list (None where it did not
-    answer), `across` what lies nearest in the other language, `fused` the DBSF score by id.
+    `weights` are those of the words the query is about, `dense` is that branch's list (None where it did not answer),
+    `fused` the DBSF score by id.
     """
 
     def __init__(
@@ -177,49 +171,42 @@ class Judge:
         weights: Mapping[int, float],
         *,
         dense: Sequence[Scored] | None,
-        across: Sequence[Scored] = (),
         fused: Mapping[str, float],
     ) -> None:
         self._space = space
         self._language = language
         self._weights = weights
         self._cosines = space.rescaled(dense or ())
-        self._meaning = bool(self._cosines)
-        self._margins = _margins(dense or (), self._cosines) if self._meaning else {}
+        self._margins = _margins(dense or (), self._cosines) if self._cosines else {}
         # A passage that a full list does not hold is no nearer than the last one it holds.
         self._furthest = min(self._cosines.values(), default=space.centre)
-        self._across = {scored.id: scored.score for scored in across}
-        self._across_margins = _margins(across, self._across)
         self._fused = fused
         ahead = sorted(fused.values(), reverse=True)[:2]
         self._best = (ahead[0] if ahead else 0.0) or 1.0
         self._second = ahead[1] if len(ahead) > 1 else self._best / 2
 
     def evidence(self, id: str, reading: Reading) -> dict[Fit, Evidence]:
-        """What there is to judge this passage by: words, meaning or both.
+        """What there is to judge this passage by: words, meaning or both; nothing where the query did not find it.
 
-        Words speak when the question has any; in another script they can speak for a passage, but not against it, so
-        meaning is asked too. A passage that is in no branch's list was found across languages: there is its meaning.
+        Words speak when the query has any; in another script they can speak for a passage, but not against it, so
+        meaning is asked too.
         """
         found: dict[Fit, Evidence] = {}
-        foreign = reading.language != self._language
-        if id in self._fused and (self._weights or not self._meaning):
+        if id not in self._fused:
+            return found
+        if self._weights or not self._cosines:
             window, line, heads = shares(self._weights, reading)
-            cosine = self._cosines.get(id, self._furthest)
-            found["both" if self._meaning else "words"] = Evidence(
+            found["both" if self._cosines else "words"] = Evidence(
                 window,
                 line,
                 heads,
-                cosine,
+                self._cosines.get(id, self._furthest),
                 self._margins.get(id, 0.0),
                 place=self._fused[id] / self._best,
                 gap=max(0.0, self._fused[id] - self._second) / self._best,
             )
-        if self._meaning and (foreign or not self._weights):
-            if id in self._across:
-                found["meaning"] = Evidence(cosine=self._across[id], margin=self._across_margins[id])
-            elif id in self._cosines and not (foreign and self._across):
-                found["meaning"] = Evidence(cosine=self._cosines[id], margin=self._margins[id])
+        if id in self._cosines and (reading.language != self._language or not self._weights):
+            found["meaning"] = Evidence(cosine=self._cosines[id], margin=self._margins[id])
         return found
 
     def relevance(self, id: str, reading: Reading) -> float:
@@ -228,26 +215,17 @@ class Judge:
         return max((self._space.weights[fit].relevance(facts) for fit, facts in evidence.items()), default=0.0)
 
 
-def preference(relevance: float, *, foreign: bool) -> float:
-    """What to order by: relevance, but of two about equal passages the one in the asker's language first."""
-    bounded = min(max(relevance, 1e-9), 1 - 1e-9)
-    return math.log(bounded / (1 - bounded)) - (_FOREIGN if foreign else 0.0)
-
-
 def spoken(passage: Passage) -> Language:
     """The language a passage is written in, as far as its beginning shows."""
     return language_of(f"{passage.question or ''} {passage.text[:_BEGINNING]}")
 
 
 def _margins(ranked: Sequence[Scored], cosines: Mapping[str, float]) -> dict[str, float]:
-    """Id → how far a cosine is above the mean of the ten best others in its language, at most `_LEAD`.
-
-    0 where there are no others.
-    """
+    """Id → how far a cosine is above the mean of the ten best others, at most `_LEAD`; 0 where there are no others."""
+    best = sorted((cosines[one.id] for one in ranked), reverse=True)[: _RIVALS + 1]
     found: dict[str, float] = {}
-    for language in ("ja", "en"):
-        group = sorted((cosines[one.id], one.id) for one in ranked if one.language == language)[::-1]
-        for at, (cosine, id) in enumerate(group):
-            rivals = [other for place, (other, _) in enumerate(group[: _RIVALS + 1]) if place != at][:_RIVALS]
-            found[id] = min(_LEAD, cosine - sum(rivals) / len(rivals)) if rivals else 0.0
+    for one in ranked:
+        others = sum(best) - max(cosines[one.id], best[-1])  # one of the best is itself, or gives way
+        rivals = len(best) - 1
+        found[one.id] = min(_LEAD, cosines[one.id] - others / rivals) if rivals else 0.0
     return found

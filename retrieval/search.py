@@ -1,4 +1,5 @@
-"""A question → the passages worth reading: branches asked in one batch, fused, judged one by one, repetitions dropped."""
+"""Queries → the passages worth reading: all branches asked in one batch, fused, the queries merged, repetitions dropped,
+and of each passage how likely it answers. Relevance is for the reader and for thresholds; it never orders."""
 
 import asyncio
 import logging
@@ -7,13 +8,17 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Literal
 
+from retrieval.centring import Centring
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.index import Index
-from retrieval.relevance import MIN_RELEVANCE, Evidence, Fit, Judge, Subject, preference, space
+from retrieval.relevance import Evidence, Fit, Judge, Subject, space
+from retrieval.reranking import Reranker, RerankingError
 from retrieval.sparse import SparseEncoder
-from retrieval.text import Language, Said, language_of, normalise
+from retrieval.text import Said, language_of, normalise
 from retrieval.types import (
+    MIN_RELEVANCE,
     Branch,
     Candidates,
     EmbeddingError,
@@ -23,11 +28,11 @@ from retrieval.types import (
     Indexed,
     Mode,
     Passage,
+    Probe,
     QdrantConnectionError,
     RAGToolError,
     Scored,
     SearchMetrics,
-    SparseVector,
     Vector,
     View,
 )
@@ -35,13 +40,21 @@ from retrieval.types import (
 log = logging.getLogger(__name__)
 
 CANDIDATES = 50  # of each branch
-JUDGED = 8  # passages that are read for relevance, at least; more when more are asked for
-WEIGHED = 64  # words of a question whose rarity is looked up; only pasted text has more
-ACROSS = 4  # passages in the other language that are judged, at least
+QUERIES = 4  # asked at once, at most
+SHOWN = 8
+SPARE = 4  # candidates beyond those that are shown, for those that repeat another
+REREAD = 20  # candidates that a reranker reads
+WEIGHED = 64  # words of a query whose rarity is looked up; only pasted text has more
 WINDOW = 2  # chunks before and after a hit that its context holds: five in all
 RRF_K = 2
+MERGED_K = 3  # of the lists of several queries
 
-_OTHER: Mapping[Language, Language] = {"ja": "en", "en": "ja"}
+ASKED = 0.3
+"""What the sparse branches count at least beside meaning where the asker wrote the query: colleagues ask in words of
+their own (155 of 350 questions share none with the sentence that answers them). A model writes what a document would
+say: 1."""
+
+WrittenBy = Literal["asker", "model"]
 
 _SHINGLE = 16  # characters
 _REPEATS = 0.8  # share of a passage's text that stands in another one: then it is a repetition
@@ -58,8 +71,10 @@ class Fused:
     scores: Mapping[Branch, float]
 
 
-def fuse(branches: Mapping[Branch, Sequence[Scored]], method: Fusion) -> list[Fused]:
-    """One list out of the branches' lists, best first, ties by id: exactly what the engine's own fusion gives.
+def fuse(
+    branches: Mapping[Branch, Sequence[Scored]], method: Fusion, weights: Mapping[Branch, float] | None = None
+) -> list[Fused]:
+    """One list out of the branches' lists, best first, ties by id; without `weights` as the engine's own fusion does it.
 
     `dbsf`: each list's scores are stretched so that mean ± 3 standard deviations become 0..1, then added.
     `rrf`: 1 / (2 + place) is added, the first place being 0.
@@ -68,11 +83,33 @@ def fuse(branches: Mapping[Branch, Sequence[Scored]], method: Fusion) -> list[Fu
     scores: dict[str, dict[Branch, float]] = {}
     for branch, ranked in branches.items():
         points = _dbsf(ranked) if method == "dbsf" else [1 / (RRF_K + place) for place in range(len(ranked))]
+        weight = (weights or {}).get(branch, 1.0)
         for scored, score in zip(ranked, points, strict=True):
-            totals[scored.id] = totals.get(scored.id, 0.0) + score
+            totals[scored.id] = totals.get(scored.id, 0.0) + weight * score
             scores.setdefault(scored.id, {})[branch] = scored.score
     order = sorted(totals, key=lambda id: (-totals[id], id))
     return [Fused(id, totals[id], scores[id]) for id in order]
+
+
+def merge(lists: Sequence[Sequence[Fused]]) -> list[Fused]:
+    """The lists of several queries as one, by reciprocal ranks; a candidate's scores are those of its best place.
+
+    Source: Cormack, Clarke and Büttcher, *Reciprocal Rank Fusion Outperforms Condorcet* (2009), with k = 3 instead of 60:
+    what one query alone puts first should be seen (the right page first for 315 of 370 questions; with k = 10 for 310,
+    with 60 for 285).
+    """
+    if len(lists) == 1:
+        return [*lists[0]]
+    totals: dict[str, float] = {}
+    best: dict[str, tuple[int, Fused]] = {}
+    for ranked in lists:
+        for place, one in enumerate(ranked):
+            totals[one.id] = totals.get(one.id, 0.0) + 1 / (MERGED_K + place)
+            if one.id not in best or place < best[one.id][0]:
+                best[one.id] = place, one
+    return [
+        replace(best[id][1], score=totals[id]) for id in sorted(totals, key=lambda id: (-totals[id], best[id][0], id))
+    ]
 
 
 def _dbsf(ranked: Sequence[Scored]) -> list[float]:
@@ -89,7 +126,8 @@ def _dbsf(ranked: Sequence[Scored]) -> list[float]:
 class Search:
     """Searches what a view shows.
 
-    `limit` and `min_relevance` are what a call may override; a hit under `min_relevance` is rejected.
+    `limit` and `min_relevance` are what a call may override; a hit under `min_relevance` is rejected. A `reranker` puts
+    the best of a hybrid search in its own order, and leaves them as they are when it fails.
     """
 
     def __init__(
@@ -99,8 +137,9 @@ class Search:
         sparse: SparseEncoder,
         *,
         fusion: Fusion = "dbsf",
-        limit: int = 5,
+        limit: int = SHOWN,
         min_relevance: float = MIN_RELEVANCE,
+        reranker: Reranker | None = None,
     ) -> None:
         self._index = index
         self._embedder = embedder
@@ -108,57 +147,66 @@ class Search:
         self._fusion: Fusion = fusion
         self._limit = limit
         self._min_relevance = min_relevance
+        self._reranker = reranker
         self._subject = Subject(sparse)
         self._space = space(embedder.name)
+        self._means = Centring(index, embedder.dimensions, self._space.means)
 
     async def __call__(
         self,
-        query: str,
+        queries: Sequence[str],
         view: View,
         *,
+        written_by: WrittenBy = "asker",
         mode: Mode = "hybrid",
         limit: int | None = None,
         min_relevance: float | None = None,
     ) -> Found:
-        """The hits that are relevant enough, at most `limit`, best first.
+        """The hits that are relevant enough, at most `limit`, in the order that the branches (and a reranker, which reads
+        with the first query) give them. `queries`: one to four wordings of one question.
 
-        In hybrid mode the order is that of relevance, the asker's language first among about equals; dense and sparse
-        keep their branches' order. A branch that
-        fails leaves the others and is named in `Found.failed`. Raises RAGToolError when none of them answered.
+        A branch that fails leaves the others and is named in `Found.failed`. Raises RAGToolError when none answered.
         """
         started = time.perf_counter()
         limit = self._limit if limit is None else limit
         threshold = self._min_relevance if min_relevance is None else min_relevance
-        asked = await self._ask(query, view, mode)
-        judged = await self._judged(asked, mode, limit)
+        asked = await self._ask(queries, view, mode, written_by)
+        rereads = self._reranker is not None and mode == "hybrid"
+        judged = await self._judged(asked, max(limit + SPARE, REREAD if rereads else 0))
+        if rereads:
+            judged = await self._reread(asked.queries[0], judged)
+        judged = distinct(judged)
         good = [hit for hit in judged if hit.relevance >= threshold][:limit]
         poor = [hit for hit in judged if hit.relevance < threshold][:limit]
-        scores = tuple(hit.relevance for hit in good)
         return Found(
             hits=tuple(good),
             rejected=tuple(poor),
-            failed=tuple(asked.found.failed),
+            failed=tuple(asked.failed),
             metrics=SearchMetrics(
-                query=query,
+                query=" / ".join(asked.queries),
                 collection_name=",".join(view.collections or ()),
                 latency_ms=(time.perf_counter() - started) * 1000,
-                total_results=len({scored.id for ranked in asked.found.branches.values() for scored in ranked}),
+                total_results=len(asked.fused),
                 filtered_results=len(good),
                 top_score=max((hit.relevance for hit in judged), default=0.0),
-                scores=scores,
-                error=", ".join(f"{branch}: {type(e).__name__}" for branch, e in asked.found.failed.items()) or None,
+                scores=tuple(hit.relevance for hit in good),
+                error=", ".join(f"{branch}: {type(e).__name__}" for branch, e in asked.failed.items()) or None,
                 timestamp=datetime.now(UTC),
             ),
         )
 
-    async def ranking(self, query: str, view: View, *, mode: Mode = "hybrid", limit: int = CANDIDATES) -> list[Passage]:
-        """The order alone, deeper than anybody reads: the judged passages, then the rest as fused. For evaluation."""
-        asked = await self._ask(query, view, mode)
-        first = await self._judged(asked, mode, 0) if mode == "hybrid" else []
-        judged = {one.id for one in self._candidates(asked, mode, 0)} if mode == "hybrid" else set()
-        rest = [one.id for one in asked.fused if one.id not in judged][:limit]
-        texts = await self._index.fetch(rest, view)
-        return ([hit.passage for hit in first] + [texts[id].passage for id in rest if id in texts])[:limit]
+    async def ranking(
+        self,
+        queries: Sequence[str],
+        view: View,
+        *,
+        written_by: WrittenBy = "asker",
+        mode: Mode = "hybrid",
+        limit: int = CANDIDATES,
+    ) -> list[Passage]:
+        """The order alone, deeper than anybody reads, repetitions included. For evaluation."""
+        asked = await self._ask(queries, view, mode, written_by)
+        return [text.passage for _, text in await self._texts(asked, limit)]
 
     async def context(self, hit: Hit, view: View, *, around: int = WINDOW) -> list[Passage]:
         """The hit's chunk with up to `around` (at most 2) chunks before and after it, in order, as the view shows them."""
@@ -168,112 +216,130 @@ class Search:
             hit.passage.document_id, range(max(0, number - around), number + around + 1), view
         )
 
+    async def evidence(self, query: str, view: View, limit: int) -> list[tuple[Indexed, Mapping[Fit, Evidence]]]:
+        """What the relevance of a hybrid search's candidates rests on: what `benchmarks.fit_relevance` learns from."""
+        asked = await self._ask([query], view, "hybrid", "asker")
+        return [(text, asked.judges[0].evidence(one.id, text.reading)) for one, text in await self._texts(asked, limit)]
+
     # -- asking -----------------------------------------------------------------------------------------------------
 
-    async def _ask(self, query: str, view: View, mode: Mode) -> "_Asked":
-        if not query.strip():
-            return _Asked(query, view, Candidates({}), [])
-        words, ngrams, subject = await asyncio.to_thread(self._read, query)
-        vector = await self._embed(query) if mode != "sparse" else None
-        dense = None if isinstance(vector, EmbeddingError) else vector
-        language = language_of(query)
-        moved = self._space.across(dense, language) if mode == "hybrid" and dense is not None else None
-        found = await self._index.query(
-            view,
-            dense=dense,
-            words=words if mode != "dense" else None,
-            ngrams=ngrams if mode != "dense" else None,
-            across=(moved, _OTHER[language]) if moved is not None else None,
-            weigh=subject,
-            limit=CANDIDATES,
+    async def _ask(self, queries: Sequence[str], view: View, mode: Mode, written_by: WrittenBy) -> "_Asked":
+        assert not isinstance(queries, str), "several queries, not the letters of one"
+        wanted = [query for query in dict.fromkeys(queries) if query.strip()][:QUERIES]
+        if not wanted:
+            return _Asked(["".join(queries[:1])], view, [], [], {})
+        read = await asyncio.to_thread(lambda: [self._probe(query, mode) for query in wanted])
+        vectors = await self._embed(wanted) if mode != "sparse" else None
+        means = await self._means(view.generation)
+        if isinstance(vectors, list):
+            read = [
+                replace(probe, dense=means.question(vector, language_of(query)))
+                for query, probe, vector in zip(wanted, read, vectors, strict=True)
+            ]
+        found = await self._index.query(view, *read, limit=CANDIDATES)
+        for at, (probe, one) in enumerate(zip(read, found, strict=True)):
+            if probe.dense is not None and "dense" in one.branches:
+                dense = means.scored(probe.dense, one.branches["dense"])[:CANDIDATES]
+                found[at] = replace(one, branches={**one.branches, "dense": dense})
+        failed: dict[Branch, Exception] = {"dense": vectors} if isinstance(vectors, EmbeddingError) else {}
+        failed |= {branch: error for one in found for branch, error in one.failed.items()}
+        if failed and not any(one.branches for one in found):
+            raise _no_answer(failed)
+        weights = [_words_weight(one) if written_by == "asker" and mode == "hybrid" else 1.0 for one in found]
+        fused = merge(
+            [
+                fuse(one.branches, self._fusion, {"words": weight, "ngrams": weight})
+                for one, weight in zip(found, weights, strict=True)
+            ]
         )
-        if isinstance(vector, EmbeddingError):
-            found = replace(found, failed={"dense": vector, **found.failed})
-        _check(found)
-        return _Asked(query, view, found, fuse(found.branches, self._fusion))
+        judges = [self._judge(query, one) for query, one in zip(wanted, found, strict=True)]
+        return _Asked(wanted, view, fused, judges, failed)
 
-    def _read(self, query: str) -> tuple[SparseVector, SparseVector, list[int]]:
+    def _probe(self, query: str, mode: Mode) -> Probe:
         words, ngrams = self._sparse.query(query)
-        return words, ngrams, self._subject(words.indices)[:WEIGHED]
+        subject = self._subject(words.indices)[:WEIGHED]
+        return Probe(weigh=subject) if mode == "dense" else Probe(words=words, ngrams=ngrams, weigh=subject)
 
-    async def _embed(self, query: str) -> Vector | EmbeddingError:
+    async def _embed(self, queries: Sequence[str]) -> list[Vector] | EmbeddingError:
         try:
-            return await self._embedder.embed_query(query)
+            return await self._embedder.embed_queries(queries)
         except EmbeddingError as error:
             log.warning("the search goes on without meaning: %s", error)
             return error
 
-    # -- judging ----------------------------------------------------------------------------------------------------
+    def _judge(self, query: str, found: Candidates) -> Judge:
+        """Relevance was fitted on places in the order of an asker's query, so it looks at those whoever wrote this one."""
+        fused = fuse(found.branches, "dbsf", {"words": ASKED, "ngrams": ASKED})
+        return Judge(
+            self._space,
+            language_of(query),
+            found.weights,
+            dense=found.branches.get("dense"),
+            fused={one.id: one.score for one in fused},
+        )
 
-    async def evidence(self, query: str, view: View, limit: int) -> list[tuple[Indexed, Mapping[Fit, Evidence]]]:
-        """What the relevance of a hybrid search's candidates rests on: what `benchmarks.fit_relevance` learns from."""
-        asked = await self._ask(query, view, "hybrid")
-        judge = self._judge(asked)
-        candidates = await self._texts(asked, self._candidates(asked, "hybrid", limit))
-        return [(text, judge.evidence(one.id, text.reading)) for one, text in candidates]
+    # -- reading ----------------------------------------------------------------------------------------------------
 
-    async def _judged(self, asked: "_Asked", mode: Mode, limit: int) -> list[Hit]:
-        judge = self._judge(asked)
-        language = language_of(asked.query)
-        judged = [
-            (
-                Hit(
-                    text.passage,
-                    {str(branch): score for branch, score in one.scores.items()} | {"fused": one.score},
-                    judge.relevance(one.id, text.reading),
-                ),
-                text.reading,
+    async def _judged(self, asked: "_Asked", limit: int) -> list[Hit]:
+        """The best candidates with their relevance: to the query that they answer best."""
+        return [
+            Hit(
+                text.passage,
+                {str(branch): score for branch, score in one.scores.items()} | {"fused": one.score},
+                max(judge.relevance(one.id, text.reading) for judge in asked.judges),
             )
-            for one, text in await self._texts(asked, self._candidates(asked, mode, limit))
+            for one, text in await self._texts(asked, limit)
         ]
-        if mode == "hybrid":
-            # Stable: equal ones stay as fused, where ids break ties.
-            judged.sort(key=lambda one: -preference(one[0].relevance, foreign=one[1].language != language))
-        return distinct(hit for hit, _ in judged)
 
-    async def _texts(self, asked: "_Asked", candidates: Sequence[Fused]) -> list[tuple[Fused, Indexed]]:
+    async def _texts(self, asked: "_Asked", limit: int) -> list[tuple[Fused, Indexed]]:
         """What has been hidden since the branches were asked is left out."""
+        candidates = asked.fused[:limit]
         texts = await self._index.fetch([one.id for one in candidates], asked.view)
         return [(one, texts[one.id]) for one in candidates if one.id in texts]
 
-    def _candidates(self, asked: "_Asked", mode: Mode, limit: int) -> list[Fused]:
-        """Who is judged: the best of the fused list, then in hybrid mode the nearest in the other language (score 0)."""
-        chosen = asked.fused[: max(limit, JUDGED)]
-        known = {one.id for one in chosen}
-        others = [Fused(one.id, 0.0, {"dense": one.score}) for one in asked.found.across if one.id not in known]
-        return chosen + others[: max(limit, ACROSS)]
-
-    def _judge(self, asked: "_Asked") -> Judge:
-        """Relevance was fitted on places in the DBSF order, so it looks at those whatever the order is by."""
-        fused = asked.fused if self._fusion == "dbsf" else fuse(asked.found.branches, "dbsf")
-        return Judge(
-            self._space,
-            language_of(asked.query),
-            asked.found.weights,
-            dense=asked.found.branches.get("dense"),
-            across=asked.found.across,
-            fused={one.id: one.score for one in fused},
-        )
+    async def _reread(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
+        """The hits as the reranker orders them."""
+        assert self._reranker is not None
+        texts = [
+            "\n".join(filter(None, (one.title, *one.headings, one.question, one.text)))
+            for one in (hit.passage for hit in hits)
+        ]
+        try:
+            scores = await self._reranker.scores(query, texts)
+        except RerankingError as error:
+            log.warning("the passages were not read again: %s", error, exc_info=error.__cause__)
+            return [*hits]
+        return [hits[at] for at in sorted(range(len(hits)), key=lambda at: -scores[at])]
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What one search asked and got back."""
+    """What one search asked and got back, in the order that it shows."""
 
-    query: str
+    queries: Sequence[str]
     view: View
-    found: Candidates
-    fused: list[Fused]
+    fused: Sequence[Fused]
+    judges: Sequence[Judge]  # one a query
+    failed: Mapping[Branch, Exception]
 
 
-def _check(found: Candidates) -> None:
-    """Raise the failure when no branch answered."""
-    if found.branches or not found.failed:
-        return
-    failure = next(iter(found.failed.values()))
+def _words_weight(found: Candidates) -> float:
+    """`ASKED`, and up to 1 as far as one passage holds more than half of what the query is about, by rarity: an asker who
+    uses the documents' words is taken at them (JaQuAD's nDCG@10 is .951 and not .941; of 350 questions in chat 3 lose).
+    """
+    subject = sum(found.weights.values())
+    best = max((scored.score for scored in found.branches.get("words", ())), default=0.0)
+    share = min(1.0, best / subject) if subject else 0.0
+    return ASKED + (1 - ASKED) * max(0.0, 2 * share - 1)
+
+
+def _no_answer(failed: Mapping[Branch, Exception]) -> RAGToolError:
+    failure = next(iter(failed.values()))
     if isinstance(failure, RAGToolError):
-        raise failure
-    raise QdrantConnectionError(_NO_ANSWER) from failure
+        return failure
+    error = QdrantConnectionError(_NO_ANSWER)
+    error.__cause__ = failure
+    return error
 
 
 # -- repetitions ----------------------------------------------------------------------------------------------------

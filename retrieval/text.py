@@ -25,6 +25,9 @@ class _Counting(string.Formatter):
 _counting = _Counting()
 
 
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
 @dataclass(frozen=True, slots=True)
 class Said:
     """One message to people, in both languages: `Said(en="…{name}…", ja="…{name}…")`.
@@ -38,6 +41,29 @@ class Said:
     def to(self, language: Language, **values: object) -> str:
         text = self.ja if language == "ja" else self.en
         return _counting.format(text, **values) if values else text
+
+
+class SaidError(Exception):
+    """A failure whose `reason` is fit for people, with `values` for its places; its own text is English, for the log."""
+
+    def __init__(self, reason: Said, **values: object) -> None:
+        super().__init__(reason.to("en", **values))
+        self.reason = reason
+        self.values = values
+
+    def text(self, language: Language) -> str:
+        return self.reason.to(language, **self.values)
+
+
+def date_words(date: str, language: Language) -> str:
+    """A day `2026-04-01` or a month `2026-04` as people write it; empty: empty."""
+    year, _, rest = date.partition("-")
+    month, _, day = rest.partition("-")
+    if not month:
+        return date
+    if language == "ja":
+        return f"{year}年{int(month)}月{f'{int(day)}日' if day else ''}"
+    return f"{f'{int(day)} ' if day else ''}{_MONTHS[int(month) - 1]} {year}"
 
 
 def normalise(text: str) -> str:

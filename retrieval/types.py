@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-from retrieval.text import Language, Said
+from retrieval.text import Language, SaidError
 
 Vector = list[float]
 Vectors = list[Vector]
@@ -16,23 +16,24 @@ Fusion = Literal["dbsf", "rrf"]
 EVERYONE = "everyone"
 TEAM = "team"
 
+MIN_RELEVANCE = 0.25
+"""The default of KOTAE_MIN_RELEVANCE: what is less relevant is as good as not found."""
+
+CONFIDENT = 0.5
+"""The default of KOTAE_CONFIDENT: from it on a match is called fair, under it weak."""
+
+STRONG = 0.8
+"""From here on a match is strong: words and meaning agree."""
+
 
 # -- failures: the names of the design document on the agent's tools ------------------------------------------------
 
 
-class RAGToolError(Exception):
+class RAGToolError(SaidError):
     """Something in retrieval failed. `reason` is fit for people; the cause is chained and belongs in the log.
 
     Source: seeds/3_agent_tools.md §3.
     """
-
-    def __init__(self, reason: Said, **values: object) -> None:
-        super().__init__(reason.to("en", **values))
-        self.reason = reason
-        self.values = values
-
-    def text(self, language: Language) -> str:
-        return self.reason.to(language, **self.values)
 
 
 class QdrantConnectionError(RAGToolError):
@@ -87,6 +88,7 @@ class Document:
     markdown: str
     title: str = ""
     pairs: tuple[QAPair, ...] = ()  # rows with question and answer columns; then `markdown` shows them as text
+    date: str = ""  # that it states of itself: ISO day or month
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,7 @@ class Passage:
     headings: tuple[str, ...] = ()
     question: str | None = None
     url: str | None = None
-    updated: str = ""  # ISO date of the version
+    updated: str = ""  # the document's own date, ISO day or month; empty: it has none
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,15 +204,24 @@ class CollectionInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
-    """What the store returned for one search: each branch's list (best first) or the failure of that branch.
+class Probe:
+    """What one query asks the store by; a sparse vector without terms leaves its branch out."""
 
-    `across` are the nearest passages in the other language, `weights` the idf of the terms that were to be weighed.
+    dense: Vector | None = None  # of any length: only its direction counts
+    words: SparseVector | None = None
+    ngrams: SparseVector | None = None
+    weigh: Sequence[int] = ()  # word terms whose rarity is asked for
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """What the store returned for one probe: each branch's list (best first) or the failure of that branch.
+
+    The dense list holds the nearest passages of each language; `weights` is the idf of the terms to weigh.
     """
 
     branches: Mapping[Branch, Sequence["Scored"]]
     failed: Mapping[Branch, Exception] = field(default_factory=dict)
-    across: Sequence["Scored"] = ()
     weights: Mapping[int, float] = field(default_factory=dict)
 
 

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,7 @@ ONE_PLACE = {
     "google.genai": {"agent/models/gemini.py", "retrieval/embeddings/gemini.py"},
     "arro3": {"retrieval/datasets/parquet.py"},
     "nicegui": {"adapters/web/pages/"},
-    "fastembed": {"retrieval/embeddings/local.py", "retrieval/embeddings/bundled.py"},
+    "fastembed": {"retrieval/embeddings/local.py", "retrieval/embeddings/bundled.py", "retrieval/reranking.py"},
     "sqlalchemy": {"bot/store/", "migrations/"},
     "rich": {"adapters/", "bot/listing.py"},
 }
@@ -35,7 +36,12 @@ def modules() -> list[Path]:
     return sorted(path for package in OURS for path in (ROOT / package).rglob("*.py"))
 
 
-def imports(path: Path) -> Iterator[str]:
+@cache
+def imports(path: Path) -> frozenset[str]:
+    return frozenset(_imported(path))
+
+
+def _imported(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import discord
 
 from adapters import leftovers
-from adapters.discord import commands, digest, intake, voting
+from adapters.channels import Named, find
+from adapters.discord import commands, digest, intake, registering, voting
 from adapters.discord.audience import Places
 from adapters.discord.dialect import escaped
 from adapters.discord.errors import NETWORK, GoneError
@@ -43,7 +44,7 @@ from adapters.discord.thread import DiscordThread
 from adapters.port import Desk, PostError
 from adapters.questions import Questions
 from bot.cards import Card
-from bot.messages import Audience, Incoming, Place, Preferences
+from bot.messages import Audience, Incoming, Place, Post, Preferences
 from bot.settings import DiscordSettings
 from bot.store.engine import StoreError
 from retrieval.text import Language
@@ -138,14 +139,16 @@ class DiscordAdapter:
         self.who = f"@{bot.user.name if bot.user else PLATFORM}{where}"
         self.ready.set()
         try:
-            await commands.publish(bot)
+            await registering.publish(bot)
         except (discord.DiscordException, *NETWORK) as error:
             log.warning("the commands could not be told to Discord: %s", error)
 
     async def place(self, channel: str) -> tuple[Place, Audience]:
-        """A channel by its id, and who reads it. Raises LookupError when the bot cannot post there, ConnectionError
-        while Discord is not connected."""
+        """A channel by its id or name, and who reads it. Raises LookupError when the bot cannot post there, or a name does
+        not say which channel, ConnectionError while Discord is not connected."""
         office = self._at_work()
+        if not (channel.isascii() and channel.isdigit()):
+            channel = find(channel, self._channels(office)).id
         try:
             found = await _channel(office, int(channel))
         except (GoneError, ValueError) as error:
@@ -161,6 +164,16 @@ class DiscordAdapter:
             if not rights.view_channel or not (rights.send_messages_in_threads if in_thread else rights.send_messages):
                 raise LookupError("50013")
         return Place(PLATFORM, where.place.workspace, channel), await office.places.audience(channel)
+
+    def _channels(self, office: Office) -> list[Named]:
+        """Those that take messages, in the servers that are set."""
+        chosen = self._settings.guilds
+        return [
+            Named(str(channel.id), channel.name, channel.permissions_for(guild.me).view_channel, guild.name)
+            for guild in office.bot.guilds
+            if chosen is None or str(guild.id) in chosen
+            for channel in guild.text_channels
+        ]
 
     async def announce(self, channel: str, card: Card, *, about: str) -> None:
         """Post a card and its rows. Raises ConnectionError when not all of it could be posted: the same call goes on."""
@@ -241,31 +254,37 @@ class _Events:
         await self._office.rest.post(written_in(message), text, mark=mark, reply_to=message.message)
 
     async def _meant(self, asked: Asked | Edited) -> Incoming | None:
-        """The question in its conversation; None when it is an answer to a card. Raises StoreError.
+        """The question in its conversation; None when it is an answer to a card. Raises PostError, StoreError.
 
-        What replies to an answer goes on with its conversation, also where there are no threads.
+        What replies to an answer goes on with its conversation, also where there are no threads. What nobody can learn from
+        (an outsider's words, what follows once the card is answered) is a question if it names the bot.
         """
         message = asked.message
-        post = await self._office.desk.post_at(message.place, asked.to) if asked.to else None
+        thread = message.thread if message.thread != message.message else None
+        post = await self._post_over(message.place, asked.to, thread)
         if post is None:
             return message
-        if post.kind == "card" and not asked.named:
-            reply = Replied(message.place, asked.to or "", None, message.message, message.author, message.text)
-            await self._answer_card(reply)
-            return None
+        if post.kind == "card":
+            reply = Replied(message.place, post.message or "", thread, message.message, message.author, message.text)
+            if await digest.can_answer(self._office, reply, post):
+                await digest.replied(self._office, reply, post)
+                return None
+            return message if asked.named else None
         root = post.data.get("root")
         return replace(message, thread=root) if root and message.thread == message.message else message
 
     async def _reply(self, replied: Replied) -> None:
-        post = await self._office.desk.post_at(replied.place, replied.to)
-        if post is not None and post.kind == "card":
-            await self._answer_card(replied)
+        post = await self._post_over(replied.place, replied.to, replied.thread)
+        if post is not None and post.kind == "card" and await digest.can_answer(self._office, replied, post):
+            await digest.replied(self._office, replied, post)
 
-    async def _answer_card(self, replied: Replied) -> None:
-        card = await self._office.desk.post_at(replied.place, replied.to)
-        actor = await self._office.places.actor_at(replied.place, replied.author)
-        if card is not None and actor.role != "outsider":
-            await digest.replied(self._office, replied, card)
+    async def _post_over(self, place: Place, to: str | None, thread: str | None) -> Post | None:
+        """What the bot posted and somebody replies `to`, else the card that their thread was started on. Raises StoreError."""
+        post = await self._office.desk.post_at(place, to) if to else None
+        if post is None and thread not in (None, to):
+            root = await self._office.desk.post_at(place, thread or "")
+            return root if root is not None and root.kind == "card" else None
+        return post
 
     async def _edit(self, told: discord.RawMessageUpdateEvent) -> None:
         message, before, me = told.message, told.cached_message, self._office.me
@@ -351,5 +370,6 @@ async def _look_after(office: Office, questions: Questions, ready: asyncio.Event
         intake=partial(intake.resume, office),
         tell=partial(digest.tell, office),
         redraw=partial(digest.redraw, office),
+        audience_of=partial(digest.audience_of, office),
         every=every,
     )

@@ -14,6 +14,7 @@ from functools import partial
 import discord
 
 from adapters import adding as said
+from adapters.discord.cards import pieces
 from adapters.discord.dialect import escaped
 from adapters.discord.errors import GoneError
 from adapters.discord.events import PLATFORM, Spot, spot
@@ -21,7 +22,7 @@ from adapters.discord.gestures import Gesture, spot_of, tell
 from adapters.discord.intake import message_refs, resume, thread_refs
 from adapters.discord.modals import File, Given, ingest_modal
 from adapters.discord.office import Office
-from adapters.discord.reading import Target, channel_at, message_at, reader, root_of, target_of
+from adapters.discord.reading import Target, channel_at, links_in, message_at, reader, root_of, target_of
 from adapters.port import PostError
 from bot.messages import Actor, Audience, FileRef, Intake, Place
 from bot.store.engine import StoreError
@@ -136,45 +137,56 @@ class Adding:
     async def take_typed(
         self, gesture: Gesture, wish: Wish, files: Sequence[File], text: str, link: str, title: str
     ) -> Sequence[str]:
-        """What the options of `/ingest` hold; what to say about it."""
+        """What the options of `/ingest` hold; what to say about it.
 
-        async def take() -> None:
-            if not link:
-                await self._take_given(gesture, wish, files, text, title)
-            elif files or text:
+        Whether a text with links in it means a message: `adapters.adding.link_meant`.
+        """
+
+        async def take() -> Said:
+            if link and (files or text):
                 raise _NotTaken(said.ONE_KIND)
-            elif (target := target_of(link)) is None:
-                raise _NotTaken(_NO_LINK)
-            else:
+            only = link or ("" if files else text)
+            target = _target(only, as_text=bool(title and not link))
+            if target is not None:
                 await self._take_message(gesture, wish, target)
+                return said.STARTED if target_of(only) else said.MESSAGE_STARTED
+            if link or (said.is_address(text) and not files):
+                raise _NotTaken(_NO_LINK)
+            await self._take_given(gesture, wish, files, text, title)
+            return said.STARTED
 
-        return await self._told(gesture, take)
+        return await self._told(gesture, take, text)
 
     async def take_submitted(self, gesture: Gesture, name: str, given: Given) -> Sequence[str]:
         """What a form holds; `name`: of the message it is about, or empty."""
         wish = Wish(given["new"] or given["collection"], given["scope"])
 
-        async def take() -> None:
+        async def take() -> Said:
             channel, _, message = name.partition(":")
             if channel.isdecimal() and message.isdecimal():
                 await self._take_message(gesture, wish, Target(int(channel), int(message)), self._used.get(name))
+            elif not given.files and (target := _target(given["text"], as_text=True)) is not None:
+                await self._take_message(gesture, wish, target)
             else:
                 await self._take_given(gesture, wish, given.files, given["text"], given["title"])
+            return said.STARTED
 
         return await self._told(gesture, take)
 
-    async def _told(self, gesture: Gesture, take: Callable[[], Awaitable[None]]) -> Sequence[str]:
+    async def _told(self, gesture: Gesture, take: Callable[[], Awaitable[Said]], text: str = "") -> Sequence[str]:
+        """`text`: what was typed, for where it is not clear what was meant."""
         language = self._office.language_of(gesture.locale)
         try:
-            await take()
+            started = await take()
         except _NotTaken as error:
-            return (escaped(error.why.to(language, **error.values)),)
+            why = escaped(error.why.to(language, **error.values))
+            return pieces(f"{why}\n\n{said.GIVEN.to(language)}", text) if error.why is said.AMBIGUOUS else (why,)
         except GoneError:
             return (_NO_MESSAGE.to(language),)
         except (PostError, StoreError, RAGToolError, ValueError) as error:
             log.warning("what somebody gave could not be taken: %s", error)
             return (said.FAILED.to(language),)
-        return (said.STARTED.to(language),)
+        return (started.to(language),)
 
     async def _take_given(self, gesture: Gesture, wish: Wish, files: Sequence[File], text: str, title: str) -> None:
         refs = [FileRef(one.name, {"url": one.url, "attachment": one.id}) for one in files]
@@ -238,6 +250,14 @@ class Adding:
         if not scopes:
             raise _NotTaken(_why_not(actor, audience))
         return scopes, audience
+
+
+def _target(text: str, *, as_text: bool) -> Target | None:
+    """The message that a text is about; None: the text itself is meant. Raises _NotTaken when nobody can tell."""
+    meant = said.link_meant(text, links_in(text), as_text=as_text)
+    if isinstance(meant, Said):
+        raise _NotTaken(meant)
+    return target_of(meant) if meant else None
 
 
 def _why_not(actor: Actor, audience: Audience) -> Said:

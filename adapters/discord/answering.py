@@ -23,7 +23,7 @@ from adapters.discord.posting import channel_of
 from adapters.discord.reading import channel_at, message_at
 from adapters.markdown import shortened
 from adapters.port import PostError
-from bot.messages import Audience, Lesson, Post, Taught
+from bot.messages import Lesson, Post, Taught
 from bot.words import MEMBERS
 from retrieval.text import Said
 
@@ -59,29 +59,31 @@ async def _form(office: Office, gesture: Gesture, name: str) -> discord.ui.Modal
         return teaching.GONE.to(language)
     if (await office.places.actor(gesture)).role == "outsider":
         return MEMBERS.to(language)
-    opened = await teaching.opened(office.desk, card, await _audience(office, card))
+    opened = await teaching.opened(office.desk, card, await digest.audience_of(office, card))
     if isinstance(opened, Said):
-        office.tasks.start(_close(office, card, opened.to(office.language)), "discord-cards")
+        office.tasks.start(_close(office, card, opened), "discord-cards")
         return opened.to(language)
-    return answer_modal(language, f"kotae:{digest.ANSWER}:{name}", opened)
+    about = teaching.with_reference(name, opened.reference)
+    return answer_modal(language, f"kotae:{digest.ANSWER}:{about}", opened)
 
 
 async def take_submitted(office: Office, gesture: Gesture, name: str, given: Given) -> Sequence[str]:
     """An answer from the modal; what to say about it."""
     language = office.language_of(gesture.locale)
+    name, reference = teaching.without_reference(name)
     card = await _card(office, gesture, name)
     if card is None:
         problem = teaching.GONE.to(language)
     else:
         url = _link(card, card.message or "")
         try:
-            taught = await _teach(office, gesture, card, given["question"], given["answer"], url)
+            taught = await _teach(office, gesture, card, reference, given["answer"], url, question=given["question"])
         except Exception:
             log.exception("an expert's answer could not be stored")
             problem = FAILED.to(language)
         else:
             if taught.refusal is None:
-                return (teaching.SAVED.to(language, n=taught.told),)
+                return (teaching.saved(taught, language),)
             problem = taught.refusal.to(language)
     return pieces(f"{escaped(problem)}\n\n{_YOURS.to(language)}\n", given["answer"])  # not to be typed again
 
@@ -91,10 +93,11 @@ async def _dismiss(office: Office, gesture: Gesture, name: str) -> Sequence[str]
     if card is None:
         return (teaching.GONE.to(office.language_of(gesture.locale)),)
     actor = await office.places.actor(gesture)
-    taught = await office.desk.dismiss(actor, card.data["questions"], card.place, await _audience(office, card))
+    audience = await digest.audience_of(office, card)
+    taught = await office.desk.dismiss(actor, card.data["questions"], card.place, audience)
     if taught.refusal is not None:
         return (escaped(taught.refusal.to(office.language_of(gesture.locale))),)
-    _settle(office, gesture, card, teaching.DISMISSED)
+    _settle(office, card, teaching.DISMISSED, gesture.user.display_name)
     return ()
 
 
@@ -118,12 +121,12 @@ async def _save(office: Office, gesture: Gesture, name: str) -> Sequence[str]:
     answer = readable(said, office.me)
     if not answer:
         return (_UNREAD.to(language),)
-    taught = await _teach(office, gesture, card, "", answer, _link(card, reply, channel))
+    reference, url = confirm.data.get("reference"), _link(card, reply, channel)
+    taught = await _teach(office, gesture, card, reference, answer, url, author=said.author)
     if taught.refusal is not None:
         return (escaped(taught.refusal.to(language)),)
     try:
-        told = teaching.SAVED.to(office.language, n=taught.told)
-        await office.rest.edit(channel_of(confirm), confirm.message or "", told)
+        await office.rest.edit(channel_of(confirm), confirm.message or "", teaching.saved(taught, office.language))
     except PostError as error:
         log.info("that a reply was saved could not be shown: %s", error.code)
     return ()
@@ -138,31 +141,42 @@ async def _discard(office: Office, gesture: Gesture, name: str) -> Sequence[str]
     return ()
 
 
-async def _teach(office: Office, gesture: Gesture, card: Post, question: str, answer: str, url: str) -> Taught:
-    actor = await office.places.actor(gesture)
-    audience = await _audience(office, card)
-    lesson = Lesson(actor, card.place, audience, tuple(card.data["questions"]), answer, question, url)
+async def _teach(
+    office: Office,
+    gesture: Gesture,
+    card: Post,
+    reference: int | None,
+    answer: str,
+    url: str,
+    *,
+    question: str = "",
+    author: discord.User | discord.Member | None = None,
+) -> Taught:
+    """`author`: who wrote the answer, where it was a reply."""
+    who = author or gesture.user
+    actor, audience = await office.places.actor(gesture), await digest.audience_of(office, card)
+    questions = tuple(card.data["questions"])
+    lesson = Lesson(actor, card.place, audience, questions, answer, question, url, reference, str(who.id))
     taught = await office.desk.teach(lesson)
     if taught.refusal is None:
-        _settle(office, gesture, card, teaching.ANSWERED)
+        _settle(office, card, teaching.ANSWERED, who.display_name)
     return taught
 
 
-def _settle(office: Office, gesture: Gesture, card: Post, how: Said) -> None:
-    """Cards that offer nothing any more say so, and the askers are told."""
-    status = how.to(office.language, who=shortened(gesture.user.display_name, 80))
+def _settle(office: Office, card: Post, how: Said, who: str) -> None:
+    """Cards whose question is not open any more say so, and the askers are told."""
 
     async def settle() -> None:
-        await _close(office, card, status)
+        await _close(office, card, how, shortened(who, 80))
         for notice in await office.desk.notices(PLATFORM):
             office.tasks.start(digest.tell(office, notice), "discord-notice")
 
     office.tasks.start(settle(), "discord-cards")
 
 
-async def _close(office: Office, card: Post, status: str) -> None:
-    for done in await cards.done_with(office.desk, card, partial(_audience, office)):
-        await digest.redraw(office, done, status)
+async def _close(office: Office, card: Post, how: Said, who: str = "") -> None:
+    for now in await cards.changed(office.desk, card, partial(digest.audience_of, office), office.language):
+        await digest.redraw(office, now, teaching.status(now, how, office.language, who))
 
 
 # -- small parts ----------------------------------------------------------------------------------------------------
@@ -189,10 +203,6 @@ async def _take_away(office: Office, confirm: Post) -> None:
         await office.rest.delete(channel_of(confirm), confirm.message or "")
     except PostError as error:
         log.info("a question could not be taken away: %s", error.code)
-
-
-async def _audience(office: Office, card: Post) -> Audience:
-    return await office.places.audience(card.place.channel)
 
 
 def _link(card: Post, message: str, channel: str = "") -> str:

@@ -5,10 +5,13 @@ product.md §3 (whose members are the team).
 """
 
 import asyncio
+import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeVar
 
+from adapters.channels import Named, UnclearError, find
 from adapters.discord.rights import PERMISSIONS, Lacking, lacking, may_post
 from bot.doctor import Check, Remark, Subject, fault, fine, warning
 from bot.settings import Settings, filled
@@ -22,7 +25,7 @@ DISCORD = Subject("discord", Said(en="Discord", ja="Discord"))
 
 API = "https://discord.com/api/v10"
 CALL_SECONDS = 6.0
-SECONDS = 30.0  # at most five calls one after another, of which a slow one among the first three ends the check
+SECONDS = 36.0  # at most six calls one after another, of which a slow one among the first three ends the check
 GUILDS, CHANNELS = 5, 5  # servers whose rights are looked into; channels that are named of one
 
 MESSAGE_CONTENT = 1 << 18 | 1 << 19  # of a verified bot | of a bot in under 100 servers
@@ -86,10 +89,10 @@ _NOT_THERE = Said(
     ja="{bot} は KOTAE_DISCORD_GUILDS にあるサーバー {id} に入っていません。",
 )
 _NOT_THEIRS = Said(
-    en="{bot} is also in {guilds}, which KOTAE_DISCORD_GUILDS does not name: people there count as outsiders, and only "
-    "documents for everyone are used.",
-    ja="{bot} は、KOTAE_DISCORD_GUILDS にない {guilds} にも入っています。そこの人はチーム外と見なされ、全員に公開された文書"
-    "だけで答えます。",
+    en="{bot} is also in {guilds}, which KOTAE_DISCORD_GUILDS does not name: people there count as outsiders. Only documents "
+    "for everyone are used, and questions that cannot be answered there are only counted.",
+    ja="{bot} は、KOTAE_DISCORD_GUILDS にない {guilds} にも入っています。そこの人はチーム外と見なされます。全員に公開された"
+    "文書だけで答え、答えられなかった質問は件数だけを数えます。",
 )
 _ADD_THEM = Said(
     en="If they are the team too, add the server's id to KOTAE_DISCORD_GUILDS in .env.",
@@ -122,14 +125,11 @@ _NO_COMMANDS = Said(
     en="The commands (/ingest, /search, …) are not there in {guild}: the invitation had no scope applications.commands.",
     ja="{guild} ではコマンド（/ingest、/search など）を使えません。招待にスコープ applications.commands がありませんでした。",
 )
-_NOT_AN_ID = Said(
-    en="KOTAE_DIGEST_CHANNEL is “{channel}”, which is not the id of a Discord channel.",
-    ja="KOTAE_DIGEST_CHANNEL の「{channel}」は Discord のチャンネル ID ではありません。",
-)
-_ID_AT = Said(
-    en="The id is a number: switch on Developer Mode (Settings → Advanced), then right-click the channel → Copy Channel ID.",
-    ja="ID は数字です。「設定 → 詳細設定 → 開発者モード」を有効にし、チャンネルを右クリックして「チャンネル ID をコピー」を"
-    "選んでください。",
+_NAME_OR_ID = Said(
+    en="Set the channel's name or its id. The id is a number: switch on Developer Mode (Settings → Advanced), then "
+    "right-click the channel → Copy Channel ID.",
+    ja="チャンネルの名前か ID を設定してください。ID は数字です。「設定 → 詳細設定 → 開発者モード」を有効にし、チャンネルを"
+    "右クリックして「チャンネル ID をコピー」を選んでください。",
 )
 _NO_CHANNEL = Said(
     en="The channel of the digest ({channel}) does not exist, or {bot} may not see it.",
@@ -235,7 +235,9 @@ async def _get(token: str, api_url: str | None, path: str) -> Any:
     import httpx
 
     headers = {"Authorization": f"Bot {token}", "User-Agent": "DiscordBot (https://pypi.org/project/kotae, 1)"}
-    async with httpx.AsyncClient(base_url=api_url or API, headers=headers, timeout=CALL_SECONDS) as client:
+    async with httpx.AsyncClient(
+        base_url=api_url or API, headers=headers, timeout=CALL_SECONDS, verify=_certificates()
+    ) as client:
         response = await client.get(path.lstrip("/"))
     if response.status_code != 200:
         raise _RefusedError(response.status_code)
@@ -243,6 +245,14 @@ async def _get(token: str, api_url: str | None, path: str) -> Any:
         return response.json()
     except ValueError:
         raise _RefusedError(0) from None
+
+
+@cache
+def _certificates() -> ssl.SSLContext:
+    """Read once: each client would read them anew, 30 ms."""
+    import httpx
+
+    return httpx.create_ssl_context()
 
 
 def _said(status: int) -> ProbeError:
@@ -332,12 +342,18 @@ async def _found(token: str, api_url: str | None, path: str) -> Any:
         return None
 
 
-async def digest(token: str, api_url: str | None, bot: Bot, channel: str) -> list[Remark]:
-    """Whether the digest can be posted in this channel."""
+async def digest(
+    token: str, api_url: str | None, bot: Bot, channel: str, chosen: Sequence[str] | None = None
+) -> list[Remark]:
+    """Whether the digest can be posted in this channel. `chosen`: KOTAE_DISCORD_GUILDS, where a name is looked for."""
+    guilds = [guild for guild in bot.guilds if not chosen or guild.id in chosen]
     import httpx
 
     if not (channel.isascii() and channel.isdigit()):
-        return [fault(filled(_NOT_AN_ID, channel=channel), _ID_AT)]
+        try:
+            channel = find(channel, await _channels(token, api_url, guilds)).id
+        except UnclearError as error:
+            return [fault(error.why, _NAME_OR_ID)]
     try:
         told = await _get(token, api_url, f"/channels/{channel}")
     except _RefusedError as error:
@@ -352,6 +368,17 @@ async def digest(token: str, api_url: str | None, bot: Bot, channel: str) -> lis
     if isinstance(told, dict) and not await _postable(token, api_url, bot, told):
         return [fault(filled(_MAY_NOT_POST, channel=shown, bot=bot.name), filled(_LET_IN, bot=bot.name))]
     return [fine(filled(_DIGEST_WELL, channel=shown))]
+
+
+async def _channels(token: str, api_url: str | None, guilds: Sequence[Guild]) -> list[Named]:
+    """Those of these servers that take messages; of a server that does not answer, none."""
+    listed = await asyncio.gather(*(_found(token, api_url, f"/guilds/{guild.id}/channels") for guild in guilds))
+    return [
+        Named(str(each["id"]), str(each.get("name") or ""), where=guild.name)
+        for guild, some in zip(guilds, listed, strict=True)
+        for each in (some if isinstance(some, list) else ())
+        if each.get("type") in _WRITABLE
+    ]
 
 
 async def _postable(token: str, api_url: str | None, bot: Bot, channel: dict[str, Any]) -> bool:
@@ -380,7 +407,7 @@ async def look(settings: Settings) -> list[Remark]:
         remarks += found
     channel = digest_channel(settings.digest_channel, "discord", alone=settings.slack is None)
     if channel is not None:
-        remarks += await digest(token, api_url, bot, channel)
+        remarks += await digest(token, api_url, bot, channel, chosen)
     return remarks
 
 

@@ -29,26 +29,12 @@ from retrieval.types import RAGToolError
 
 CHOICES, CHOICE = 25, 100  # of an autocompletion; characters of one
 SECONDS = 1.5  # for what is proposed while somebody types
-_SLACK_FORM = re.compile(r"/kotae (?=(?:search|collections|documents|forget|unanswered|digest|settings)\b)")
+_SLACK_FORM = re.compile(r"/kotae (?=(?:search|collections|documents|forget|unanswered|answers|digest|settings)\b)")
 _VALUES = {"strategy": ("react", "synthesis"), "steps": ("live", "verbose", "off")}
 
 _words = app_commands.locale_str
 Tree = app_commands.CommandTree[Any]
 Choice = app_commands.Choice[str]
-
-
-class InJapanese(app_commands.Translator):
-    """Every name and description says itself what it is in Japanese; the default is English."""
-
-    async def translate(self, string: app_commands.locale_str, locale: discord.Locale, context: Any) -> str | None:
-        found: str | None = string.extras.get("ja") if locale is discord.Locale.japanese else None
-        return found
-
-
-async def publish(bot: commands.Bot) -> None:
-    """Tell Discord the registered commands, in both languages. Raises discord.HTTPException."""
-    await bot.tree.set_translator(InJapanese())
-    await bot.tree.sync()
 
 
 def register(bot: commands.Bot, office: Office) -> None:
@@ -184,6 +170,36 @@ def _register_asking(tree: Tree, office: Office, gestures: Gestures, adding: Add
     @app_commands.describe(document=_words("Its name or id", ja="文書の名前か ID"))
     async def forget(gesture: Gesture, document: app_commands.Range[str, 1, 300]) -> None:
         gestures.do(gesture, partial(_card, office, gesture, "forget", document))
+
+    @tree.command(
+        name=_words("answers", ja="回答"),
+        description=_words(
+            "What members answered; correct an answer or take it back",
+            ja="メンバーの回答を表示します。回答の編集や取り消しもできます",
+        ),
+    )
+    @app_commands.rename(
+        action=_words("action", ja="操作"), answer=_words("answer", ja="回答"), text=_words("text", ja="テキスト")
+    )
+    @app_commands.describe(
+        action=_words("What to do with an answer", ja="回答に対する操作"),
+        answer=_words("Its id, from the list", ja="一覧にある回答の ID"),
+        text=_words("What it should say", ja="新しい回答"),
+    )
+    @app_commands.choices(
+        action=[
+            app_commands.Choice(name=_words("edit", ja="編集"), value="edit"),
+            app_commands.Choice(name=_words("take back", ja="取り消し"), value="forget"),
+        ]
+    )
+    async def answers(
+        gesture: Gesture,
+        action: app_commands.Choice[str] | None = None,
+        answer: app_commands.Range[str, 0, 32] = "",
+        text: str = "",
+    ) -> None:
+        typed = f"{action.value} {answer} {text}" if action else ""
+        gestures.do(gesture, partial(_card, office, gesture, "answers", typed))
 
     @tree.command(
         name=_words("settings", ja="設定"),

@@ -25,7 +25,7 @@ from adapters.discord.posting import (
 from adapters.markdown import shortened
 from adapters.port import PostError
 from bot.cards import Card
-from bot.messages import Notice, Place, Post
+from bot.messages import Audience, Notice, Place, Post
 
 log = logging.getLogger(__name__)
 
@@ -44,10 +44,9 @@ async def announce(office: Office, place: Place, card: Card, about: str) -> None
 async def tell(office: Office, notice: Notice) -> None:
     """Tell an asker, and nobody else, where they have asked that there is an answer. Raises PostError, StoreError when it
     could not be told yet."""
-    by = teaching.BY.to(notice.language, who=escaped(await office.places.name(notice.by))) if notice.by else ""
-    head = teaching.TOLD.to(
-        notice.language, asker=f"<@{notice.author}>", question=escaped(shortened(notice.question, 200)), by=by
-    )
+    who = escaped(await office.places.name(notice.by)) if notice.by else None
+    question = escaped(shortened(notice.question, 200))
+    head = teaching.heading(notice, asker=f"<@{notice.author}>", question=question, who=who)
     texts = pieces(head, notice.answer)
     direct = notice.place.workspace == DIRECT
     try:
@@ -71,11 +70,16 @@ async def _tell(office: Office, notice: Notice, texts: Sequence[str], *, thread:
         await say_once(office, post, text, reply_to=reply_to, ping=None if part else notice.author)
 
 
+async def can_answer(office: Office, reply: Replied, card: Post) -> bool:
+    """Whether what somebody wrote to a card can be its answer. Never raises."""
+    if card.data["closed"] or not reply.text.strip():
+        return False
+    return (await office.places.actor_at(reply.place, reply.author)).role != "outsider"
+
+
 async def replied(office: Office, reply: Replied, card: Post) -> None:
-    """Somebody wrote in a card's thread, or in reply to it: ask them once whether it is the answer. Raises PostError,
+    """Ask once whether what was written in a card's thread, or in reply to it, is its answer. Raises PostError,
     StoreError."""
-    if card.kind != "card" or card.data["closed"] or not reply.text.strip():
-        return
     channel = reply.thread or reply.place.channel
     name = f"{channel}:{reply.message}"
     question = escaped(shortened(cards.question_on(card), 150))
@@ -83,17 +87,22 @@ async def replied(office: Office, reply: Replied, card: Post) -> None:
         button(teaching.YES.to(office.language), f"kotae:{SAVE}:{name}", PRIMARY),
         button(teaching.NO.to(office.language), f"kotae:{DISCARD}:{name}"),
     ]
-    data = {"card": [card.about, card.part], "channel": channel, "reply": reply.message}
+    about, reference = [card.about, card.part], cards.reference_of(card)
+    data = {"card": about, "channel": channel, "reply": reply.message, "reference": reference}
     post = Post(f"confirm:{name}", "confirm", 0, reply.place, reply.thread, data=data)
     text = teaching.CONFIRM.to(office.language, question=question)
     await say_once(office, post, text, components=rows(buttons), reply_to=reply.message)
 
 
+async def audience_of(office: Office, card: Post) -> Audience:
+    """Who reads a card now."""
+    return await office.places.audience(card.place.channel)
+
+
 async def redraw(office: Office, card: Post, status: str) -> None:
-    """The card without its buttons, and what became of it. Raises StoreError."""
+    """The card as it is now, and what became of it. Raises StoreError."""
     if card.message is None:
         return
-    card = cards.closed(card)
     await office.desk.placed(card)
     text = f"{_text(card)}\n-# {escaped(status)}"
     try:

@@ -3,6 +3,8 @@
 Source: reliability.md R6, R10 and R35; discord-api-docs, topics/opcodes-and-status-codes (JSON error codes).
 """
 
+import os
+
 import aiohttp
 import discord
 
@@ -45,6 +47,7 @@ class HeldError(UnreachableError):
 
 GONE = frozenset({10003, 10004, 10007, 10008, 10013, 50001, 50003, 50005, 50007, 50008, 50013, 50021, 50083, 160005})
 ARCHIVED, LOCKED, THREAD_EXISTS = 50083, 160005, 160004
+NO_DIRECT = "50007"  # of a person who takes no direct messages from the bot
 
 
 def translated(what: str, error: Exception) -> DiscordError:
@@ -69,3 +72,24 @@ def translated(what: str, error: Exception) -> DiscordError:
 
 
 NETWORK = (discord.HTTPException, discord.RateLimited, aiohttp.ClientError, OSError, TimeoutError)
+
+
+def reason(error: BaseException) -> str:
+    """Why Discord could not be reached, in a few words without any address but the host's name."""
+    match error:
+        case discord.HTTPException(status=status) | aiohttp.WSServerHandshakeError(status=status):
+            return f"HTTP {status}"
+        case discord.ConnectionClosed(code=code):
+            return f"closed with code {code}"
+        case aiohttp.ClientConnectorCertificateError(certificate_error=inner):
+            return f"TLS: {getattr(inner, 'verify_message', '') or type(inner).__name__}"
+        case aiohttp.ClientConnectorDNSError(host=host):
+            return f"no address for {host}"
+        case aiohttp.ClientSSLError():
+            return f"TLS: {getattr(error.os_error, 'reason', '') or type(error).__name__}"
+        case aiohttp.ClientConnectorError(os_error=OSError(errno=int(number))):
+            return os.strerror(number)
+        case TimeoutError():
+            return "no answer in time"
+        case _:
+            return type(error).__name__

@@ -83,7 +83,7 @@ def spot(channel: object) -> Spot | None:
             return Spot(Place(PLATFORM, str(channel.guild.id), str(channel.parent_id)), str(channel.id))
         case discord.abc.GuildChannel():
             return Spot(Place(PLATFORM, str(channel.guild.id), str(channel.id)), None)
-        case discord.DMChannel():
+        case discord.DMChannel() | discord.PartialMessageable(type=discord.ChannelType.private):
             return Spot(Place(PLATFORM, DIRECT, str(channel.id)), None)
         case _:
             return None

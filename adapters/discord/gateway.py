@@ -14,7 +14,7 @@ import discord
 import yarl
 from discord.ext import commands
 
-from adapters.discord.errors import NETWORK
+from adapters.discord.errors import NETWORK, reason
 from bot.settings import DiscordSettings, SettingsError, filled
 from bot.tokens import DISCORD_AT
 from retrieval.text import Said
@@ -117,6 +117,29 @@ class Bot(commands.Bot):
             await asyncio.sleep(0.02)
 
 
+class _Attempts(logging.Filter):
+    """A try to connect again is one line; how the connection was lost is told once, at DEBUG. discord.py tells it with a
+    traceback each time."""
+
+    def __init__(self, bot: Bot) -> None:
+        super().__init__()
+        self._bot = bot
+        self._told = False
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if record.exc_info else None
+        if error is None or not str(record.msg).startswith("Attempting a reconnect"):
+            return True
+        if not self._told:
+            self._told = True
+            log.debug("the connection to Discord was lost", exc_info=error)
+        record.levelno, record.levelname = logging.WARNING, "WARNING"
+        record.msg = "Discord's gateway cannot be reached (%s); next try in %.0f s"
+        record.args = (reason(error), *(record.args or ()))
+        record.exc_info = record.exc_text = None
+        return self._bot.first.is_set()  # before the first connection it is not tried again here
+
+
 async def hears_others(token: str) -> bool:
     """Whether the application has the Message Content Intent: to be known before the connection, which is refused with
     more intents than that. Raises SettingsError, ConnectionError."""
@@ -135,11 +158,13 @@ async def enter(bot: discord.Client, token: str) -> None:
     except NETWORK as error:
         if isinstance(error, discord.HTTPException) and error.status == 401:
             raise token_refused() from None
-        raise ConnectionError(type(error).__name__) from None
+        raise ConnectionError(reason(error)) from None
 
 
 async def listen(bot: Bot) -> None:
     """Hear events until cancelled. Raises SettingsError when Discord ends it for good, ConnectionError."""
+    attempts, theirs = _Attempts(bot), logging.getLogger("discord.client")
+    theirs.addFilter(attempts)
     try:
         await bot.connect()
     except discord.PrivilegedIntentsRequired:
@@ -149,9 +174,10 @@ async def listen(bot: Bot) -> None:
     except (AttributeError, *NETWORK) as error:
         if isinstance(error, AttributeError) and bot.first.is_set():
             raise
-        raise ConnectionError(
-            type(error).__name__
-        ) from None  # before the first connection discord.py trips over itself
+        lost = error.__context__ if isinstance(error, AttributeError) else error
+        raise ConnectionError(reason(lost or error)) from None  # at first discord.py trips over itself
+    finally:
+        theirs.removeFilter(attempts)
     raise ConnectionError("closed")
 
 

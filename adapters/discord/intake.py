@@ -109,12 +109,16 @@ async def _fetch(office: Office, file: FileRef) -> bytes:
     ref = file.ref
     if "url" in ref:
         return await _attachment(office, file)
-    parts = [ref["text"]] if ref.get("text") else []
+    if ref.keys().isdisjoint({"message", "thread"}):  # it was pasted
+        return ref["text"].encode()
+    parts = []
+    if ref["text"]:
+        parts.append((f"{discord.utils.snowflake_time(int(ref['message'])):%Y-%m-%d}", ref["text"]))
     if "thread" in ref:
         parts += await _replies(office, ref["thread"], ref.get("message", ""))
     if not parts:
         raise UnreadableError(adding.NO_TEXT)
-    return "\n\n".join(parts).encode()
+    return adding.dated(parts)
 
 
 async def _attachment(office: Office, file: FileRef) -> bytes:
@@ -135,7 +139,7 @@ async def _attachment(office: Office, file: FileRef) -> bytes:
         return await download(found[0].url, Limits().file)
 
 
-async def _replies(office: Office, thread: str, root: str) -> list[str]:
+async def _replies(office: Office, thread: str, root: str) -> list[tuple[str, str]]:
     try:
         channel = await channel_at(office.rest, office.bot, int(thread))
         found = await thread_at(office.rest, channel)

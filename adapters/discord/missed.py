@@ -9,29 +9,46 @@ from collections.abc import Iterator
 
 import discord
 
+from adapters.discord.events import DIRECT, PLATFORM
 from adapters.discord.office import Office
 from adapters.port import PostError
+from bot.store.engine import StoreError
 
 log = logging.getLogger(__name__)
 
 SECONDS = 900.0  # after which nobody waits for an answer any more
 CHANNELS, MESSAGES = 100, 100  # that are looked through; messages of each
+DIRECT_ONES = 50  # of the channels: direct conversations, of which nothing says beforehand whether they have news
 
 Spoken = discord.TextChannel | discord.VoiceChannel | discord.Thread
+Read = Spoken | discord.PartialMessageable
 
 
 async def missed(office: Office) -> list[discord.Message]:
-    """What was said of late in the servers, oldest first: what was heard is among it. Discord does not list direct
-    conversations. Never raises."""
+    """What was said of late in the servers and in direct conversations, oldest first: what was heard is among it. Never
+    raises."""
     since = discord.Object(_snowflake(time.time() - SECONDS))
     found: list[discord.Message] = []
-    channels = sorted(_spoken_in(office.bot, since.id), key=_importance)
-    for channel in channels[:CHANNELS]:
+    channels = sorted(_spoken_in(office.bot, since.id), key=lambda one: -(one.last_message_id or 0))
+    threads = [one for one in channels if isinstance(one, discord.Thread)]  # our own answers make many: they come last
+    others = [one for one in channels if not isinstance(one, discord.Thread)]
+    read: list[Read] = [*others, *await _direct(office), *threads]
+    for channel in read[:CHANNELS]:
         try:
             found += await office.rest.call("read", str(channel.id), lambda: _newest(channel, since))  # noqa: B023
         except PostError as error:
             log.info("what was said meanwhile could not be read: %s", error)
     return sorted(found, key=lambda one: one.id)
+
+
+async def _direct(office: Office) -> list[discord.PartialMessageable]:
+    """Those that the bot has talked in, the latest first: Discord lists none."""
+    try:
+        known = await office.desk.spoken_in(PLATFORM, DIRECT, limit=DIRECT_ONES)
+    except StoreError as error:
+        log.warning("which direct conversations there are is not known: %s", error)
+        return []
+    return [office.bot.get_partial_messageable(int(one), type=discord.ChannelType.private) for one in known]
 
 
 def _spoken_in(client: discord.Client, since: int) -> Iterator[Spoken]:
@@ -42,11 +59,6 @@ def _spoken_in(client: discord.Client, since: int) -> Iterator[Spoken]:
                 yield channel
 
 
-def _importance(channel: Spoken) -> tuple[bool, int]:
-    """Threads last, of which our own answers make many; then what was spoken in last."""
-    return isinstance(channel, discord.Thread), -(channel.last_message_id or 0)
-
-
 def _readable(channel: Spoken) -> bool:
     try:
         rights = channel.permissions_for(channel.guild.me)
@@ -55,7 +67,7 @@ def _readable(channel: Spoken) -> bool:
     return rights.view_channel and rights.read_message_history
 
 
-async def _newest(channel: Spoken, since: discord.Object) -> list[discord.Message]:
+async def _newest(channel: Read, since: discord.Object) -> list[discord.Message]:
     return [one async for one in channel.history(limit=MESSAGES, after=since, oldest_first=False)]
 
 

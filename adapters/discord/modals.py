@@ -72,8 +72,8 @@ def answer_modal(language: Language, custom_id: str, opened: teaching.Opened) ->
     answer = _text("answer", TEXT_CHARACTERS, long=True, required=True)
     modal.add_item(_label(teaching.QUESTION.to(language), question, teaching.QUESTION_HINT.to(language)))
     modal.add_item(_label(teaching.ANSWER.to(language), answer))
-    read_by = teaching.READ_BY_TEAM if opened.shared else teaching.READ_THERE
-    modal.add_item(discord.ui.TextDisplay(f"-# {read_by.to(language)}"))
+    notes = (f"-# {escaped(note)}" for note in opened.notes(language))
+    modal.add_item(discord.ui.TextDisplay("\n".join(notes)))
     return modal
 
 

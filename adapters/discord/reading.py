@@ -36,6 +36,11 @@ class Target:
     message: int | None = None
 
 
+def links_in(text: str) -> list[str]:
+    """The links to messages and threads in a text, as they are written there."""
+    return [found[0] for found in _LINK.finditer(text)]
+
+
 def target_of(link: str) -> Target | None:
     """`https://discord.com/channels/<server>/<channel>/<message>`, or of a thread; None: it is something else."""
     found = _LINK.fullmatch(link.strip())
@@ -102,13 +107,13 @@ def said_by(author: str, day: str, text: str) -> str:
     return f"**{author}** ({day}):\n\n{text}"
 
 
-def transcript(messages: Iterable[discord.Message], me: int) -> list[str]:
-    """Who wrote what and when; without what the bot wrote itself."""
+def transcript(messages: Iterable[discord.Message], me: int) -> list[tuple[str, str]]:
+    """The days, and who wrote what then; without what the bot wrote itself."""
     parts = []
     for message in messages:
         text = readable(message, me)
         if text and message.author.id != me and message.type in _SPOKEN:
-            parts.append(said_by(message.author.display_name, day(message), text))
+            parts.append((day(message), said_by(message.author.display_name, day(message), text)))
     return parts
 
 

@@ -8,6 +8,7 @@ Source: reliability.md R6, R10, R15 and R35.
 import asyncio
 import hashlib
 import logging
+import math
 import random
 import time
 from collections import OrderedDict
@@ -21,6 +22,7 @@ from adapters.discord.errors import (
     ARCHIVED,
     LOCKED,
     NETWORK,
+    NO_DIRECT,
     THREAD_EXISTS,
     BarredError,
     DiscordError,
@@ -161,6 +163,13 @@ class Rest:
     async def _send(self, channel: str, body: Json) -> Any:
         return await self._http.send_message(int(channel), params=MultipartParameters(body, None, None))
 
+    def room(self, channel: str) -> float:
+        """How many messages the channel takes at once now, as Discord's headers have told it; unlimited before they have."""
+        bucket = self._bucket(discord.http.Route("POST", "/channels/{channel_id}/messages", channel_id=channel))
+        if bucket is None or bucket.expires is None:
+            return math.inf
+        return bucket.limit if bucket.is_expired() else max(0, bucket.remaining)
+
     async def edit(
         self, channel: str, message: str, content: str, *, components: Sequence[Mapping[str, Any]] = ()
     ) -> None:
@@ -244,11 +253,14 @@ class Rest:
 
     def _held(self, route: discord.http.Route) -> float:
         """Seconds until discord.py lets such a call through, as Discord's headers have told it."""
-        known = self._http._bucket_hashes.get(route.key, route.key)
-        bucket = self._http._buckets.get(f"{known}:{route.major_parameters}")
+        bucket = self._bucket(route)
         if bucket is None or bucket.remaining > 0 or bucket.expires is None:
             return 0.0
         return max(0.0, bucket.expires - asyncio.get_running_loop().time())
+
+    def _bucket(self, route: discord.http.Route) -> discord.http.Ratelimit | None:
+        known = self._http._bucket_hashes.get(route.key, route.key)
+        return self._http._buckets.get(f"{known}:{route.major_parameters}")
 
     async def unarchive(self, thread: str) -> None:
         await self._again("unarchive", thread, lambda: self._http.edit_channel(int(thread), archived=False))
@@ -314,7 +326,10 @@ class Rest:
             if len(self._barred) >= _REMEMBERED:
                 self._barred = {key: kept for key, kept in self._barred.items() if kept[0] > now}
             self._barred[what, channel] = (now + BARRED_SECONDS, error.code)
-            log.warning("Discord bars us in channel %s (%s); it is left alone for a while", channel, error)
+            level = (
+                logging.INFO if error.code == NO_DIRECT else logging.WARNING
+            )  # theirs to decide, not a missing right
+            log.log(level, "Discord bars us in channel %s (%s); it is left alone for a while", channel, error)
         elif isinstance(cause, discord.HTTPException) and cause.status == 429:
             self._quiet_until = now + BANNED_SECONDS  # discord.py waits by itself for every 429 but Cloudflare's
             log.error("Discord refuses everything from this address for now; silent for %.0f s", BANNED_SECONDS)

@@ -5,6 +5,7 @@ Source: product.md §1; reliability.md R6, R10 and R35; discord-api-docs, topics
 
 import asyncio
 import logging
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -89,6 +90,14 @@ class Saying:
     def parts(self, kind: PostKind) -> list[Post]:
         """What is there, in the order of its parts."""
         return [self._known[key].post for key in sorted(self._known) if key[0] == kind]
+
+    def has(self, kind: PostKind, part: int) -> bool:
+        """Whether this part is there."""
+        return (kind, part) in self._known
+
+    def room(self) -> float:
+        """How many new messages Discord takes at once where the turn's messages go, as far as it has said."""
+        return math.inf if self._target is None else self._rest.room(self._target.channel)
 
     # -- where ----------------------------------------------------------------------------------------------------------
 

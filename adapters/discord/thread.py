@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import discord
 
-from adapters.coalescing import Sleep
 from adapters.discord.buttons import feedback
 from adapters.discord.dialect import messages
 from adapters.discord.errors import DiscordError, RefusedError
@@ -23,6 +22,7 @@ from adapters.port import Desk, ThreadView
 from agent.events import Answered, Step
 from bot.messages import Post
 from bot.store.engine import StoreError
+from bot.waiting import Sleep
 from retrieval.text import Language, Said
 
 if TYPE_CHECKING:
@@ -88,9 +88,8 @@ class DiscordThread(ThreadView):
     async def answer(self, answered: Answered) -> None:
         """Post the answer under the steps, or put it in the place of what an earlier attempt has posted."""
         await self._quiet()
-        self._steps.end()
-        await self._steps.in_view(IN_VIEW_SECONDS)
         texts = answer_texts(answered, self._language)
+        await self._steps.make_way(len(texts), IN_VIEW_SECONDS)
         count = len(texts)
         for number, text in enumerate(texts):
             last = number == len(texts) - 1 and answered.outcome in ("answered", "unknown")

@@ -15,6 +15,7 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters import leftovers, voting
+from adapters.channels import find
 from adapters.port import Desk
 from adapters.questions import Questions
 from adapters.slack import commands, digest, home, intake
@@ -30,14 +31,17 @@ from adapters.slack.events import (
     Replied,
     Seen,
     Us,
+    Welcomed,
+    in_thread,
     seen,
 )
+from adapters.slack.naming import CHANNEL_ID, channels
 from adapters.slack.office import Office
 from adapters.slack.socket import NOT_STORED, Connections, DisabledError
 from adapters.slack.surroundings import Surroundings
 from adapters.slack.thread import SlackThread
 from bot.cards import Card
-from bot.messages import Audience, Place, Preferences
+from bot.messages import Audience, Incoming, Place, Post, Preferences
 from bot.settings import SettingsError, SlackSettings, filled
 from bot.store.engine import StoreError
 from retrieval.text import Language, Said
@@ -120,10 +124,13 @@ class SlackAdapter:
                 await office.tasks.drain(DRAIN_SECONDS)
 
     async def place(self, channel: str) -> tuple[Place, Audience]:
-        """A channel by its id, and who reads it. Raises LookupError when the bot cannot post there, ConnectionError
-        while Slack is not connected."""
+        """A channel by its id or name, and who reads it. Raises LookupError when the bot cannot post there, or a name does
+        not say which channel, ConnectionError while Slack is not connected."""
         office = self._at_work()
         try:
+            if not CHANNEL_ID.fullmatch(channel):
+                listing = partial(office.slack.call, "conversations.list")
+                channel = find(channel, await channels(listing, office.slack.me.scopes)).id
             info = await office.slack.channel(channel)
         except GoneError as error:
             raise LookupError(error.code) from None
@@ -161,6 +168,7 @@ class SlackAdapter:
             intake=partial(intake.resume, office),
             tell=partial(digest.tell, office),
             redraw=partial(digest.redraw, office),
+            audience_of=partial(digest.audience_of, office),
             every=self._look_every,
         )
 
@@ -178,6 +186,7 @@ class SlackAdapter:
 
         token = self._settings.bot_token.get_secret_value()
         app = AsyncApp(
+            name="kotae",  # else it looks through the stack for a file's name, 30 ms in which nothing else runs
             logger=_bolt,
             client=AsyncWebClient(base_url=slack.web.base_url),
             authorize=authorize,
@@ -205,10 +214,12 @@ class SlackAdapter:
         """What has to be durable is, when this returns; the rest is a task. Raises StoreError."""
         match event:
             case Asked(message, stranger):
-                await questions.ask(message, stranger=stranger)
+                if not await _answers_card(office, message, stranger):
+                    await questions.ask(message, stranger=stranger)
             case Edited(message, addressed, stranger):
-                work = questions.edit(message, addressed=addressed, stranger=stranger)
-                office.tasks.start(work, "slack-edit")
+                if not (addressed and await _answers_card(office, message, stranger)):
+                    work = questions.edit(message, addressed=addressed, stranger=stranger)
+                    office.tasks.start(work, "slack-edit")
             case Deleted(message):
                 office.tasks.start(questions.delete(message), "slack-delete")
             case Reacted():
@@ -218,6 +229,8 @@ class SlackAdapter:
                 office.tasks.start(_reply(office, event), "slack-reply")
             case Opened(user):
                 office.tasks.start(home.publish(office, user), "slack-home")
+            case Welcomed(user, channel):
+                office.tasks.start(home.welcome(office, user, channel), "slack-home")
             case None:
                 pass
 
@@ -233,10 +246,27 @@ def _view(office: Office, claimed: "Claimed", preferences: Preferences) -> Slack
     )
 
 
+async def _answers_card(office: Office, message: Incoming, stranger: bool) -> bool:
+    """Whether what addresses the bot answers the card in whose thread it stands; then it is asked about. What nobody can
+    learn from (an outsider's words, what follows once the card is answered) is a question as anywhere. Raises StoreError."""
+    reply = in_thread(message, stranger)
+    card = await _card_over(office, reply) if reply else None
+    if reply is None or card is None or not await digest.can_answer(office, reply, card):
+        return False
+    office.tasks.start(digest.replied(office, reply, card), "slack-reply")
+    return True
+
+
 async def _reply(office: Office, replied: Replied) -> None:
-    post = await office.desk.post_at(replied.place, replied.thread)
-    if post is not None and post.kind == "card":
-        await digest.replied(office, replied, post)
+    card = await _card_over(office, replied)
+    if card is not None and await digest.can_answer(office, replied, card):
+        await digest.replied(office, replied, card)
+
+
+async def _card_over(office: Office, reply: Replied) -> Post | None:
+    """The card in whose thread a reply stands. Raises StoreError."""
+    post = await office.desk.post_at(reply.place, reply.thread)
+    return post if post is not None and post.kind == "card" else None
 
 
 def _refused(code: str) -> SettingsError:

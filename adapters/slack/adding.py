@@ -14,7 +14,7 @@ from adapters import adding as said
 from adapters.slack.acks import open_in_time
 from adapters.slack.client import SlackError
 from adapters.slack.events import readable
-from adapters.slack.intake import begin, file_refs, is_address, link_target, message_at, thread_name
+from adapters.slack.intake import begin, file_refs, link_target, links_in, message_at, thread_name
 from adapters.slack.modals import Kept, Shortcut, given_in, ingest_modal, kept_in
 from adapters.slack.office import Office
 from adapters.slack.widgets import Json, notice_modal, respond, whisper
@@ -115,20 +115,25 @@ def used_on(message: Mapping[str, Any], me: str) -> Shortcut:
 
 
 async def take_typed(office: Office, body: Json, text: str) -> str:
-    """`/ingest <link>` or `/ingest <text>`, with what is the default at its place; what to say about it."""
+    """`/ingest <link>` or `/ingest <text>`, with what is the default at its place; what to say about it.
+
+    Which of both a text with links in it is: `adapters.adding.link_meant`.
+    """
     user = body["user_id"]
     language = await office.language_of(user)
     claim = f"slack:{office.slack.me.team}:command:{body['trigger_id']}"
     wish = _Wish(user, claim, body["channel_id"], language, str(body.get("response_url") or ""))
     try:
-        if (target := link_target(text)) is not None:
+        target = _target(text)
+        if target is not None:
             await _take_message(office, wish, target)
-        elif is_address(text):
+            return (said.STARTED if link_target(text) else said.MESSAGE_STARTED).to(language)
+        if said.is_address(text):
             raise _NotTaken(_NO_LINK)
-        else:
-            await _take(office, wish, office.place(wish.channel), None, (said.pasted(text, "", language),))
+        await _take(office, wish, office.place(wish.channel), None, (said.pasted(text, "", language),))
     except _NotTaken as error:
-        return error.why.to(language)
+        given = f"\n\n{said.GIVEN.to(language)}\n{text}" if error.why is said.AMBIGUOUS else ""
+        return error.why.to(language) + given
     except (StoreError, RAGToolError, ValueError) as error:
         log.warning("an /ingest could not be stored: %s", error)
         return said.FAILED.to(language)
@@ -147,8 +152,10 @@ async def take_submitted(office: Office, user: str, view: Json) -> dict[str, str
         elif given.link:
             if given.files or given.text:
                 raise _NotTaken(said.ONE_KIND)
-            if (target := link_target(given.link)) is None:
+            if (target := _target(given.link)) is None:
                 raise _NotTaken(_NO_LINK)
+            await _take_message(office, wish, target)
+        elif not given.files and (target := _target(given.text, as_text=True)) is not None:
             await _take_message(office, wish, target)
         else:
             refs = file_refs(given.files, user)
@@ -179,6 +186,14 @@ async def tell_late(office: Office, user: str, view: Json, errors: Mapping[str, 
             await respond(office, kept.response_url, text)
         elif kept.channel:
             await whisper(office, kept.channel, user, text)
+
+
+def _target(text: str, *, as_text: bool = False) -> tuple[str, str, str] | None:
+    """The message that a text is about; None: the text itself is meant. Raises _NotTaken when nobody can tell."""
+    meant = said.link_meant(text, links_in(text), as_text=as_text)
+    if isinstance(meant, Said):
+        raise _NotTaken(meant)
+    return link_target(meant) if meant else None
 
 
 async def _chosen(office: Office, user: str, channel: str) -> str:

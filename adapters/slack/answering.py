@@ -17,7 +17,7 @@ from adapters.adding import FAILED
 from adapters.markdown import shortened
 from adapters.slack.acks import Ack, in_time, open_in_time
 from adapters.slack.client import GoneError, SlackError
-from adapters.slack.digest import ANSWER, DISCARD, DISMISS, LINK, SAVE, redraw, tell
+from adapters.slack.digest import ANSWER, DISCARD, DISMISS, LINK, SAVE, audience_of, redraw, tell
 from adapters.slack.events import PLATFORM, readable
 from adapters.slack.intake import message_at
 from adapters.slack.office import Office
@@ -65,7 +65,7 @@ def register(app: AsyncApp, office: Office) -> None:
 
     @app.view(ANSWER)
     async def submitted(ack: Ack, body: Json, view: Json) -> None:
-        user, channel, _, card = body["user"]["id"], *str(view["private_metadata"]).partition(":")
+        user, channel, _, name = body["user"]["id"], *str(view["private_metadata"]).partition(":")
         values = view["state"]["values"]
         question, answer = (str(values[block]["text"].get("value") or "") for block in ("question", "answer"))
 
@@ -73,7 +73,7 @@ def register(app: AsyncApp, office: Office) -> None:
             if problem:
                 await whisper(office, channel, user, f"{problem}\n\n{answer}")  # not to be typed again
 
-        work = _submitted(office, user, card, channel, question, answer)
+        work = _submitted(office, user, name, channel, question, answer)
         problem = await in_time(office, work, late, FAILED.to(office.language), "slack-lesson")
         await (ack(response_action="errors", errors={"answer": problem}) if problem else ack())
 
@@ -96,7 +96,7 @@ async def _answer_modal(office: Office, user: str, channel: str, name: str, lang
         return notice_modal(MEMBERS.to(language), language)
     opened = await teaching.opened(office.desk, card, audience)
     if isinstance(opened, Said):
-        office.tasks.start(_close(office, card, opened.to(office.language)), "slack-cards")
+        office.tasks.start(_close(office, card, opened), "slack-cards")
         return notice_modal(opened.to(language), language)
     question = {
         "type": "plain_text_input",
@@ -108,9 +108,9 @@ async def _answer_modal(office: Office, user: str, channel: str, name: str, lang
     blocks = [
         input_block("question", teaching.QUESTION.to(language), question, hint=teaching.QUESTION_HINT.to(language)),
         input_block("answer", teaching.ANSWER.to(language), text),
-        context((teaching.READ_BY_TEAM if opened.shared else teaching.READ_THERE).to(language)),
+        context(*opened.notes(language)),
     ]
-    metadata = f"{channel}:{name}"
+    metadata = f"{channel}:{teaching.with_reference(name, opened.reference)}"
     return modal(ANSWER, teaching.TITLE.to(language), _SUBMIT.to(language), CANCEL.to(language), blocks, metadata)
 
 
@@ -118,17 +118,18 @@ async def _submitted(office: Office, user: str, name: str, channel: str, questio
     """What is wrong with an answer, in words; "" when it is learnt."""
     language = await office.language_of(user)
     try:
+        name, reference = teaching.without_reference(name)
         card = await _card(office, name, channel)
         if card is None:
             return teaching.GONE.to(language)
-        taught = await _teach(office, card, user, question, answer, office.slack.permalink(channel, card.message or ""))
+        url = office.slack.permalink(channel, card.message or "")
+        taught = await _teach(office, card, user, reference, answer, url, question=question)
     except (StoreError, RAGToolError):
         log.exception("an expert's answer could not be stored")
         return FAILED.to(language)
     if taught.refusal is not None:
         return taught.refusal.to(language)
-    said = teaching.SAVED.to(language, n=taught.told)
-    office.tasks.start(whisper(office, channel, user, said), "slack-whisper")
+    office.tasks.start(whisper(office, channel, user, teaching.saved(taught, language)), "slack-whisper")
     return ""
 
 
@@ -153,13 +154,13 @@ async def _save(office: Office, body: Json, name: str) -> Said | None:
     card = await _card(office, f"{about}:{part}", channel)
     if confirm is None or card is None:
         return teaching.GONE
-    taught = await _learn(office, card, user, str(confirm.data["reply"]))
+    taught = await _learn(office, card, user, str(confirm.data["reply"]), confirm.data.get("reference"))
     if taught is None:
         await _take_away(office, confirm)
         return teaching.DELETED
     if taught.refusal is not None:
         return taught.refusal
-    text = teaching.SAVED.to(office.language, n=taught.told)
+    text = teaching.saved(taught, office.language)
     try:
         await office.slack.update(channel, confirm.message or "", text=text, blocks=[section(text)], last=True)
     except SlackError as error:
@@ -167,8 +168,9 @@ async def _save(office: Office, body: Json, name: str) -> Said | None:
     return None
 
 
-async def _learn(office: Office, card: Post, user: str, ts: str) -> Taught | None:
-    """The lesson in a reply to a card, as the reply is now. None: it is not there any more. Raises SlackError, StoreError."""
+async def _learn(office: Office, card: Post, user: str, ts: str, reference: int | None) -> Taught | None:
+    """The lesson in a reply to a card, as the reply is now, by who wrote it. None: it is not there any more. Raises
+    SlackError, StoreError."""
     channel = card.place.channel
     try:
         said = await message_at(office.slack, channel, ts, card.message or "")
@@ -177,7 +179,8 @@ async def _learn(office: Office, card: Post, user: str, ts: str) -> Taught | Non
     if said is None:
         return None
     answer = await office.places.named(readable(str(said.get("text") or ""), office.slack.me.user))
-    return await _teach(office, card, user, "", answer, office.slack.permalink(channel, ts, card.message))
+    url = office.slack.permalink(channel, ts, card.message)
+    return await _teach(office, card, user, reference, answer, url, author=str(said.get("user") or user))
 
 
 async def _discard(office: Office, body: Json, name: str) -> Said | None:
@@ -204,26 +207,36 @@ async def _dismiss(office: Office, body: Json, name: str) -> Said | None:
     return taught.refusal
 
 
-async def _teach(office: Office, card: Post, user: str, question: str, answer: str, url: str) -> Taught:
+async def _teach(
+    office: Office,
+    card: Post,
+    user: str,
+    reference: int | None,
+    answer: str,
+    url: str,
+    *,
+    question: str = "",
+    author: str = "",
+) -> Taught:
     actor, audience = await _who(office, user, card)
-    lesson = Lesson(actor, card.place, audience, tuple(card.data["questions"]), answer, question, url)
+    questions = tuple(card.data["questions"])
+    lesson = Lesson(actor, card.place, audience, questions, answer, question, url, reference, author)
     taught = await office.desk.teach(lesson)
     if taught.refusal is None:
-        office.tasks.start(_settle(office, card, user, teaching.ANSWERED), "slack-cards")
+        office.tasks.start(_settle(office, card, author or user, teaching.ANSWERED), "slack-cards")
     return taught
 
 
 async def _settle(office: Office, card: Post, user: str, how: Said) -> None:
-    """Cards that offer nothing any more say so, and the askers are told."""
-    status = how.to(office.language, who=shortened(await office.places.name(user), 80))
-    await _close(office, card, status)
+    """Cards whose question is not open any more say so, and the askers are told."""
+    await _close(office, card, how, shortened(await office.places.name(user), 80))
     for notice in await office.desk.notices(PLATFORM):
         office.tasks.start(tell(office, notice), "slack-notice")
 
 
-async def _close(office: Office, card: Post, status: str) -> None:
-    for done in await cards.done_with(office.desk, card, partial(_audience, office)):
-        await redraw(office, done, status)
+async def _close(office: Office, card: Post, how: Said, who: str = "") -> None:
+    for now in await cards.changed(office.desk, card, partial(audience_of, office), office.language):
+        await redraw(office, now, teaching.status(now, how, office.language, who))
 
 
 # -- small parts ----------------------------------------------------------------------------------------------------
@@ -253,8 +266,4 @@ async def _take_away(office: Office, confirm: Post) -> None:
 
 
 async def _who(office: Office, user: str, card: Post) -> tuple[Actor, Audience]:
-    return await office.places.actor(user), await _audience(office, card)
-
-
-async def _audience(office: Office, card: Post) -> Audience:
-    return await office.places.audience(card.place.channel)
+    return await office.places.actor(user), await audience_of(office, card)

@@ -17,12 +17,13 @@ import aiohttp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from adapters.pacing import Clock, Priority, Sleep
+from adapters.pacing import Clock, Priority, Ticket
 from adapters.slack.edits import Edit
 from adapters.slack.errors import (
     BUSY,
     LASTING,
     PASSING,
+    NotSent,
     SlackError,
     UnknownOutcome,
     UnreachableError,
@@ -30,6 +31,7 @@ from adapters.slack.errors import (
     refusal,
 )
 from adapters.slack.pacing import Pacer
+from bot.waiting import Sleep
 
 log = logging.getLogger(__name__)
 
@@ -104,7 +106,7 @@ class Caller:
         method: str,
         arguments: Mapping[str, Any],
         *,
-        priority: Priority = Priority.ORDINARY,
+        priority: Priority | Ticket = Priority.ORDINARY,
         repeat: bool = True,
         tries: Tries | None = None,
         edit: Edit | None = None,
@@ -112,13 +114,15 @@ class Caller:
         """Slack's answer. An `edit` that became stale while it waited is not sent, and its answer empty.
 
         Without `repeat` nothing is sent again that may have arrived: raises UnknownOutcome instead. Raises SlackError
-        and its kinds; UnreachableError after the last try.
+        and its kinds; UnreachableError after the last try; NotSent once the ticket is dropped.
         """
         channel = str(arguments.get("channel") or arguments.get("channel_id") or "")
         self._absent.check(method, channel)
         tries = tries or self.tries()
         while True:
             await self.pacer.turn(method, channel, priority)
+            if isinstance(priority, Ticket) and priority.dropped:
+                raise NotSent(method, "dropped")
             async with edit.alone if edit else nullcontext():
                 if edit and edit.stale:
                     return Answer({})

@@ -11,7 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from adapters.channels import Named, UnclearError, find
 from adapters.slack import manifest
+from adapters.slack.naming import CHANNEL_ID, channels
 from bot.doctor import Check, Remark, Subject, fault, fine, warning
 from bot.doctor_data import heard
 from bot.settings import Settings, filled
@@ -25,11 +27,10 @@ if TYPE_CHECKING:  # the SDK is loaded where Slack is set up
 SLACK = Subject("slack", Said(en="Slack", ja="Slack"))
 
 CALL_SECONDS = 6
-SECONDS = 20.0  # three calls, one after the other
+SECONDS = 26.0  # four calls, one after the other
 _PAGES = 5
 
 _CODE = re.compile(r"[a-z][a-z_]{2,60}")
-_CHANNEL_ID = re.compile(r"[CGD][A-Z0-9]+")
 _APP_OF_TOKEN = re.compile(r"xapp-\d+-(A[A-Z0-9]{8,})-")
 
 # -- what can be wrong ------------------------------------------------------------------------------------------------
@@ -134,13 +135,11 @@ _LOOK_UP = Said(
     ja="コードの意味は docs.slack.dev/reference/methods/{method} にあります。",
 )
 
-_NOT_AN_ID = Said(
-    en="KOTAE_DIGEST_CHANNEL is “{channel}”, which is not the id of a Slack channel.",
-    ja="KOTAE_DIGEST_CHANNEL の「{channel}」は Slack のチャンネル ID ではありません。",
-)
-_ID_AT = Said(
-    en="The id begins with C: in Slack click the channel's name; it is at the bottom of “About”.",
-    ja="ID は C で始まります。Slack でチャンネル名をクリックし、「チャンネル情報」の一番下で確認できます。",
+_NAME_OR_ID = Said(
+    en="Set the channel's name or its id; in a private channel first type: /invite @{name}. The id begins with C: in Slack "
+    "click the channel's name; it is at the bottom of “About”.",
+    ja="チャンネルの名前か ID を設定してください。非公開のチャンネルでは先に /invite @{name} と入力してください。ID は C で"
+    "始まり、Slack でチャンネル名をクリックすると「チャンネル情報」の一番下で確認できます。",
 )
 _NO_CHANNEL = Said(
     en="The channel of the digest ({channel}) does not exist, or is private and {bot} is not in it.",
@@ -336,8 +335,13 @@ async def membership(client: "AsyncWebClient", bot: Bot) -> list[Remark]:
 
 async def digest(client: "AsyncWebClient", bot: Bot, channel: str) -> list[Remark]:
     """Whether the digest can be posted in this channel."""
-    if not _CHANNEL_ID.fullmatch(channel):
-        return [fault(filled(_NOT_AN_ID, channel=channel), _ID_AT)]
+    if not CHANNEL_ID.fullmatch(channel):
+        try:
+            channel = find(channel, await _channels(client, bot)).id
+        except UnclearError as error:
+            return [fault(error.why, filled(_NAME_OR_ID, name=bot.name))]
+        except RefusedError:  # which passes
+            return []
     try:
         told, _headers = await call(client, "conversations.info", channel=channel)
     except RefusedError as error:
@@ -352,6 +356,15 @@ async def digest(client: "AsyncWebClient", bot: Bot, channel: str) -> list[Remar
     if found.get("is_member") is False and not found.get("is_im"):
         return [fault(filled(_NOT_IN_CHANNEL, channel=shown, bot=bot.shown), filled(_INVITE, name=bot.name))]
     return [fine(filled(_DIGEST_WELL, channel=shown))]
+
+
+async def _channels(client: "AsyncWebClient", bot: Bot) -> list[Named]:
+    """Raises RefusedError."""
+
+    async def page(**arguments: str) -> dict[str, Any]:
+        return (await call(client, "conversations.list", **arguments))[0]
+
+    return await channels(page, bot.scopes or ())
 
 
 async def same_app(client: "AsyncWebClient", bot: Bot, app_token: str) -> list[Remark]:

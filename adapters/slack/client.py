@@ -17,7 +17,7 @@ import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 from yarl import URL
 
-from adapters.pacing import Clock, Priority, Sleep
+from adapters.pacing import Clock, Priority, Ticket
 from adapters.slack import history
 from adapters.slack.addresses import API, Addresses
 from adapters.slack.calling import CALL_SECONDS, Caller
@@ -25,6 +25,7 @@ from adapters.slack.edits import Edits
 from adapters.slack.errors import (
     CredentialsError,
     GoneError,
+    NotSent,
     RefusedError,
     SlackError,
     StreamOver,
@@ -35,12 +36,14 @@ from adapters.slack.errors import (
 from adapters.slack.marks import Mark, post_marked
 from adapters.slack.people import People
 from adapters.slack.responding import Responses
+from bot.waiting import Sleep
 
 __all__ = [
     "CredentialsError",
     "GoneError",
     "Mark",
     "Me",
+    "NotSent",
     "RefusedError",
     "Slack",
     "SlackError",
@@ -141,9 +144,9 @@ class Slack:
         """A method that may be repeated: reads, reactions, views … None leaves an argument out."""
         return await self._call(method, arguments)
 
-    def wait(self, method: str, channel: str = "") -> float:
-        """How many seconds an ordinary call would wait for its turn now, about."""
-        return self._caller.pacer.wait(method, channel)
+    def wait(self, method: str, channel: str = "", worth: Priority | Ticket = Priority.STEP) -> float:
+        """How many seconds a call would wait for its turn now, about; or the one that waits with this ticket still has to."""
+        return self._caller.pacer.wait(method, channel, worth)
 
     async def _call(
         self, method: str, arguments: Json, *, priority: Priority = Priority.ORDINARY, most: int | None = None
@@ -169,11 +172,13 @@ class Slack:
         thread: str | None = None,
         mark: Mark | None = None,
         maybe_sent: bool = False,
+        ticket: Ticket | None = None,
     ) -> str:
         """Post a message, once; its ts. `channel` is a conversation's id, never a person's.
 
         When nobody knows whether it arrived, it is looked for by its mark, and posted again only if it is not there;
-        `maybe_sent` looks before the first try too. Raises UnknownOutcome when that cannot be found out.
+        `maybe_sent` looks before the first try too. Raises UnknownOutcome when that cannot be found out, NotSent when the
+        ticket with which it waits is dropped.
         """
         arguments: Json = {
             "channel": channel,
@@ -188,7 +193,9 @@ class Slack:
         async def find(wanted: Mark) -> str | None:
             return await history.find(self._call, channel, thread, wanted, self._me.bot_id if self._me else "")
 
-        return await post_marked(self._caller, arguments, mark, maybe_sent=maybe_sent, find=find, sleep=self.sleep)
+        return await post_marked(
+            self._caller, arguments, mark, maybe_sent=maybe_sent, find=find, sleep=self.sleep, ticket=ticket
+        )
 
     async def update(
         self,
@@ -199,10 +206,12 @@ class Slack:
         blocks: Blocks = (),
         mark: Mark | None = None,
         last: bool = False,
+        ticket: Ticket | None = None,
     ) -> None:
         """Put text and blocks in the place of what a message showed. Edits of one message arrive in their order.
 
-        A step's edit that has to wait is dropped when a newer one is asked for; `last` ones go first and are not.
+        A step's edit that has to wait is dropped when a newer one is asked for; `last` ones go first and are not. Raises
+        NotSent when the ticket is dropped with which one that is not the last waits.
         """
         arguments = {
             "channel": channel,
@@ -212,7 +221,7 @@ class Slack:
             "metadata": mark.metadata if mark else None,
             **_NO_MARKUP,
         }
-        priority = Priority.FINAL if last else Priority.STEP
+        priority = Priority.FINAL if last else ticket or Priority.STEP
         with self._edits.asked(channel, ts, last=last) as edit:
             await self._caller.call("chat.update", arguments, priority=priority, edit=edit)
 
@@ -258,11 +267,13 @@ class Slack:
         text: str = "",
         chunks: Blocks = (),
         display: str = "timeline",
+        ticket: Ticket | None = None,
     ) -> str:
         """Begin a message that grows; its ts. `recipient` is who asked; `display`: timeline or plan.
 
         It carries no mark. Raises UnknownOutcome when it may have begun: `replies` shows it then, as ours, with a
-        `streaming_state` of "in_progress". Raises UnsupportedError where there are no streams.
+        `streaming_state` of "in_progress". Raises UnsupportedError where there are no streams, NotSent when the ticket is
+        dropped with which it waits.
         """
         arguments = {
             "channel": channel,
@@ -273,18 +284,20 @@ class Slack:
             "chunks": list(chunks) or None,
             "task_display_mode": display,
         }
-        answer = await self._caller.call("chat.startStream", arguments, repeat=False)
+        worth = ticket or Priority.ORDINARY
+        answer = await self._caller.call("chat.startStream", arguments, priority=worth, repeat=False)
         return str(answer.body["ts"])
 
     async def append_stream(
-        self, channel: str, ts: str, *, text: str = "", chunks: Blocks = (), last: bool = False
+        self, channel: str, ts: str, *, text: str = "", chunks: Blocks = (), ticket: Ticket | None = None
     ) -> None:
         """Add to a stream; either text or chunks. Raises StreamOver when it has ended.
 
-        Raises UnknownOutcome when it may have been added, and is not sent again: say it all with `update`.
+        Raises UnknownOutcome when it may have been added, and is not sent again: say it all with `update`. Raises NotSent
+        when the ticket is dropped with which it waits.
         """
         arguments = {"channel": channel, "ts": ts, "markdown_text": text or None, "chunks": list(chunks) or None}
-        priority = Priority.FINAL if last else Priority.STEP
+        priority = ticket or Priority.STEP
         await self._caller.call("chat.appendStream", arguments, priority=priority, repeat=False)
 
     async def stop_stream(
@@ -318,6 +331,16 @@ class Slack:
             "loading_messages": list(loading) or None,
         }
         await self._call("assistant.threads.setStatus", arguments, most=2)
+
+    async def set_title(self, channel: str, thread: str, title: str) -> None:
+        """Name a conversation with the bot, as the list of them shows it."""
+        arguments = {"channel_id": channel, "thread_ts": thread, "title": title}
+        await self._call("assistant.threads.setTitle", arguments, most=2)
+
+    async def suggest(self, channel: str, questions: Sequence[str]) -> None:
+        """Offer 1 to 4 questions at the top of somebody's conversation with the bot."""
+        prompts = [{"title": question, "message": question} for question in questions]
+        await self._call("assistant.threads.setSuggestedPrompts", {"channel_id": channel, "prompts": prompts}, most=2)
 
     # -- views and answers to gestures ------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from adapters.adding import FAILED
 from adapters.slack import adding, answering, home, voting
 from adapters.slack.acks import Ack, in_time, once
 from adapters.slack.cards import card_blocks
+from adapters.slack.dialect import escaped
 from adapters.slack.events import readable
 from adapters.slack.modals import INGEST
 from adapters.slack.office import Office
@@ -39,7 +40,7 @@ def register(app: AsyncApp, office: Office) -> None:
 
         failed = FAILED.to(office.language)
         said = await in_time(office, adding.take_typed(office, body, text), late, failed, "slack-ingest")
-        await ack(said or "")
+        await ack(escaped(said or ""))
 
     @app.command("/kotae")
     async def kotae(ack: Ack, body: Json) -> None:

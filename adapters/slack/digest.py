@@ -14,7 +14,7 @@ from adapters.slack.events import Replied
 from adapters.slack.office import Office
 from adapters.slack.widgets import Json, button, context, plain, say, say_once, section
 from bot.cards import Card
-from bot.messages import Notice, Place, Post
+from bot.messages import Audience, Notice, Place, Post
 
 log = logging.getLogger(__name__)
 
@@ -36,9 +36,9 @@ async def announce(office: Office, place: Place, card: Card, about: str) -> None
 async def tell(office: Office, notice: Notice) -> None:
     """Tell an asker, and nobody else, in their thread that there is an answer. Raises SlackError, StoreError when it
     could not be told yet."""
-    by = teaching.BY.to(notice.language, who=line(await office.places.name(notice.by))) if notice.by else ""
+    who = line(await office.places.name(notice.by)) if notice.by else None
     question = line(shortened(notice.question, 200))
-    head = teaching.TOLD.to(notice.language, asker=f"<@{notice.author}>", question=question, by=by)
+    head = teaching.heading(notice, asker=f"<@{notice.author}>", question=question, who=who)
     blocks: list[Json] = [{"type": "section", "text": {"type": "mrkdwn", "text": head, "verbatim": True}}]
     blocks += map(section, _pieces(notice.answer))
     post = Post(f"notice:{notice.id}", "notice", 0, notice.place, notice.thread)
@@ -49,28 +49,35 @@ async def tell(office: Office, notice: Notice) -> None:
     await office.desk.said(notice)
 
 
+async def can_answer(office: Office, reply: Replied, card: Post) -> bool:
+    """Whether what somebody wrote in a card's thread can be its answer. Never raises."""
+    if card.data["closed"] or not reply.text.strip():
+        return False
+    return (await office.places.actor(reply.author, stranger=reply.stranger)).role != "outsider"
+
+
 async def replied(office: Office, reply: Replied, card: Post) -> None:
-    """Somebody wrote in a card's thread: ask them once whether it is the answer."""
-    if card.data["closed"] or reply.stranger or not reply.text.strip():
-        return
-    if (await office.places.actor(reply.author)).role == "outsider":
-        return
+    """Ask once whether what was written in a card's thread is its answer. Raises SlackError, StoreError."""
     language = office.language
     text = teaching.CONFIRM.to(language, question=shortened(cards.question_on(card), 150))
     about = f"confirm:{reply.place.channel}:{reply.message}"
     yes = button(teaching.YES.to(language), SAVE, about, style="primary")
     blocks = [section(text), {"type": "actions", "elements": [yes, button(teaching.NO.to(language), DISCARD, about)]}]
-    data = {"card": [card.about, card.part], "reply": reply.message}
+    data = {"card": [card.about, card.part], "reply": reply.message, "reference": cards.reference_of(card)}
     post = Post(about, "confirm", 0, reply.place, reply.thread, data=data)
     if await office.desk.intend(post) is None:  # an event may come twice at the same time
         await say(office, post, text=line(text), blocks=blocks)
 
 
+async def audience_of(office: Office, card: Post) -> Audience:
+    """Who reads a card now."""
+    return await office.places.audience(card.place.channel)
+
+
 async def redraw(office: Office, card: Post, status: str) -> None:
-    """The card without its buttons, and what became of it. Raises StoreError."""
+    """The card as it is now, and what became of it. Raises StoreError."""
     if card.message is None:
         return
-    card = cards.closed(card)
     await office.desk.placed(card)
     blocks = [*_blocks(card), context(status)]
     try:

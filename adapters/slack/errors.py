@@ -52,6 +52,10 @@ class UnknownOutcome(UnreachableError):
     """No answer to something that must not be done twice: it may have been done, or not."""
 
 
+class NotSent(SlackError):
+    """The call was dropped while it waited for its turn: nothing was sent."""
+
+
 _GONE = frozenset(
     {
         *("channel_not_found", "not_in_channel", "is_archived", "is_inactive", "channel_is_limited_access"),

@@ -53,7 +53,7 @@ class Deleted:
 
 @dataclass(frozen=True, slots=True)
 class Replied:
-    """Somebody wrote in a thread without addressing the bot: perhaps an answer to one of its cards."""
+    """Somebody wrote in a thread: perhaps an answer to one of the bot's cards."""
 
     place: Place
     thread: str
@@ -81,7 +81,15 @@ class Opened:
     user: str
 
 
-Seen = Asked | Edited | Deleted | Replied | Reacted | Opened
+@dataclass(frozen=True, slots=True)
+class Welcomed:
+    """Somebody looks at their conversation with the bot."""
+
+    user: str
+    channel: str
+
+
+Seen = Asked | Edited | Deleted | Replied | Reacted | Opened | Welcomed
 
 
 def seen(body: Mapping[str, Any], us: Us) -> Seen | None:
@@ -97,6 +105,8 @@ def seen(body: Mapping[str, Any], us: Us) -> Seen | None:
                 return _reaction(event, us)
             case "app_home_opened" if event.get("tab") == "home":
                 return Opened(_id(event["user"]))
+            case "app_home_opened" if event.get("tab") == "messages":
+                return Welcomed(_id(event["user"]), _id(event["channel"]))
     except (KeyError, TypeError, AttributeError, ValueError):
         return None  # not of a form that Slack documents: acknowledged and forgotten
     return None
@@ -114,6 +124,13 @@ def incoming(event: Mapping[str, Any], us: Us) -> Incoming:
         text=readable(str(event.get("text") or ""), us.user),
         audience=UNKNOWN,
     )
+
+
+def in_thread(message: Incoming, stranger: bool) -> Replied | None:
+    """The same message as a reply in its thread; None: it begins one."""
+    if message.thread == message.message:
+        return None
+    return Replied(message.place, message.thread, message.message, message.author, message.text, stranger)
 
 
 def readable(text: str, me: str | None = None, names: Mapping[str, str] | None = None) -> str:
@@ -165,11 +182,7 @@ def _said(event: Mapping[str, Any], us: Us, *, addressed: bool) -> Seen | None:
     message = incoming(event, us)
     if addressed:
         return Asked(message, _stranger(event, us))
-    if event.get("thread_ts") and event["thread_ts"] != event["ts"]:
-        return Replied(
-            message.place, message.thread, message.message, message.author, message.text, _stranger(event, us)
-        )
-    return None
+    return in_thread(message, _stranger(event, us))
 
 
 def _changed(event: Mapping[str, Any], us: Us) -> Seen | None:

@@ -1,4 +1,5 @@
-"""The App Home: what waits for an answer, what was added last, and a button to add more.
+"""The App Home: what waits for an answer, what was added last, and a button to add more; and what is suggested where
+somebody begins to write to the bot.
 
 It is one person's page, but not a private place: it shows what the whole team may read. Source: product.md §3.
 """
@@ -23,6 +24,18 @@ _HELLO = Said(
     en="Mention me in a channel, or write to me in Messages: I answer from your team's documents, with the sources.",
     ja="チャンネルでメンションするか、「メッセージ」タブで質問してください。チームの文書から、出典を添えてお答えします。",
 )
+
+
+_SUGGESTED = (Said(en="What can you do?", ja="何ができますか？"),)
+
+
+async def welcome(office: Office, user: str, channel: str) -> None:
+    """Suggest questions in somebody's conversation with the bot. Where Slack shows none, nothing happens."""
+    language = await office.language_of(user)
+    try:
+        await office.slack.suggest(channel, [question.to(language) for question in _SUGGESTED])
+    except SlackError as error:
+        log.info("no questions are suggested: %s", error.code)
 
 
 async def publish(office: Office, user: str) -> None:

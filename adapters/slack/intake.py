@@ -3,10 +3,10 @@
 Source: product.md §5; reliability.md R28, R41 and R44.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 from adapters import adding
 from adapters.intakes import work_off
@@ -22,6 +22,11 @@ from retrieval.types import UnreadableError
 
 MESSAGES = 1_000  # of a thread
 EVERY_SECONDS = 2.0  # between two edits
+_LINK = re.compile(
+    r"https?://[\w.-]+\.slack(?:-gov)?\.com/archives/(?P<channel>[A-Z0-9]+)/p(?P<seconds>\d+)(?P<rest>\d{6})/?"
+    r"(?:\?(?:[\w=&.%-]*&)?thread_ts=(?P<thread>\d+\.\d+)(?:&[\w=&.%-]*\w)?|\?[\w=&.%-]*\w)?",
+    re.ASCII,
+)
 _FOREIGN = Said(en="it is somebody else's file", ja="ほかの人のファイルです")
 _FAILED = Said(
     en="Slack did not say what this file is ({code}); try again later",
@@ -104,23 +109,16 @@ def file_refs(found: Sequence[Mapping[str, Any]], owner: str = "") -> tuple[File
 
 def link_target(text: str) -> tuple[str, str, str] | None:
     """Channel, message and its thread's root of `https://team.slack.com/archives/C1/p1234567890123456?thread_ts=…`."""
-    try:
-        address = urlsplit(text.strip())
-    except ValueError:
+    found = _LINK.fullmatch(text.strip())
+    if found is None:
         return None
-    parts = address.path.split("/")
-    if address.scheme not in ("https", "http") or len(parts) < 4 or parts[1] != "archives":
-        return None
-    channel, point = parts[2], parts[3]
-    if not (channel.isalnum() and point[:1] == "p" and point[1:].isdecimal() and len(point) > 7):
-        return None
-    ts = f"{point[1:-6]}.{point[-6:]}"
-    thread = parse_qs(address.query).get("thread_ts", [ts])[0]
-    return channel, ts, thread if thread.replace(".", "", 1).isdecimal() else ts
+    ts = f"{found['seconds']}.{found['rest']}"
+    return found["channel"], ts, found["thread"] or ts
 
 
-def is_address(text: str) -> bool:
-    return text.startswith(("https://", "http://")) and len(text.split()) == 1
+def links_in(text: str) -> list[str]:
+    """The links to messages in a text, as they are written there."""
+    return [found[0] for found in _LINK.finditer(text)]
 
 
 async def message_at(slack: Slack, channel: str, ts: str, thread: str) -> Json | None:
@@ -173,11 +171,11 @@ async def _conversation(office: Office, channel: str, thread: str, message: str)
         text = await office.places.named(readable(str(one.get("text") or ""), me.user))
         if text and one.get("user") != me.user:
             name = await office.places.name(str(one["user"])) if one.get("user") else str(one.get("username") or "bot")
-            at = datetime.fromtimestamp(float(one["ts"]), UTC)
-            parts.append(f"**{name}** ({at:%Y-%m-%d}):\n\n{text}")
+            day = f"{datetime.fromtimestamp(float(one['ts']), UTC):%Y-%m-%d}"
+            parts.append((day, f"**{name}** ({day}):\n\n{text}"))
     if not parts:
         raise UnreadableError(adding.NO_TEXT if found else adding.MESSAGE_GONE)
-    return "\n\n".join(parts).encode()
+    return adding.dated(parts)
 
 
 def _is_said(message: Mapping[str, Any]) -> bool:

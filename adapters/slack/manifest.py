@@ -45,7 +45,7 @@ SCOPES = (
     ),
     Need(
         "chat:write",
-        Said(en="to answer", ja="回答を投稿する"),
+        Said(en="to answer, and to show meanwhile what is done", ja="回答を投稿し、準備中の状態を表示する"),
         Said(en="nothing can be answered", ja="何も回答できません"),
         answers=True,
     ),
@@ -150,10 +150,13 @@ SCOPES = (
     ),
     Need(
         "assistant:write",
-        Said(en="the status line while an answer is worked on", ja="回答を準備している間の状態表示"),
         Said(
-            en="no status line is shown; a message in the thread says instead that Kotae is at work",
-            ja="状態表示が出ず、代わりにスレッドのメッセージで回答中であることを伝えます",
+            en="to suggest questions in direct messages, and to name these conversations",
+            ja="ダイレクトメッセージで質問の例を示し、会話に名前を付ける",
+        ),
+        Said(
+            en="no questions are suggested in direct messages, and these conversations have no names",
+            ja="ダイレクトメッセージに質問の例が表示されず、会話に名前が付きません",
         ),
     ),
 )
@@ -254,4 +257,4 @@ def missing(granted: Iterable[str]) -> list[Need]:
 def link() -> str:
     """Opens Slack's "create an app" with everything filled in; a workspace is chosen there."""
     whole = json.dumps(manifest(), ensure_ascii=False, separators=(",", ":"))
-    return f"https://api.slack.com/apps?new_app=1&manifest_json={quote(whole, safe='')}"
+    return f"https://api.slack.com/apps?new_app=1&manifest_json={quote(whole, safe=':,/')}"

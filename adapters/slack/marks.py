@@ -7,10 +7,11 @@ import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from adapters.pacing import Priority, Sleep
+from adapters.pacing import Priority, Ticket
 from adapters.slack.calling import Caller
-from adapters.slack.errors import CredentialsError, GoneError, SlackError, UnknownOutcome
+from adapters.slack.errors import CredentialsError, GoneError, NotSent, SlackError, UnknownOutcome
 from bot.messages import PostKind
+from bot.waiting import Sleep
 
 Json = dict[str, Any]
 
@@ -63,21 +64,25 @@ async def post_marked(
     maybe_sent: bool,
     find: Callable[[Mark], Awaitable[str | None]],
     sleep: Sleep,
+    ticket: Ticket | None = None,
 ) -> str:
     """The ts of the message, posted or found. `find` looks for the mark where the message belongs.
 
-    Raises UnknownOutcome when it may have been posted and was not found, or cannot be looked for; SlackError.
+    Raises UnknownOutcome when it may have been posted and was not found, or cannot be looked for; SlackError; NotSent when
+    `ticket` is dropped before the first try.
     """
     if maybe_sent and mark is None:
         raise ValueError("what may have been sent cannot be found without a mark")
     if maybe_sent and mark and (ts := await _found(find, mark)):
         return ts
-    priority = Priority.STEP if mark and mark.kind == "steps" else Priority.FINAL
-    tries = caller.tries()
+    priority, tries = ticket or Priority.FINAL, caller.tries()
+    unknown: UnknownOutcome | None = None
     while True:
         try:
             answer = await caller.call("chat.postMessage", arguments, priority=priority, repeat=False, tries=tries)
             return str(answer.body["ts"])
+        except NotSent as error:
+            raise unknown or error from None
         except UnknownOutcome as error:
             unknown = UnknownOutcome(error.method, error.code)
         if mark is None:

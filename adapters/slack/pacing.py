@@ -7,7 +7,8 @@ tier 3: 50, tier 4: 100; chat.postMessage about one a second and channel, and a 
 import asyncio
 import time
 
-from adapters.pacing import Bucket, Clock, Limit, Priority, Sleep
+from adapters.pacing import Bucket, Clock, Limit, Priority, Ticket
+from bot.waiting import Sleep
 
 TIER_2, TIER_3, TIER_4 = Limit(8, 12), Limit(20, 30), Limit(40, 60)
 _POSTS = Limit(3, 60)  # in one channel
@@ -34,18 +35,19 @@ class Pacer:
         self._sleep = sleep
         self._buckets: dict[tuple[str, str], Bucket] = {}
 
-    async def turn(self, method: str, channel: str = "", priority: Priority = Priority.ORDINARY) -> None:
-        """Returns when the call may be made; whoever has a better priority, or came earlier, went before."""
+    async def turn(self, method: str, channel: str = "", worth: Priority | Ticket = Priority.ORDINARY) -> None:
+        """Returns when the call may be made, or its ticket is dropped; whoever has a better priority, or came earlier, went
+        before."""
         for bucket in self._of(method, channel):
-            await bucket.take(priority)
+            await bucket.take(worth)
 
     def pause(self, method: str, channel: str, seconds: float) -> None:
         """Slack said when to come back: until then nobody asks for the same thing, not only the one who was refused."""
         self._of(method, channel)[0].pause(seconds)
 
-    def wait(self, method: str, channel: str = "") -> float:
-        """How many seconds an ordinary call would wait now, about."""
-        return max(bucket.wait() for bucket in self._of(method, channel))
+    def wait(self, method: str, channel: str = "", worth: Priority | Ticket = Priority.STEP) -> float:
+        """How many seconds a call would wait now, about; or the one that waits with this ticket still has to."""
+        return max(bucket.wait(worth) for bucket in self._of(method, channel))
 
     def _of(self, method: str, channel: str) -> list[Bucket]:
         if method == "chat.postMessage":

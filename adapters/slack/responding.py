@@ -11,10 +11,11 @@ from typing import Any
 import aiohttp
 from yarl import URL
 
-from adapters.pacing import Clock, Sleep
+from adapters.pacing import Clock
 from adapters.slack.addresses import Addresses
 from adapters.slack.calling import Tries, seconds_told
 from adapters.slack.errors import GoneError, SlackError, UnknownOutcome, UnreachableError, refusal
+from bot.waiting import Sleep
 
 USES = 5
 LIFETIME = 1_800.0

@@ -8,12 +8,22 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from adapters.markdown import shortened
+from adapters.pacing import Priority, Ticket
 from adapters.port import Desk
-from adapters.slack.client import GoneError, Mark, RefusedError, Slack, SlackError, StreamOver, UnreachableError
+from adapters.slack.client import (
+    GoneError,
+    Mark,
+    NotSent,
+    RefusedError,
+    Slack,
+    SlackError,
+    StreamOver,
+    UnreachableError,
+)
 from adapters.slack.dialect import escaped
 from adapters.slack.taskcards import TaskCard, TaskCards, chunk, closed, rich
 from bot.messages import Place, Post
@@ -33,7 +43,9 @@ class SealedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What all messages of a turn share. `recipient`: the asker's user and team; Slack streams to nobody else."""
+    """What all messages of a turn share. `recipient`: the asker's user and team; Slack streams to nobody else. `opening`
+    and `growing`: the tickets of calls that begin a message, and of those that another one makes obsolete.
+    """
 
     slack: Slack
     desk: Desk
@@ -41,14 +53,19 @@ class Turn:
     place: Place
     thread: str
     recipient: tuple[str, str] | None = None
+    opening: Ticket = field(default_factory=lambda: Ticket(Priority.STEP))
+    growing: Ticket = field(default_factory=lambda: Ticket(Priority.STEP))
 
 
 class StepMessage:
-    """Everything raises SlackError and StoreError; RefusedError when no blocks are accepted, though text may be."""
+    """Everything raises SlackError and StoreError; RefusedError when no blocks are accepted, though text may be; NotSent when
+    the turn has dropped the ticket. `stray`: besides `ts` there may be another message of it, which nobody knows of.
+    """
 
     def __init__(self, turn: Turn, number: int) -> None:
         self.ts = ""
         self.streaming = False
+        self.stray = False
         self._turn = turn
         self._slack = turn.slack
         self._channel = turn.place.channel
@@ -66,7 +83,7 @@ class StepMessage:
         `stream`: it may begin as one; `plain`: without blocks. Raises SealedError, and StreamOver when a reader stopped it.
         """
         if not self.ts:
-            await self._open(cards, thinking, stream=stream, plain=plain)
+            await self._open(cards, thinking, final=final, stream=stream, plain=plain)
         if self.streaming:
             await self._stream(cards, thinking, final=final)
         else:
@@ -82,12 +99,12 @@ class StepMessage:
 
     # -- once -------------------------------------------------------------------------------------------------------
 
-    async def _open(self, cards: TaskCards, thinking: str | None, *, stream: bool, plain: bool) -> None:
+    async def _open(self, cards: TaskCards, thinking: str | None, *, final: bool, stream: bool, plain: bool) -> None:
         turn, data = self._turn, {"stream": stream, "placeholder": not cards}
         post = Post(turn.id, "steps", self._number, turn.place, turn.thread, data=data)
         before = await turn.desk.intend(post)
         if before is not None:
-            await self._take_up(before, cards, thinking, plain=plain)
+            await self._take_up(before, cards, thinking, final=final, plain=plain)
         elif stream:
             await self._start(_or_thinking(cards, thinking))
         if not self.ts:
@@ -100,10 +117,19 @@ class StepMessage:
         thread, mark = self._turn.thread, self._mark
         try:
             self.ts = await self._slack.post(
-                self._channel, text=text, blocks=blocks, thread=thread, mark=mark, maybe_sent=maybe_sent
+                self._channel,
+                text=text,
+                blocks=blocks,
+                thread=thread,
+                mark=mark,
+                maybe_sent=maybe_sent,
+                ticket=self._turn.opening,
             )
         except RefusedError:
             self._refused = True
+            raise
+        except (UnreachableError, asyncio.CancelledError):
+            self.stray = True
             raise
         if not maybe_sent:  # what was found may have older words
             self._shown = lines
@@ -114,7 +140,7 @@ class StepMessage:
         self._post = replace(self._post, message=self.ts, data=data)
         await self._turn.desk.placed(self._post)
 
-    async def _take_up(self, before: Post, cards: TaskCards, thinking: str | None, *, plain: bool) -> None:
+    async def _take_up(self, before: Post, cards: TaskCards, thinking: str | None, *, final: bool, plain: bool) -> None:
         """Go on with the message of an earlier attempt; without one there is no `ts` afterwards."""
         streamed = bool(before.data.get("stream"))
         self.ts = before.message or (await find(self._turn, self._number) if streamed else "")
@@ -123,7 +149,10 @@ class StepMessage:
         if streamed:
             await stop(self._turn, self.ts)
         try:
-            await self._edit(cards, thinking, final=False, plain=plain)
+            await self._edit(cards, thinking, final=final, plain=plain)
+        except NotSent:
+            self.ts = ""  # whether it is there was not seen
+            raise
         except GoneError as error:
             if error.code != "message_not_found":
                 raise
@@ -137,13 +166,24 @@ class StepMessage:
         try:
             async with asyncio.timeout(STARTING_SECONDS):
                 self.ts = await self._slack.start_stream(
-                    self._channel, turn.thread, recipient=user, recipient_team=team, chunks=_chunks(self._ids, cards)
+                    self._channel,
+                    turn.thread,
+                    recipient=user,
+                    recipient_team=team,
+                    chunks=_chunks(self._ids, cards),
+                    ticket=turn.opening,
                 )
             self.streaming, self._told = True, cards
         except (UnreachableError, TimeoutError):  # it may have been started all the same
+            self.stray = True
             self.ts = await find(turn, self._number)
             if self.ts:
                 await stop(turn, self.ts)
+        except asyncio.CancelledError:
+            self.stray = True
+            raise
+        except NotSent:
+            raise
         except SlackError as error:
             log.debug("no stream: %s", error)
 
@@ -156,10 +196,10 @@ class StepMessage:
             if final:
                 await self._slack.stop_stream(self._channel, self.ts, chunks=chunks, mark=self._mark)
             elif chunks:
-                await self._slack.append_stream(self._channel, self.ts, chunks=chunks)
+                await self._slack.append_stream(self._channel, self.ts, chunks=chunks, ticket=self._turn.growing)
             self._told, self.streaming = shown, not final
             return
-        except GoneError:
+        except (GoneError, NotSent):
             raise
         except StreamOver as error:
             self.streaming = False
@@ -179,8 +219,11 @@ class StepMessage:
         if lines == self._shown:
             return
         text, blocks = drawn(lines, plain)
+        ticket = self._turn.growing
         try:
-            await self._slack.update(self._channel, self.ts, text=text, blocks=blocks, mark=self._mark, last=final)
+            await self._slack.update(
+                self._channel, self.ts, text=text, blocks=blocks, mark=self._mark, last=final, ticket=ticket
+            )
         except SlackError as error:
             if error.code in _FIXED:
                 raise SealedError(str(error)) from None
@@ -190,11 +233,17 @@ class StepMessage:
 
 async def find(turn: Turn, number: int) -> str:
     """The ts of a stream that was started without our knowing of it, else nothing. Raises SlackError."""
+    return next(iter(await all_of(turn, number)), "")
+
+
+async def all_of(turn: Turn, number: int) -> list[str]:
+    """The ts of each message with these steps that the thread has, as a stream or not. Raises SlackError."""
+    mark, found = Mark(turn.id, "steps", number), []
     for message in await turn.slack.replies(turn.place.channel, turn.thread, limit=LOOK):
         ids = [str(block.get("task_id") or block.get("id") or "") for block in message.get("blocks") or ()]
-        if any(id.startswith(f"{turn.id}-{number}-") for id in ids):
-            return str(message["ts"])
-    return ""
+        if mark.is_on(message) or any(id.startswith(f"{turn.id}-{number}-") for id in ids):
+            found.append(str(message["ts"]))
+    return found
 
 
 async def stop(turn: Turn, ts: str, chunks: Sequence[Mapping[str, Any]] = ()) -> None:

@@ -10,16 +10,17 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from adapters.coalescing import Sleep, Writer
+from adapters.coalescing import Writer
 from adapters.markdown import thinking
-from adapters.slack.client import GoneError, RefusedError, SlackError, StreamOver
+from adapters.slack.client import GoneError, NotSent, RefusedError, SlackError, StreamOver, UnreachableError
 from adapters.slack.dialect import escaped
-from adapters.slack.stepmessage import PLAIN, SealedError, StepMessage, Turn, find, stop
+from adapters.slack.stepmessage import PLAIN, SealedError, StepMessage, Turn, all_of, find, stop
 from adapters.slack.taskcards import TaskCard, TaskCards, after, closed, weight
 from agent.events import Step
 from bot.messages import Post
 from bot.store.engine import StoreError
-from retrieval.text import Language
+from bot.waiting import Sleep
+from retrieval.text import Language, Said
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +29,13 @@ Shown = Literal["live", "verbose", "off"]
 EVERY_SECONDS = 2.0  # between two edits of a message
 ROLL_SECONDS = 240.0  # Slack ends a stream after about five minutes
 CARDS = 40  # in one message; Slack takes 50 (centaur PR 469)
+WHOLE_SECONDS = 1.0  # that an answer waits for its steps to be as they stay
+IN_VIEW_SECONDS = 12.0  # that it waits for them to be there, beside their turn at Slack's pace: a try and the next one
+BUSY_SECONDS = 30.0  # for that turn; with more in front of them, steps are left out and the answer comes
+AGAIN = 3  # times that the last write is tried again
 BYTES = 9_000  # of text in one message; Slack takes about 10,600 (openclaw PR 143882)
+
+_DONE = Said(en="Done.", ja="完了しました。")  # where a message that waited for steps cannot be deleted
 
 
 @dataclass(eq=False, slots=True)
@@ -57,12 +64,14 @@ class Steps:
         self._steps = steps
         self._language = language
         self._clock = clock
+        self._sleep = sleep
         self._plain = False  # blocks are not accepted here
         self._cards: TaskCards = ()
         self._parts: list[_Part] = []
         self._earlier: Sequence[Post] = ()
         self._waited: int | None = None
         self._over = False
+        self._left = False  # others see to what is shown
         self._complained = False
         self._in_view = asyncio.Event()
         self._in_view.set()
@@ -70,8 +79,11 @@ class Steps:
         self._writer = Writer(self._write, seconds=pause, name="slack-steps", sleep=sleep)
 
     def resume(self, posts: Iterable[Post]) -> None:
-        """What an earlier attempt at this turn has posted, or was about to."""
+        """What an earlier attempt at this turn has posted, or was about to. Under its answer nothing is begun."""
+        posts = list(posts)
         self._earlier = [post for post in posts if post.kind == "steps"]
+        if any(post.kind == "answer" and post.message for post in posts):
+            self._turn.opening.drop()
 
     def add(self, event: Step) -> None:
         if self._steps == "off" or self._over:
@@ -93,22 +105,38 @@ class Steps:
 
     def end(self) -> None:
         """There are no more steps: what is there is written for the last time, without waiting."""
+        self._turn.growing.drop()  # the last write says it all
+        if self._cards:
+            self._turn.opening.hurry()
+        else:
+            self._turn.opening.drop()  # nobody needs to be told any more that the turn is at work
         if self._parts or self._earlier:
             self._writer.wake()
         self._writer.end()
 
-    async def in_view(self, seconds: float) -> None:
-        """Until all messages are there (not: up to date), but no longer than this."""
-        await self._writer.until(self._in_view, seconds)
-
-    async def finish(self, seconds: float) -> None:
-        """`end`, and until it is done; what takes longer is cut off."""
+    async def make_way(self) -> None:
+        """`end`, and until the answer can be posted under the steps. What could not be posted by then is left out: no step
+        ever begins below an answer."""
         self.end()
+        if not await self._writer.until(asyncio.Event(), WHOLE_SECONDS) and self._cards and not self._in_view.is_set():
+            queued = self._turn.slack.wait("chat.postMessage", self._turn.place.channel, self._turn.opening)
+            if queued <= BUSY_SECONDS:
+                await self._writer.until(self._in_view, queued + IN_VIEW_SECONDS)
+        self._turn.opening.drop()
+
+    async def finish(self, seconds: float, answer: str) -> None:
+        """Until the last write is done; what takes longer is cut off. `answer`: the ts of its first message, which nothing
+        of the steps stays below."""
         await self._writer.stopped(seconds)
+        try:
+            for ts in await self._misplaced(answer):
+                await self._discard(ts)
+        except SlackError as error:
+            self._complain(error)
 
     async def abandon(self, seconds: float) -> None:
         """The turn goes on elsewhere, or later: what is shown stays, and whoever has the turn takes it up."""
-        self._over = True
+        self._over = self._left = True
         await self._writer.stopped(seconds)
         for part in self._parts:
             if part.message is not None:
@@ -116,7 +144,6 @@ class Steps:
 
     async def remove(self) -> None:
         """The question is gone, and so are its steps. For after `abandon` or `finish`."""
-        self._over = True
         known = {part.message.ts for part in self._parts if part.message is not None}
         try:
             for post in await self._turn.desk.posts(self._turn.id):
@@ -155,6 +182,17 @@ class Steps:
     # -- the writer -------------------------------------------------------------------------------------------------
 
     async def _write(self, last: bool) -> None:
+        for _ in range(AGAIN):
+            if await self._write_parts(last) or not last:
+                break
+            await self._sleep(EVERY_SECONDS)
+        if self._over or all(part.settled or (part.message and part.message.ts) for part in self._parts):
+            self._in_view.set()
+        if last and not self._left:
+            await self._tidy()
+
+    async def _write_parts(self, last: bool) -> bool:
+        """Whether all is shown that can be; False: another try may do it."""
         number = 0
         while number < len(self._parts) and not self._over:
             part = self._parts[number]
@@ -163,6 +201,10 @@ class Steps:
                 continue
             try:
                 await self._show(part, final=last or number < len(self._parts))
+            except NotSent:
+                if not last:
+                    return False  # the last write says it all
+                part.settled = True  # it is left out
             except SealedError as error:
                 log.info("a message of steps is replaced: %s", error)
                 await self._replace(number - 1)
@@ -174,13 +216,13 @@ class Steps:
                     number -= 1
             except (GoneError, StreamOver) as error:  # a reader may stop a stream
                 self._give_up(error)
-            except (SlackError, StoreError) as error:  # the next change tries again
+            except (UnreachableError, StoreError) as error:  # the next change tries again
                 self._complain(error)
-                break
-        if self._over or all(part.settled or (part.message and part.message.ts) for part in self._parts):
-            self._in_view.set()
-        if last and not self._over:
-            await self._tidy()
+                return False
+            except SlackError as error:
+                self._complain(error)
+                return True
+        return True
 
     async def _show(self, part: _Part, final: bool) -> None:
         cards = self._of(part)
@@ -202,8 +244,12 @@ class Steps:
         part.settled = final
 
     async def _replace(self, number: int) -> None:
-        """Another message for the cards of one that takes no edits."""
+        """Another message for the cards of one that takes no edits, unless it would be below the answer."""
         old = self._parts[number]
+        if self._turn.opening.dropped and self._of(old):
+            old.settled = True
+            return
+        self._in_view.clear()
         self._parts[number] = _Part(old.start, settled=True)
         self._parts.insert(number + 1, _Part(old.start))
         if old.message is not None:
@@ -227,10 +273,29 @@ class Steps:
             if part.message is not None and part.message.ts and not self._of(part):
                 await self._discard(part.message.ts)
 
+    async def _misplaced(self, answer: str) -> list[str]:
+        """What is below the answer, and what came of calls whose outcome was not known. Raises SlackError."""
+        opened = {number: part.message for number, part in enumerate(self._parts) if part.message is not None}
+        found = [each.ts for each in opened.values() if each.ts and _moment(each.ts) > _moment(answer)]
+        for number, each in opened.items():
+            if each.stray:
+                found += [ts for ts in await all_of(self._turn, number) if ts != each.ts]
+        for post in self._earlier:
+            if not post.message and post.part not in opened:
+                lost = await all_of(self._turn, post.part)
+                found += [ts for ts in lost if post.data.get("placeholder") or _moment(ts) > _moment(answer)]
+        return found
+
     async def _discard(self, ts: str) -> None:
         await stop(self._turn, ts)  # one that is still streaming cannot be deleted
+        slack, channel = self._turn.slack, self._turn.place.channel
         try:
-            await self._turn.slack.delete(self._turn.place.channel, ts)
+            try:
+                await slack.delete(channel, ts)
+            except UnreachableError:
+                raise
+            except SlackError:  # some workspaces let nobody delete
+                await slack.update(channel, ts, text=_DONE.to(self._language), last=True)
         except SlackError as error:
             self._complain(error)
 
@@ -243,6 +308,12 @@ class Steps:
         if not self._complained:
             self._complained = True
             log.warning("the steps of turn %s cannot be shown: %s", self._turn.id, error)
+
+
+def _moment(ts: str) -> tuple[int, int]:
+    """When a message was posted, as its ts says it: seconds, and a number within the second."""
+    seconds, _, number = ts.partition(".")
+    return int(seconds), int(number or 0)
 
 
 def _size(card: TaskCard) -> int:

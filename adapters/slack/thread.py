@@ -11,8 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from adapters.coalescing import Sleep
-from adapters.markdown import EMPTY, sources_markdown
+from adapters.markdown import EMPTY, one_line, said_markdown, shortened, sources_markdown
 from adapters.port import Desk, TurnView
 from adapters.slack.buttons import feedback, plain_feedback
 from adapters.slack.client import Mark, RefusedError, Slack, SlackError, UnreachableError
@@ -22,6 +21,7 @@ from adapters.slack.steps import Shown, Steps
 from agent.events import Answered, Drafted, Step, ToolCalled
 from bot.messages import Post
 from bot.store.engine import StoreError
+from bot.waiting import Sleep
 from retrieval.text import Language, Said
 
 if TYPE_CHECKING:
@@ -31,10 +31,10 @@ log = logging.getLogger(__name__)
 
 SIGN_SECONDS = 0.7  # for the first sign of life, before another one is tried
 REFRESH_SECONDS = 15.0  # Slack's status ends after 2 minutes, and when something is posted
-IN_VIEW_SECONDS = 3.0  # that an answer waits for its steps to be there before it
 FINISH_SECONDS = 90.0  # for the last edits under load; nobody waits for them
 ABANDON_SECONDS = 3.0
 CLEAR_SECONDS = 5.0
+TITLE = 60  # characters of a question that names a conversation with the bot
 
 _THINKING = Said(en="is thinking…", ja="考えています…")
 _SEARCHING = Said(en="is searching the documents…", ja="資料を調べています…")
@@ -71,11 +71,14 @@ class SlackThread(TurnView):
         self._sleep = sleep
         turn = Turn(slack, desk, claimed.id, self._place, self._thread, recipient)
         self._steps = Steps(turn, steps=steps, language=language, clock=clock, sleep=sleep)
+        begins = claimed.message.thread == claimed.message.message and self._place.channel.startswith("D")
+        self._title = shortened(one_line(claimed.message.text), TITLE) if begins else ""
         self._earlier: Sequence[Post] = ()
         self._stage = _THINKING
         self._status_set = False
         self._status_failed = False
         self._alive: asyncio.Task[None] | None = None
+        self._posted = ""  # the ts of the answer's first message
         self._answered = False
         self._refused: set[int] = set()  # parts of the answer that were surely not posted
 
@@ -101,8 +104,7 @@ class SlackThread(TurnView):
     async def answer(self, answered: Answered) -> None:
         """Post the answer under the steps, or put it in the place of what an earlier attempt has posted."""
         await self._quiet()
-        self._steps.end()
-        await self._steps.in_view(IN_VIEW_SECONDS)
+        await self._steps.make_way()
         count = await self._say(answered)
         for post in self._earlier:
             if post.kind == "answer" and post.part >= count and post.message:
@@ -119,8 +121,15 @@ class SlackThread(TurnView):
                     async with asyncio.timeout(CLEAR_SECONDS):
                         await self._slack.set_status(self._place.channel, self._thread, "")
                 self._status_set = False
+            if self._title and self._answered:
+                with suppress(SlackError, TimeoutError):
+                    async with asyncio.timeout(CLEAR_SECONDS):
+                        await self._slack.set_title(self._place.channel, self._thread, self._title)
         finally:
-            await (self._steps.finish(FINISH_SECONDS) if self._answered else self._steps.abandon(ABANDON_SECONDS))
+            if self._answered:
+                await self._steps.finish(FINISH_SECONDS, self._posted)
+            else:
+                await self._steps.abandon(ABANDON_SECONDS)
 
     async def remove(self) -> None:
         """The question was taken back: its steps go too. Call it after `close`."""
@@ -190,6 +199,11 @@ class SlackThread(TurnView):
 
     async def _put(self, part: int, text: str, variants: Sequence[Sequence[dict[str, Any]]]) -> None:
         """One message of the answer, once (R6), with the first blocks that are accepted. Raises SlackError, StoreError."""
+        ts = await self._put_once(part, text, variants)
+        if not part:
+            self._posted = ts
+
+    async def _put_once(self, part: int, text: str, variants: Sequence[Sequence[dict[str, Any]]]) -> str:
         channel, mark = self._place.channel, Mark(self._turn, "answer", part)
         post = Post(self._turn, "answer", part, self._place, self._thread)
         before = await self._desk.intend(post)
@@ -197,7 +211,7 @@ class SlackThread(TurnView):
             try:
                 if before is not None and before.message:
                     await self._slack.update(channel, before.message, text=text, blocks=blocks, mark=mark, last=True)
-                    return
+                    return before.message
                 ts = await self._slack.post(
                     channel,
                     text=text,
@@ -213,6 +227,7 @@ class SlackThread(TurnView):
                     raise
                 log.info("a form of the answer is refused: %s", error)
         await self._desk.placed(replace(post, message=ts))
+        return ts
 
 
 def answer_parts(answered: Answered, language: Language) -> list[Rendered]:
@@ -226,4 +241,4 @@ def plain_parts(answered: Answered, language: Language) -> list[str]:
 
 
 def _text(answered: Answered, language: Language) -> str:
-    return answered.text if answered.text.strip() else EMPTY.to(language)
+    return said_markdown(answered, language) if answered.text.strip() else EMPTY.to(language)

@@ -94,6 +94,7 @@ class WebAdapter:
                 intake=partial(intake.resume, office),
                 tell=partial(digest.tell, office),
                 redraw=partial(digest.redraw, office),
+                audience_of=digest.audience_at,
                 every=self._look_every,
             )
         finally:
@@ -285,11 +286,11 @@ class WebAdapter:
         return await digest.opened(office, await self._kind(member, card, "card"))
 
     async def teach(
-        self, member: Member, card: int, questions: Collection[int], answer: str, question: str = ""
+        self, member: Member, card: int, answer: str, question: str = "", reference: int | None = None
     ) -> Taught:
-        """Answer these questions of a card (empty: all of them), maybe in better words. Raises LookupError."""
+        """Answer a card's question (None: the one it shows), maybe in better words. Raises LookupError."""
         office, _ = self._at_work()
-        return await digest.teach(office, member, await self._kind(member, card, "card"), questions, answer, question)
+        return await digest.teach(office, member, await self._kind(member, card, "card"), answer, question, reference)
 
     async def dismiss(self, member: Member, card: int, questions: Collection[int] = ()) -> Taught:
         """Close these questions of a card (empty: all of them) without an answer. Raises LookupError."""

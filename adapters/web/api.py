@@ -18,6 +18,7 @@ from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 
 from adapters.web import gauges, problems, values
+from adapters.web.guard import STRANGER
 from adapters.web.problems import Problem, ProblemBody, language_asked, refusal, said_by
 from adapters.web.replies import EventStream, GoneError, Replies
 from bot import listing
@@ -42,6 +43,9 @@ JSON, FORM, EVENTS = "application/json", "multipart/form-data", "text/event-stre
 KINDS: Mapping[str, tuple[str, ...]] = {"/chat": (JSON,), "/documents": (JSON, FORM)}
 """The media types of the bodies that each path takes."""
 
+OPEN = frozenset({"/healthz", "/readyz"})
+"""What tells in a word how it is also to who shows no token: a machine that watches has none."""
+
 M = TypeVar("M", bound=BaseModel)
 Responses = dict[int | str, dict[str, Any]]
 
@@ -62,7 +66,8 @@ def make_api(office: Office, *routers: APIRouter) -> FastAPI:
         title="Kotae",
         version=version("kotae"),
         description="Ask the team's documents, search them, and add to them. Errors come as "
-        "`{error, message}`: a fixed word for programs, and a sentence in the language of `Accept-Language` (ja, en).",
+        "`{error, message, id}`: a fixed word for programs, a sentence in the language of `Accept-Language` (ja, en), and "
+        "by what the log knows it.",
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
@@ -91,7 +96,11 @@ def make_api(office: Office, *routers: APIRouter) -> FastAPI:
         assert isinstance(error, HTTPException)
         return _unrouted(request.method, error).response(speaking(request))
 
+    async def unexpected(request: Request, error: Exception) -> Response:
+        raise error  # the guard answers it, as all that fails; Starlette's own answer is a plain text
+
     api.add_exception_handler(HTTPException, unrouted)
+    api.add_exception_handler(Exception, unexpected)
     for router in (_answers(office, speaking), _documents(office, speaking), _state(office), *routers):
         api.include_router(router)
     return api
@@ -193,10 +202,23 @@ def _answers(office: Office, speaking: Speaking) -> APIRouter:
         if answered is None:
             raise Problem(503, "stopped", problems.UNANSWERED)
         sources = [
-            values.Source(n=one.n, document=one.document, collection=one.collection, excerpt=one.quote, url=one.url)
+            values.Source(
+                n=one.n,
+                document=one.document,
+                collection=one.collection,
+                excerpt=one.quote,
+                url=one.url,
+                date=one.date,
+            )
             for one in answered.citations
         ]
-        found = values.ChatAnswer(answer=answered.text, outcome=answered.outcome, session_id=session, sources=sources)
+        found = values.ChatAnswer(
+            answer=answered.text,
+            outcome=answered.outcome,
+            unsure=answered.unsure,
+            session_id=session,
+            sources=sources,
+        )
         return JSONResponse(found.model_dump(), headers=headers)
 
     @router.get(
@@ -343,16 +365,21 @@ def _state(office: Office) -> APIRouter:
 
     @router.get(
         "/readyz",
-        summary="Whether it can answer, part by part",
+        summary="Whether it can answer; part by part for who shows the token",
         response_model=values.Readiness,
         responses={503: {"model": values.Readiness, "description": "A part does not work; it is named."}},
     )
-    async def readyz() -> Response:
-        failed = await app.troubles()
-        parts = {name: "failed" if name in failed else "ok" for name in ("database", "store")}
+    async def readyz(request: Request) -> Response:
+        language = language_asked(request.headers.get("accept-language", ""), app.settings.language)
+        troubles = await app.troubles()
+        parts = dict.fromkeys(("database", "store", "home"), "ok")
+        parts |= {name: "low" if trouble.answers else "failed" for name, trouble in troubles.items()}
         parts |= {name.lower(): "ok" if there else "disconnected" for name, there in office.platforms().items()}
-        status = "unready" if failed else "degraded" if "disconnected" in parts.values() else "ready"
-        return JSONResponse({"status": status, "parts": parts}, 200 if status == "ready" else 503)
+        states = set(parts.values())
+        status = "unready" if "failed" in states else "ready" if states == {"ok"} else "degraded"
+        why = {name: trouble.what.to(language) for name, trouble in troubles.items()}
+        shown: dict[str, Any] = {} if request.scope.get(STRANGER) else {"parts": parts, "why": why}
+        return JSONResponse({"status": status, **shown}, 200 if status == "ready" else 503)
 
     @router.get(
         "/metrics",

@@ -219,7 +219,11 @@ class Board:
         return where
 
     async def _readable(self, where: Room, found: list[Message]) -> list[Message]:
-        """Without the quotations of documents that are forgotten, or no longer for the readers of this room."""
+        """Without the quotations of documents that are forgotten, or no longer for the readers of this room.
+
+        What it has of an answer's `citations` says whether they are `gone`, and else the `document_id` under which all of
+        the room may open the document: None of a file that is for one thread only.
+        """
         named: dict[int, set[tuple[str, str]]] = {}
         for each in found:
             for one in each.data.get("citations", ()):
@@ -228,14 +232,17 @@ class Board:
             root: await self._messages.documents(wanted, readers(place(where), audience(where), str(root)))
             for root, wanted in named.items()
         }
-        return [_shown(each, there[each.root]) if each.root in there else each for each in found]
+        everywhere = await self._messages.documents(
+            {each for its in named.values() for each in its}, readers(place(where), audience(where))
+        )
+        return [_shown(each, there[each.root], everywhere) if each.root in there else each for each in found]
 
 
-def _shown(message: Message, there: Collection[tuple[str, str]]) -> Message:
+def _shown(message: Message, there: Collection[tuple[str, str]], everywhere: Mapping[tuple[str, str], str]) -> Message:
     cited = [
-        {**one, "gone": False}
+        {**one, "gone": False, "document_id": everywhere.get((one["collection"], one["document"]))}
         if (one["collection"], one["document"]) in there
-        else {**one, "quote": "", "url": None, "gone": True}
+        else {**one, "quote": "", "url": None, "date": None, "gone": True, "document_id": None}
         for one in message.data.get("citations", ())
     ]
     return replace(message, data={**message.data, "citations": cited}) if cited else message

@@ -33,10 +33,9 @@ async def announce(office: Office, where: Place, card: Card, about: str) -> None
 
 
 async def redraw(office: Office, card: Post, status: str) -> None:
-    """The card without its buttons, and what became of it. Raises StoreError."""
+    """The card as it is now, and what became of it. Raises StoreError."""
     if card.message is None:
         return
-    card = cards.closed(card)
     await office.desk.placed(card)
     text = f"{_text(cards.row_on(card))}\n{status}"
     data = {**card.data, "status": status}
@@ -53,14 +52,9 @@ async def tell(office: Office, notice: Notice) -> None:
     """Tell an asker where they have asked. Raises StoreError when it could not be told yet."""
     language, thread = notice.language, int(notice.thread)
     if await office.board.has_thread(notice.place.channel, thread):
-        by = name_of(notice.by, language) if notice.by else ""
+        who = name_of(notice.by, language) if notice.by else None
         question = shortened(notice.question, 200)
-        head = teaching.TOLD.to(
-            language,
-            asker=f"@{name_of(notice.author, language)}",
-            question=question,
-            by=teaching.BY.to(language, who=by) if by else "",
-        )
+        head = teaching.heading(notice, asker=f"@{name_of(notice.author, language)}", question=question, who=who)
         data = {"who": notice.author, "question": question, "answer": notice.answer, "by": notice.by or ""}
         text = f"{head}\n\n{notice.answer}"
         said = BotMessage(notice.place.channel, thread, f"notice:{notice.id}", "notice", text, data=data)
@@ -78,15 +72,17 @@ async def replied(office: Office, reply: Message) -> None:
         return
     question = shortened(cards.question_on(card), 150)
     data = {"card": root.id if root else 0, "reply": reply.id, "questions": card.data["questions"], "done": False}
+    data["reference"] = cards.reference_of(card)
     text = teaching.CONFIRM.to(office.language, question=question)
     await office.board.put(BotMessage(reply.room, reply.root, f"confirm:{reply.id}", "confirm", text, data=data))
 
 
 async def teach(
-    office: Office, member: Member, card: Message, questions: Collection[int], answer: str, question: str = ""
+    office: Office, member: Member, card: Message, answer: str, question: str, reference: int | None
 ) -> Taught:
-    """A member's answer to the questions on a card; empty `questions`: all of them. Raises StoreError."""
-    return await _teach(office, member, card, questions, answer, question, link(card, office.address))
+    """A member's answer to a card's question (None: the one it shows). Raises StoreError."""
+    url = link(card, office.address)
+    return await _teach(office, member, card, answer, url, question=question, reference=reference)
 
 
 async def dismiss(office: Office, member: Member, card: Message, questions: Collection[int] = ()) -> Taught:
@@ -95,7 +91,7 @@ async def dismiss(office: Office, member: Member, card: Message, questions: Coll
     ids = _chosen(card, questions)
     taught = await office.desk.dismiss(actor(member), ids, place(where), audience(where))
     if taught.refusal is None:
-        _settle(office, member, card, teaching.DISMISSED)
+        _settle(office, member.id, card, teaching.DISMISSED)
     return taught
 
 
@@ -114,9 +110,10 @@ async def save(office: Office, member: Member, confirm: Message) -> Taught:
         return Taught(refusal=teaching.DELETED)
     if card is None or confirm.data["done"]:
         return Taught(refusal=teaching.GONE)
-    taught = await _teach(office, member, card, (), reply.text, "", link(reply, office.address))
+    url, reference = link(reply, office.address), confirm.data.get("reference")
+    taught = await _teach(office, member, card, reply.text, url, reference=reference, author=reply.author)
     if taught.refusal is None:
-        text = teaching.SAVED.to(office.language, n=taught.told)
+        text = teaching.saved(taught, office.language)
         said = BotMessage(confirm.room, confirm.thread, confirm.about or "", "confirm", text)
         await office.board.put(replace(said, data={**confirm.data, "done": True}))
     return taught
@@ -140,25 +137,35 @@ async def _say_once(office: Office, post: Post, kind: Kind, text: str, data: Map
 
 
 async def _teach(
-    office: Office, member: Member, card: Message, questions: Collection[int], answer: str, better: str, url: str | None
+    office: Office,
+    member: Member,
+    card: Message,
+    answer: str,
+    url: str | None,
+    *,
+    question: str = "",
+    reference: int | None = None,
+    author: str = "",
 ) -> Taught:
     where = room(card.room)
-    ids = _chosen(card, questions)
-    lesson = Lesson(actor(member), place(where), audience(where), ids, answer, better, url)
+    chosen = reference if reference is not None else card.data.get("reference")
+    lesson = Lesson(
+        actor(member), place(where), audience(where), _chosen(card), answer, question, url, chosen, author
+    )  # fmt: skip
     taught = await office.desk.teach(lesson)
     if taught.refusal is None:
-        _settle(office, member, card, teaching.ANSWERED)
+        _settle(office, author or member.id, card, teaching.ANSWERED)
     return taught
 
 
-def _settle(office: Office, member: Member, card: Message, how: Said) -> None:
-    """Cards that offer nothing any more say so, and the askers are told."""
-    status = how.to(office.language, who=name_of(member.id, office.language))
+def _settle(office: Office, who: str, card: Message, how: Said) -> None:
+    """Cards whose question is not open any more say so, and the askers are told."""
+    name = name_of(who, office.language)
 
     async def settle() -> None:
         post = await _post_of(office, card)
-        for done in await cards.done_with(office.desk, post, _audience) if post is not None else ():
-            await redraw(office, done, status)
+        for now in await cards.changed(office.desk, post, audience_at, office.language) if post is not None else ():
+            await redraw(office, now, teaching.status(now, how, office.language, name))
         await tell_all(office)
 
     office.tasks.start(settle(), "web-cards")
@@ -168,11 +175,12 @@ async def _post_of(office: Office, card: Message) -> Post | None:
     return await office.desk.post_at(place(room(card.room)), str(card.id))
 
 
-async def _audience(card: Post) -> Audience:
+async def audience_at(card: Post) -> Audience:
+    """Who reads a card now."""
     return audience_of(card.place.channel)
 
 
-def _chosen(card: Message, questions: Collection[int]) -> tuple[int, ...]:
+def _chosen(card: Message, questions: Collection[int] = ()) -> tuple[int, ...]:
     """Which questions a card is about is what the database says."""
     there = tuple(card.data["questions"])
     return tuple(each for each in there if each in questions) if questions else there

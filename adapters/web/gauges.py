@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector, CollectorRegistry
 from bot.listing import Summary
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
-_OUTCOMES = ("answered", "unknown", "declined", "failed")
+_OUTCOMES = ("answered", "unsure", "unknown", "declined", "failed")
 _TICK_SECONDS = 0.5
 
 
@@ -47,7 +47,9 @@ class _Once(Collector):
 def prometheus(summary: Summary, lag: float) -> bytes:
     """The text of one scrape."""
     turns, searches, cost = summary.turns, summary.searches, summary.turns.cost
-    ended = CounterMetricFamily("kotae_turns", "Questions that have their answer, by outcome.", labels=["outcome"])
+    ended = CounterMetricFamily(
+        "kotae_turns", "Questions that have their answer, by outcome or unsure.", labels=["outcome"]
+    )
     for outcome in _OUTCOMES:
         ended.add_metric([outcome], turns.outcomes.get(outcome, 0))
     looked = CounterMetricFamily("kotae_searches", "Searches, by what came of them.", labels=["result"])

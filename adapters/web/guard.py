@@ -6,8 +6,9 @@ Source: reliability.md R20. Written against the ASGI interface, so that nothing 
 import asyncio
 import logging
 import re
+import time
 from collections.abc import Collection, Mapping
-from contextlib import nullcontext
+from contextlib import AsyncExitStack
 from urllib.parse import urlsplit
 
 from pydantic import SecretStr
@@ -24,7 +25,9 @@ MIB = 1024 * 1024
 BODY_BYTES = 1 * MIB
 UPLOAD_BYTES = 26 * MIB  # a file of 25 MiB, which the loader still takes, and its form
 BODY_SECONDS = 60.0
-_UPLOADS = 4  # at a time in memory; the next ones wait
+STILL_SECONDS = 10.0  # without a byte of a body
+STRANGER = "kotae.stranger"  # in the scope: the token was not shown where it need not be
+_UPLOADS = 4  # of more than BODY_BYTES at a time in memory; the rest of the next ones waits
 _WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _PORT = re.compile(r":\d{1,5}$")
 
@@ -48,6 +51,7 @@ class Guard:
     `kinds`: for each path that takes a body the media types it takes; those that are not JSON may be long.
     `pages`: below this path is what browsers use: forms may be long there, and a browser shows the token once, to log in.
     `own`: what paths begin with that only our own pages ask for.
+    `open_to_all`: paths that need no token, and are told by `STRANGER` that it was not shown.
     """
 
     def __init__(
@@ -60,8 +64,10 @@ class Guard:
         hosts: frozenset[str] | None = None,
         token: SecretStr | None = None,
         body_seconds: float = BODY_SECONDS,
+        still_seconds: float = STILL_SECONDS,
         pages: str | None = None,
         own: Collection[str] = (),
+        open_to_all: Collection[str] = (),
     ) -> None:
         self._app = app
         self._kinds = kinds
@@ -70,8 +76,10 @@ class Guard:
         self._hosts = hosts
         self._door = None if token is None else login.Door(token)
         self._body_seconds = body_seconds
+        self._still_seconds = still_seconds
         self._pages = pages
         self._own = tuple(own)
+        self._open_to_all = frozenset(open_to_all)
         self._uploads = asyncio.Semaphore(_UPLOADS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -97,23 +105,25 @@ class Guard:
                 self._of_this_host(headers)
                 self._from_here(headers, led=scope["method"] not in _WRITES and not scope["path"].startswith(self._own))
                 if self._door is not None and not self._door.knows(scope, headers):
-                    if not self._of_pages(scope):
+                    if self._of_pages(scope):
+                        await self._log_in(self._door, scope, receive, answer, headers)
+                        return
+                    if scope["path"] not in self._open_to_all:
                         raise Problem(401, "token_needed", problems.NO_TOKEN, {"WWW-Authenticate": "Bearer"})
-                    await self._log_in(self._door, scope, receive, answer, headers)
-                    return
-            limit = self._limit(scope, headers)
-            async with self._uploads if limit > BODY_BYTES else nullcontext():
-                read = await self._read(receive, headers, limit)
+                    scope[STRANGER] = True
+            async with AsyncExitStack() as held:
+                read = await self._read(receive, headers, self._limit(scope, headers), held)
                 if read is not None:
                     await self._app(scope, read, answer)
         except Problem as problem:
             language = language_asked(headers.get("accept-language", ""), self._language)
             await problem.response(language)(scope, receive, answer)
         except Exception:
-            log.exception("a request failed")
+            id = problems.new_id()
+            log.exception("a request failed", extra={"id": id})
             if not started:
                 language = language_asked(headers.get("accept-language", ""), self._language)
-                failed = problems.refusal(500, "unexpected", problems.UNEXPECTED.to(language))
+                failed = problems.refusal(500, "unexpected", problems.UNEXPECTED.to(language, id=id), id=id)
                 await failed(scope, receive, answer)
 
     async def _connect(self, scope: Scope, receive: Receive, send: Send, headers: Headers) -> None:
@@ -153,7 +163,8 @@ class Guard:
         return self._pages is not None and (path in ("/", self._pages) or path.startswith(f"{self._pages}/"))
 
     async def _log_in(self, door: login.Door, scope: Scope, receive: Receive, send: Send, headers: Headers) -> None:
-        read = await self._read(receive, headers, login.FORM_BYTES)
+        async with AsyncExitStack() as held:
+            read = await self._read(receive, headers, login.FORM_BYTES, held)
         if read is not None:
             language = language_asked(headers.get("accept-language", ""), self._language)
             response = await door.respond(scope, read, language, home=f"{self._pages}/")
@@ -177,30 +188,33 @@ class Guard:
             raise Problem(415, "wrong_content_type", problems.WRONG_KIND, kinds=" / ".join(kinds))
         return BODY_BYTES if kind == "application/json" else UPLOAD_BYTES
 
-    async def _read(self, receive: Receive, headers: Headers, limit: int) -> Receive | None:
+    async def _read(self, receive: Receive, headers: Headers, limit: int, held: AsyncExitStack) -> Receive | None:
         """The whole body, counted while it comes: its announced length is only a hint. None: the caller has left.
 
-        Raises Problem.
+        What is long waits for its place in memory, which `held` gives back; what has not come so far takes none. Raises
+        Problem.
         """
         too_large = Problem(413, "too_large", problems.TOO_LARGE, {"Connection": "close"}, limit=limit)
         announced = headers.get("content-length", "")
         if announced.isascii() and announced.isdigit() and int(announced[:20]) > limit:
             raise too_large
         body = bytearray()
-        try:
-            async with asyncio.timeout(self._body_seconds):
-                while True:
-                    message = await receive()
-                    if message["type"] == "http.disconnect":
-                        return None
-                    body += message.get("body", b"")
-                    if len(body) > limit:
-                        raise too_large
-                    if not message.get("more_body", False):
-                        break
-        except TimeoutError as error:
-            seconds = round(self._body_seconds)
-            raise Problem(408, "too_slow", problems.TOO_SLOW, {"Connection": "close"}, seconds=seconds) from error
+        has_place = False
+        left = self._body_seconds
+        while True:
+            if len(body) > BODY_BYTES and not has_place:
+                await held.enter_async_context(self._uploads)
+                has_place = True
+            began = time.monotonic()
+            message = await self._next(receive, left)
+            left -= time.monotonic() - began
+            if message["type"] == "http.disconnect":
+                return None
+            body += message.get("body", b"")
+            if len(body) > limit:
+                raise too_large
+            if not message.get("more_body", False):
+                break
         whole: Message | None = {"type": "http.request", "body": bytes(body), "more_body": False}
 
         async def again() -> Message:
@@ -209,3 +223,14 @@ class Guard:
             return first if first is not None else await receive()
 
         return again
+
+    async def _next(self, receive: Receive, left: float) -> Message:
+        """More of a body, which has so many seconds left. Raises Problem."""
+        try:
+            async with asyncio.timeout(min(left, self._still_seconds)):
+                return await receive()
+        except TimeoutError as error:
+            still = left > self._still_seconds
+            said = problems.STOOD_STILL if still else problems.TOO_SLOW
+            seconds = round(self._still_seconds if still else self._body_seconds)
+            raise Problem(408, "too_slow", said, {"Connection": "close"}, seconds=seconds) from error

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from adapters import adding
 from adapters.attachments import TOO_MANY
+from retrieval.durable import make_folder, replacing
 from retrieval.formats.limits import MIB, REASONS, size
 from retrieval.loaders import Limits
 from retrieval.text import Said
@@ -74,7 +75,7 @@ class Held:
     def _keep(self, files: Sequence[tuple[str, bytes]]) -> list[dict[str, str]]:
         kept: list[dict[str, str]] = []
         try:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_folder(self._folder)
             waiting = sum(path.stat().st_size for path in self._folder.iterdir())
             if waiting + sum(len(data) for _, data in files if len(data) <= Limits().file) > self._most:
                 raise NotTakenError(_FULL)
@@ -84,9 +85,8 @@ class Held:
                     continue
                 ref = {"name": name, "held": uuid.uuid4().hex}
                 kept.append(ref)
-                path = self._path(ref["held"])
-                path.touch(mode=0o600)
-                path.write_bytes(data)
+                with replacing(self._path(ref["held"])) as file:
+                    file.write(data)
         except OSError as error:
             log.warning("a file could not be kept: %s", error.strerror)
             self._drop([ref["held"] for ref in kept if "held" in ref])

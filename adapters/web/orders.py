@@ -5,6 +5,7 @@
 
 import uuid
 from collections.abc import Callable
+from datetime import date
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
@@ -53,8 +54,10 @@ def make_orders(app: "Application", replies: Replies, speaking: Callable[[Reques
         name: values.DocumentName,
         scope: values.Scope,
         collection: Annotated[str | None, Query(max_length=400)] = None,
+        changed_at: Annotated[date | None, Query()] = None,
     ) -> Any:
-        return await Working(app, speaking(request)).ingest(name, await request.body(), collection, scope)
+        day = changed_at.isoformat() if changed_at else None
+        return await Working(app, speaking(request)).ingest(name, await request.body(), collection, scope, day)
 
     @router.post("/{command}")
     async def call(request: Request, command: str) -> Any:

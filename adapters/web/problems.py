@@ -1,7 +1,8 @@
-"""What the API says when it cannot do what it was asked: `{"error": …, "message": …}`, in the asker's language."""
+"""What the API says when it cannot do what it was asked: `{"error": …, "message": …, "id": …}`, in the asker's language."""
 
+import logging
+import secrets
 from collections.abc import Mapping
-from typing import Any
 
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
@@ -11,12 +12,15 @@ from bot.store.engine import StoreError
 from retrieval.text import Language, Said
 from retrieval.types import CollectionNotFoundError, EmbeddingError, QdrantConnectionError, RAGToolError
 
+log = logging.getLogger(__name__)
+
 
 class ProblemBody(BaseModel):
-    """What went wrong: a fixed word for programs, a sentence for people."""
+    """What went wrong: a fixed word for programs, a sentence for people, and by what the log knows it."""
 
     error: str
     message: str
+    id: str
 
 
 class Problem(Exception):
@@ -37,9 +41,19 @@ class Problem(Exception):
 
 
 def refusal(
-    status: int, error: str, message: str, headers: Mapping[str, str] | None = None, **more: Any
+    status: int, error: str, message: str, headers: Mapping[str, str] | None = None, *, id: str | None = None
 ) -> JSONResponse:
-    return JSONResponse({"error": error, "message": message, **more}, status, headers)
+    """`id`: of what the log has already; else this writes a line without anything of the request."""
+    if id is None:
+        id = new_id()
+        level = logging.WARNING if status >= 500 else logging.INFO
+        log.log(level, "a request was refused", extra={"id": id, "status": status, "error": error})
+    return JSONResponse({"error": error, "message": message, "id": id}, status, headers)
+
+
+def new_id() -> str:
+    """By which a problem is found in the log."""
+    return secrets.token_hex(4)
 
 
 def said_by(error: RAGToolError | StoreError | SettingsError, language: Language) -> JSONResponse:
@@ -76,8 +90,8 @@ def language_asked(accepted: str, default: Language) -> Language:
 
 
 UNEXPECTED = Said(
-    en="Something went wrong on our side; the log has the reason.",
-    ja="こちらの問題で処理できませんでした。理由はログにあります。",
+    en="Something went wrong on our side; the log has the reason under the number {id}.",
+    ja="こちらの問題で処理できませんでした。理由はログに番号 {id} で記録されています。",
 )
 NOT_FOUND = Said(en="There is nothing at this address.", ja="このアドレスには何もありません。")
 WRONG_METHOD = Said(en="This address does not take {method}.", ja="このアドレスでは {method} は使えません。")
@@ -95,8 +109,13 @@ WRONG_KIND = Said(
 )
 TOO_LARGE = Said(en="The body is longer than {limit} bytes.", ja="本文が {limit} バイトを超えています。")
 TOO_SLOW = Said(
-    en="The body did not arrive within {seconds} seconds.", ja="本文が {seconds} 秒以内に届きませんでした。"
+    en="The request did not arrive within {seconds} seconds.", ja="リクエストが {seconds} 秒以内に届きませんでした。"
 )
+STOOD_STILL = Said(
+    en="The rest of the body did not come: there was nothing for {seconds} seconds.",
+    ja="本文の続きが {seconds} 秒間届きませんでした。",
+)
+NOT_HTTP = Said(en="This is not a request in HTTP/1.1.", ja="HTTP/1.1 のリクエストとして読めません。")
 WRONG_HOST = Said(
     en="This server does not answer to that name. Use {host}, or set KOTAE_WEB_HOST.",
     ja="このサーバーは、その名前では利用できません。{host} を使うか、KOTAE_WEB_HOST を設定してください。",

@@ -23,6 +23,7 @@ from adapters.web.browser import OWN, Browser, Front
 from adapters.web.guard import BODY_BYTES, Guard
 from adapters.web.listening import Address, listen_in
 from adapters.web.orders import make_orders
+from adapters.web.patience import Patience, patient
 from adapters.web.problems import language_asked
 from adapters.web.replies import Replies
 from adapters.web.site import ROOT, Site
@@ -47,11 +48,13 @@ async def serving(
     *,
     web: "WebAdapter | None" = None,
     platforms: Callable[[], Mapping[str, bool]] = dict,
+    patience: Patience | None = None,
 ) -> AsyncIterator[None]:
     """Serve the API while the block runs, for the owner of its home, and with `web` the pages at its address; then take
     nothing new in, and let what runs end for at most 20 seconds. A home whose file system has no sockets is served
-    without one.
+    without one. `patience`: with who sends half a request to the address.
     """
+    language = app.settings.language
     office = Office(app, Replies(app.desk), platforms=platforms)
     servers: list[_Server] = []
     browser = None
@@ -63,11 +66,12 @@ async def serving(
         except OSError as error:
             log.warning("the commands cannot use this process: no socket in the home (%s)", error.strerror)
         else:
-            servers.append(_Server(_for_commands(office), [ours]))
+            servers.append(_Server(_for_commands(office), [ours], Patience(language)))
         if address is not None:
             if web is not None:
                 browser = Browser(Site(app, web, platforms, address.url))
-            servers.append(_Server(_for_programs(office, address, browser), list(address.sockets)))
+            programs = _for_programs(office, address, browser)
+            servers.append(_Server(programs, list(address.sockets), patience or Patience(language)))
         for server in servers:
             await server.begin()
         yield
@@ -101,17 +105,18 @@ def _for_programs(office: Office, address: Address, browser: Browser | None) -> 
         token=address.token,
         pages=None if browser is None else ROOT,
         own=OWN,
+        open_to_all=api.OPEN,
     )
 
 
 class _Server(uvicorn.Server):
     """One of several in a process whose signals and loop are not its own."""
 
-    def __init__(self, app: ASGIApp, sockets: list[socket.socket]) -> None:
+    def __init__(self, app: ASGIApp, sockets: list[socket.socket], patience: Patience) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
-                http="h11",
+                http=patient(patience),
                 ws="websockets-sansio",
                 ws_max_size=BODY_BYTES,
                 lifespan="off",

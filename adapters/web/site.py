@@ -5,8 +5,10 @@ Source: product.md §3 and §6; newcomer.md rows 17 and 18.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import tzinfo
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -19,9 +21,11 @@ from retrieval.types import Readers
 if TYPE_CHECKING:
     from adapters.web.adapter import WebAdapter
     from bot.app import Application
+    from bot.settings import Settings
 
 ROOT = "/app"  # all that is for browsers is under it; the rest of the address is the HTTP API's
 AS, LANGUAGE, THEME = "kotae_as", "kotae_language", "kotae_theme"
+ZONE = "kotae_zone"  # written by the browser itself
 YEAR = 365 * 24 * 3600
 
 Theme = Literal["auto", "light", "dark"]
@@ -50,6 +54,7 @@ class Visitor:
     member: Member
     language: Language
     theme: Theme
+    zone: tzinfo  # of the browser; as a string its name
 
     @property
     def readers(self) -> Readers:
@@ -61,15 +66,17 @@ class Visitor:
         return None if self.theme == "auto" else self.theme == "dark"
 
 
-def visitor(request: Request, default: Language) -> Visitor:
-    """By what was chosen in this browser; the language else by Accept-Language. What is not known is the default."""
+def visitor(request: Request, settings: "Settings") -> Visitor:
+    """By what was chosen in this browser and its time zone; the language else by Accept-Language. What is not known is as
+    in the settings."""
     cookies = request.cookies
     by_id = {member.id: member for member in MEMBERS}
     language, theme = cookies.get(LANGUAGE), cookies.get(THEME)
     return Visitor(
         by_id.get(cookies.get(AS, ""), MEMBERS[0]),
-        "ja" if language == "ja" else "en" if language == "en" else _asked(request, default),
+        "ja" if language == "ja" else "en" if language == "en" else _asked(request, settings.language),
         "light" if theme == "light" else "dark" if theme == "dark" else "auto",
+        _zone(cookies.get(ZONE, "")) or settings.timezone,
     )
 
 
@@ -83,6 +90,14 @@ async def choose(request: Request) -> Response:
         if (value := request.query_params.get(name)) in known:
             response.set_cookie(cookie, value, max_age=YEAR, path=ROOT, httponly=True, samesite="lax")
     return response
+
+
+def _zone(name: str) -> tzinfo | None:
+    """None for what is no name of a time zone that is known here."""
+    try:
+        return ZoneInfo(name) if name else None
+    except (OSError, ValueError, LookupError):  # a folder of zones; a path; not found
+        return None
 
 
 def _asked(request: Request, default: Language) -> Language:

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Literal
 
-from adapters.markdown import EMPTY, shortened, step_text, thinking
+from adapters.markdown import EMPTY, doubt_line, shortened, step_text, thinking
 from adapters.port import GoneError, PostError, TurnView
 from adapters.web.board import Board
 from agent.events import Answered, Step
@@ -43,7 +43,7 @@ class WebThread(TurnView):
     """A turn's view: see `adapters.port.TurnView`.
 
     A `steps` message has `turn`, `asked` (the question's id), `lines`, and whether it is still `thinking`; an `answer`
-    has `turn`, `asked`, `outcome`, `model`, `seconds` and `citations`, each with `gone` when it is read.
+    has `turn`, `asked`, `outcome`, `unsure`, `model`, `seconds` and `citations`, each with `gone` and `document_id` when it is read.
     """
 
     def __init__(
@@ -90,6 +90,7 @@ class WebThread(TurnView):
             "turn": self._turn,
             "asked": self._asked,
             "outcome": answered.outcome,
+            "unsure": bool(doubt_line(answered, self._language)),
             "model": answered.model,
             "seconds": answered.seconds,
             "citations": [citation_json(citation) for citation in answered.citations],

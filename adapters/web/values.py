@@ -56,16 +56,22 @@ class CommandAsk(_In):
 
 
 class Source(BaseModel):
+    """`date`: the document's own, a day or a month; None: it has none."""
+
     n: int
     document: str
     collection: str
     excerpt: str
     url: str | None
+    date: str | None
 
 
 class ChatAnswer(BaseModel):
+    """`unsure`: it may not be what was asked for; `answer` itself does not say so."""
+
     answer: str
     outcome: Outcome
+    unsure: bool
     session_id: str
     sources: list[Source]
 
@@ -102,6 +108,8 @@ class AddedDocument(BaseModel):
 
 
 class DocumentEntry(BaseModel):
+    """`updated_at`: when its version was added here; `date`: the document's own, a day or a month; None: it has none."""
+
     id: str
     name: str
     title: str
@@ -113,6 +121,7 @@ class DocumentEntry(BaseModel):
     hash: str
     added_at: str
     updated_at: str
+    date: str | None
 
 
 class DocumentList(BaseModel):
@@ -156,10 +165,12 @@ class Alive(BaseModel):
 
 
 class Readiness(BaseModel):
-    """`degraded`: it answers, but a platform is not connected; `unready`: it cannot answer. Each part by its name."""
+    """`degraded`: it answers, but a platform is not connected or the disk has no room for documents; `unready`: it cannot
+    answer. Each part by its name, and `why` in words for those that fail, for who shows the token where there is one."""
 
     status: Literal["ready", "degraded", "unready"]
-    parts: dict[str, Literal["ok", "failed", "disconnected"]]
+    parts: dict[str, Literal["ok", "low", "failed", "disconnected"]] = {}
+    why: dict[str, str] = {}
 
 
 def schema(model: type[BaseModel]) -> dict[str, Any]:

@@ -1,10 +1,13 @@
 """What a chat model promises: a conversation in, parts out as they are produced, one message at the end."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from agent.events import Cost
+from retrieval import refusals
 from retrieval.text import Language
 from retrieval.types import CollectionInfo, Hit
 
@@ -99,19 +102,56 @@ class Tool:
     run: Callable[..., Awaitable[ToolResult]] = field(compare=False)
 
 
+Effort = Literal["low", "medium", "high"]
+"""How much a model thinks before it speaks. None, wherever one may be given: as its provider does by itself."""
+
+
 class ChatModel(Protocol):
     """`converse` yields `Part`s; the last one is the `ModelMessage`, to be appended to the conversation as it is.
 
     `schema` (a JSON schema) asks for one JSON object as the text; tools stay declared but are not called then.
-    Raises only `ModelError`s.
+    `effort` is for this call alone, instead of the one that the model was made with; where a provider has no such thing
+    it is ignored. Raises only `ModelError`s.
     """
 
     @property
     def name(self) -> str: ...
 
+    @property
+    def thinks(self) -> bool:
+        """Whether it shows its thinking as `ThoughtPart`s by itself, as far as is known by now."""
+
+    @property
+    def tools(self) -> bool | None:
+        """False: its server has said that it cannot call tools, so it answers as if none were offered. None: not
+        known yet."""
+
     def converse(
-        self, messages: Sequence[Message], tools: Sequence[Tool] = (), *, schema: Mapping[str, Any] | None = None
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Tool] = (),
+        *,
+        schema: Mapping[str, Any] | None = None,
+        effort: Effort | None = None,
     ) -> AsyncIterator[Part]: ...
+
+
+class Wrapped:
+    """What a `ChatModel` around another one is known by: what that one is."""
+
+    _model: ChatModel
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    @property
+    def thinks(self) -> bool:
+        return self._model.thinks
+
+    @property
+    def tools(self) -> bool | None:
+        return self._model.tools
 
 
 # -- failures -------------------------------------------------------------------------------------------------------
@@ -147,3 +187,55 @@ class ModelUnavailable(ModelError):
 
 class ModelProtocolError(ModelError):
     """A reply that means nothing: malformed call, no parts, broken stream."""
+
+
+class ModelExhausted(ModelError):
+    """Its thinking has used up all that it may write, twice, and nothing was said: asking again would end the same.
+    `cost` is that of both tries."""
+
+    def __init__(self, message: str, cost: Cost) -> None:
+        super().__init__(message)
+        self.cost = cost
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal(refusals.Refusal):
+    """A provider's HTTP refusal. Plain values, no SDK."""
+
+    def as_error(self, text: str) -> ModelError:
+        """`text` is for the log."""
+        if self.code == 429:
+            return ModelBusy(text, self.retry_after())
+        if self.about_the_key:
+            return ModelUnavailable(text, "key")
+        if self.code == 404:
+            return ModelUnavailable(text, "model")
+        if self.code in (408, 504):
+            return ModelUnavailable(text, "timeout")
+        if 400 <= self.code < 500:
+            return ModelProtocolError(text)
+        return ModelUnavailable(text, "down")
+
+
+# -- deadlines ------------------------------------------------------------------------------------------------------
+
+_due: ContextVar[float | None] = ContextVar("due", default=None)
+
+
+@contextmanager
+def due(moment: float | None) -> Iterator[None]:
+    """What is awaited in the block is of no use after `moment`, in loop time; whoever is called sees it in `deadline`,
+    without its being handed through. It ends nothing by itself.
+
+    Not to be held over a `yield`: it belongs to the task that awaits.
+    """
+    token = _due.set(moment)
+    try:
+        yield
+    finally:
+        _due.reset(token)
+
+
+def deadline() -> float | None:
+    """The moment in loop time; None: nobody has set one."""
+    return _due.get()

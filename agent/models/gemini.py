@@ -17,13 +17,16 @@ from pydantic import SecretStr
 
 from agent.events import Cost
 from agent.models.base import (
+    Effort,
     Message,
     ModelBlocked,
     ModelError,
+    ModelExhausted,
     ModelMessage,
     ModelProtocolError,
     ModelUnavailable,
     Part,
+    Refusal,
     SystemMessage,
     TextPart,
     ThoughtPart,
@@ -32,7 +35,6 @@ from agent.models.base import (
     ToolMessage,
     UserMessage,
 )
-from agent.models.status import Refusal
 
 BASE_URL = "https://generativelanguage.googleapis.com/"
 API_VERSION = "v1"
@@ -40,13 +42,23 @@ CONNECT_SECONDS = 5.0
 OUTPUT_TOKENS = 8_192  # thinking counts towards it
 MORE_OUTPUT_TOKENS = 32_768
 
-# Finish reasons (R22). All others, also those nobody knows yet, stand for a reply of no use.
+# Finish reasons (R22). With any other, also one that nobody knows yet, what came counts if there is any.
 _BLOCKED = {
     *("SAFETY", "PROHIBITED_CONTENT", "SPII", "BLOCKLIST", "RECITATION", "LANGUAGE"),
     *("IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"),
     *("ESCALATION", "PUP_LIMITED_DISABLED", "MODEL_ARMOR"),
 }
 _CUT = {"MAX_TOKENS", "CONTINUATION"}
+_USELESS = {
+    *("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MISSING_THOUGHT_SIGNATURE"),
+    *("MALFORMED_RESPONSE", "OTHER", "IMAGE_OTHER", "NO_IMAGE", "FINISH_REASON_UNSPECIFIED"),
+}
+
+# Before generation 3 thinking has a budget in tokens instead of a level. Source: ai.google.dev/gemini-api/docs/openai
+# (“Thinking”), which maps the one to the other so; what a model of that generation would spend on it may exceed the
+# smaller output limit.
+_BUDGETS: Mapping[Effort, int] = {"low": 1_024, "medium": 8_192, "high": 24_576}
+_BY_BUDGET = re.compile(r"gemini-2\.5\b")
 
 
 class GeminiModel:
@@ -63,14 +75,18 @@ class GeminiModel:
         key: SecretStr | str,
         base_url: str | None = None,
         api_version: str | None = None,
+        effort: Effort | None = None,
         timeout: float = 60,
     ) -> None:
         self._model = model
+        self._effort = effort
         self._key = key if isinstance(key, SecretStr) else SecretStr(key)
         if not self._key.get_secret_value().strip():
             raise ValueError("Gemini needs a key")
         self._timeout = timeout
-        self._refused: frozenset[str] = frozenset()  # "schema", "thoughts": what this model does not take
+        self._refused: frozenset[str] = frozenset()  # "schema", "effort", "thoughts": what it does not take
+        self._thinks = True  # until a reply has come without; once one has come with thoughts, for good
+        self._thought = False
         # Our own HTTP client, or the SDK uses aiohttp where a platform's SDK has brought it: without a limit on the
         # connect, and with a second try after up to ten seconds that nobody asked for. Redirects would carry the key.
         tls = httpx2.create_ssl_context()  # shared: the SDK would load the certificates for each client it makes
@@ -93,39 +109,61 @@ class GeminiModel:
     def name(self) -> str:
         return f"gemini:{self._model}"
 
+    @property
+    def thinks(self) -> bool:
+        return self._thinks and "thoughts" not in self._refused
+
+    @property
+    def tools(self) -> bool:
+        return True
+
     async def close(self) -> None:
         await self._http.aclose()
         await self._client.aio.aclose()
         self._client.close()
 
     async def converse(
-        self, messages: Sequence[Message], tools: Sequence[Tool] = (), *, schema: Mapping[str, Any] | None = None
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Tool] = (),
+        *,
+        schema: Mapping[str, Any] | None = None,
+        effort: Effort | None = None,
     ) -> AsyncIterator[Part]:
         """As `ChatModel` says. A call is made again at once in three cases: the server refuses a reply schema beside
-        tools or the request for thought summaries (then without), or thinking used up the whole output (then with
-        a larger limit)."""
+        tools, the level of thinking or the request for its summaries (then without), or thinking used up the whole
+        output (then with a larger limit and less of it)."""
         system, contents = _conversation(messages, self._model, {tool.name for tool in tools})
         if not contents:
             raise ModelProtocolError("there is nothing to reply to")
-        without, limit, spent = self._refused, OUTPUT_TOKENS, Cost()
+        effort = effort or self._effort
+        budgeted = bool(_BY_BUDGET.match(self._model)) and effort in ("medium", "high")
+        limit = MORE_OUTPUT_TOKENS if budgeted else OUTPUT_TOKENS
+        without, spent, again = self._refused, Cost(), False
         while True:
             reply = _Reply()
-            config = _config(system, tools, schema, without, limit)
+            thinking = _thinking(self._model, effort, without)
+            config = _config(system, tools, schema, thinking, without, limit)
             try:
                 async with aclosing(self._stream(contents, config)) as chunks:
                     async for chunk in chunks:
                         for part in reply.read(chunk):
+                            self._thought = self._thought or isinstance(part, ThoughtPart)
                             yield part
             except _RefusedError as refusal:
-                less = _simpler(refusal, schema is not None, without)
+                less = _simpler(refusal, config)
                 if less is None:
                     raise self._failed(refusal.error) from self._cause(refusal.error)
                 without |= {less}
                 continue
             self._refused |= without
+            self._thinks = self._thought
             spent += reply.cost
-            if reply.finish in _CUT and not reply.says_something and limit < MORE_OUTPUT_TOKENS:
-                limit = MORE_OUTPUT_TOKENS
+            if reply.finish in _CUT and not reply.says_something:
+                if again:
+                    text = f"nothing was said within {limit} tokens; KOTAE_THINKING=low makes it think less"
+                    raise ModelExhausted(text, spent)
+                limit, effort, again = MORE_OUTPUT_TOKENS, "low", True
                 continue
             yield replace(reply.message(self._model), cost=spent)
             return
@@ -205,8 +243,23 @@ _NO_CALLS = types.ToolConfig(
 )
 
 
+def _thinking(model: str, effort: Effort | None, without: Collection[str]) -> types.ThinkingConfig | None:
+    if "thoughts" in without:
+        return None
+    if effort is None or "effort" in without:
+        return types.ThinkingConfig(include_thoughts=True)
+    if _BY_BUDGET.match(model):
+        return types.ThinkingConfig(include_thoughts=True, thinking_budget=_BUDGETS[effort])
+    return types.ThinkingConfig(include_thoughts=True, thinking_level=types.ThinkingLevel(effort.upper()))
+
+
 def _config(
-    system: str, tools: Sequence[Tool], schema: Mapping[str, Any] | None, without: frozenset[str], limit: int
+    system: str,
+    tools: Sequence[Tool],
+    schema: Mapping[str, Any] | None,
+    thinking: types.ThinkingConfig | None,
+    without: Collection[str],
+    limit: int,
 ) -> types.GenerateContentConfig:
     reply = _schema(schema) if schema is not None and "schema" not in without else None
     declared = [
@@ -223,7 +276,7 @@ def _config(
         automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
         automatic_continuation=False,
         tool_config=_NO_CALLS if declared and schema is not None else None,
-        thinking_config=None if "thoughts" in without else types.ThinkingConfig(include_thoughts=True),
+        thinking_config=thinking,
         max_output_tokens=limit,
         response_mime_type="application/json" if reply else None,
         response_schema=reply,
@@ -385,7 +438,7 @@ class _Reply:
             raise ModelBlocked(f"the reply was blocked: {self.finish}")
         if not self.finish:
             raise ModelUnavailable("the stream ended before the reply did", "down")
-        if self.finish not in {"STOP", *_CUT} or not self.says_something:
+        if self.finish in _USELESS or not self.says_something:
             raise ModelProtocolError(f"a reply without use: {self.finish}, {len(self.parts)} parts")
         said = _Said(model, types.Content(role="model", parts=self.parts))
         return ModelMessage(self.text, tuple(self.calls), self.cost, cut=self.finish in _CUT, raw=said)
@@ -402,16 +455,17 @@ class _RefusedError(Exception):
         self.error = error
 
 
-def _simpler(refusal: _RefusedError, schema: bool, without: frozenset[str]) -> str | None:
+def _simpler(refusal: _RefusedError, config: types.GenerateContentConfig) -> str | None:
     """What to leave out of the next try, by what the refusal names; if it names nothing, the rarer thing first."""
     said = _refusal(refusal.error)
     message = said.message.lower()
     if said.about_the_key or said.status not in ("INVALID_ARGUMENT", "") or "signature" in message:
         return None
-    may_leave = [part for part in ("schema", "thoughts") if part not in without and (part != "schema" or schema)]
-    if "thoughts" in may_leave and re.search(r"think|thought", message):
-        return "thoughts"
-    return may_leave[0] if may_leave else None
+    thinking = config.thinking_config
+    levelled = thinking is not None and (thinking.thinking_level or thinking.thinking_budget) is not None
+    there = {"schema": config.response_schema is not None, "effort": levelled, "thoughts": thinking is not None}
+    about = ("effort", "thoughts") if re.search(r"think|thought", message) else ("schema", "effort", "thoughts")
+    return next((part for part in about if there[part]), None)
 
 
 def _refusal(error: errors.APIError) -> Refusal:

@@ -7,6 +7,7 @@ names, errors inside the stream), and httpx2 is here anyway. Source: platform.op
 """
 
 import json
+import logging
 import re
 from asyncio import get_running_loop, timeout
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
@@ -19,22 +20,25 @@ from pydantic import SecretStr
 
 from agent.events import Cost
 from agent.models.base import (
+    Effort,
     Message,
     ModelBlocked,
     ModelBusy,
     ModelError,
+    ModelExhausted,
     ModelMessage,
     ModelProtocolError,
     ModelUnavailable,
     Part,
+    Refusal,
     SystemMessage,
+    ThoughtPart,
     Tool,
     ToolCall,
     ToolMessage,
     UserMessage,
 )
 from agent.models.openai_stream import Reply, Said
-from agent.models.status import Refusal
 from retrieval.openai_wire import (
     Complaint,
     client,
@@ -48,6 +52,8 @@ from retrieval.openai_wire import (
     without_key,
 )
 
+log = logging.getLogger(__name__)
+
 Json = dict[str, Any]
 
 OUTPUT_TOKENS = 8_192  # thinking counts towards it
@@ -60,63 +66,97 @@ _WHOLE_REPLY_BYTES = 8 * 2**20
 class OpenAIModel:
     """A `ChatModel`. `timeout` is the limit in seconds of one call, from its start to the end of its stream.
 
-    `key` may be None; `base_url` is with or without `/v1`. Nothing is retried but what the server would refuse or
-    cut again in the same form (see `converse`): waiting and trying again is the caller's. `close` it when done.
+    `key` may be None; `base_url` is with or without `/v1`. `effort` goes out as `reasoning_effort`. Nothing is retried
+    but what the server would refuse or cut again in the same form (see `converse`): waiting and trying again is the
+    caller's. `close` it when done.
     """
 
     def __init__(
-        self, model: str, *, key: SecretStr | str | None = None, base_url: str | None = None, timeout: float = 60
+        self,
+        model: str,
+        *,
+        key: SecretStr | str | None = None,
+        base_url: str | None = None,
+        effort: Effort | None = None,
+        timeout: float = 60,
     ) -> None:
         self._model = model
+        self._effort = effort
         self._key = secret(key)
         self._url = endpoint(base_url, "chat/completions")
         self._timeout = timeout
         self._http = client(timeout)
         self._refused: frozenset[str] = frozenset()  # what this server does not take, see `_simpler`
+        self._thinks = False  # until a reply has shown its reasoning
+        self._called = False
 
     @property
     def name(self) -> str:
         return f"openai:{self._model}"
 
+    @property
+    def thinks(self) -> bool:
+        return self._thinks
+
+    @property
+    def tools(self) -> bool | None:
+        return False if "tools" in self._refused else self._called or None
+
     async def close(self) -> None:
         await self._http.aclose()
 
     async def converse(
-        self, messages: Sequence[Message], tools: Sequence[Tool] = (), *, schema: Mapping[str, Any] | None = None
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Tool] = (),
+        *,
+        schema: Mapping[str, Any] | None = None,
+        effort: Effort | None = None,
     ) -> AsyncIterator[Part]:
         """As `ChatModel` says. A call is made again at once when the server refuses a part of it that it can do
-        without (see `_simpler`), and once with a larger limit when thinking used up the whole output.
+        without (see `_simpler`), and once with a larger limit and less thinking when that used up the whole output.
 
         Calls come whole, at the end of the stream. Text before a lone `</think>` is no part of the message.
         """
-        conversation = _conversation(messages, self._model, {tool.name for tool in tools})
+        effort = effort or self._effort
+        offered = () if "tools" in self._refused else tools
+        conversation = _conversation(messages, self._model, {tool.name for tool in offered})
         if not any(message["role"] != "system" for message in conversation):
             raise ModelProtocolError("there is nothing to reply to")
         if not sendable(self._key):
             raise ModelUnavailable("the key holds characters that no key has", "key")
-        without, limit, spent = self._refused, OUTPUT_TOKENS, Cost()
+        without, limit, spent, again = self._refused, OUTPUT_TOKENS, Cost(), False
         while True:
             reply = Reply()
-            body = _body(self._model, conversation, tools, schema, without, limit)
+            body = _body(self._model, conversation, offered, schema, effort, without, limit)
             try:
                 async with aclosing(self._stream(body, reply)) as chunks:
                     async for chunk in chunks:
                         for part in reply.read(chunk):
+                            self._thinks = self._thinks or isinstance(part, ThoughtPart)
                             yield part
             except _RefusedError as refusal:
-                less = _simpler(refusal.complaint, schema is not None, without)
+                less = _simpler(refusal.complaint, body)
                 if less is None:
                     raise self._declined(refusal.complaint) from None
                 without |= {less}
+                if less == "tools":
+                    log.warning("%s takes no tools; it is asked without from now on", self.name)
+                    self._refused |= {less}
+                    offered, conversation = (), _conversation(messages, self._model, ())
                 continue
             for part in reply.end():
                 yield part
             self._refused |= without
             spent += reply.cost
-            if reply.cut and not reply.says_something and limit < MORE_OUTPUT_TOKENS and "limit" not in without:
-                limit = MORE_OUTPUT_TOKENS
+            if reply.cut and not reply.says_something:
+                if again:
+                    text = f"nothing was said within {limit} tokens; KOTAE_THINKING=low makes it think less"
+                    raise ModelExhausted(text, spent)
+                limit, effort, again = MORE_OUTPUT_TOKENS, "low", True
                 continue
             message = replace(reply.message(self._model), cost=spent)
+            self._called = self._called or bool(message.calls)
             for call in message.calls:
                 yield call
             yield message
@@ -152,7 +192,7 @@ class OpenAIModel:
             response = source.response
             if not response.is_success:
                 complaint = await refused(response)
-                raise _RefusedError(complaint) if response.status_code in (400, 422) else self._declined(complaint)
+                raise _RefusedError(complaint) if _mendable(complaint) else self._declined(complaint)
             if response.headers.get("content-type", "").startswith("application/json"):
                 yield self._chunk(await _whole(response))  # from a server that does not stream
                 return
@@ -179,7 +219,7 @@ class OpenAIModel:
             return ModelBlocked(text)
         if complaint.unpaid:
             return ModelBusy(text, complaint.retry_after())
-        if complaint.words & _NO_MODEL or _NO_TOOLS.search(complaint.message):
+        if complaint.words & _NO_MODEL:
             return ModelUnavailable(text, "model")
         said = complaint.refusal
         return Refusal(said.code, said.status, said.message, said.details, said.headers).as_error(text)
@@ -206,7 +246,7 @@ class OpenAIModel:
 
 
 class _RefusedError(Exception):
-    """Status 400 or 422: perhaps the same request in a simpler form will do."""
+    """Perhaps the same request in a simpler form will do."""
 
     def __init__(self, complaint: Complaint) -> None:
         super().__init__()
@@ -215,30 +255,38 @@ class _RefusedError(Exception):
 
 _BLOCKED = frozenset({"content_filter", "content_policy_violation", "responsibleaipolicyviolation"})
 _NO_MODEL = frozenset({"model_not_found", "model_not_active"})
-_NO_TOOLS = re.compile(r"does not support tools|enable-auto-tool-choice|requires --jinja", re.IGNORECASE)
+# Ollama, Groq, DeepSeek and LiteLLM; OpenRouter (404); vLLM; llama.cpp (500 in some versions).
+_NO_TOOLS = re.compile(
+    r"(?:not|n't) support (?:parameters: \[')?(?:tool|function.?call)"
+    r"|(?:tool|function).?call(?:s|ing)?\W+(?:is|are) not supported"
+    r"|found that support tool use|enable-auto-tool-choice|requires --jinja",
+    re.IGNORECASE,
+)
+
+# What a request can do without: the fields that are it, and how refusals name it. `max_tokens` is that name for the
+# limit (OpenAI's newer models have another), `limit` any; the form of a `schema` is asked for by the prompt as well.
+_SPARE: Mapping[str, tuple[frozenset[str], re.Pattern[str]]] = {
+    "tools": (frozenset({"tools"}), _NO_TOOLS),
+    "usage": (frozenset({"stream_options"}), re.compile(r"stream_options|include_usage")),
+    "max_tokens": (frozenset({"max_tokens"}), re.compile(r"use\W+max_completion_tokens")),
+    "limit": (frozenset({"max_tokens", "max_completion_tokens"}), re.compile(r"max_(?:completion_)?tokens")),
+    "effort": (frozenset({"reasoning_effort"}), re.compile(r"reasoning|effort|think")),
+    "schema": (frozenset({"response_format"}), re.compile(r"response_format|json_schema|grammar|structured")),
+}
+_UNNAMED = ("schema", "effort")  # what a refusal that names nothing may be about
 
 
-def _simpler(complaint: Complaint, schema: bool, without: frozenset[str]) -> str | None:
-    """What to do without in the next try, by what the refusal names; if it names nothing, the schema.
+def _mendable(complaint: Complaint) -> bool:
+    return complaint.refusal.code in (400, 422) or _NO_TOOLS.search(complaint.message) is not None
 
-    `usage`: the report of tokens; `max_tokens`: that name for the limit (OpenAI's newer models have another);
-    `limit`: any limit; `schema`: the form of the reply, which the prompt asks for as well.
-    """
-    said = complaint.message.lower()
-    if complaint.refusal.about_the_key or complaint.words & (_BLOCKED | _NO_MODEL) or _NO_TOOLS.search(said):
+
+def _simpler(complaint: Complaint, body: Json) -> str | None:
+    """What of this request to leave out of the next try; None: it would be refused all the same."""
+    if complaint.refusal.about_the_key or complaint.words & (_BLOCKED | _NO_MODEL):
         return None
-    named = [
-        part
-        for part, pattern in (
-            ("usage", r"stream_options|include_usage"),
-            ("max_tokens", r"use\W+max_completion_tokens"),
-            ("limit", r"max_tokens|max_completion_tokens"),
-            ("schema", r"response_format|json_schema|grammar|structured"),
-        )
-        if re.search(pattern, said)
-    ]
-    may_leave = [part for part in named or ["schema"] if part not in without and (part != "schema" or schema)]
-    return may_leave[0] if may_leave else None
+    said = complaint.message.lower()
+    named = [part for part, (_, words) in _SPARE.items() if words.search(said)] or _UNNAMED
+    return next((part for part in named if body.keys() & _SPARE[part][0]), None)
 
 
 async def _whole(response: httpx2.Response) -> bytes:
@@ -258,6 +306,7 @@ def _body(
     conversation: list[Json],
     tools: Sequence[Tool],
     schema: Mapping[str, Any] | None,
+    effort: Effort | None,
     without: frozenset[str],
     limit: int,
 ) -> Json:
@@ -266,6 +315,8 @@ def _body(
         body["stream_options"] = {"include_usage": True}
     if "limit" not in without:
         body["max_completion_tokens" if "max_tokens" in without else "max_tokens"] = limit
+    if effort and "effort" not in without:
+        body["reasoning_effort"] = effort
     if tools:
         body["tools"] = [
             {

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
@@ -21,9 +21,10 @@ from agent.models.base import (
 
 Json = dict[str, Any]
 
-_WHOLE = {"stop", "tool_calls", "function_call", "eos", "eos_token"}
+# Finish reasons. With any other, what came counts if it is whole: servers have names of their own for “stop”.
 _CUT = {"length", "max_tokens", "model_length"}
 _BLOCKED = {"content_filter"}
+_BROKEN = {"error", "abort", "aborted", "cancelled", "insufficient_system_resource"}  # vLLM, DeepSeek, OpenRouter
 _REASONING = ("reasoning_content", "reasoning")  # vLLM, llama.cpp and DeepSeek; Ollama, OpenRouter and newer vLLM
 
 
@@ -84,13 +85,29 @@ class Reply:
                 self._reasoning[name] = self._reasoning.get(name, "") + reasoning
         if reasoning := next((delta[name] for name in _REASONING if delta.get(name)), ""):
             yield ThoughtPart(str(reasoning))  # once, also from a server that sends it under both names
-        if content := delta.get("content"):
-            yield from self._sorted(self._tags.read(content))
+        yield from self._said(delta.get("content"))
         self._refusal += delta.get("refusal") or ""
         for piece in delta.get("tool_calls") or ():
             self._add(piece)
+        if (called := delta.get("function_call")) and not delta.get("tool_calls"):  # of servers older than `tools`
+            self._add({"function": called})
         if choice.get("finish_reason"):
             self.finish = str(choice["finish_reason"])
+
+    def _said(self, content: str | Sequence[Any] | None) -> Iterator[Part]:
+        """A text, or a list of parts: strings, `{"type": "text", "text": …}`, Mistral's `thinking`, a `refusal`."""
+        if isinstance(content, str):
+            yield from self._sorted(self._tags.read(content))
+            return
+        for part in content or ():
+            if isinstance(part, str):
+                yield from self._said(part)
+            elif thought := part.get("thinking") or part.get("reasoning"):
+                inside = (thought,) if isinstance(thought, str) else (each["text"] for each in thought)
+                yield ThoughtPart("".join(inside))
+            else:
+                self._refusal += part.get("refusal") or ""
+                yield from self._said(part.get("text") or "")
 
     def _sorted(self, parts: Iterator[Part]) -> Iterator[Part]:
         for part in parts:
@@ -126,9 +143,9 @@ class Reply:
         """The whole reply, or the `ModelError` that its finish reason stands for."""
         if self.finish in _BLOCKED or (self._refusal and not self.text.strip()):
             raise ModelBlocked(f"the reply was blocked: {self.finish}")
-        if not self.finish:
-            raise ModelUnavailable("the stream ended before the reply did", "down")
-        if self.finish not in _WHOLE | _CUT or not self.says_something:
+        if not self.finish or self.finish in _BROKEN:
+            raise ModelUnavailable(f"the stream ended before the reply did: {self.finish}", "down")
+        if not self.says_something:
             broken = sum(not call.whole for call in self._calls)
             raise ModelProtocolError(f"a reply without use: {self.finish}, {broken} of {len(self._calls)} calls broken")
         text = _spoken(self.text)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agent.events import Cost
-from agent.models.base import Message, ModelMessage, Part, TextPart, ThoughtPart, Tool, ToolCall
+from agent.models.base import Effort, Message, ModelMessage, Part, TextPart, ThoughtPart, Tool, ToolCall
 
 _PIECE = 5  # characters; small, so that whatever is parsed from the stream is split in awkward places
 
@@ -26,16 +26,21 @@ class Reply:
 class ScriptedModel:
     """A `ChatModel` that gives its replies in order and raises those that are exceptions.
 
-    `conversations`, `offered` and `schemas` record what each call was given. Asked once too often it raises
+    `conversations`, `offered`, `schemas` and `efforts` record what each call was given. Asked once too often it raises
     AssertionError: that is a mistake in the test, which no fall-back may hide.
     """
 
-    def __init__(self, *replies: Reply | Exception, name: str = "scripted") -> None:
+    def __init__(
+        self, *replies: Reply | Exception, name: str = "scripted", thinks: bool = False, tools: bool | None = None
+    ) -> None:
         self._replies = list(replies)
         self._name = name
         self.conversations: list[tuple[Message, ...]] = []
         self.offered: list[tuple[str, ...]] = []
         self.schemas: list[Mapping[str, Any] | None] = []
+        self.efforts: list[Effort | None] = []
+        self.thinks = thinks
+        self.tools = tools
 
     @property
     def name(self) -> str:
@@ -47,11 +52,17 @@ class ScriptedModel:
         return not self._replies
 
     async def converse(
-        self, messages: Sequence[Message], tools: Sequence[Tool] = (), *, schema: Mapping[str, Any] | None = None
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Tool] = (),
+        *,
+        schema: Mapping[str, Any] | None = None,
+        effort: Effort | None = None,
     ) -> AsyncIterator[Part]:
         self.conversations.append(tuple(messages))
         self.offered.append(tuple(tool.name for tool in tools))
         self.schemas.append(schema)
+        self.efforts.append(effort)
         if not self._replies:
             raise AssertionError("the script has no reply left")
         reply = self._replies.pop(0)

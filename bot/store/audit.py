@@ -1,10 +1,10 @@
 """Who changed what everybody reads, and with what result. Source: reliability.md R19."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, or_, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.store.engine import change, rows, storable
@@ -37,6 +37,18 @@ class Audit:
         columns = (audit.c.actor, audit.c.action, audit.c.subject, audit.c.result, audit.c.at)
         wanted = select(*columns).order_by(audit.c.at.desc(), audit.c.id.desc()).limit(limit)
         return [Trace(**row._mapping) for row in await rows(self._engine, wanted)]
+
+    async def latest(self, action: str, subjects: Collection[str]) -> dict[str, Trace]:
+        """By subject, the last time that this was done to it."""
+        columns = (audit.c.actor, audit.c.action, audit.c.subject, audit.c.result, audit.c.at)
+        wanted = select(*columns).where(audit.c.action == action, audit.c.subject.in_(subjects))
+        found = await rows(self._engine, wanted.where(audit.c.result != "refused").order_by(audit.c.at, audit.c.id))
+        return {row.subject: Trace(**row._mapping) for row in found}
+
+    async def mentions(self, text: str) -> bool:
+        """Whether some trace has this in its subject or result."""
+        has = or_(*(column.contains(text, autoescape=True) for column in (audit.c.subject, audit.c.result)))
+        return bool(await rows(self._engine, select(audit.c.id).where(has).limit(1)))
 
 
 def add_traces(db: Connection, traces: Sequence[Trace]) -> None:

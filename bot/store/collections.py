@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Row, bindparam, case, delete, func, select, update
+from sqlalchemy import Row, delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.store.documents import make_collection
 from bot.store.engine import insert, rows, write
 from bot.store.schema import collections, documents
+from bot.store.together import Together
 from retrieval.text import Language, Said
 from retrieval.types import CollectionInfo, CollectionNotFoundError, Readers
 
@@ -25,26 +26,37 @@ class Collections:
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
+        self._looks = Together(self._look, name="collections-listed")
 
     async def listed(self, readers: Readers) -> tuple[CollectionInfo, ...]:
-        """Those with a document that these readers may read, and the empty ones, by name; others are not named."""
+        """Those with a document that these readers may read, and the empty ones, by name; others are not named.
+
+        Every turn asks for them and every document is counted, so those that ask together share one look.
+        """
         parts: dict[tuple[str, str], list[Row[Any]]] = {}
-        for row in await rows(self._engine, _LISTED, {"scopes": sorted(readers.scopes)}):
+        for row in await self._looks(None):
             parts.setdefault((row.name, row.description), []).append(row)
         found = []
-        for (name, description), languages in parts.items():
-            theirs = [row for row in languages if row.documents]
-            if theirs or languages[0].language is None:
+        for (name, description), each in parts.items():
+            theirs = [row for row in each if row.scope in readers.scopes]
+            if theirs or each[0].scope is None:
                 found.append(
                     CollectionInfo(
                         name=name,
                         description=description,
-                        languages=tuple(row.language for row in theirs),
+                        languages=tuple(dict.fromkeys(row.language for row in theirs)),
                         documents=sum(row.documents for row in theirs),
                         chunks=sum(row.chunks for row in theirs),
                     )
                 )
         return tuple(found)
+
+    async def _look(self, asked: Sequence[None]) -> list[Sequence[Row[Any]]]:
+        return [await rows(self._engine, _LISTED)] * len(asked)
+
+    async def close(self) -> None:
+        """A look that is under way ends."""
+        await self._looks.close()
 
     async def exists(self, name: str) -> bool:
         """Whether there is one of that name, whoever may read it."""
@@ -89,17 +101,17 @@ class Collections:
             return bool((await db.execute(delete(collections).where(collections.c.name == name, ~used))).rowcount)
 
 
-# A row for each language of a collection, with what these scopes may read of it; one without a language if it is empty.
-_READABLE = documents.c.scope.in_(bindparam("scopes", expanding=True))
+# A row for each language and scope of a collection; one without them if it is empty.
 _LISTED = (
     select(
         collections.c.name,
         collections.c.description,
         documents.c.language,
-        func.sum(case((_READABLE, 1), else_=0)).label("documents"),
-        func.sum(case((_READABLE, documents.c.chunks), else_=0)).label("chunks"),
+        documents.c.scope,
+        func.count(documents.c.id).label("documents"),
+        func.coalesce(func.sum(documents.c.chunks), 0).label("chunks"),
     )
     .select_from(collections.outerjoin(documents, documents.c.collection == collections.c.name))
-    .group_by(collections.c.name, collections.c.description, documents.c.language)
-    .order_by(collections.c.name, documents.c.language)
+    .group_by(collections.c.name, collections.c.description, documents.c.language, documents.c.scope)
+    .order_by(collections.c.name, documents.c.language, documents.c.scope)
 )

@@ -13,7 +13,7 @@ from typing import Literal
 from sqlalchemy import text
 from sqlalchemy.engine import make_url
 
-from bot.store.engine import connect, rows, write
+from bot.store.engine import Engine, connect, rows, write
 from migrations import revisions
 
 Wholeness = Literal["whole", "damaged", "unknown"]
@@ -43,6 +43,12 @@ def file_of(url: str) -> Path | None:
     return Path(address.database) if address.get_backend_name() == "sqlite" and address.database else None
 
 
+def name_of(url: str) -> str:
+    """The database as people know it, without secrets: its file, or its server and name."""
+    address = make_url(url)
+    return str(file_of(url) or f"{address.host or address.query.get('host') or 'localhost'}/{address.database}")
+
+
 def condition(file: Path, *, seconds: float) -> Condition:
     """Of an SQLite file that exists. Blocks, the check for damage at most for `seconds`. Raises OSError."""
     os.close(os.open(file, os.O_RDONLY))  # says who may not read, which SQLite does not
@@ -56,6 +62,12 @@ def condition(file: Path, *, seconds: float) -> Condition:
     except sqlite3.DatabaseError:
         return Condition(None, True, wanted, "damaged")
     return Condition(revision, revision is None or revision in known, wanted, whole, _writable(file))
+
+
+async def probe(engine: Engine) -> None:
+    """Write a row as it is, and commit it: a transaction without a change finds no full disk. Raises StoreError."""
+    async with write(engine, durable=False) as db:
+        await db.execute(text("UPDATE alembic_version SET version_num = version_num"))
 
 
 async def server_condition(url: str) -> Condition:
@@ -140,6 +152,6 @@ def _trouble(error: sqlite3.Error) -> Literal["", "read_only", "busy", "full"]:
     name = str(getattr(error, "sqlite_errorname", ""))
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return "busy"
-    if name.startswith("SQLITE_FULL"):
+    if name.startswith(("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE")):
         return "full"
     return "read_only" if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR")) else ""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, bindparam, func, select, true
+from sqlalchemy import ColumnElement, Connection, RowMapping, bindparam, case, func, select, true
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent.conversation import Exchange
@@ -33,7 +33,7 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class TurnTotals:
-    """The turns of a time. Seconds are None without any turn."""
+    """The turns of a time, by outcome or `unsure`. Seconds are None without any turn."""
 
     turns: int
     outcomes: dict[str, int]
@@ -106,16 +106,22 @@ class Conversations:
             for column in (answers.c.calls, answers.c.input_tokens, answers.c.output_tokens, answers.c.thought_tokens)
         )
         async with read(self._engine) as db:
-            ended = (await db.execute(select(answers.c.outcome, answers.c.seconds).where(chosen))).all()
+            found = (await db.execute(select(how_ended(), answers.c.seconds).where(chosen))).all()
             cost = (await db.execute(select(*sums).where(chosen))).one()
-        seconds = sorted(row.seconds for row in ended)
+        seconds = sorted(row.seconds for row in found)
         return TurnTotals(
-            turns=len(ended),
-            outcomes=dict(Counter(row.outcome for row in ended)),
+            turns=len(found),
+            outcomes=dict(Counter(row.ended for row in found)),
             p50_seconds=percentile(seconds, 0.50),
             p95_seconds=percentile(seconds, 0.95),
             cost=Cost(*cost),
         )
+
+
+def how_ended() -> ColumnElement[str]:
+    """How an answer's question ended: `unsure` where the bot was not sure of what it answered, else the outcome."""
+    unsure = (answers.c.outcome == "answered") & answers.c.unsure
+    return case((unsure, "unsure"), else_=answers.c.outcome).label("ended")
 
 
 def keep_answers(db: Connection, given: Sequence[tuple[str, Answered, datetime]]) -> None:
@@ -138,6 +144,7 @@ def _answer(turn: str, given: Answered, at: datetime) -> dict[str, Any]:
         "searched": list(given.searched),
         "confidence": given.confidence,
         "marked": given.marked,
+        "unsure": given.unsure,
         "answered_at": at,
     }
 
@@ -149,6 +156,7 @@ def answered(row: Any) -> Answered:
         text=values[answers.c.text],
         citations=tuple(Citation(**citation) for citation in values[answers.c.citations]),
         outcome=values[answers.c.outcome],
+        unsure=values[answers.c.unsure],
         model=values[answers.c.model],
         seconds=values[answers.c.seconds],
         cost=Cost(

@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import Connection, delete, func, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from bot.store.engine import insert, read, write
+from bot.store.engine import change, insert, read, write
+from bot.store.leases import lease, present
 from bot.store.questions import Reason
 from bot.store.schema import answers, digests, questions
 
@@ -42,7 +43,7 @@ class Totals:
 class Digests:
     """Claims on digests, by the time they were due. Times are the caller's, in UTC.
 
-    A row is held by its owner until the lease passes; then whoever asks first sends it again.
+    A row is held by its owner until the lease passes (`bot.store.leases`); then whoever asks first sends it again.
     """
 
     def __init__(self, engine: AsyncEngine) -> None:
@@ -71,25 +72,24 @@ class Digests:
         Rows of a far future, where a clock had gone wrong, do not count; those of a near one do, since there it is
         more likely that the clock was set back a little.
         """
-        new = {"due": due, "state": "claimed", "attempts": 1, "owner": owner, "lease_until": until}
         later = select(digests.c.due).where(digests.c.due > due, digests.c.due <= now + AHEAD).limit(1)
-        abandoned = (
-            update(digests)
-            .where(
-                digests.c.due == due,
-                digests.c.state == "claimed",
-                digests.c.lease_until <= now,
-                digests.c.attempts < TRIES,
-            )
-            .values(owner=owner, lease_until=until, attempts=digests.c.attempts + 1)
-        )
-        async with write(self._engine) as db:
-            if (await db.execute(later)).first() is not None:
+
+        def take(db: Connection) -> bool:
+            if db.execute(later).first() is not None:
                 return False
+            at, end = lease(db, now, until)
+            new = {"due": due, "state": "claimed", "attempts": 1, "owner": owner, "lease_until": end}
             added = insert(db, digests).values(new).on_conflict_do_nothing(index_elements=["due"])
-            if (await db.execute(added.returning(digests.c.due))).first() is not None:
+            if db.execute(added.returning(digests.c.due)).first() is not None:
                 return True
-            return (await db.execute(abandoned)).rowcount == 1
+            free = or_(digests.c.lease_until.is_(None), digests.c.lease_until <= at)
+            abandoned = update(digests).where(
+                digests.c.due == due, digests.c.state == "claimed", free, digests.c.attempts < TRIES
+            )
+            again = {"owner": owner, "lease_until": end, "attempts": digests.c.attempts + 1}
+            return bool(db.execute(abandoned.values(again)).rowcount == 1)
+
+        return await change(self._engine, take)
 
     async def sent(self, due: datetime, *, owner: str, now: datetime) -> None:
         """It has reached its channel. Nothing happens to one that another owner holds by now."""
@@ -100,11 +100,19 @@ class Digests:
     async def give_back(self, due: datetime, *, owner: str, now: datetime, first: timedelta, last: timedelta) -> None:
         """Sending failed: anybody may try again after `first`, which doubles with each try up to `last`."""
         mine = (digests.c.due == due) & (digests.c.owner == owner) & (digests.c.state == "claimed")
-        async with write(self._engine) as db:
-            attempts = await db.scalar(select(digests.c.attempts).where(mine))
+
+        def give(db: Connection) -> None:
+            attempts = db.scalar(select(digests.c.attempts).where(mine))
             if attempts is not None:
                 wait = min(first * 2 ** (attempts - 1), last)
-                await db.execute(update(digests).where(mine).values(lease_until=now + wait))
+                db.execute(update(digests).where(mine).values(owner=None, lease_until=present(db, now) + wait))
+
+        await change(self._engine, give)
+
+    async def inherit(self) -> None:
+        """Nobody else has this database open: what another was sending is free."""
+        held = update(digests).where(digests.c.state == "claimed", digests.c.owner.is_not(None))
+        await change(self._engine, lambda db: db.execute(held.values(owner=None, lease_until=None)))
 
     async def last_sent(self, *, before: datetime) -> datetime | None:
         """When the last digest before this one was due that was sent."""

@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from bot.access import THREAD
 from bot.store.engine import insert, read, rows, write
 from bot.store.indexes import advance
+from bot.store.questions import reopen
 from bot.store.schema import collections, documents, pair_documents
 from bot.store.traces import scrub
 from retrieval.text import Language
@@ -37,6 +38,7 @@ class DocumentRow:
     born: int  # the generation that shows this version
     added_at: datetime
     updated_at: datetime
+    changed_at: str | None = None  # its own date or month, ISO; None: not known
 
     def with_(self, **changes: Any) -> "DocumentRow":
         return replace(self, **changes)
@@ -52,7 +54,7 @@ class DocumentRow:
             scope=self.scope,
             title=self.title,
             url=self.url,
-            updated=self.updated_at.date().isoformat(),
+            updated=self.changed_at or "",
         )
 
 
@@ -156,11 +158,13 @@ class Documents:
         )
         return [row.document for row in await rows(self._engine, made)]
 
-    async def forget(self, *document_ids: str, generation: int) -> int:
-        """Take documents out, of the traces of answers too, and move the generation, in one transaction; returns how many
-        were there."""
+    async def forget(self, *document_ids: str, generation: int, copied: bool = False) -> int:
+        """Take documents out, of the traces of answers too, open the questions again that they answered (unless a copy
+        is left), and move the generation, in one transaction; returns how many were there."""
         async with write(self._engine) as db:
             await db.run_sync(scrub, document_ids)
+            if not copied:
+                await db.run_sync(reopen, document_ids, datetime.now(UTC))
             gone = await db.execute(delete(documents).where(documents.c.id.in_(document_ids)))
             await advance(db, self._embedder, generation)
             return gone.rowcount

@@ -5,7 +5,7 @@ Source: reliability.md R45 and R47.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any, Literal, TypeVar
 
 from sqlalchemy import Connection, Executable, Row, Table, event
@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from sqlalchemy.util import greenlet_spawn
 
 from bot.store.driver import connecting
-from retrieval.text import Language, Said
+from retrieval.text import Said, SaidError
 
 T = TypeVar("T")
 Engine = AsyncEngine  # for who hands one on
@@ -24,6 +24,8 @@ Engine = AsyncEngine  # for who hands one on
 _Kind = Literal["statement", "read", "write", "light write"]
 
 CONNECTIONS = 5
+SERVER_CONNECTIONS = 15
+POOL_SECONDS = 30.0
 BUSY_TIMEOUT_MS = 5_000
 BEGIN_TRIES = 4
 
@@ -61,46 +63,51 @@ _BROKEN = Said(
 )
 
 
-class StoreError(Exception):
-    """The database could not do what was asked, and nothing of it was stored. `reason` is fit for people."""
-
-    def __init__(self, reason: Said) -> None:
-        super().__init__(reason.en)
-        self.reason = reason
-
-    def text(self, language: Language) -> str:
-        return self.reason.to(language)
+class StoreError(SaidError):
+    """The database could not do what was asked, and nothing of it was stored."""
 
 
-def connect(url: str) -> AsyncEngine:
+def connect(url: str, *, connections: int | None = None, patience: float = POOL_SECONDS) -> AsyncEngine:
     """The engine of `url`: `sqlite+aiosqlite:///file` or `postgresql+asyncpg://…`. Opens nothing yet.
 
-    Raises StoreError for another kind of address and for a driver that is not installed.
+    It has so many `connections` (None: what suits its kind); of an SQLite file's, two at least, one is the writer's. The
+    pool serves newcomers first and ends the `patience` (in seconds) of others: so nobody waits for it, but before it for a
+    place, in the order of coming and for as long as it takes. Raises StoreError for another kind of address and for a
+    driver that is not installed.
     """
     try:
         address = make_url(url)
     except ArgumentError as error:
         raise StoreError(_ADDRESS) from error
-    # hide_parameters: an error's text goes to the log, and parameters are what people wrote.
+    size = connections or (CONNECTIONS if address.drivername == "sqlite+aiosqlite" else SERVER_CONNECTIONS)
+    pool: dict[str, Any] = {
+        "hide_parameters": True,  # an error's text goes to the log, and parameters are what people wrote
+        "pool_size": size,
+        "max_overflow": 0,  # a connection beyond the size would be made and closed again for one statement
+        "pool_timeout": patience,
+    }
     match address.drivername:
         case "sqlite+aiosqlite" if address.database and address.database != ":memory:":
             engine = create_async_engine(
                 address,
-                hide_parameters=True,
                 connect_args={
                     "isolation_level": None,  # no implicit BEGIN: ours is explicit, and covers DDL
                     "async_creator_fn": connecting,
                 },
-                pool_size=CONNECTIONS,
-                max_overflow=0,  # a connection beyond the size would be made and closed again for one statement
-                execution_options={"writer": asyncio.Lock()},
+                **pool,
+                execution_options={"writer": asyncio.Semaphore(1), "places": asyncio.Semaphore(size - 1)},
             )
             event.listen(engine.sync_engine, "connect", _prepare)
             event.listen(engine.sync_engine, "begin", _begin)
             return engine
         case "postgresql+asyncpg":
             try:
-                return create_async_engine(address, hide_parameters=True, pool_pre_ping=True)
+                return create_async_engine(
+                    address,
+                    pool_pre_ping=True,
+                    **pool,
+                    execution_options={"clock": "server", "places": asyncio.Semaphore(size)},
+                )
             except ModuleNotFoundError as error:
                 raise StoreError(_DRIVER) from error
         case _:
@@ -148,13 +155,17 @@ async def rows(
     return await _at_once(engine, "statement", lambda db: db.execute(statement, values).all())
 
 
+async def look(engine: AsyncEngine, work: Callable[[Connection], T]) -> T:
+    """`read`, for a look that asks nobody else: `work` runs to its end, also when its caller is cancelled."""
+    return await _at_once(engine, "read", work)
+
+
 async def change(engine: AsyncEngine, work: Callable[[Connection], T], *, durable: bool = True) -> T:
     """`write`, for a change that asks nobody else: `work` runs to its commit, also when its caller is cancelled.
 
     Half as dear: its statements follow each other without a turn of the event loop's tasks in between.
     """
-    async with _writer(engine):
-        return await _at_once(engine, "write" if durable else "light write", work)
+    return await _at_once(engine, "write" if durable else "light write", work)
 
 
 async def _at_once(engine: AsyncEngine, kind: _Kind, work: Callable[[Connection], T]) -> T:
@@ -170,8 +181,9 @@ async def _at_once(engine: AsyncEngine, kind: _Kind, work: Callable[[Connection]
             with suppress(SQLAlchemyError):  # a connection that broke has nothing to roll back
                 db.close()
 
-    with _said():
-        return await finished(greenlet_spawn(run))
+    async with _place(engine, kind):
+        with _said():
+            return await finished(greenlet_spawn(run))
 
 
 @asynccontextmanager
@@ -188,27 +200,39 @@ async def write(engine: AsyncEngine, *, durable: bool = True) -> AsyncIterator[A
     Inside the block await nothing but `db`. Writers of one process take turns; a cancelled one rolls back, and one
     cancelled while it commits has committed. Not `durable`: it outlives this process, but perhaps not a power cut.
     """
-    async with _writer(engine), _transaction(engine, "write" if durable else "light write") as db:
+    async with _transaction(engine, "write" if durable else "light write") as db:
         yield db
 
 
-def _writer(engine: AsyncEngine) -> AbstractAsyncContextManager[Any]:
-    """The writer's place in this process; a server has many."""
-    place: asyncio.Lock | None = engine.sync_engine.get_execution_options().get("writer")
-    return place or nullcontext()
+@asynccontextmanager
+async def alone(engine: AsyncEngine, **options: Any) -> AsyncIterator[AsyncConnection]:
+    """A connection with these options and no transaction, for a statement that takes none; in the writer's place.
+
+    SQLAlchemy's errors are not put into words here.
+    """
+    async with _place(engine, "write"), engine.connect() as db:
+        yield await db.execution_options(**{"as": "statement"}, **options)
+
+
+def _place(engine: AsyncEngine, kind: _Kind) -> asyncio.Semaphore:
+    """Among those that have a connection at the same time; the writer of an SQLite file has its own."""
+    places = engine.sync_engine.get_execution_options()
+    place: asyncio.Semaphore = places["places"]
+    return places.get("writer", place) if kind in ("write", "light write") else place
 
 
 @asynccontextmanager
 async def _transaction(engine: AsyncEngine, kind: _Kind) -> AsyncIterator[AsyncConnection]:
     db = _Patient(engine)
-    with _said():
-        try:
-            await finished(_open(db, kind))
-            yield db
-            if kind != "read":
-                await finished(db.commit())
-        finally:
-            await finished(_close(db))  # rolls back what is not committed
+    async with _place(engine, kind):
+        with _said():
+            try:
+                await finished(_open(db, kind))
+                yield db
+                if kind != "read":
+                    await finished(db.commit())
+            finally:
+                await finished(_close(db))  # rolls back what is not committed
 
 
 @contextmanager
@@ -276,6 +300,7 @@ _SQLITE = {
     "SQLITE_LOCKED": _LOCKED,
     "SQLITE_CANTOPEN": _UNREACHABLE,
     "SQLITE_NOTADB": _UNREACHABLE,
+    "SQLITE_IOERR_SHMSIZE": _FULL,  # it gives each page of its map a block, so that no full disk ends the process
     "SQLITE_IOERR": _DISK,
 }
 _POSTGRESQL = {"53100": _FULL, "25006": _READ_ONLY, "53300": _UNREACHABLE}

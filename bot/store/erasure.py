@@ -27,7 +27,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.access import THREAD
-from bot.store.engine import StoreError, change, rows
+from bot.store.engine import StoreError, alone, change, rows
 from bot.store.messages import expire_messages, forget_author, forget_turns
 from bot.store.schema import (
     answers,
@@ -233,13 +233,11 @@ async def compact(engine: AsyncEngine) -> bool:
     sqlite = engine.dialect.name == "sqlite"
     try:
         if sqlite:
-            async with engine.connect() as plain:
-                db = await plain.execution_options(**{"as": "statement"})
+            async with alone(engine) as db:
                 await db.execute(text("VACUUM"))
                 done = (await db.execute(text("PRAGMA wal_checkpoint(TRUNCATE)"))).one()
             return not done[0]  # 1: a reader or writer was in the way
-        async with engine.connect() as plain:
-            db = await plain.execution_options(isolation_level="AUTOCOMMIT")
+        async with alone(engine, isolation_level="AUTOCOMMIT") as db:
             for table in _IN_TEXTS:
                 await db.execute(text(f"VACUUM {table.name}"))
         return True

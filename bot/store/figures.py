@@ -1,6 +1,8 @@
 """Sums of a time, made by the database: what was asked, how it ended, how long it took, what was found and missed.
 
-The statements read indexes that hold no texts (`ix_answers_figures`, `ix_searches_figures`).
+Each question counts once, on the day of its answer: as `unsure` rather than `answered` where the bot was not sure of it, so
+that the ways questions ended add up to the questions. The statements read indexes that hold no texts (`ix_answers_figures`,
+`ix_searches_figures`).
 """
 
 import json
@@ -11,10 +13,11 @@ from datetime import date, datetime
 from itertools import pairwise
 from typing import Any
 
-from sqlalchemy import CTE, ColumnElement, Text, case, cast, func, select
+from sqlalchemy import CTE, ColumnElement, Text, case, cast, exists, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from bot.messages import Audience, Place
+from bot.store.conversations import how_ended
 from bot.store.engine import read
 from bot.store.questions import Reason
 from bot.store.schema import Moment, answers, documents, feedback, questions, searches, sources, turns
@@ -33,7 +36,7 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class TurnDay:
-    """The answers that were given on one day."""
+    """The answers that were given on one day, by outcome or `unsure`."""
 
     day: date
     outcomes: Mapping[str, int]
@@ -55,6 +58,8 @@ class SearchDay:
 
 @dataclass(frozen=True, slots=True)
 class MissDay:
+    """The questions of one day that were missed, each by one reason: `reported` only what was not found wanting before."""
+
     day: date
     reasons: Mapping[Reason, int]
 
@@ -75,9 +80,15 @@ class CollectionFigures:
     collection: str
     searched: int
     answered: int
+    unsure: int
     unknown: int
     found: int
     cited: int
+
+    @property
+    def otherwise(self) -> int:
+        """Declined, or an outage."""
+        return self.searched - self.answered - self.unsure - self.unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +156,10 @@ class Figures:
 
 async def _turns(db: AsyncConnection, days: Sequence[Span], spans: CTE) -> tuple[Latency, tuple[TurnDay, ...]]:
     at = answers.c.answered_at
-    ended = select(spans.c.day, answers.c.outcome, func.count().label("n")).join(answers, of(spans, at))
+    ended = select(spans.c.day, how_ended(), func.count().label("n")).join(answers, of(spans, at))
     outcomes: dict[date, dict[str, int]] = {}
-    for row in await db.execute(ended.group_by(spans.c.day, answers.c.outcome)):
-        outcomes.setdefault(row.day, {})[row.outcome] = row.n
+    for row in await db.execute(ended.group_by(spans.c.day, "ended")):
+        outcomes.setdefault(row.day, {})[row.ended] = row.n
     took = select(spans.c.day, answers.c.seconds.label("value")).join(answers, of(spans, at))
     each = await _latencies(db, took)
     whole = await _latency(db, select(answers.c.seconds.label("value")).where(within(at, days)))
@@ -203,10 +214,15 @@ async def _feedback(db: AsyncConnection, days: Sequence[Span]) -> FeedbackFigure
 
 
 async def _misses(db: AsyncConnection, days: Sequence[Span], spans: CTE) -> tuple[MissDay, ...]:
+    of_turn = questions.c.turn == answers.c.turn
+    doubted = exists().where(of_turn, questions.c.reason == "low_confidence")
+    unknown = answers.c.outcome == "unknown"
+    reason = case((unknown, "unknown"), (doubted, "low_confidence"), else_="reported").label("reason")
     wanted = (
-        select(spans.c.day, questions.c.reason, func.count().label("n"))
-        .join(questions, of(spans, questions.c.asked_at))
-        .group_by(spans.c.day, questions.c.reason)
+        select(spans.c.day, reason, func.count().label("n"))
+        .join(answers, of(spans, answers.c.answered_at))
+        .where(exists().where(of_turn))
+        .group_by(spans.c.day, "reason")
     )
     reasons: dict[date, dict[Reason, int]] = {}
     for row in await db.execute(wanted):
@@ -219,11 +235,11 @@ async def _collections(
 ) -> tuple[CollectionFigures, ...]:
     asked = within(answers.c.answered_at, days)
     lists = cast(answers.c.searched, Text).label("names")  # few different ones
-    grouped = select(lists, answers.c.outcome, func.count().label("n")).where(asked).group_by(lists, answers.c.outcome)
+    grouped = select(lists, how_ended(), func.count().label("n")).where(asked).group_by(lists, "ended")
     searched: Counter[tuple[str, str]] = Counter()
     for row in await db.execute(grouped):
         for name in json.loads(row.names):
-            searched[name, row.outcome] += row.n
+            searched[name, row.ended] += row.n
     cited = case((sources.c.cited, sources.c.turn))
     good = (
         select(
@@ -243,6 +259,7 @@ async def _collections(
             collection=name,
             searched=sum(n for (collection, _), n in searched.items() if collection == name),
             answered=searched[name, "answered"],
+            unsure=searched[name, "unsure"],
             unknown=searched[name, "unknown"],
             found=found[name].found if name in found else 0,
             cited=found[name].cited if name in found else 0,
@@ -256,14 +273,14 @@ async def _channels(db: AsyncConnection, days: Sequence[Span]) -> tuple[ChannelF
     wanted = (
         select(
             *where,
-            answers.c.outcome,
+            how_ended(),
             func.count().label("n"),
             func.sum(answers.c.seconds).label("seconds"),
             func.max(answers.c.answered_at, type_=Moment).label("last"),
         )
         .join(turns, turns.c.id == answers.c.turn)
         .where(within(answers.c.answered_at, days))
-        .group_by(*where, answers.c.outcome)
+        .group_by(*where, "ended")
     )
     found: dict[tuple[str, str, str, Any], list[Any]] = {}
     for row in await db.execute(wanted):
@@ -272,7 +289,7 @@ async def _channels(db: AsyncConnection, days: Sequence[Span]) -> tuple[ChannelF
         ChannelFigures(
             place=Place(platform, workspace, channel),
             audience=Audience(audience),
-            outcomes={row.outcome: row.n for row in rows},
+            outcomes={row.ended: row.n for row in rows},
             mean_seconds=sum(row.seconds for row in rows) / sum(row.n for row in rows),
             last=max(row.last for row in rows),
         )

@@ -1,6 +1,7 @@
 """The inbox's rows: every question from its claim to its shown answer, so that nothing of it rests on memory.
 
-An open turn belongs to the owner whose lease on it has not passed. Times are the caller's.
+An open turn belongs to its owner until the lease on it passes. Times are the caller's; leases go by `bot.store.leases`, and
+no clock takes from this process what it holds itself (`held`).
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -8,13 +9,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Connection, Executable, Select, and_, bindparam, select, tuple_, update
+from sqlalchemy import ColumnElement, Connection, Executable, Select, and_, bindparam, or_, select, tuple_, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent.events import Answered
 from bot.messages import Incoming
 from bot.store.conversations import answered, incoming, keep_answers
-from bot.store.engine import change, insert, read, rows, storable, write
+from bot.store.engine import change, insert, look, rows, storable, write
+from bot.store.leases import lease, present
 from bot.store.questions import Miss, add_misses
 from bot.store.schema import answers, turns
 from bot.store.together import Together
@@ -73,7 +75,13 @@ class TurnRows:
         self._showing = Together(self._shown, name="turns-shown")
 
     async def claim(
-        self, messages: Mapping[str, Incoming], *, owner: str, now: datetime, until: datetime
+        self,
+        messages: Mapping[str, Incoming],
+        *,
+        owner: str,
+        now: datetime,
+        until: datetime,
+        held: Collection[str] = (),
     ) -> dict[str, Claimed]:
         """Take questions, each by a fresh turn id, in one transaction; the first of a thread that is free starts with it.
 
@@ -82,17 +90,18 @@ class TurnRows:
         """
 
         def take(db: Connection) -> tuple[dict[Thread, list[Any]], list[dict[str, Any]], dict[str, int], Sequence[Any]]:
-            ahead = _open_turns(db, messages.values(), now)
+            at, end = lease(db, now, until)
+            ahead = _open_turns(db, messages.values(), at, held)
             # On PostgreSQL the claims of others show only when they are committed: there `start` decides.
             free = {thread for thread, others in ahead.items() if not others} if db.dialect.name == "sqlite" else set()
             new = []
             for turn, message in messages.items():
                 started = _thread(message) in free
                 free.discard(_thread(message))
-                new.append(_new(turn, message, owner, now, until, started))
+                new.append(_new(turn, message, owner, at, end, started))
             added = {row.id: row.sequence for row in db.execute(_add(db), new)}
             left = [values["claim"] for values in new if values["id"] not in added]
-            return ahead, new, added, _take(db, left, owner, now, until) if left else ()
+            return ahead, new, added, _take(db, left, owner, at, end, held) if left else ()
 
         ahead, new, added, taken = await change(self._engine, take)
         known = {values["claim"]: values["id"] for values in reversed(new) if values["id"] not in added}
@@ -112,34 +121,40 @@ class TurnRows:
                     queue.append(sequence)
         return found
 
-    async def start(self, claimed: Claimed, *, owner: str, now: datetime) -> Started | Blocked:
+    async def start(
+        self, claimed: Claimed, *, owner: str, now: datetime, held: Collection[str] = ()
+    ) -> Started | Blocked:
         """Start a turn if nothing of its thread runs and nothing that came before it is held by a living owner.
 
         Raises Lost. One that has started with its claim is not looked up again.
         """
         if claimed.started:
             return Started(1, None)
-        async with write(self._engine) as db:
+
+        def start(db: Connection) -> Started | Blocked:
             # The open turns of the thread are locked together, so that on PostgreSQL too only one starter decides.
-            queue = (await db.execute(_open_in_thread(claimed.message))).all()
+            queue = db.execute(_open_in_thread(claimed.message)).all()
             mine = next((row for row in queue if row.id == claimed.id and row.owner == owner), None)
             if mine is None:
                 raise Lost(claimed.id)
+            at = present(db, now)
             blocking = [
                 row.owner
                 for row in queue
                 if row.id != mine.id
-                and row.lease_until > now
+                and _alive(row, at, held)
                 and (row.sequence < mine.sequence or row.state in ("running", "answered"))
             ]
             if blocking:
                 return Blocked(frozenset(blocking))
             state: State = "answered" if mine.state == "answered" else "running"
-            await db.execute(update(turns).where(turns.c.id == mine.id).values(state=state, attempts=mine.attempts + 1))
+            db.execute(update(turns).where(turns.c.id == mine.id).values(state=state, attempts=mine.attempts + 1))
             answer = None
             if state == "answered":
-                answer = answered((await db.execute(select(answers).where(answers.c.turn == mine.id))).one())
-        return Started(mine.attempts + 1, answer)
+                answer = answered(db.execute(select(answers).where(answers.c.turn == mine.id)).one())
+            return Started(mine.attempts + 1, answer)
+
+        return await change(self._engine, start)
 
     async def finish(
         self,
@@ -188,13 +203,12 @@ class TurnRows:
         """Give an open turn back, so that whoever looks for abandoned ones finds it at once."""
         given = update(turns).where(_mine(turn, owner), turns.c.state != "done")
         async with write(self._engine) as db:
-            await db.execute(given.values(lease_until=now))
+            await db.execute(given.values(owner=None, lease_until=now))
 
-    async def renew(self, held: Collection[str], *, owner: str, until: datetime) -> None:
+    async def renew(self, held: Collection[str], *, owner: str, now: datetime, until: datetime) -> None:
         """The owner is alive and still holds these turns."""
         kept = update(turns).where(turns.c.id.in_(held), turns.c.owner == owner, turns.c.state != "done")
-        async with write(self._engine) as db:
-            await db.execute(kept.values(lease_until=until))
+        await change(self._engine, lambda db: db.execute(kept.values(lease_until=lease(db, now, until)[1])))
 
     async def describe(self, claimed: Claimed, message: Incoming, *, owner: str) -> None:
         """Keep what was looked up of a question after its claim: who reads its place, its link, its language."""
@@ -222,20 +236,19 @@ class TurnRows:
 
     async def expire(self, *, now: datetime) -> None:
         """Nobody holds an open turn any longer."""
+        held = update(turns).where(turns.c.state != "done", turns.c.owner.is_not(None))
         async with write(self._engine) as db:
-            await db.execute(
-                update(turns).where(turns.c.state != "done", turns.c.lease_until > now).values(lease_until=now)
-            )
+            await db.execute(held.values(owner=None, lease_until=now))
 
-    async def unfinished(self, platform: str, *, now: datetime) -> list[Incoming]:
+    async def unfinished(self, platform: str, *, now: datetime, held: Collection[str] = ()) -> list[Incoming]:
         """The open questions of a platform that nobody living holds, oldest first."""
-        wanted = (
-            select(turns)
-            .where(turns.c.platform == platform, turns.c.state != "done", turns.c.lease_until <= now)
-            .order_by(turns.c.sequence)
-        )
-        async with read(self._engine) as db:
-            return [incoming(row) for row in await db.execute(wanted)]
+
+        def unfinished(db: Connection) -> list[Incoming]:
+            wanted = select(turns).where(turns.c.platform == platform, turns.c.state != "done", _free(present(db, now)))
+            found = db.execute(wanted.order_by(turns.c.sequence))
+            return [incoming(row) for row in found if row.id not in held]
+
+        return await look(self._engine, unfinished)
 
 
 def claim_key(message: Incoming) -> str:
@@ -299,11 +312,24 @@ def _thread(message: Incoming) -> Thread:
     return (place.platform, place.workspace, place.channel, message.thread)
 
 
-def _open_turns(db: Connection, messages: Iterable[Incoming], now: datetime) -> dict[Thread, list[Any]]:
+def _free(now: datetime) -> ColumnElement[bool]:
+    """Given back, or left by an owner whose lease has passed."""
+    return or_(turns.c.owner.is_(None), turns.c.lease_until <= now)
+
+
+def _alive(row: Any, now: datetime, held: Collection[str]) -> bool:
+    """Whether somebody living holds this open turn."""
+    return row.owner is not None and (row.lease_until > now or row.id in held)
+
+
+def _open_turns(
+    db: Connection, messages: Iterable[Incoming], now: datetime, held: Collection[str]
+) -> dict[Thread, list[Any]]:
     """What somebody living holds in the threads of `messages`: thread, sequence and state of each turn."""
     found: dict[Thread, list[Any]] = {_thread(message): [] for message in messages}
-    for row in db.execute(_HELD, {"threads": list(found), "now": now}):
-        found[(row.platform, row.workspace, row.channel, row.thread)].append(row)
+    for row in db.execute(_OPEN, {"threads": list(found)}):
+        if _alive(row, now, held):
+            found[(row.platform, row.workspace, row.channel, row.thread)].append(row)
     return found
 
 
@@ -314,11 +340,13 @@ def _add(db: Connection) -> Executable:
     return added
 
 
-def _take(db: Connection, claims: Collection[str], owner: str, now: datetime, until: datetime) -> Sequence[Any]:
+def _take(
+    db: Connection, claims: Collection[str], owner: str, now: datetime, until: datetime, held: Collection[str]
+) -> Sequence[Any]:
     """The open turns among `claims` that nobody living holds: they are this owner's now."""
     abandoned = (
         update(turns)
-        .where(turns.c.claim.in_(claims), turns.c.state != "done", turns.c.lease_until <= now)
+        .where(turns.c.claim.in_(claims), turns.c.state != "done", _free(now), turns.c.id.not_in(held))
         .values(owner=owner, lease_until=until)
         .returning(turns)
     )
@@ -329,10 +357,9 @@ def _take(db: Connection, claims: Collection[str], owner: str, now: datetime, un
 # What every turn runs is put together once: that takes SQLAlchemy longer than the statement takes the database.
 
 _THREAD = (turns.c.platform, turns.c.workspace, turns.c.channel, turns.c.thread)
-_HELD = select(*_THREAD, turns.c.sequence, turns.c.state).where(
+_OPEN = select(*_THREAD, *(turns.c.id, turns.c.sequence, turns.c.state, turns.c.owner, turns.c.lease_until)).where(
     tuple_(*_THREAD).in_(bindparam("threads", expanding=True)),
     turns.c.state.in_(("waiting", "running", "answered")),  # few: found by the index of the states
-    turns.c.lease_until > bindparam("now"),
 )
 _THEIRS = and_(turns.c.id.in_(bindparam("ids", expanding=True)), turns.c.owner == bindparam("mine"))
 _FINISH = (

@@ -1,6 +1,6 @@
 """Files on their way into the knowledge: kept from the moment they are taken in until the person was shown every verdict.
 
-An open intake belongs to the owner whose lease on it has not passed. Source: reliability.md R3, R5 and R44.
+An open intake belongs to its owner until the lease on it passes (`bot.store.leases`). Source: reliability.md R3, R5 and R44.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.messages import FileRef, Intake, Place, Verdict
 from bot.store.audit import Trace, add_traces
-from bot.store.engine import change, insert, rows
+from bot.store.engine import change, insert, look
+from bot.store.leases import lease, present
 from bot.store.schema import intakes
 
 
@@ -58,7 +59,7 @@ class IntakeRows:
                 files=[_file(file) for file in admitted.files],
                 done=False,
                 owner=owner,
-                lease_until=until,
+                lease_until=lease(db, now, until)[1],
                 made_at=now,
             )
             added = added.on_conflict_do_nothing(index_elements=["claim"]).returning(intakes.c.id)
@@ -68,15 +69,19 @@ class IntakeRows:
 
     async def claim_again(self, intake: str, *, owner: str, now: datetime, until: datetime) -> Intake | None:
         """Take an open intake that is this owner's, or nobody's any more. None: another has it, or it is done."""
-        free = or_(intakes.c.owner == owner, intakes.c.owner.is_(None), intakes.c.lease_until <= now)
-        mine = (
-            update(intakes)
-            .where(intakes.c.id == intake, intakes.c.done.is_(False), free)
-            .values(owner=owner, lease_until=until)
-            .returning(intakes)
-        )
-        row = await change(self._engine, lambda db: db.execute(mine).first())
-        return None if row is None else _intake(row)
+
+        def take(db: Connection) -> Intake | None:
+            at, end = lease(db, now, until)
+            mine = (
+                update(intakes)
+                .where(intakes.c.id == intake, intakes.c.done.is_(False), or_(intakes.c.owner == owner, _free(at)))
+                .values(owner=owner, lease_until=end)
+                .returning(intakes)
+            )
+            row = db.execute(mine).first()
+            return None if row is None else _intake(row)
+
+        return await change(self._engine, take)
 
     async def begin(self, intake: str, index: int, *, owner: str) -> int:
         """This file is being read now; how often it was begun before. Raises LostError."""
@@ -101,10 +106,10 @@ class IntakeRows:
 
         await change(self._engine, keep)
 
-    async def renew(self, intake: str, *, owner: str, until: datetime) -> None:
+    async def renew(self, intake: str, *, owner: str, now: datetime, until: datetime) -> None:
         """The owner is alive and still at it."""
         mine = update(intakes).where(intakes.c.id == intake, intakes.c.owner == owner, intakes.c.done.is_(False))
-        await change(self._engine, lambda db: db.execute(mine.values(lease_until=until)))
+        await change(self._engine, lambda db: db.execute(mine.values(lease_until=lease(db, now, until)[1])))
 
     async def done(self, intake: str, *, owner: str) -> None:
         """All its files have their verdicts, and the person was shown them."""
@@ -118,9 +123,22 @@ class IntakeRows:
 
     async def unfinished(self, platform: str, *, now: datetime) -> list[Intake]:
         """The open intakes of a platform that nobody living holds, oldest first."""
-        free = or_(intakes.c.owner.is_(None), intakes.c.lease_until <= now)
-        wanted = select(intakes).where(intakes.c.done.is_(False), intakes.c.platform == platform, free)
-        return [_intake(row) for row in await rows(self._engine, wanted.order_by(intakes.c.made_at, intakes.c.id))]
+
+        def unfinished(db: Connection) -> list[Intake]:
+            free = _free(present(db, now))
+            wanted = select(intakes).where(intakes.c.done.is_(False), intakes.c.platform == platform, free)
+            return [_intake(row) for row in db.execute(wanted.order_by(intakes.c.made_at, intakes.c.id))]
+
+        return await look(self._engine, unfinished)
+
+    async def inherit(self) -> None:
+        """Nobody else has this database open: what others held is free."""
+        held = update(intakes).where(intakes.c.done.is_(False), intakes.c.owner.is_not(None))
+        await change(self._engine, lambda db: db.execute(held.values(owner=None)))
+
+
+def _free(now: datetime) -> ColumnElement[bool]:
+    return or_(intakes.c.owner.is_(None), intakes.c.lease_until <= now)
 
 
 def _waiting(db: Connection, intake: Intake) -> int:

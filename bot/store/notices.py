@@ -5,19 +5,21 @@ Source: product.md §4; reliability.md R5.
 
 import logging
 import secrets
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, or_, select, update
+from sqlalchemy import Connection, Select, case, delete, func, or_, select, true, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.messages import Notice, Place
 from bot.store.audit import Trace, add_traces
-from bot.store.engine import change, insert, rows, storable
+from bot.store.engine import change, insert, look, rows, storable
+from bot.store.leases import lease, present
 from bot.store.schema import notices, questions, turns
 from retrieval.text import language_of
+from retrieval.types import TEAM
 
 log = logging.getLogger(__name__)
 
@@ -28,12 +30,14 @@ AT_ONCE = 50
 @dataclass(frozen=True, slots=True)
 class Telling:
     """What the askers will be told. `by` is `platform:id`; nobody is told in a thread with the link `here`, where it was
-    said already, nor on `silent` platforms, which have no threads to say it in."""
+    said already, nor on `silent` platforms, which have no threads to say it in. `documents` have the answer, by scope: the
+    team's is everybody's."""
 
     answer: str
     by: str
     here: str | None = None
     silent: Collection[str] = ()
+    documents: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,7 @@ class Closed:
 
 
 class Notices:
-    """Leases on what is to be said. Times are the caller's."""
+    """Leases on what is to be said (`bot.store.leases`). Times are the caller's."""
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
@@ -65,67 +69,85 @@ class Notices:
             update(questions)
             .where(questions.c.id.in_(ids), questions.c.scope.in_(scopes), questions.c.resolved_at.is_(None))
             .values(resolved_at=now, resolution="dismissed" if telling is None else "answered")
-            .returning(questions.c.id, questions.c.turn, questions.c.question)
+            .returning(questions.c.id, questions.c.turn, questions.c.question, questions.c.scope)
         )
 
         def close(db: Connection) -> Closed:
             closed = sorted(db.execute(closing).all(), key=lambda row: row.id)
             if not closed:
                 return Closed((), 0)
-            told = 0 if telling is None else _add(db, closed, telling, now)
+            told = 0
+            if telling is not None:
+                _answered(db, closed, telling.documents)
+                told = _add(db, closed, telling, now)
             add_traces(db, (trace,))
             return Closed(tuple(row.id for row in closed), told)
 
         return await change(self._engine, close)
+
+    async def correct(self, document: str, *, now: datetime, trace: Trace, telling: Telling) -> int:
+        """The document says something else now: whoever was told what it said will be told this, once a thread; returns
+        how many will."""
+        wanted = select(questions.c.turn, questions.c.question).where(questions.c.answer == document)
+
+        def correct(db: Connection) -> int:
+            told = _add(db, db.execute(wanted.order_by(questions.c.id)).all(), telling, now, corrects=True)
+            add_traces(db, (trace,))
+            return told
+
+        return await change(self._engine, correct)
 
     async def waiting(self, asked: Collection[str]) -> int:
         """How many of these turns will still be told something."""
         found = await rows(self._engine, select(func.count()).where(notices.c.turn.in_(asked)))
         return int(found[0][0])
 
-    async def due(self, platform: str, *, owner: str, now: datetime, until: datetime) -> list[Notice]:
-        """What is to be said on this platform, the oldest first; nobody else is given it before `until`.
+    async def due(
+        self, platform: str, *, owner: str, now: datetime, until: datetime, saying: Collection[int] = ()
+    ) -> list[Notice]:
+        """What is to be said on this platform, the oldest first; nobody else is given it before `until`. None of those
+        that this owner is `saying`; others it was given it has not said.
 
         What could not be said TRIES times is dropped.
         """
-        wanted = (
-            select(notices, *_TURN)
-            .join(turns, turns.c.id == notices.c.turn)
-            .where(turns.c.platform == platform, or_(notices.c.lease_until.is_(None), notices.c.lease_until <= now))
-            .order_by(notices.c.made_at, notices.c.id)
-            .limit(AT_ONCE)
-            .with_for_update(of=notices, skip_locked=True)
-        )
+
+        def wanted(at: datetime) -> Select[Any]:
+            free = or_(notices.c.lease_until.is_(None), notices.c.lease_until <= at, notices.c.owner == owner)
+            return (
+                select(notices, *_TURN)
+                .join(turns, turns.c.id == notices.c.turn)
+                .where(turns.c.platform == platform, free, notices.c.id.not_in(saying))
+                .order_by(notices.c.made_at, notices.c.id)
+                .limit(AT_ONCE)
+            )
 
         def take(db: Connection) -> tuple[list[Notice], int]:
-            found = db.execute(wanted).all()
+            at, end = lease(db, now, until)
+            found = db.execute(wanted(at).with_for_update(of=notices, skip_locked=True)).all()
             tired = [row.id for row in found if row.attempts >= TRIES]
             fresh = [row for row in found if row.attempts < TRIES]
             if tired:
                 db.execute(delete(notices).where(notices.c.id.in_(tired)))
             if fresh:
                 mine = update(notices).where(notices.c.id.in_([row.id for row in fresh]))
-                db.execute(mine.values(owner=owner, lease_until=until, attempts=notices.c.attempts + 1))
+                db.execute(mine.values(owner=owner, lease_until=end, attempts=notices.c.attempts + 1))
             return [_notice(row) for row in fresh], len(tired)
 
-        given, dropped = await change(self._engine, take) if await self._any(platform, now) else ([], 0)
+        # Asked every few seconds: mostly there is nothing, and then nothing is written.
+        if await look(self._engine, lambda db: db.execute(wanted(present(db, now)).limit(1)).first()) is None:
+            return []
+        given, dropped = await change(self._engine, take)
         if dropped:
             log.warning("%d notices could not be said on %s and were dropped", dropped, platform)
         return given
 
-    async def _any(self, platform: str, now: datetime) -> bool:
-        """Asked every few seconds: mostly there is nothing, and then nothing is written."""
-        wanted = (
-            select(notices.c.id)
-            .join(turns, turns.c.id == notices.c.turn)
-            .where(turns.c.platform == platform, or_(notices.c.lease_until.is_(None), notices.c.lease_until <= now))
-            .limit(1)
-        )
-        return bool(await rows(self._engine, wanted))
-
     async def said(self, notice: int) -> None:
         """It was said, or never can be."""
         await change(self._engine, lambda db: db.execute(delete(notices).where(notices.c.id == notice)))
+
+    async def inherit(self) -> None:
+        """Nobody else has this database open: what another was saying is free."""
+        await change(self._engine, lambda db: db.execute(update(notices).values(owner=None, lease_until=None)))
 
 
 _TURN = (
@@ -134,14 +156,31 @@ _TURN = (
 )
 
 
-def _add(db: Connection, closed: Sequence[Any], telling: Telling, now: datetime) -> int:
-    """One notice a turn; a newer answer takes the place of one that is not said yet."""
+def _answered(db: Connection, closed: Sequence[Any], documents: Mapping[str, str]) -> None:
+    for row in closed:
+        document = documents.get(row.scope, documents.get(TEAM))
+        db.execute(update(questions).where(questions.c.id == row.id).values(answer=document))
+
+
+def _add(db: Connection, closed: Sequence[Any], telling: Telling, now: datetime, *, corrects: bool = False) -> int:
+    """One notice a turn; a newer answer takes the place of one that is not said yet. `corrects`: they were told one, once
+    is enough for a person in a thread; who was not told yet hears the new one as the answer."""
     asked = {row.turn: row.question for row in reversed(closed)}
-    wanted = select(turns.c.id, turns.c.link).where(turns.c.id.in_(asked), turns.c.platform.not_in(telling.silent))
-    told = 0
+    spot = (turns.c.platform, turns.c.workspace, turns.c.channel, turns.c.thread, turns.c.author)
+    unsaid = notices.c.id.is_not(None)
+    wanted = (
+        select(turns.c.id, turns.c.link, unsaid.label("unsaid"), *spot)
+        .join(notices, notices.c.turn == turns.c.id, isouter=True)
+        .where(turns.c.id.in_(asked), turns.c.platform.not_in(telling.silent))
+        .order_by(unsaid.desc(), turns.c.sequence.desc())
+    )
+    told, spots = 0, set[tuple[Any, ...]]()
     for row in db.execute(wanted).all():
         if telling.here is not None and row.link == telling.here:
             continue
+        if corrects and not row.unsaid and tuple(row)[3:] in spots:
+            continue
+        spots.add(tuple(row)[3:])
         values = {
             # Never one that was used before: what was posted is known by it, longer than the notice is kept.
             "id": secrets.randbits(31),
@@ -153,8 +192,9 @@ def _add(db: Connection, closed: Sequence[Any], telling: Telling, now: datetime)
             "attempts": 0,
             "made_at": now,
         }
-        added = insert(db, notices).values(turn=row.id, **values)
-        db.execute(added.on_conflict_do_update(index_elements=["turn"], set_=values))
+        added = insert(db, notices).values(turn=row.id, corrects=corrects, **values)
+        being_said = case((notices.c.lease_until > now, true()), else_=notices.c.corrects)
+        db.execute(added.on_conflict_do_update(index_elements=["turn"], set_=values | {"corrects": being_said}))
         told += 1
     return told
 
@@ -170,4 +210,5 @@ def _notice(row: Any) -> Notice:
         question=row.question,
         answer=row.answer,
         by=who if who and platform == row.platform else None,
+        corrects=bool(row.corrects),
     )

@@ -1,7 +1,7 @@
 """Q/A pairs being generated: which chunks are still to do, who works on them, and what came of each, so that a job goes on
 where a process has left it.
 
-A running job belongs to the owner whose lease on it has not passed. Source: reliability.md R44 and R45.
+A running job belongs to its owner until the lease on it passes (`bot.store.leases`). Source: reliability.md R44 and R45.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -14,9 +14,10 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent.events import Cost
-from agent.pairing import Proposed
+from agent.qa_generation import Proposed
 from bot.store.audit import Trace, add_traces
-from bot.store.engine import change, rows, storable
+from bot.store.engine import change, look, rows, storable
+from bot.store.leases import lease, present
 from bot.store.schema import documents, pair_chunks, pair_jobs, pairs
 from retrieval.types import Readers
 
@@ -152,11 +153,11 @@ class PairJobs:
         )
         if job is not None:
             wanted = wanted.where(pair_jobs.c.id == job)
-        found = await rows(self._engine, wanted)
+        found, at = await look(self._engine, lambda db: (db.execute(wanted).all(), present(db, now)))
         ids = [row.id for row in found]
         chunks, dropped = await self._chunks(ids)
         made = await self._pairs(ids)
-        return [_job(row, now, chunks[row.id], made.get(row.id, {}), dropped[row.id]) for row in found]
+        return [_job(row, at, chunks[row.id], made.get(row.id, {}), dropped[row.id]) for row in found]
 
     async def _chunks(self, ids: Sequence[str]) -> tuple[dict[str, dict[str, int]], dict[str, int]]:
         key = (pair_chunks.c.job, pair_chunks.c.state)
@@ -210,25 +211,34 @@ class PairJobs:
 
     async def claim(self, *, owner: str, now: datetime, until: datetime) -> Held | None:
         """Take the oldest running job that is this owner's, or nobody's any more."""
-        free = or_(pair_jobs.c.owner == owner, pair_jobs.c.owner.is_(None), pair_jobs.c.lease_until <= now)
-        wanted = and_(pair_jobs.c.state == "running", free)
-        oldest = select(pair_jobs.c.id).where(wanted).order_by(pair_jobs.c.made_at, pair_jobs.c.id).limit(1)
-        mine = (
-            update(pair_jobs)
-            .where(pair_jobs.c.id == oldest.scalar_subquery(), wanted)
-            .values(owner=owner, lease_until=until)
-            .returning(pair_jobs.c.id, pair_jobs.c.model)
-        )
-        if not await rows(self._engine, oldest):  # mostly: nobody has to wait for a writer to learn it
-            return None
-        row = await change(self._engine, lambda db: db.execute(mine).first())
-        return None if row is None else Held(row.id, row.model)
 
-    async def renew(self, job: str, *, owner: str, until: datetime) -> bool:
+        running = pair_jobs.c.state == "running"
+        if not await rows(self._engine, select(pair_jobs.c.id).where(running).limit(1)):
+            return None  # mostly: nobody has to wait for a writer to learn it
+
+        def take(db: Connection) -> Held | None:
+            at, end = lease(db, now, until)
+            free = or_(pair_jobs.c.owner == owner, pair_jobs.c.owner.is_(None), pair_jobs.c.lease_until <= at)
+            oldest = select(pair_jobs.c.id).where(running, free).order_by(pair_jobs.c.made_at, pair_jobs.c.id).limit(1)
+            mine = (
+                update(pair_jobs)
+                .where(pair_jobs.c.id == oldest.scalar_subquery(), running, free)
+                .values(owner=owner, lease_until=end)
+                .returning(pair_jobs.c.id, pair_jobs.c.model)
+            )
+            row = db.execute(mine).first()
+            return None if row is None else Held(row.id, row.model)
+
+        return await change(self._engine, take)
+
+    async def renew(self, job: str, *, owner: str, now: datetime, until: datetime) -> bool:
         """The owner is alive and still at it; False when it should stop."""
-        mine = update(pair_jobs).where(_held(job, owner)).values(lease_until=until).returning(pair_jobs.c.state)
-        state: str | None = await change(self._engine, lambda db: db.scalar(mine))
-        return state == "running"
+        mine = update(pair_jobs).where(_held(job, owner)).returning(pair_jobs.c.state)
+
+        def renew(db: Connection) -> bool:
+            return bool(db.scalar(mine.values(lease_until=lease(db, now, until)[1])) == "running")
+
+        return await change(self._engine, renew)
 
     async def todo(self, job: str) -> list[Task]:
         """The chunks that are left, in order."""

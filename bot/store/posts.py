@@ -8,7 +8,7 @@ from collections.abc import Collection
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, select
+from sqlalchemy import ColumnElement, Connection, and_, delete, func, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.messages import Place, Post
@@ -61,6 +61,12 @@ class Posts:
         )
         found = await rows(self._engine, select(posts).where(here).order_by(posts.c.about, posts.c.kind).limit(1))
         return _post(found[0]) if found else None
+
+    async def channels(self, platform: str, workspace: str, *, limit: int) -> list[str]:
+        """The channels of a workspace in which something was posted, where that was last first."""
+        there = and_(posts.c.platform == platform, posts.c.workspace == workspace, posts.c.message.is_not(None))
+        latest = select(posts.c.channel).where(there).group_by(posts.c.channel).order_by(func.max(posts.c.at).desc())
+        return [row.channel for row in await rows(self._engine, latest.limit(limit))]
 
     async def cards(self, questions: Collection[int]) -> list[Post]:
         """The posted cards that still offer one of these questions: their data have `questions` and are not `closed`."""

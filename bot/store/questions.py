@@ -6,15 +6,20 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Connection, Text, and_, case, cast, func, or_, select, true, update
+from sqlalchemy import ColumnElement, Connection, Text, and_, case, cast, delete, func, or_, select, true, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from bot.access import default_scope
+from bot.messages import Audience, Place
 from bot.store.engine import change, insert, read, storable, write
-from bot.store.schema import answers, questions, turns
+from bot.store.schema import answers, notices, questions, turns
 from bot.store.spans import Span, count, of, table
 
 Reason = Literal["unknown", "low_confidence", "reported"]
 Resolution = Literal["answered", "dismissed"]
+
+OFFLINE = "extractive"
+"""What answers without a model, as `answers.model` names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +53,8 @@ class Question:
     asked_at: datetime
     resolved_at: datetime | None
     resolution: Resolution | None = None  # None: it is open, or was closed before this was kept
+    answer: str | None = None  # the document that answers it
+    reopened_at: datetime | None = None  # its answer was taken back
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +63,15 @@ class Asked:
 
     question: Question
     asker: tuple[str, str, str]  # platform, workspace, author
+
+
+@dataclass(frozen=True, slots=True)
+class Doubted:
+    """A question answered without a model that the bot was not sure of, as the miss it would be; `kept`: it is one."""
+
+    miss: Miss
+    asker: tuple[str, str, str]  # platform, workspace, author
+    kept: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +129,30 @@ class Questions:
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
 
-    async def add(self, miss: Miss) -> None:
-        """Keep a miss; the same turn and reason once only."""
-        await change(self._engine, lambda db: add_misses(db, (miss,)))
+    async def add(self, *misses: Miss) -> None:
+        """Keep misses; the same turn and reason once only."""
+        await change(self._engine, lambda db: add_misses(db, misses))
+
+    async def doubted(self, since: datetime, *, limit: int) -> list[Doubted]:
+        """What was asked since a moment and answered without a model, unsurely, newest first; without those that somebody
+        has closed."""
+        about = (questions.c.turn == turns.c.id) & (questions.c.reason == "low_confidence")
+        wanted = (
+            select(turns, answers, questions.c.id.label("kept"))
+            .join(answers, answers.c.turn == turns.c.id)
+            .outerjoin(questions, about)
+            .where(
+                answers.c.answered_at >= since,
+                answers.c.outcome == "answered",
+                answers.c.unsure,
+                answers.c.model == OFFLINE,
+                questions.c.resolved_at.is_(None),
+            )
+            .order_by(answers.c.answered_at.desc(), turns.c.sequence.desc())
+            .limit(limit)
+        )
+        async with read(self._engine) as db:
+            return [_doubted(row) for row in await db.execute(wanted)]
 
     async def open(
         self, scopes: Collection[str], *, since: datetime | None = None, limit: int | None = None
@@ -133,9 +170,10 @@ class Questions:
     async def asked_between(
         self, scopes: Collection[str], since: datetime, until: datetime, *, limit: int
     ) -> tuple[list[Asked], int, int]:
-        """The open questions of `scopes` asked from `since` up to `until`, newest first; how many there are of these
-        beyond the limit too, and how many turns asked in other scopes, whose words stay there."""
-        within = questions.c.resolved_at.is_(None) & (questions.c.asked_at >= since) & (questions.c.asked_at < until)
+        """The open questions of `scopes` asked, or opened again, from `since` up to `until`, newest first; how many there
+        are of these beyond the limit too, and how many turns asked in other scopes, whose words stay there."""
+        asked, again = (and_(at >= since, at < until) for at in (questions.c.asked_at, questions.c.reopened_at))
+        within = questions.c.resolved_at.is_(None) & or_(asked, again)
         theirs = questions.c.scope.in_(scopes)
         wanted = (
             select(questions, turns.c.platform, turns.c.workspace, turns.c.author)
@@ -197,6 +235,12 @@ class Questions:
         async with read(self._engine) as db:
             return [_question(row) for row in await db.execute(wanted.order_by(questions.c.asked_at))]
 
+    async def answered_by(self, document: str) -> list[Question]:
+        """The questions that a document answers, oldest first."""
+        wanted = select(questions).where(questions.c.answer == document).order_by(questions.c.asked_at, questions.c.id)
+        async with read(self._engine) as db:
+            return [_question(row) for row in await db.execute(wanted)]
+
     async def closed(self, ids: Collection[int], *, before: datetime) -> set[int]:
         """Which of `ids` were closed before a moment, or are not there any more."""
         still = select(questions.c.id).where(
@@ -221,6 +265,15 @@ def add_misses(db: Connection, misses: Sequence[Miss]) -> None:
     if misses:
         added = insert(db, questions).on_conflict_do_nothing(index_elements=["turn", "reason"])
         db.execute(added, [_values(miss) for miss in misses])
+
+
+def reopen(db: Connection, forgotten: Collection[str], now: datetime) -> None:
+    """Inside the transaction that forgets these documents: the questions they answered are open again, and nobody is told
+    an answer that is not there any more."""
+    theirs = questions.c.answer.in_(forgotten)
+    db.execute(delete(notices).where(notices.c.turn.in_(select(questions.c.turn).where(theirs))))
+    opened = {"resolved_at": None, "resolution": None, "answer": None, "reopened_at": now}
+    db.execute(update(questions).where(theirs).values(**opened))
 
 
 def _values(miss: Miss) -> dict[str, Any]:
@@ -266,6 +319,22 @@ def _about(wanted: Wanted) -> ColumnElement[bool]:
 def _question(row: Any) -> Question:
     values = dict(row._mapping)
     return Question(**(values | {"searched": tuple(values["searched"])}))
+
+
+def _doubted(row: Any) -> Doubted:
+    values = row._mapping
+    place = Place(values[turns.c.platform], values[turns.c.workspace], values[turns.c.channel])
+    miss = Miss(
+        turn=values[turns.c.id],
+        question=values[turns.c.text],
+        reason="low_confidence",
+        searched=tuple(values[answers.c.searched]),
+        confidence=values[answers.c.confidence],
+        scope=default_scope(place, Audience(values[turns.c.audience])),
+        link=values[turns.c.link],
+        asked_at=values[answers.c.answered_at],
+    )
+    return Doubted(miss, (place.platform, place.workspace, values[turns.c.author]), values["kept"] is not None)
 
 
 def _asked(row: Any) -> Asked:

@@ -21,6 +21,7 @@ from sqlalchemy import (
     Text,
     TypeDecorator,
     UniqueConstraint,
+    false,
 )
 
 
@@ -94,6 +95,7 @@ answers = Table(
     Column("searched", JSON, nullable=False),
     Column("confidence", Float, nullable=True),
     Column("marked", Boolean, nullable=False),
+    Column("unsure", Boolean, nullable=False, default=False, server_default=false()),
     Column("answered_at", Moment, nullable=False),
 )
 
@@ -113,8 +115,12 @@ questions = Table(
     Column("asked_at", Moment, nullable=False),
     Column("resolved_at", Moment, nullable=True),
     Column("resolution", String(12), nullable=True),  # answered | dismissed; NULL of a closed one: not known
+    Column("answer", String(32), nullable=True),  # the document that answers it; taken out, the question is open again
+    Column("reopened_at", Moment, nullable=True),
     UniqueConstraint("turn", "reason"),
     Index("ix_questions_asked_at", "asked_at"),
+    Index("ix_questions_answer", "answer"),
+    Index("ix_questions_reopened_at", "reopened_at"),
     sqlite_autoincrement=True,  # an id on an old card's button never becomes another question's
 )
 
@@ -147,6 +153,7 @@ documents = Table(
     Column("born", Integer, nullable=False),  # the generation that shows this version
     Column("added_at", Moment, nullable=False),
     Column("updated_at", Moment, nullable=False),
+    Column("changed_at", String(10), nullable=True),  # its own date or month, ISO; NULL: not known
     UniqueConstraint("collection", "scope", "name"),
 )
 
@@ -156,6 +163,15 @@ collections = Table(
     Column("name", String(80), primary_key=True),
     Column("description", Text, nullable=False, default=""),
     Column("created_at", Moment, nullable=False),
+)
+
+# Whose documents these are: one row, made once. The index and the kept Markdown carry the same identity.
+home = Table(
+    "home",
+    metadata,
+    Column("place", Integer, primary_key=True, autoincrement=False),  # always 1: there is one home in a database
+    Column("id", String(32), nullable=False),
+    Column("made_at", Moment, nullable=False),
 )
 
 # One row a vector store: the space its vectors are of, and the generation that searches pass in.
@@ -265,6 +281,7 @@ notices = Table(
     Column("lease_until", Moment, nullable=True),
     Column("attempts", Integer, nullable=False, default=0),
     Column("made_at", Moment, nullable=False),
+    Column("corrects", Boolean, nullable=True),  # they were told an answer before
     UniqueConstraint("turn"),
 )
 
@@ -338,6 +355,7 @@ Index(
     answers.c.confidence,
     answers.c.model,
     answers.c.turn,
+    answers.c.unsure,
 )
 Index(
     "ix_searches_figures",

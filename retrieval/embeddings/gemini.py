@@ -121,7 +121,10 @@ class GeminiEmbedder:
         return await self._embed([self._before[0] + text for text in texts], "RETRIEVAL_DOCUMENT", FOR_DOCUMENTS)
 
     async def embed_query(self, text: str) -> Vector:
-        return (await self._embed([self._before[1] + text], "RETRIEVAL_QUERY", FOR_A_QUERY))[0]
+        return (await self.embed_queries([text]))[0]
+
+    async def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        return await self._embed([self._before[1] + text for text in texts], "RETRIEVAL_QUERY", FOR_A_QUERY)
 
     async def _embed(self, texts: Sequence[str], task: str, patience: Patience) -> Vectors:
         config = types.EmbedContentConfig(

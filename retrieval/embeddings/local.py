@@ -114,13 +114,19 @@ class LocalEmbedder:
         return vectors
 
     async def embed_query(self, text: str) -> Vector:
-        vector = self._remembered.pop(text, None)
-        if vector is None:
-            vector = await self._worker.run(partial(self._embed_query, self._before[1] + text), urgent=True)
-        self._remembered[text] = vector  # the latest last
+        return (await self.embed_queries([text]))[0]
+
+    async def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        known = {text: self._remembered[text] for text in texts if text in self._remembered}
+        if new := [text for text in dict.fromkeys(texts) if text not in known]:
+            prefixed = [self._before[1] + text for text in new]
+            known |= zip(new, await self._worker.run(partial(self._embed_queries, prefixed), urgent=True), strict=True)
+        for text, vector in known.items():
+            self._remembered[text] = vector
+            self._remembered.move_to_end(text)  # the latest last
         while len(self._remembered) > _REMEMBERED:
             self._remembered.popitem(last=False)
-        return list(vector)
+        return [list(known[text]) for text in texts]
 
     def _warn_of_cuts(self, counts: Sequence[int]) -> None:
         cut = sum(count > self.max_tokens for count in counts)
@@ -142,9 +148,9 @@ class LocalEmbedder:
         model = self._load().model
         return self._unit(lambda: list(model.passage_embed(texts, batch_size=len(texts))))
 
-    def _embed_query(self, text: str) -> Vector:
+    def _embed_queries(self, texts: list[str]) -> Vectors:
         model = self._load().model
-        return self._unit(lambda: list(model.query_embed([text])))[0]
+        return self._unit(lambda: list(model.query_embed(texts)))
 
     def _unit(self, compute: Callable[[], "list[NumpyArray]"]) -> Vectors:
         try:
@@ -243,7 +249,7 @@ def _open(name: str, cache: Path, threads: int) -> _Loaded:
         model = TextEmbedding(registered, str(cache), threads, lazy_load=True, specific_model_path=str(folder))
         inside = cast("OnnxTextModel[NumpyArray]", model.model)
         if ours:
-            tokens = Unigram(folder / "tokenizer.json", _MAX_TOKENS)
+            tokens = Unigram(folder, _MAX_TOKENS)
             inside.tokenizer = cast("Tokenizer", tokens)  # fastembed loads its own, of 280 MB, where there is none
             return _Loaded(model, tokens.counts, _MAX_TOKENS)
         model.token_count("")  # loads the tokenizer, not the weights

@@ -117,7 +117,10 @@ class OpenAIEmbedder:
         return await self._embed([self._before[0] + text for text in texts], FOR_DOCUMENTS)
 
     async def embed_query(self, text: str) -> Vector:
-        return (await self._embed([self._before[1] + text], FOR_A_QUERY))[0]
+        return (await self.embed_queries([text]))[0]
+
+    async def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        return await self._embed([self._before[1] + text for text in texts], FOR_A_QUERY)
 
     async def _embed(self, texts: Sequence[str], patience: Patience) -> Vectors:
         return await embed(

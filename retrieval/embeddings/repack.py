@@ -105,14 +105,21 @@ def read(source: Path) -> Weights:
 # -- what is made of it ---------------------------------------------------------------------------------------------
 
 
+def vocabulary(weights: Weights) -> tuple[list[str], list[float]]:
+    """The tokenizer's pieces, each at its number, and their scores."""
+    pieces, scores = list(weights.pieces), list(weights.scores)
+    if "<mask>" not in pieces and len(pieces) < weights.vocabulary:
+        pieces.append("<mask>")
+        scores.append(0.0)
+    return pieces, scores
+
+
 def make_tokenizer(weights: Weights) -> "Tokenizer":
     """XLM-RoBERTa's tokenizer: NFKC, runs of spaces joined, Unigram pieces with "▁" for a space."""
     from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 
-    vocabulary = list(zip(weights.pieces, weights.scores, strict=True))
-    if "<mask>" not in weights.pieces and len(vocabulary) < weights.vocabulary:
-        vocabulary.append(("<mask>", 0.0))
-    tokenizer = Tokenizer(models.Unigram(vocabulary, unk_id=weights.unk, byte_fallback=False))
+    known = list(zip(*vocabulary(weights), strict=True))
+    tokenizer = Tokenizer(models.Unigram(known, unk_id=weights.unk, byte_fallback=False))
     spaces = normalizers.Replace(Regex(" {2,}"), " ")
     tokenizer.normalizer = normalizers.Sequence([normalizers.Nmt(), normalizers.NFKC(), spaces])
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="always", split=False)

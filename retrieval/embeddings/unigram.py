@@ -1,8 +1,9 @@
 """The bundled model's tokens in a few megabytes: the `tokenizers` library makes a trie of hash tables of the 250,000 pieces,
 280 MB that a bot without work would hold, and lets nothing else run for the half second that it takes.
 
-Here the pieces are sorted 64-bit hashes, one array a length, and all substrings of some texts are looked up at once. The
-tokens are the same (a test compares them); a substring is taken for a piece that it is not once in 10¹³.
+Here the pieces are sorted 64-bit hashes, one array a length, written once and mapped into memory, and all substrings of some
+texts are looked up at once. The tokens are the same (a test compares them); a substring is taken for a piece that it is not
+once in 10¹³.
 """
 
 import json
@@ -10,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,10 +24,10 @@ _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _UNKNOWN_PENALTY = 10.0  # Source: sentencepiece, unigram_model.cc, kUnkPenalty
 _BEGIN, _PAD, _END, _UNKNOWN = _SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")
 _SPECIALS = re.compile(f"({'|'.join(_SPECIAL)})")
-_PIECE = re.compile(rb'\["((?:[^"\\]|\\.)*)",\s*(-?[\d.eE+-]+)\]')  # and its score, in JSON
 _SPACE = "▁"
 _SIEVE = np.uint64(64 - 21)  # of hashes, to see at once that most substrings are no piece
 _AT_ONCE = 20_000  # characters, about
+_HASHES, _PIECES, _SCORES, _ABOUT = "unigram-hashes.npy", "unigram-pieces.npy", "unigram-scores.npy", "unigram.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,25 +38,36 @@ class Tokens:
     attention_mask: list[int]
 
 
-class Unigram:
-    """XLM-RoBERTa's tokenizer, as `repack.make_tokenizer` has written it. May be used from any thread."""
+def write(folder: Path, pieces: Sequence[str], scores: Sequence[float]) -> None:
+    """What `Unigram` reads: the pieces' hashes and numbers by length, their scores by number. Raises OSError."""
+    tables = list(_tables(pieces))
+    np.save(folder / _HASHES, np.concatenate([hashes for hashes, _ in tables]))
+    np.save(folder / _PIECES, np.concatenate([numbers for _, numbers in tables]))
+    np.save(folder / _SCORES, np.array(scores, np.float64))
+    about = {"sizes": [len(hashes) for hashes, _ in tables], "special": {one: pieces.index(one) for one in _SPECIAL}}
+    (folder / _ABOUT).write_text(json.dumps(about), encoding="utf-8")
 
-    def __init__(self, file: Path, most: int) -> None:
-        """`file`: the tokenizer.json; `most`: tokens of an encoded text. Raises OSError, ValueError."""
+
+class Unigram:
+    """XLM-RoBERTa's tokenizer, as `write` has left it. May be used from any thread."""
+
+    def __init__(self, folder: Path, most: int) -> None:
+        """`most`: tokens of an encoded text. Raises OSError, ValueError."""
         from tokenizers import Regex, normalizers
 
-        pieces, scores = _vocabulary(file.read_bytes())
+        hashes, pieces, scores = (_mapped(folder / name) for name in (_HASHES, _PIECES, _SCORES))
+        about = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
+        ends = np.cumsum(about["sizes"])[:-1]
         self._most = most
-        self._special = {piece: pieces.index(piece) for piece in _SPECIAL}
+        self._special = about["special"]
         self._unknown = self._special[_UNKNOWN]
         spaces = normalizers.Replace(Regex(" {2,}"), " ")
         self._normalizer = normalizers.Sequence([normalizers.Nmt(), normalizers.NFKC(), spaces])
-        self._tables = list(_tables(pieces))
+        self._tables = list(zip(np.split(hashes, ends), np.split(pieces, ends), strict=True))
         self._sieve = np.zeros(1 << 21, np.bool_)
-        for hashes, _ in self._tables:
-            self._sieve[hashes >> _SIEVE] = True
-        self._scores = np.array(scores, np.float64)
-        self._unknown_score = float(self._scores.min()) - _UNKNOWN_PENALTY
+        self._sieve[hashes >> _SIEVE] = True
+        self._scores = scores
+        self._unknown_score = float(scores.min()) - _UNKNOWN_PENALTY
 
     def encode_batch(self, texts: Sequence[str]) -> list[Tokens]:
         """Cut where they are too long, and all as long as the longest."""
@@ -138,14 +151,9 @@ class Unigram:
         return path[::-1]
 
 
-def _vocabulary(made: bytes) -> tuple[list[str], list[float]]:
-    """The pieces of a tokenizer.json and their scores. Not `json.loads`, which would hold the interpreter for 0.2 s."""
-    pieces, scores = [], []
-    for found in _PIECE.finditer(made, made.index(b'"vocab"')):
-        piece, score = found.groups()
-        pieces.append(json.loads(b'"%b"' % piece) if b"\\" in piece else piece.decode())
-        scores.append(float(score))
-    return pieces, scores
+def _mapped(file: Path) -> npt.NDArray[Any]:
+    """A plain array over the file's pages, which processes share and which are read when they are looked at."""
+    return np.asarray(np.load(file, mmap_mode="r"))
 
 
 def _tables(pieces: Sequence[str]) -> Iterator[tuple[Codes, Numbers]]:

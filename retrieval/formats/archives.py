@@ -2,11 +2,14 @@
 libraries behind us see only parts whose true size is known, with their names in one encoding and no pictures."""
 
 import io
+import re
 import struct
 import zipfile
 import zlib
+from collections.abc import Mapping
 from pathlib import PurePosixPath
 
+from retrieval.formats.dates import stated
 from retrieval.formats.encodings import member_name
 from retrieval.formats.limits import Limits, Refused, size
 
@@ -16,6 +19,8 @@ _ARCHIVE_MAGIC = (b"PK\x03\x04", b"7z\xbc\xaf\x27\x1c", b"Rar!", b"\x1f\x8b\x08"
 # Where Office puts the workbook behind a chart and compressed metafiles. Never opened, and emptied here.
 _ATTACHMENTS = {"embeddings", "media", "fonts"}
 _FOLDERS = {".docx": "word", ".pptx": "ppt", ".xlsx": "xl"}
+_PROPERTY = re.compile(r"<dcterms:(modified|created)\b[^>]*>([^<]+)<")
+_TEMPLATES = {"2013-12-23T23:15:00Z", "2013-01-27T09:15:58Z", "2013-01-27T09:14:16Z"}  # of python-docx, python-pptx
 _ENCRYPTED = 0x1 | 0x40
 
 
@@ -155,3 +160,11 @@ def _unpacked(info: zipfile.ZipInfo, packed: bytes) -> bytes:
 
 def _is_textual(name: str) -> bool:
     return name == "mimetype" or name.lower().endswith(_TEXTUAL)  # `_rels/.rels` has no suffix
+
+
+def stated_by(parts: Mapping[str, bytes]) -> str:
+    """The date that an office file's properties give its last change, else its beginning; empty where they are those of a
+    library's template."""
+    properties = parts.get("docProps/core.xml", b"").decode("utf-8", "replace")
+    values = ((name, value) for name, value in _PROPERTY.findall(properties) if value not in _TEMPLATES)
+    return stated(values)

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from pathlib import PurePath
 
 _BREAKS = re.compile(r"\r\n?|[\v\f\x85\u2028\u2029]")
 _TERMINAL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -46,6 +47,13 @@ def clean(text: str) -> str:
 def clean_line(text: str, longest: int = 200) -> str:
     """The same for a name or title: one line, at most `longest` characters."""
     return " ".join(clean(text).split())[:longest].rstrip()
+
+
+def clean_name(name: str, longest: int = 400) -> str:
+    """The same for a file: what is too long keeps its ending, which says how the file is read. Never empty."""
+    line = clean_line(name, 1_000) or "?"
+    suffix = PurePath(line).suffix[:longest]
+    return line[: len(line) - len(suffix)][: longest - len(suffix)].rstrip() + suffix
 
 
 def _fixed(pattern: re.Pattern[str], text: str) -> str:

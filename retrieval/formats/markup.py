@@ -3,9 +3,12 @@
 import html
 import re
 
+from retrieval.formats.dates import stated
+
 _YAML = re.compile(r"\A---[ \t]*\n(?P<body>(?:[\w-][^\n]*:.*\n|[ \t#\-].*\n|\n)*?)(?:---|\.\.\.)[ \t]*(?:\n|\Z)")
 _TOML = re.compile(r"\A\+\+\+[ \t]*\n(?P<body>(?:.*\n)*?)\+\+\+[ \t]*(?:\n|\Z)")
 _TITLE = re.compile(r"^title\s*[:=]\s*(?P<title>.+?)\s*$", re.MULTILINE | re.IGNORECASE)
+_FIELD = re.compile(r"^(\w[\w .-]*?)[\"']?\s*[:=]\s*(\S.*)$", re.MULTILINE)
 _HEADING = re.compile(
     r"^ {0,3}#{1,6}[ \t]+(?P<atx>.*?)[ \t]*#*[ \t]*$|^(?P<setext>[^\s#>|`*+-].*)\n(?:=+|-{3,})[ \t]*$", re.M
 )
@@ -53,13 +56,14 @@ _BLOCK = frozenset(
 )
 
 
-def front_matter(text: str) -> tuple[str, str]:
-    """The title that YAML (`---`) or TOML (`+++`) front matter gives, `""` if none, and the text after it."""
+def front_matter(text: str) -> tuple[str, str, str]:
+    """Title and date (ISO) that YAML (`---`) or TOML (`+++`) front matter gives, `""` if none, and the text after it."""
     found = _YAML.match(text) or _TOML.match(text)
     if not found:
-        return "", text
+        return "", "", text
     title = _TITLE.search(found["body"])
-    return _unquoted(title["title"]) if title else "", text[found.end() :]
+    dated = stated(_FIELD.findall(found["body"]))
+    return _unquoted(title["title"]) if title else "", dated, text[found.end() :]
 
 
 def first_heading(text: str) -> str:

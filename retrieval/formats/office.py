@@ -7,7 +7,7 @@ from collections.abc import Callable
 from markitdown import DocumentConverter, DocumentConverterResult, StreamInfo
 from markitdown.converters import DocxConverter, EpubConverter, HtmlConverter, PptxConverter
 
-from retrieval.formats.archives import open_archive, pack
+from retrieval.formats.archives import open_archive, pack, stated_by
 from retrieval.formats.limits import Limits
 from retrieval.formats.markup import tidy_images
 from retrieval.formats.webpages import decode_page, readable_part, without_hidden
@@ -23,17 +23,18 @@ def _convert(
     return converter().convert(io.BytesIO(packed), StreamInfo(extension=suffix, charset="utf-8"), **options)
 
 
-def read_word(data: bytes, limits: Limits) -> str:
-    """Headings, lists, tables and links of a docx; hidden text is left out."""
+def read_word(data: bytes, limits: Limits) -> tuple[str, str, str]:
+    """Headings, lists, tables and links of a docx without hidden text, no title of its own, and its date."""
     parts = open_archive(data, ".docx", limits)
+    date = stated_by(parts)
     parts = {name: _VANISHED.sub(b"", part) if name.startswith("word/") else part for name, part in parts.items()}
-    return _converted(_convert(DocxConverter, pack(parts), ".docx", style_map=_STYLES).markdown)
+    return _converted(_convert(DocxConverter, pack(parts), ".docx", style_map=_STYLES).markdown), "", date
 
 
-def read_slides(data: bytes, limits: Limits) -> str:
-    """Slides of a pptx in order, each under its title, with its notes."""
-    packed = pack(open_archive(data, ".pptx", limits))
-    return _converted(_convert(PptxConverter, packed, ".pptx").markdown)
+def read_slides(data: bytes, limits: Limits) -> tuple[str, str, str]:
+    """Slides of a pptx in order, each under its title, with its notes; no title of the whole; its date."""
+    parts = open_archive(data, ".pptx", limits)
+    return _converted(_convert(PptxConverter, pack(parts), ".pptx").markdown), "", stated_by(parts)
 
 
 def read_book(data: bytes, limits: Limits) -> tuple[str, str]:
@@ -46,10 +47,10 @@ def read_book(data: bytes, limits: Limits) -> tuple[str, str]:
     return _converted(result.markdown), result.title or ""
 
 
-def read_page(data: bytes) -> tuple[str, str]:
-    """The main content of an HTML file and its title."""
-    page, title = readable_part(decode_page(data))
-    return _converted(_convert(HtmlConverter, page.encode("utf-8", "replace"), ".html").markdown), title
+def read_page(data: bytes) -> tuple[str, str, str]:
+    """The main content of an HTML file, its title and its date."""
+    page, title, date = readable_part(decode_page(data))
+    return _converted(_convert(HtmlConverter, page.encode("utf-8", "replace"), ".html").markdown), title, date
 
 
 def _converted(markdown: str) -> str:

@@ -9,6 +9,7 @@ from markitdown import StreamInfo
 from markitdown.converters import PdfConverter
 
 from retrieval.formats.cleaning import clean_line
+from retrieval.formats.dates import stated
 from retrieval.formats.limits import Limits, Refused
 from retrieval.formats.reflow import reflow
 
@@ -16,14 +17,15 @@ _TABLE_PAGES = 100  # looked at for tables: one with a table takes 0.1 s, where 
 _COLUMNS, _COLUMN_GAP, _ROWS = 3, 50.0, 2  # a table has this many columns, points between them, and rows
 _FEW_WORDS = 16  # characters: less on a page with a picture is a stamp on a scan
 _UNMAPPED = re.compile(r"[\ufffd\ue000-\uf8ff]|\(cid:\d+\)")
+_DATES = {"ModDate": "modified", "CreationDate": "created"}  # as in D:20260401093000+09'00'
 _MADE_TITLE = re.compile(
     r"^(?:microsoft \w+ - .*|untitled.*|無題.*|(?:document|文書)\s*\d*|.*\.(?:docx?|pptx?|xlsx?|indd|pdf|tex|rtf))$",
     re.I,
 )
 
 
-def read_pdf(data: bytes, limits: Limits) -> tuple[str, str]:
-    """The text and the title the file states (`""` unless the first page shows it too).
+def read_pdf(data: bytes, limits: Limits) -> tuple[str, str, str]:
+    """The text, the title the file states (`""` unless the first page shows it too), and its date.
 
     Raises `Refused`: encrypted, corrupt, pages, scan, empty, unmapped.
     """
@@ -59,8 +61,9 @@ def read_pdf(data: bytes, limits: Limits) -> tuple[str, str]:
     shown = "".join(texts[:1]).split()
     if _MADE_TITLE.match(title) or "".join(title.split()) not in "".join(shown):
         title = ""
+    fields = {name: str(document.get_metadata_value(name) or "").removeprefix("D:")[:8] for name in _DATES}
     document.close()
-    return reflow(texts), title
+    return reflow(texts), title, stated((_DATES[name], value) for name, value in fields.items())
 
 
 def _has_picture(page: pypdfium2.PdfPage) -> bool:

@@ -7,6 +7,7 @@ from urllib.parse import urljoin
 from bs4 import BeautifulSoup
 from bs4.element import Comment, Tag
 
+from retrieval.formats.dates import stated
 from retrieval.formats.encodings import decode
 
 _DECLARED = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?\s*([\w-]+)|<\?xml[^>]+encoding\s*=\s*[\"']([\w-]+)", re.I)
@@ -15,6 +16,7 @@ _CODECS |= {"iso-8859-1": "cp1252", "latin1": "cp1252", "us-ascii": "cp1252", "g
 _DECLARABLE = re.compile(
     r"utf-8|utf8|windows-125\d|iso-8859-\d+|koi8-[ru]|big5(?:-hkscs)?|gb18030|euc-kr|cp932|cp1252", re.I
 )
+_LINKED_DATA = re.compile(r'"(dateModified|datePublished|dateCreated)"\s*:\s*"([^"]+)"')
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.I)
 _SILENT = (
     "script, style, template, noscript, iframe, object, svg, canvas, input, select, textarea, dialog,"
@@ -50,10 +52,11 @@ def decode_page(data: bytes) -> str:
     return decode(data)
 
 
-def readable_part(page: str) -> tuple[str, str]:
-    """HTML of the main content without what is hidden or around it, and the page's title (`""` if none)."""
+def readable_part(page: str) -> tuple[str, str, str]:
+    """HTML of the main content without what is hidden or around it, the page's title and its date (`""` if none)."""
     soup = BeautifulSoup(page, "html.parser")
     title = soup.title.get_text(" ", strip=True) if soup.title else ""
+    date = stated(_dates(soup))
     styles = "\n".join(style.get_text() for style in soup.find_all("style"))
     for comment in soup.find_all(string=lambda text: isinstance(text, Comment)):
         comment.extract()
@@ -62,7 +65,17 @@ def readable_part(page: str) -> tuple[str, str]:
     _absolute_links(soup)
     part = _main(soup)
     headings = part.find_all("h1")
-    return str(part), headings[0].get_text(" ", strip=True) if len(headings) == 1 else title
+    return str(part), headings[0].get_text(" ", strip=True) if len(headings) == 1 else title, date
+
+
+def _dates(soup: BeautifulSoup) -> Iterator[tuple[str, str]]:
+    """What may be dates of the page, by name: of `<meta>`, of schema.org in JSON and in attributes."""
+    for tag in soup.select("meta[content], time[itemprop]"):
+        value = str(tag.get("content") or tag.get("datetime") or tag.get_text(" ", strip=True))
+        for name in ("name", "property", "itemprop", "http-equiv"):
+            yield str(tag.get(name) or ""), value
+    for script in soup.select('script[type="application/ld+json"]'):
+        yield from _LINKED_DATA.findall(script.get_text())
 
 
 def _absolute_links(soup: BeautifulSoup) -> None:

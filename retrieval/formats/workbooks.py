@@ -5,16 +5,16 @@ import io
 
 import openpyxl  # type: ignore[import-untyped]
 
-from retrieval.formats.archives import open_archive, pack
+from retrieval.formats.archives import open_archive, pack, stated_by
 from retrieval.formats.limits import Limits, Refused
 from retrieval.formats.tables import Written, write_rows
 from retrieval.types import QAPair
 
 
-def read_workbook(data: bytes, limits: Limits) -> Written:
-    """Every visible sheet of an xlsx file under its own heading. Formulas give the value last computed."""
-    packed = pack(open_archive(data, ".xlsx", limits))
-    book = openpyxl.load_workbook(io.BytesIO(packed), read_only=True, data_only=True)
+def read_workbook(data: bytes, limits: Limits) -> tuple[Written, str]:
+    """Every visible sheet of an xlsx file under its own heading, and its date. Formulas give the value last computed."""
+    archive = open_archive(data, ".xlsx", limits)
+    book = openpyxl.load_workbook(io.BytesIO(pack(archive)), read_only=True, data_only=True)
     parts: list[str] = []
     pairs: list[QAPair] = []
     count = 0
@@ -36,7 +36,7 @@ def read_workbook(data: bytes, limits: Limits) -> Written:
         if written.markdown:
             parts.append(f"## {sheet.title}\n\n{written.markdown}")
             pairs += written.pairs
-    return Written("\n\n".join(parts), tuple(pairs))
+    return Written("\n\n".join(parts), tuple(pairs)), stated_by(archive)
 
 
 def _cell(value: object, number_format: str) -> str:

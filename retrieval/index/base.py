@@ -1,16 +1,19 @@
 """What every store of passages promises, whatever engine is under it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import Protocol, get_args
 
 from retrieval.text import Language, Said
-from retrieval.types import Branch, Candidates, Indexed, Passage, Point, SparseVector, Vector, View
+from retrieval.types import Branch, Candidates, Indexed, Passage, Point, Probe, Scored, SparseVector, Vector, View
 
 BRANCHES: tuple[Branch, ...] = get_args(Branch)
 USING: Mapping[Branch, str] = {"dense": "default", "words": "text-sparse", "ngrams": "text-ngram"}
 
-KEYWORDS = ("collection", "document_id", "scope")
+KEYWORDS = ("collection", "document_id", "scope", "language")
 NUMBERS = ("born", "died", "chunk")
+
+LANGUAGES: tuple[Language, ...] = get_args(Language)
 
 BROKEN = Said(en="The search index does not answer.", ja="検索インデックスが応答しません。")
 CLOSED = Said(en="The search index is closed.", ja="検索インデックスは閉じられています。")
@@ -22,6 +25,20 @@ class Index(Protocol):
     A point is seen by generations `born` ≤ G < `died`. The view's filter is part of whatever is asked, so there is no
     way to ask without it. Raises `QdrantConnectionError`, nothing else of an engine's.
     """
+
+    place: str
+    """Where it is, for people."""
+    home: str | None
+    """The identity of the home that its passages belong to; None: it was made before homes had one."""
+
+    async def claim(self, home: str) -> None:
+        """Write down, durably, whose it is."""
+
+    async def after(self, generation: int) -> int:
+        """How many points were published or died after `generation`; staged ones are not counted."""
+
+    async def strangers(self, generation: int, document_ids: Collection[str]) -> int:
+        """How many points live at `generation`, whoever may read them, that are of none of these documents."""
 
     async def put(self, points: Sequence[Point]) -> None:
         """Write points, durably. Nobody sees them before generation `born`; before `publish` when that is `STAGED`."""
@@ -44,22 +61,17 @@ class Index(Protocol):
     async def sweep(self, generation: int) -> int:
         """Delete the points that died at or before `generation`; returns how many."""
 
-    async def query(
-        self,
-        view: View,
-        *,
-        dense: Vector | None = None,
-        words: SparseVector | None = None,
-        ngrams: SparseVector | None = None,
-        across: tuple[Vector, Language] | None = None,
-        weigh: Sequence[int] = (),
-        limit: int = 50,
-    ) -> Candidates:
-        """All that one search asks, in one batch: the best `limit` points of each branch (cosines for dense, BM25 for the
-        sparse), the nearest ones to `across` that are in its language, and the idf of the word terms `weigh`.
+    async def query(self, view: View, *probes: Probe, limit: int = 50) -> list[Candidates]:
+        """All that one search asks, in one batch; for each probe, in their order, the best `limit` points of each branch
+        (cosines for dense, of each language so many; BM25 for the sparse) and the idf of the terms to weigh.
 
-        An empty sparse vector leaves its branch out. A branch that fails lands in `failed`; the others still answer.
-        Ties are broken by id. A term without a readable passage has the highest idf.
+        A branch that fails lands in `failed`; the others still answer. Ties are broken by id. A term without a readable
+        passage has the highest idf.
+        """
+
+    async def sample(self, generation: int, limit: int) -> list[tuple[Language, Vector]]:
+        """Language and dense vector of up to `limit` passages that live at `generation`, whoever may read them: the same
+        ones whenever it is asked, and as good as drawn by lot (the first by id, which says nothing about a passage).
         """
 
     async def fetch(self, ids: Sequence[str], view: View) -> Mapping[str, Indexed]:
@@ -99,3 +111,43 @@ class Index(Protocol):
 def blind(view: View) -> bool:
     """Whether the view shows nothing, whatever there is: then no engine needs to be asked."""
     return not view.readers.scopes or view.collections == ()
+
+
+Part = tuple[int, Branch, Language | None]
+"""One list that a batch asks an engine for: of the probe with this number, by meaning in one language."""
+
+
+def parts(probes: Sequence[Probe]) -> dict[Part | int, Vector | SparseVector]:
+    """All that the probes ask for: their lists, and by its number each term to weigh, once however many weigh it."""
+    asked: dict[Part | int, Vector | SparseVector] = {}
+    for number, probe in enumerate(probes):
+        if probe.dense is not None:
+            asked |= {(number, "dense", language): probe.dense for language in LANGUAGES}
+        if probe.words and probe.words.indices:
+            asked[number, "words", None] = probe.words
+        if probe.ngrams and probe.ngrams.indices:
+            asked[number, "ngrams", None] = probe.ngrams
+    return asked | {term: SparseVector((term,), (1.0,)) for probe in probes for term in probe.weigh}
+
+
+def gathered(
+    probes: Sequence[Probe],
+    lists: Mapping[Part, Sequence[Scored]],
+    failed: Mapping[Part, Exception] = MappingProxyType({}),
+    weights: Mapping[int, float] = MappingProxyType({}),
+) -> list[Candidates]:
+    """Each probe's lists and failures, the languages' lists as one; a branch has failed where none of them answered."""
+    found: list[Candidates] = []
+    for number, probe in enumerate(probes):
+        branches: dict[Branch, list[Scored]] = {}
+        for (of, branch, _), ranked in lists.items():
+            if of == number:
+                branches.setdefault(branch, []).extend(ranked)
+        found.append(
+            Candidates(
+                {branch: sorted(ranked, key=lambda hit: (-hit.score, hit.id)) for branch, ranked in branches.items()},
+                {branch: error for (of, branch, _), error in failed.items() if of == number and branch not in branches},
+                {term: weights[term] for term in probe.weigh if term in weights},
+            )
+        )
+    return found

@@ -2,7 +2,8 @@
 
 The engine holds the interpreter lock during every call (measured with 0.9.0: 500 points 150 ms, a flush
 50–300 ms). So all calls take one thread, which loses nothing; writes go in slices that let searches in between; and
-a write is made durable by an fsync of the engine's log in another thread, not by its flush.
+a write is made durable by an fsync of the engine's log in another thread, not by its flush. Before each write the disk
+is looked at: without room the engine would end the process (`retrieval/disk.py`).
 """
 
 import asyncio
@@ -11,25 +12,28 @@ import math
 import os
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import qdrant_edge as edge
 
-from retrieval.folder import Made, build, check, damaged, own, sync
-from retrieval.index.base import BRANCHES, BROKEN, CLOSED, USING, blind
+from retrieval import disk
+from retrieval.disk import Free
+from retrieval.folder import Made, build, check, damaged, home_in, own, sign, sync, unusable
+from retrieval.index.base import BROKEN, CLOSED, KEYWORDS, USING, Part, blind, gathered, parts
 from retrieval.memory import give_back
 from retrieval.payload import ALIVE, STAGED, indexed_of, passage_of, payload_of, shows
 from retrieval.text import Language
 from retrieval.types import (
-    Branch,
     Candidates,
     Indexed,
     Passage,
     Point,
+    Probe,
     QdrantConnectionError,
     Scored,
     SparseVector,
@@ -44,14 +48,19 @@ K = TypeVar("K")
 _PAUSE = 0.002  # seconds
 _WRITTEN_AT_ONCE = 16  # points: about 5 ms in which nothing else runs
 _CHANGED_AT_ONCE = 128  # points changed or deleted: about as long
+_PAYLOAD = 8_192  # bytes at most that a changed payload takes anew (4.4 KB with 2,048 characters of Japanese)
 _LOGGED_AT_MOST = 10_000  # points between flushes: a start after a crash replays them in 2 s
 
 
 class EdgeIndex:
-    """The embedded store: one folder, one owner, one engine thread."""
+    """The embedded store: one folder, one owner, one engine thread. `free` tells the bytes left on the folder's disk."""
 
-    def __init__(self, shard: edge.EdgeShard, folder: Path, lock: int) -> None:
+    def __init__(self, shard: edge.EdgeShard, folder: Path, lock: int, free: Free) -> None:
+        self.place = str(folder)
+        self.home = home_in(folder / "shard")
         self._shard = shard
+        self._folder = folder
+        self._free = free
         self._log = folder / "shard" / "wal"
         self._lock = lock
         self._engine = ThreadPoolExecutor(1, thread_name_prefix="index")
@@ -63,14 +72,41 @@ class EdgeIndex:
         self._closed = False
 
     @classmethod
-    async def open(cls, folder: Path, *, dimensions: int, embedder: str, tokenizer: str) -> Self:
-        """Open the store in `folder`, or make it.
+    async def open(
+        cls,
+        folder: Path,
+        *,
+        dimensions: int,
+        embedder: str,
+        tokenizer: str,
+        home: str | None = None,
+        free: Free = disk.free,
+    ) -> Self:
+        """Open the store in `folder`, or make it; `home` is for one that is made.
 
-        Raises QdrantConnectionError when somebody else owns the folder or it is damaged, EmbeddingError when it was
-        made with another embedder or tokenizer.
+        Raises QdrantConnectionError when somebody else owns the folder, it is damaged or its disk is full, EmbeddingError
+        when it was made with another embedder or tokenizer.
         """
         made = Made(embedder, dimensions, tokenizer)
-        return await asyncio.to_thread(lambda: cls(*_open(folder, made)))
+        return await asyncio.to_thread(lambda: cls(*_open(folder, made, home, free), free))
+
+    # -- whose it is ------------------------------------------------------------------------------------------------
+
+    async def claim(self, home: str) -> None:
+        try:
+            await asyncio.to_thread(sign, self._folder / "shard", home)
+        except OSError as error:
+            raise unusable(self._folder, error) from error
+        self.home = home
+
+    async def after(self, generation: int) -> int:
+        born = await self._counted(_filter(_number("born", gt=generation, lt=STAGED)))
+        return born + await self._counted(_filter(_number("died", gt=generation, lt=ALIVE)))
+
+    async def strangers(self, generation: int, document_ids: Collection[str]) -> int:
+        known = [edge.FieldCondition("document_id", match=edge.MatchAny(sorted(document_ids)))] if document_ids else []
+        living = [_number("born", lte=generation), _number("died", gt=generation)]
+        return await self._counted(edge.Filter(must=[*living], must_not=[*known]))
 
     # -- writing ----------------------------------------------------------------------------------------------------
 
@@ -121,10 +157,13 @@ class EdgeIndex:
     async def move(self, collection: str, into: str) -> None:
         """One operation of the engine's: no search and no crash sees half of it."""
         which = _filter(_is("collection", collection))
+
+        def whole() -> None:
+            room = disk.RESERVE + self._shard.count(edge.CountRequest(filter=which, exact=True)) * _PAYLOAD
+            self._update(edge.UpdateOperation.set_payload_by_filter(which, {"collection": into}), room=room)
+
         async with self._writing:
-            await self._run(
-                lambda: self._shard.update(edge.UpdateOperation.set_payload_by_filter(which, {"collection": into}))
-            )
+            await self._run(whole)
             self._unflushed += 1
             await self._save()
 
@@ -144,7 +183,7 @@ class EdgeIndex:
             )
             copies = [_again(record, changes) for record in records]
             if copies:
-                self._shard.update(edge.UpdateOperation.upsert_points(copies))
+                self._update(edge.UpdateOperation.upsert_points(copies), room=disk.ROOM_TO_ADD)
             return len(copies), then
 
         async with self._writing:
@@ -168,7 +207,7 @@ class EdgeIndex:
         def one() -> int:
             records, _ = self._shard.scroll(request)
             if records:
-                self._shard.update(operation([record.id for record in records]))
+                self._update(operation([record.id for record in records]))
             return len(records)
 
         total = 0
@@ -178,65 +217,52 @@ class EdgeIndex:
         return total
 
     def _upsert(self, points: Sequence[Point]) -> None:
-        self._shard.update(edge.UpdateOperation.upsert_points([*map(_point, points)]))
+        self._update(edge.UpdateOperation.upsert_points([*map(_point, points)]), room=disk.ROOM_TO_ADD)
+
+    def _update(self, operation: edge.UpdateOperation, *, room: int = disk.RESERVE) -> None:
+        """The one way to the engine's maps: only with `room` bytes on the disk, else QdrantConnectionError."""
+        disk.require(room, self._folder, self._free)
+        self._shard.update(operation)
+
+    def _flush(self) -> None:
+        disk.require(disk.RESERVE, self._folder, self._free)
+        self._shard.flush()
 
     async def _save(self) -> None:
         """What was written survives the machine from here on."""
         if not self._unflushed:
             return
         if self._unflushed > _LOGGED_AT_MOST:
-            await self._run(self._shard.flush)
+            await self._run(self._flush)
             self._unflushed = 0
         else:
             await self._on(self._disk, lambda: sync(self._log))
 
     # -- reading ----------------------------------------------------------------------------------------------------
 
-    async def query(
-        self,
-        view: View,
-        *,
-        dense: Vector | None = None,
-        words: SparseVector | None = None,
-        ngrams: SparseVector | None = None,
-        across: tuple[Vector, Language] | None = None,
-        weigh: Sequence[int] = (),
-        limit: int = 50,
-    ) -> Candidates:
-        vectors: dict[Branch, list[float] | edge.SparseVector] = {}
-        if dense is not None:
-            vectors["dense"] = [*dense]
-        if words and words.indices:
-            vectors["words"] = _sparse(words)
-        if ngrams and ngrams.indices:
-            vectors["ngrams"] = _sparse(ngrams)
-        if blind(view) or not (vectors or across or weigh):
-            return Candidates(dict.fromkeys(vectors, ()))
-        seen = _seen(view)
-        asked: dict[Branch | Literal["across"] | int, edge.QueryRequest] = {}
-        if across is not None:
-            # Beside the dense branch and like it: then the engine goes over the vectors once for both.
-            asked["across"] = _nearest("dense", [*across[0]], seen, limit)
-        asked |= {branch: _nearest(branch, vector, seen, limit) for branch, vector in vectors.items()}
-        for term in weigh:
-            asked[term] = _nearest("words", edge.SparseVector([term], [1.0]), seen, 1, weights=True)
-        return await self._run(lambda: self._candidates(asked, across and across[1]))
+    async def query(self, view: View, *probes: Probe, limit: int = 50) -> list[Candidates]:
+        asked = parts(probes)
+        if blind(view) or not asked:
+            return gathered(probes, {part: () for part in asked if not isinstance(part, int)})
+        requests = {part: _nearest(part, at, view, limit) for part, at in asked.items()}
+        return await self._run(lambda: self._candidates(probes, requests))
 
     def _candidates(
-        self, asked: "Mapping[Branch | Literal['across'] | int, edge.QueryRequest]", language: Language | None
-    ) -> Candidates:
-        lists, failures = self._asked(asked)
-        failed: dict[Branch, Exception] = {}
-        for branch in BRANCHES:
-            if branch in failures:
-                failed[branch] = QdrantConnectionError(BROKEN)
-                failed[branch].__cause__ = failures[branch]
-        return Candidates(
-            {branch: _ranked(lists[branch]) for branch in BRANCHES if branch in lists},
-            failed,
-            tuple(one for one in _ranked(lists.get("across", ())) if one.language == language),
-            {term: self._idf(term, lists.get(term, ())) for term in asked if isinstance(term, int)},
-        )
+        self, probes: Sequence[Probe], requests: Mapping[Part | int, edge.QueryRequest]
+    ) -> list[Candidates]:
+        found, failures = self._asked(requests)
+        lists: dict[Part, list[Scored]] = {}
+        failed: dict[Part, Exception] = {}
+        weights: dict[int, float] = {}
+        for part in requests:
+            if isinstance(part, int):
+                weights[part] = self._idf(part, found.get(part, ()))
+            elif part in found:
+                lists[part] = [Scored(str(point.id), point.score, part[2]) for point in found[part]]
+            else:
+                failed[part] = QdrantConnectionError(BROKEN)
+                failed[part].__cause__ = failures[part]
+        return gathered(probes, lists, failed, weights)
 
     def _asked(
         self, requests: Mapping[K, edge.QueryRequest]
@@ -266,6 +292,23 @@ class EdgeIndex:
         if not isinstance(words, edge.SparseVector):
             return math.log(1 + (self._shard.info().points_count + 0.5) / 0.5)
         return found[0].score / words.values[words.indices.index(term)]
+
+    async def sample(self, generation: int, limit: int) -> list[tuple[Language, Vector]]:
+        request = edge.ScrollRequest(
+            limit=limit,
+            filter=_filter(_number("born", lte=generation), _number("died", gt=generation)),
+            with_payload=["language"],
+            with_vector=[USING["dense"]],
+        )
+
+        def read() -> list[tuple[Language, Vector]]:
+            found: list[tuple[Language, Vector]] = []
+            for record in self._shard.scroll(request)[0]:
+                vectors: Any = record.vector
+                found.append(((record.payload or {})["language"], vectors[USING["dense"]]))
+            return found
+
+        return await self._run(read)
 
     async def fetch(self, ids: Sequence[str], view: View) -> Mapping[str, Indexed]:
         if not ids or blind(view):
@@ -308,7 +351,10 @@ class EdgeIndex:
     async def count(self, view: View) -> int:
         if blind(view):
             return 0
-        request = edge.CountRequest(exact=True, filter=_seen(view))
+        return await self._counted(_seen(view))
+
+    async def _counted(self, which: edge.Filter) -> int:
+        request = edge.CountRequest(exact=True, filter=which)
         return await self._run(lambda: self._shard.count(request))
 
     async def healthy(self) -> bool:
@@ -344,6 +390,8 @@ class EdgeIndex:
         def guarded() -> T:
             try:
                 return work()
+            except QdrantConnectionError:
+                raise
             except BaseException as error:  # plain Exceptions, and panics that are none
                 raise QdrantConnectionError(BROKEN) from error
 
@@ -364,7 +412,8 @@ class EdgeIndex:
         self._disk.shutdown(wait=True)
         try:
             if self._unflushed:
-                self._shard.flush()
+                with suppress(QdrantConnectionError):  # what was written is in the log
+                    self._flush()
             self._shard.close()
         finally:
             os.close(self._lock)
@@ -373,15 +422,17 @@ class EdgeIndex:
 # -- opening --------------------------------------------------------------------------------------------------------
 
 
-def _open(folder: Path, made: Made) -> tuple[edge.EdgeShard, Path, int]:
+def _open(folder: Path, made: Made, home: str | None, free: Free) -> tuple[edge.EdgeShard, Path, int]:
     lock = own(folder)
     try:
+        disk.require(disk.RESERVE, folder, free)
         shard = folder / "shard"
         if not shard.exists():
-            build(shard, made, lambda path: _create(path, made.dimensions))
+            build(shard, made, lambda path: _create(path, made.dimensions), home)
         check(shard, made)
         try:
             loaded = edge.EdgeShard.load(str(shard))
+            _index(loaded)
         except BaseException as error:  # a panic is no Exception
             raise damaged(folder) from error
         give_back()
@@ -409,12 +460,20 @@ def _create(path: Path, dimensions: int) -> None:
             },
         ),
     )
-    for field in ("collection", "document_id", "scope"):
-        shard.update(edge.UpdateOperation.create_field_index(field, edge.KeywordIndexParams()))
-    for field in ("born", "died"):
-        ranged = edge.IntegerIndexParams(lookup=False, range=True)
-        shard.update(edge.UpdateOperation.create_field_index(field, ranged))
+    _index(shard)
     shard.close()
+
+
+def _index(shard: edge.EdgeShard) -> None:
+    """Index what filters ask for and is not indexed yet: all of a new store, in an old one what a version added."""
+    there = shard.info().payload_schema
+    for field in KEYWORDS:
+        if field not in there:
+            shard.update(edge.UpdateOperation.create_field_index(field, edge.KeywordIndexParams()))
+    for field in ("born", "died"):
+        if field not in there:
+            ranged = edge.IntegerIndexParams(lookup=False, range=True)
+            shard.update(edge.UpdateOperation.create_field_index(field, ranged))
 
 
 # -- our values and the engine's ------------------------------------------------------------------------------------
@@ -434,22 +493,17 @@ def _again(record: edge.Record, changes: dict[str, Any]) -> edge.Point:
     return edge.Point(str(uuid.uuid4()), record.vector or {}, (record.payload or {}) | changes)
 
 
-def _nearest(
-    branch: Branch, vector: list[float] | edge.SparseVector, seen: edge.Filter, limit: int, *, weights: bool = False
-) -> edge.QueryRequest:
-    query = edge.Query.Nearest(vector, using=USING[branch])
+def _nearest(part: Part | int, vector: Vector | SparseVector, view: View, limit: int) -> edge.QueryRequest:
+    """The request for one part of a batch; for a term the point that shows its rarity, with its weights."""
+    branch, language = ("words", None) if isinstance(part, int) else part[1:]
+    at = _sparse(vector) if isinstance(vector, SparseVector) else [*vector]
     return edge.QueryRequest(
-        limit=limit,
-        query=query,
-        filter=seen,
-        with_vector=[USING["words"]] if weights else False,
-        with_payload=["language"] if branch == "dense" else False,
+        limit=1 if isinstance(part, int) else limit,
+        query=edge.Query.Nearest(at, using=USING[branch]),
+        filter=_seen(view, *([_is("language", language)] if language else [])),
+        with_vector=[USING["words"]] if isinstance(part, int) else False,
+        with_payload=False,
     )
-
-
-def _ranked(found: Sequence[edge.ScoredPoint]) -> tuple[Scored, ...]:
-    scored = [Scored(str(point.id), point.score, (point.payload or {}).get("language")) for point in found]
-    return tuple(sorted(scored, key=lambda hit: (-hit.score, hit.id)))
 
 
 def _sparse(vector: SparseVector) -> edge.SparseVector:

@@ -1,14 +1,13 @@
 """Our values as a Qdrant server's, and back: points, filters, queries, changes."""
 
-from collections.abc import Sequence
 from typing import Any
 from uuid import uuid4
 
 from qdrant_client import models
 
-from retrieval.index.base import USING
+from retrieval.index.base import USING, Part
 from retrieval.payload import ALIVE, payload_of
-from retrieval.types import Branch, Point, Scored, SparseVector, View
+from retrieval.types import Point, SparseVector, Vector, View
 
 
 def point_of(point: Point) -> models.PointStruct:
@@ -26,27 +25,17 @@ def again(record: models.Record, changes: dict[str, Any]) -> models.PointStruct:
     return models.PointStruct(id=str(uuid4()), vector=vectors, payload=(record.payload or {}) | changes)
 
 
-def nearest(
-    branch: Branch,
-    vector: list[float] | models.SparseVector,
-    shown: models.Filter,
-    limit: int,
-    *,
-    weights: bool = False,
-) -> models.QueryRequest:
+def nearest(part: Part | int, vector: Vector | SparseVector, view: View, limit: int) -> models.QueryRequest:
+    """The request for one part of a batch; for a term the point that shows its rarity, with its weights."""
+    branch, language = ("words", None) if isinstance(part, int) else part[1:]
     return models.QueryRequest(
-        query=vector,
+        query=sparse(vector) if isinstance(vector, SparseVector) else [*vector],
         using=USING[branch],
-        filter=shown,
-        limit=limit,
-        with_vector=[USING["words"]] if weights else False,
-        with_payload=["language"] if branch == "dense" else False,
+        filter=seen(view, *([equals("language", language)] if language else [])),
+        limit=1 if isinstance(part, int) else limit,
+        with_vector=[USING["words"]] if isinstance(part, int) else False,
+        with_payload=False,
     )
-
-
-def ranked(found: Sequence[models.ScoredPoint]) -> tuple[Scored, ...]:
-    scored = [Scored(str(point.id), point.score, (point.payload or {}).get("language")) for point in found]
-    return tuple(sorted(scored, key=lambda hit: (-hit.score, hit.id)))
 
 
 def sparse(vector: SparseVector) -> models.SparseVector:

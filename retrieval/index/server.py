@@ -9,16 +9,16 @@ import asyncio
 import logging
 import math
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, fields
 from hashlib import sha256
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from pydantic import SecretStr
 from qdrant_client import AsyncQdrantClient, models
 
 from retrieval.folder import Made
-from retrieval.index.base import BRANCHES, BROKEN, KEYWORDS, NUMBERS, USING, blind
+from retrieval.index.base import BROKEN, KEYWORDS, NUMBERS, USING, Part, blind, gathered, parts
 from retrieval.index.requests import (
     again,
     all_of,
@@ -28,29 +28,26 @@ from retrieval.index.requests import (
     nearest,
     number,
     point_of,
-    ranked,
     seen,
     setting,
-    sparse,
 )
 from retrieval.index.wire import Pending, Wire, of_one
 from retrieval.payload import ALIVE, STAGED, indexed_of, passage_of
 from retrieval.text import Language, Said
 from retrieval.types import (
-    Branch,
     Candidates,
     EmbeddingError,
     Indexed,
     Passage,
     Point,
+    Probe,
     QdrantConnectionError,
-    SparseVector,
+    Scored,
     Vector,
     View,
 )
 
 log = logging.getLogger(__name__)
-Asked = Branch | Literal["across"] | int
 
 PREFIX = "kotae"
 _WRITTEN_AT_ONCE = 64  # points: about 1 MB of JSON with vectors of 1,000 dimensions
@@ -64,9 +61,14 @@ _NOT_OURS = Said(
 )
 _MISMATCH = Said(
     en="The collection “{collection}” at {address} was made with {was}, but now {wanted} is set, and the two cannot be"
-    " mixed. Set KOTAE_EMBEDDER and KOTAE_EMBEDDING_DIM back, or delete that collection and add the documents again.",
+    " mixed. Set KOTAE_EMBEDDER and KOTAE_EMBEDDING_DIM back, or delete that collection and build it anew with"
+    " `kotae reindex`.",
     ja="{address} のコレクション「{collection}」は {was} で作られていますが、現在の設定は {wanted} です。混在はできません。"
-    "KOTAE_EMBEDDER と KOTAE_EMBEDDING_DIM を元に戻すか、このコレクションを削除して文書を登録し直してください。",
+    "KOTAE_EMBEDDER と KOTAE_EMBEDDING_DIM を元に戻すか、このコレクションを削除して `kotae reindex` で作り直してください。",
+)
+_OTHERS = Said(
+    en="The collection “{collection}” at {address} belongs to another home ({home}), so it is not deleted.",
+    ja="{address} のコレクション「{collection}」は別のホーム（{home}）のものなので、削除しません。",
 )
 
 
@@ -80,7 +82,9 @@ def collection_of(made: Made, prefix: str = PREFIX) -> str:
 class ServerIndex:
     """One collection of a server. Any number of processes may have it open."""
 
-    def __init__(self, wire: Wire, collection: str, *, replicated: bool = False) -> None:
+    def __init__(self, wire: Wire, collection: str, *, replicated: bool = False, home: str | None = None) -> None:
+        self.place = f"{collection} ({wire.address or 'memory'})"
+        self.home = home
         self._wire = wire
         self._name = collection
         # With one replica there is nothing to agree on; with more, two of them may show different generations.
@@ -102,9 +106,10 @@ class ServerIndex:
         replicas: int | None = None,
         write_consistency: int | None = None,
         seconds: float = 10.0,
+        home: str | None = None,
     ) -> Self:
-        """Open the collection of this embedder and tokenizer, or make it; the numbers are for one that is made (None:
-        the server's own). A try may take `seconds`, a call twice as long.
+        """Open the collection of this embedder and tokenizer, or make it; the numbers (None: the server's own) and `home`
+        are for one that is made. A try may take `seconds`, a call twice as long.
 
         Raises QdrantConnectionError, EmbeddingError when the collection was made with something else.
         """
@@ -112,7 +117,7 @@ class ServerIndex:
         made = Made(embedder, dimensions, tokenizer)
         try:
             return await cls.on(
-                wire, made, collection, shards=shards, replicas=replicas, write_consistency=write_consistency
+                wire, made, collection, shards=shards, replicas=replicas, write_consistency=write_consistency, home=home
             )
         except BaseException:
             await wire.close()
@@ -128,26 +133,68 @@ class ServerIndex:
         shards: int | None = None,
         replicas: int | None = None,
         write_consistency: int | None = None,
+        home: str | None = None,
     ) -> Self:
         """As `open`, over a client that is there."""
         name = collection or collection_of(made)
         if not await wire(lambda client: client.collection_exists(name)):
-            await _create(wire, name, made, shards, replicas, write_consistency)
+            await _create(wire, name, _metadata(made, home), made.dimensions, shards, replicas, write_consistency)
         info = await wire(lambda client: client.get_collection(name))
         _check(info.config.metadata, made, name, wire.address)
         for field in (*KEYWORDS, *NUMBERS):
             if field not in info.payload_schema:  # new, or made by a process that died in between
                 await _index(wire, name, field)
-        return cls(wire, name, replicated=(info.config.params.replication_factor or 1) > 1)
+        replicated = (info.config.params.replication_factor or 1) > 1
+        return cls(wire, name, replicated=replicated, home=_home(info.config.metadata))
 
     @classmethod
-    async def remove(cls, url: str, api_key: SecretStr | str | None, collection: str, *, seconds: float = 10.0) -> None:
-        """Delete a collection, whether it is there or not. Raises QdrantConnectionError."""
+    async def there(cls, url: str, api_key: SecretStr | str | None, collection: str, *, seconds: float = 10.0) -> bool:
+        """Whether there is a collection of this name. Raises QdrantConnectionError."""
         wire = Wire.to(url, api_key, timeout=seconds)
         try:
-            await wire(lambda client: client.delete_collection(collection))
+            return await wire(lambda client: client.collection_exists(collection))
         finally:
             await wire.close()
+
+    @classmethod
+    async def remove(
+        cls,
+        url: str,
+        api_key: SecretStr | str | None,
+        collection: str,
+        *,
+        home: str | None = None,
+        seconds: float = 10.0,
+    ) -> None:
+        """Delete a collection, whether it is there or not. Raises QdrantConnectionError, also for one that belongs to
+        another home than `home`."""
+        wire = Wire.to(url, api_key, timeout=seconds)
+        try:
+            if await wire(lambda client: client.collection_exists(collection)):
+                info = await wire(lambda client: client.get_collection(collection))
+                if (its := _home(info.config.metadata)) not in (None, home):
+                    raise QdrantConnectionError(_OTHERS, collection=collection, address=wire.address, home=its)
+                await wire(lambda client: client.delete_collection(collection))
+        finally:
+            await wire.close()
+
+    # -- whose it is ------------------------------------------------------------------------------------------------
+
+    async def claim(self, home: str) -> None:
+        await self._wire(lambda client: client.update_collection(self._name, metadata={"home": home}))
+        self.home = home
+
+    async def after(self, generation: int) -> int:
+        born = await self._counted(all_of(number("born", gt=generation, lt=STAGED)))
+        return born + await self._counted(all_of(number("died", gt=generation, lt=ALIVE)))
+
+    async def strangers(self, generation: int, document_ids: Collection[str]) -> int:
+        known = [models.FieldCondition(key="document_id", match=models.MatchAny(any=sorted(document_ids)))]
+        living = [number("born", lte=generation), number("died", gt=generation)]
+        return await self._counted(models.Filter(must=[*living], must_not=[*known] if document_ids else None))
+
+    async def _counted(self, which: models.Filter) -> int:
+        return (await self._wire(lambda client: client.count(self._name, which, exact=True))).count
 
     # -- writing ----------------------------------------------------------------------------------------------------
 
@@ -181,7 +228,7 @@ class ServerIndex:
 
     async def sweep(self, generation: int) -> int:
         dead = all_of(number("died", lte=generation))
-        swept = (await self._wire(lambda client: client.count(self._name, dead, exact=True))).count
+        swept = await self._counted(dead)
         if swept:
             await self._change(deleting(dead))
         return swept
@@ -229,46 +276,23 @@ class ServerIndex:
 
     # -- reading ----------------------------------------------------------------------------------------------------
 
-    async def query(
-        self,
-        view: View,
-        *,
-        dense: Vector | None = None,
-        words: SparseVector | None = None,
-        ngrams: SparseVector | None = None,
-        across: tuple[Vector, Language] | None = None,
-        weigh: Sequence[int] = (),
-        limit: int = 50,
-    ) -> Candidates:
-        vectors: dict[Branch, list[float] | models.SparseVector] = {}
-        if dense is not None:
-            vectors["dense"] = [*dense]
-        if words and words.indices:
-            vectors["words"] = sparse(words)
-        if ngrams and ngrams.indices:
-            vectors["ngrams"] = sparse(ngrams)
-        if blind(view) or not (vectors or across or weigh):
-            return Candidates(dict.fromkeys(vectors, ()))
-        shown = seen(view)
-        asked: dict[Asked, models.QueryRequest] = {
-            branch: nearest(branch, vector, shown, limit) for branch, vector in vectors.items()
+    async def query(self, view: View, *probes: Probe, limit: int = 50) -> list[Candidates]:
+        asked = parts(probes)
+        if blind(view) or not asked:
+            return gathered(probes, {part: () for part in asked if not isinstance(part, int)})
+        found, failures = await self._asked({part: nearest(part, at, view, limit) for part, at in asked.items()})
+        lists = {
+            part: [Scored(str(point.id), point.score, part[2]) for point in points]
+            for part, points in found.items()
+            if not isinstance(part, int)
         }
-        if across is not None:
-            asked["across"] = nearest("dense", [*across[0]], shown, limit)
-        for term in weigh:
-            one = models.SparseVector(indices=[term], values=[1.0])
-            asked[term] = nearest("words", one, shown, 1, weights=True)
-        lists, failures = await self._asked(asked)
-        return Candidates(
-            {branch: ranked(lists[branch]) for branch in BRANCHES if branch in lists},
-            {branch: _unnamed(failures[branch]) for branch in BRANCHES if branch in failures},
-            tuple(one for one in ranked(lists.get("across", ())) if across and one.language == across[1]),
-            await self._weights({term: lists.get(term, ()) for term in weigh}),
-        )
+        failed = {part: _unnamed(error) for part, error in failures.items() if not isinstance(part, int)}
+        terms = {part: found.get(part, ()) for part in asked if isinstance(part, int)}
+        return gathered(probes, lists, failed, await self._weights(terms))
 
     async def _asked(
-        self, requests: Mapping[Asked, models.QueryRequest]
-    ) -> tuple[dict[Asked, list[models.ScoredPoint]], dict[Asked, QdrantConnectionError]]:
+        self, requests: Mapping[Part | int, models.QueryRequest]
+    ) -> tuple[dict[Part | int, list[models.ScoredPoint]], dict[Part | int, QdrantConnectionError]]:
         """Each request's list, or its failure: one that fails must not take the others with it."""
         try:
             return dict(zip(requests, await self._batch([*requests.values()]), strict=True)), {}
@@ -276,22 +300,22 @@ class ServerIndex:
             if not of_one(error):
                 log.warning("a search failed: %s (%s)", error, error.__cause__)
                 return {}, dict.fromkeys(requests, error)
-        terms = [name for name in requests if isinstance(name, int)]
-        parts = [[name] for name in requests if not isinstance(name, int)] + ([terms] if terms else [])
+        terms = [part for part in requests if isinstance(part, int)]
+        groups = [[part] for part in requests if not isinstance(part, int)] + ([terms] if terms else [])
         answers = await asyncio.gather(
-            *(self._batch([requests[name] for name in part], retry=False) for part in parts), return_exceptions=True
+            *(self._batch([requests[part] for part in group], retry=False) for group in groups), return_exceptions=True
         )
-        lists: dict[Asked, list[models.ScoredPoint]] = {}
-        failed: dict[Asked, QdrantConnectionError] = {}
-        for part, answer in zip(parts, answers, strict=True):
+        lists: dict[Part | int, list[models.ScoredPoint]] = {}
+        failed: dict[Part | int, QdrantConnectionError] = {}
+        for group, answer in zip(groups, answers, strict=True):
             match answer:
                 case QdrantConnectionError():
-                    log.warning("a part of a search failed (%s): %s (%s)", part, answer, answer.__cause__)
-                    failed |= dict.fromkeys(part, answer)
+                    log.warning("a part of a search failed (%s): %s (%s)", group, answer, answer.__cause__)
+                    failed |= dict.fromkeys(group, answer)
                 case BaseException():
                     raise answer
                 case _:
-                    lists |= zip(part, answer, strict=True)
+                    lists |= zip(group, answer, strict=True)
         return lists, failed
 
     async def _batch(
@@ -328,6 +352,15 @@ class ServerIndex:
             self._size = now, info.points_count or 0
         return self._size[1]
 
+    async def sample(self, generation: int, limit: int) -> list[tuple[Language, Vector]]:
+        living = all_of(number("born", lte=generation), number("died", gt=generation))
+        records, _ = await self._page(living, limit=limit, payload=["language"], vectors=[USING["dense"]])
+        found: list[tuple[Language, Vector]] = []
+        for record in records:
+            vectors: Any = record.vector
+            found.append(((record.payload or {})["language"], vectors[USING["dense"]]))
+        return found
+
     async def fetch(self, ids: Sequence[str], view: View) -> Mapping[str, Indexed]:
         if not ids or blind(view):
             return {}
@@ -361,7 +394,13 @@ class ServerIndex:
         return [passage_of(record.payload or {}) for record in records], None if then is None else str(then)
 
     async def _page(
-        self, which: models.Filter, *, limit: int, offset: Any = None, vectors: bool = False
+        self,
+        which: models.Filter,
+        *,
+        limit: int,
+        offset: Any = None,
+        payload: bool | list[str] = True,
+        vectors: bool | list[str] = False,
     ) -> tuple[list[models.Record], Any]:
         return await self._wire(
             lambda client: client.scroll(
@@ -369,7 +408,7 @@ class ServerIndex:
                 scroll_filter=which,
                 limit=limit,
                 offset=offset,
-                with_payload=True,
+                with_payload=payload,
                 with_vectors=vectors,
                 consistency=self._consistency,
             )
@@ -378,7 +417,7 @@ class ServerIndex:
     async def count(self, view: View) -> int:
         if blind(view):
             return 0
-        return (await self._wire(lambda client: client.count(self._name, seen(view), exact=True))).count
+        return await self._counted(seen(view))
 
     async def healthy(self) -> bool:
         try:
@@ -403,7 +442,13 @@ def _unnamed(error: QdrantConnectionError) -> QdrantConnectionError:
 
 
 async def _create(
-    wire: Wire, name: str, made: Made, shards: int | None, replicas: int | None, write_consistency: int | None
+    wire: Wire,
+    name: str,
+    metadata: dict[str, Any],
+    dimensions: int,
+    shards: int | None,
+    replicas: int | None,
+    write_consistency: int | None,
 ) -> None:
     weighed = models.SparseVectorParams(modifier=models.Modifier.IDF)
     try:
@@ -412,7 +457,7 @@ async def _create(
                 name,
                 vectors_config={
                     USING["dense"]: models.VectorParams(
-                        size=made.dimensions,
+                        size=dimensions,
                         distance=models.Distance.COSINE,
                         datatype=models.Datatype.FLOAT16,  # as in the embedded store: the same scores, half the memory
                     )
@@ -421,7 +466,7 @@ async def _create(
                 shard_number=shards,
                 replication_factor=replicas,
                 write_consistency_factor=write_consistency,
-                metadata=asdict(made),
+                metadata=metadata,
             )
         )
     except QdrantConnectionError:
@@ -436,6 +481,15 @@ async def _index(wire: Wire, name: str, field: str) -> None:
         else models.IntegerIndexParams(type=models.IntegerIndexType.INTEGER, lookup=False, range=True)
     )
     await wire(lambda client: client.create_payload_index(name, field, schema, wait=True))
+
+
+def _metadata(made: Made, home: str | None) -> dict[str, Any]:
+    return asdict(made) | ({"home": home} if home else {})
+
+
+def _home(metadata: Mapping[str, Any] | None) -> str | None:
+    home = (metadata or {}).get("home")
+    return home if isinstance(home, str) else None
 
 
 def _check(metadata: Mapping[str, Any] | None, made: Made, name: str, address: str) -> None:

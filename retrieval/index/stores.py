@@ -11,7 +11,7 @@ from typing import Protocol
 
 from pydantic import SecretStr
 
-from retrieval.folder import Made, own, written_in
+from retrieval.folder import Made, home_in, own, written_in
 from retrieval.index.base import Index
 from retrieval.index.edge import EdgeIndex
 from retrieval.text import Said
@@ -24,24 +24,35 @@ _STAYS = Said(
 )
 
 
+_OTHERS = Said(
+    en="The search index in {folder} belongs to another home ({home}), so it is not deleted.",
+    ja="検索インデックス {folder} は別のホーム（{home}）のものなので、削除しません。",
+)
+
+
 class Stores(Protocol):
-    """The stores by what their vectors were made with."""
+    """The stores by what their vectors were made with. What is made belongs to the home they were given, from its first
+    moment; whose one that is there is, its `home` says."""
 
     async def open(self, made: Made) -> Index:
         """Open the store, or make it. Raises QdrantConnectionError, EmbeddingError as the kind of store says."""
 
+    async def there(self, made: Made) -> bool:
+        """Whether there is such a store. Raises QdrantConnectionError."""
+
     async def remove(self, made: Made) -> None:
         """Delete the store, which nobody here has open; nothing happens when it is not there.
 
-        Raises QdrantConnectionError.
+        Raises QdrantConnectionError, also for a store that belongs to another home.
         """
 
 
 class EdgeStores:
     """A folder with a folder a store: named after its embedder, and after the rest as well where two have one name."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, home: str | None = None) -> None:
         self._folder = folder
+        self._home = home
 
     async def open(self, made: Made) -> Index:
         return await EdgeIndex.open(
@@ -49,7 +60,11 @@ class EdgeStores:
             dimensions=made.dimensions,
             embedder=made.embedder,
             tokenizer=made.tokenizer,
+            home=self._home,
         )
+
+    async def there(self, made: Made) -> bool:
+        return await asyncio.to_thread(lambda: (self.place(made) / "shard").exists())
 
     async def remove(self, made: Made) -> None:
         await asyncio.to_thread(self._remove, made)
@@ -70,6 +85,8 @@ class EdgeStores:
         place = self.place(made)
         if written_in(place / "shard") != made:
             return
+        if (home := home_in(place / "shard")) not in (None, self._home):
+            raise QdrantConnectionError(_OTHERS, folder=place, home=home)
         lock = own(place)
         try:
             gone = place.rename(place.with_name(place.name + _GONE))  # at once: nobody ever opens a part of it
@@ -92,6 +109,7 @@ class ServerStores:
     replicas: int | None = None
     write_consistency: int | None = None
     seconds: float = 10.0
+    home: str | None = None
 
     async def open(self, made: Made) -> Index:
         from retrieval.index.server import ServerIndex, collection_of
@@ -107,9 +125,17 @@ class ServerStores:
             replicas=self.replicas,
             write_consistency=self.write_consistency,
             seconds=self.seconds,
+            home=self.home,
         )
+
+    async def there(self, made: Made) -> bool:
+        from retrieval.index.server import ServerIndex, collection_of
+
+        return await ServerIndex.there(self.url, self.api_key, collection_of(made, self.prefix), seconds=self.seconds)
 
     async def remove(self, made: Made) -> None:
         from retrieval.index.server import ServerIndex, collection_of
 
-        await ServerIndex.remove(self.url, self.api_key, collection_of(made, self.prefix), seconds=self.seconds)
+        await ServerIndex.remove(
+            self.url, self.api_key, collection_of(made, self.prefix), home=self.home, seconds=self.seconds
+        )

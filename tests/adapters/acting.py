@@ -125,7 +125,6 @@ async def front_desk(
             make_agent=make_agent,
             list_collections=_no_collections,
             chat_log=ChatLog(given.home / "chat.log", Redactor()),
-            confident=0.5,
             admission=Admission(at_once),
         )
         desk = make_desk(

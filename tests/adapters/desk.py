@@ -48,8 +48,10 @@ TURNS: Mapping[Language, tuple[Event, ...]] = {
         Answered(
             "年次有給休暇は**入社日に10日**付与されます。[1] 繰り越しは5日までです。[2]",
             (
-                Citation(1, "休暇.md", "handbook", 2, "年次有給休暇は入社日に10日付与します。"),
-                Citation(2, "leave.md", "handbook", 4, "Up to five days are carried over.", CARRIED.passage.url),
+                Citation(1, "休暇.md", "handbook", 2, "年次有給休暇は入社日に10日付与します。", date="2026-04-01"),
+                Citation(
+                    2, "leave.md", "handbook", 4, "Up to five days are carried over.", CARRIED.passage.url, "2025-10"
+                ),
             ),
             model="extractive",
             seconds=0.5,
@@ -65,7 +67,11 @@ TURNS: Mapping[Language, tuple[Event, ...]] = {
         Reflected("keep", ""),
         Answered(
             "Refunds take 30 days. [1]",
-            (Citation(1, "refunds [old].md", "handbook", 3, "Refunds take 30 days.", REFUNDS.passage.url),),
+            (
+                Citation(
+                    1, "refunds [old].md", "handbook", 3, "Refunds take 30 days.", REFUNDS.passage.url, "2026-04-01"
+                ),
+            ),
             model="extractive",
             seconds=0.25,
             turn="turn-en",
@@ -74,9 +80,16 @@ TURNS: Mapping[Language, tuple[Event, ...]] = {
 }
 
 
+def unsure(language: Language) -> Answered:
+    """The turn's answer, as the bot gives it when it is not sure of it."""
+    answered = TURNS[language][-1]
+    assert isinstance(answered, Answered)
+    return replace(answered, unsure=True)
+
+
 @dataclass
 class FixedDesk:
-    """`Desk`: the turn of the question's language; “wait” waits for ever, “evil” answers with what a terminal obeys."""
+    """`Desk`: the turn of the question's language; “wait” waits for ever, “sure?” is answered unsurely, “evil” answers with what a terminal obeys."""
 
     asked: list[Incoming] = field(default_factory=list)
 
@@ -93,6 +106,8 @@ class FixedDesk:
             if isinstance(event, Answered) and "thread?" in message.text:
                 same = sum(one.thread == message.thread for one in self.asked)
                 event = replace(event, text=f"Question {same} of this thread.")
+            if isinstance(event, Answered) and "sure?" in message.text:
+                event = replace(event, unsure=True)
             yield event
 
     async def unfinished(self, platform: str) -> list[Incoming]:

@@ -16,6 +16,7 @@ from sqlalchemy import create_engine, text
 
 from adapters.web.adapter import web_adapter
 from adapters.web.listening import Address, listen
+from adapters.web.patience import Patience
 from adapters.web.server import serving
 from bot.app import Application, running
 from bot.client import SOCKET
@@ -42,6 +43,7 @@ class Service:
         platforms: Callable[[], Mapping[str, bool]] = dict,
         change: Callable[[Application], Application] = lambda app: app,
         pages: bool = False,
+        patience: Patience | None = None,
         **given: Any,
     ) -> None:
         self.home = home
@@ -50,6 +52,7 @@ class Service:
         self._platforms = platforms
         self._change = change
         self._pages = pages
+        self._patience = patience
         self._address: Address = listen(host, 0, token=SecretStr(token) if token else None)
         self._started = threading.Event()
         self._failed: BaseException | None = None
@@ -129,7 +132,8 @@ class Service:
             self.app = self._change(self._acting(app, inbox) if self._acts else app)
             try:
                 web = web_adapter(self.app, self.url) if self._pages else None
-                async with serving(self.app, self._address, web=web, platforms=self._platforms):
+                how: dict[str, Any] = {"web": web, "platforms": self._platforms, "patience": self._patience}
+                async with serving(self.app, self._address, **how):
                     self._started.set()
                     await self._stopped.wait()
             finally:
@@ -143,7 +147,6 @@ class Service:
             make_agent=Agent(list(self._acts)).make,
             list_collections=lambda message, readers: app.knowledge.collections(readers),
             chat_log=ChatLog(app.settings.chat_log, Redactor()),
-            confident=0.5,
         )
         desk = FrontDesk(
             app.settings,

@@ -8,24 +8,30 @@ import subprocess
 import termios
 from collections.abc import Mapping, Sequence
 
-from tests.bot.program import ROOT
+from tests.bot.program import ROOT, Process
 
 
 class Terminal:
-    """A program on a pseudo terminal; `expect` waits for what it prints."""
+    """`kotae …`, or another program, on a pseudo terminal; `expect` waits for what it prints."""
 
-    def __init__(self, program: Sequence[str], environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, arguments: Sequence[str], environment: Mapping[str, str], program: Sequence[str] | None = None
+    ) -> None:
         self._ours, theirs = pty.openpty()
-        self._program = subprocess.Popen(
-            program,
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-            env=environment,
-            cwd=ROOT,
-            start_new_session=True,
-            preexec_fn=lambda: _take_terminal(),
-        )
+        self._program: Process | subprocess.Popen[bytes]
+        if program is None:
+            self._program = Process(*arguments, env=environment, stdin=theirs, stdout=theirs, stderr=theirs)
+        else:
+            self._program = subprocess.Popen(
+                [*program, *arguments],
+                stdin=theirs,
+                stdout=theirs,
+                stderr=theirs,
+                env=environment,
+                cwd=ROOT,
+                start_new_session=True,
+                preexec_fn=lambda: _take_terminal(),
+            )
         os.close(theirs)
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self.seen = ""

@@ -38,13 +38,13 @@ def shown(done: subprocess.CompletedProcess[bytes]) -> str:
 
 
 def test_a_conversation_from_a_pipe_in_japanese() -> None:
-    lines = "有給は何日？\n/sources\n/sources 1\n\n  \nHow long do refunds take?\n/unanswered\nこのthread?は何問目？"
+    lines = "有給は何日？\n/sources\n/sources 1\n\n  \nHow long do refunds take?\n/unanswered\nこのthread?は何問目？\n有給は10日、sure?"
     output = shown(piped("chat", "--language", "ja", lines=lines.encode()))
     assert output == (GOLDEN / "chat.ja.txt").read_text(encoding="utf-8")
 
 
 def test_a_conversation_from_a_pipe_in_english() -> None:
-    lines = b"How long do refunds take?\n/up\n/down wrong_source It is on the other page.\n/nonsense\n/help\n/quit\nnot read"
+    lines = b"How long do refunds take?\n/up\n/down wrong_source It is on the other page.\nAre you sure?\n/nonsense\n/help\n/quit\nnot read"
     done = piped("chat", lines=lines)
     assert shown(done) == (GOLDEN / "chat.en.txt").read_text(encoding="utf-8")
     assert done.stderr.decode().splitlines() == [
@@ -54,7 +54,7 @@ def test_a_conversation_from_a_pipe_in_english() -> None:
 
 
 def test_every_line_is_an_event_for_programs_and_a_slash_begins_no_command() -> None:
-    output = shown(piped("chat", "--json", lines="/help のthread?は？\nこのthread?は？\n".encode()))
+    output = shown(piped("chat", "--json", lines="/help のthread?は？\nこのthread?は？sure?\n".encode()))
     events = [json.loads(line) for line in output.splitlines()]
     assert [event["type"] for event in events[:8]] == [
         *("thought", "tool_call", "tool_result", "tool_call", "tool_result", "draft", "reflection", "answer")
@@ -68,7 +68,9 @@ def test_every_line_is_an_event_for_programs_and_a_slash_begins_no_command() -> 
         "chunk": 2,
         "quote": "年次有給休暇は入社日に10日付与します。",
         "url": None,
+        "date": "2026-04-01",
     }
+    assert [answer["unsure"] for answer in answers] == [False, True]
     assert events[2]["hits"][0]["scores"] == {"dense": 0.912, "fused": 1.0} and events[4]["failed"]
 
 
@@ -111,7 +113,7 @@ def test_files_and_folders_are_added(tmp_path: Path, quoted: str) -> None:
     assert output.splitlines() == [
         "sub/mail.msg: refused. It is a mail file.",
         "規程.md: added to documents (3 chunks)",
-        f"{tmp_path / 'none.md'}: cannot be opened (No such file or directory)",
+        "none.md: refused. It cannot be opened: No such file or directory.",
     ]
 
 
@@ -147,7 +149,7 @@ def terminals() -> Iterator[list[Terminal]]:
 
 
 def terminal_of(*arguments: str, **environment: str) -> Terminal:
-    return Terminal([*PROGRAM, *arguments], PLAIN | environment)
+    return Terminal(arguments, PLAIN | environment, PROGRAM)
 
 
 def test_a_terminal_gets_a_prompt_colours_and_the_answer(terminals: list[Terminal]) -> None:

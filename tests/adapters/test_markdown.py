@@ -1,5 +1,6 @@
 """Events as words, in both languages."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from adapters.markdown import answer_markdown, one_line, source_line, sources_markdown, step_text
 from agent.events import Answered, Citation, Reflected, Thought, ToolCalled, ToolReturned
 from retrieval.text import Language
-from tests.adapters.desk import TURNS, hit
+from tests.adapters.desk import TURNS, hit, unsure
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "terminal"
 
@@ -19,6 +20,31 @@ def test_a_whole_turn_in_words(language: Language) -> None:
     lines = [step_text(step, language) for step in steps if not isinstance(step, Answered)]
     shown = "\n".join([*filter(None, lines), "", answer_markdown(answered, language), ""])
     assert shown == (GOLDEN / f"markdown.{language}.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("language", "doubt"), [("en", "**I am not sure.**\n\n"), ("ja", "**確信はありません。**\n\n")]
+)
+def test_doubt_stands_in_front_of_an_answer_once(language: Language, doubt: str) -> None:
+    given = unsure(language)
+    sure = answer_markdown(replace(given, unsure=False), language)
+    assert answer_markdown(given, language) == doubt + sure
+    nothing = replace(given, outcome="unknown")
+    assert answer_markdown(nothing, language) == sure  # which says so itself
+    assert answer_markdown(Answered("", unsure=True), language) == ""
+
+
+@pytest.mark.parametrize(
+    ("date", "en", "ja"),
+    [
+        ("2026-04-01", "(faq, 1 Apr 2026)", "（faq、2026年4月1日）"),
+        ("2025-12", "(faq, Dec 2025)", "（faq、2025年12月）"),
+        (None, "(faq)", "（faq）"),
+    ],
+)
+def test_a_source_has_its_own_date(date: str | None, en: str, ja: str) -> None:
+    citation = Citation(1, "a.md", "faq", 0, "", date=date)
+    assert source_line(citation, "en") == f"[1] a.md {en}" and source_line(citation, "ja") == f"[1] a.md{ja}"
 
 
 @pytest.mark.parametrize(
@@ -51,6 +77,12 @@ def test_japanese_lines_join_without_a_blank_and_others_with_one() -> None:
 def test_words_with_braces_are_left_alone() -> None:
     call = ToolCalled("1", "search_rag_knowledge_base", {"query": "{query} {0}"})
     assert "“{query} {0}” in all collections" in step_text(call, "en")
+
+
+def test_several_wordings_of_a_search_stand_in_one_line() -> None:
+    call = ToolCalled("1", "search_rag_knowledge_base", {"queries": ["返金 期間", "refund\nperiod"]})
+    assert "“返金 期間 / refund period” in all collections" in step_text(call, "en")
+    assert "「返金 期間 / refund period」" in step_text(call, "ja")
 
 
 def test_an_answer_without_citations_is_its_text() -> None:

@@ -19,12 +19,13 @@ from hypothesis import strategies as st
 
 from adapters.setup import set_up
 from adapters.slack import manifest
-from adapters.wizard import Given, Terminal
+from adapters.wizard import Given, Terminal, browser, hyperlinks
 from bot.settings import load
 from bot.setup import EnvFileError, current, digest_channel, machine_timezone, write
 from retrieval.text import Language
 from tests.adapters.discord.test_check import ID, TOKEN, TWO, discord
-from tests.bot.program import PROGRAM, Done, environment, kotae
+from tests.bot.library import opened
+from tests.bot.program import Done, Process, environment, kotae
 from tests.fakes import slack_gate as gate
 from tests.fakes.gemini import FakeGemini, Reply, text
 from tests.fakes.slack import FakeSlack
@@ -87,10 +88,16 @@ def run(env_file: Path) -> Run:
         check: bool = True,
         yes: bool = False,
         wait: bool | None = None,
+        manifest: Path | None = None,
+        embeddings: bool | None = None,
+        opens: Callable[[str], bool] | None = None,
+        follows: bool = False,
         **given: str,
     ) -> int:
-        terminal = Terminal(language, person)
-        return await set_up(what, Given(given, check, yes, wait), terminal, environ or {}, env_file)
+        terminal = Terminal(language, person, opens, follows)
+        return await set_up(
+            what, Given(given, check, yes, wait, manifest, embeddings), terminal, environ or {}, env_file
+        )
 
     return run
 
@@ -116,12 +123,12 @@ async def test_slack_by_flags_is_checked_and_saved(
 
 async def test_slack_by_questions(run: Run, env_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     async with FakeSlack() as slack:
-        person = Person("", APP_TOKEN, slack.bot_token, USER_TOKEN, slack.app_token, "", "Mars", "UTC", "ja", "n")
+        person = Person("n", "", APP_TOKEN, slack.bot_token, USER_TOKEN, slack.app_token, "", "Mars", "UTC", "ja", "n")
         status = await run("slack", person=person, environ={"SLACK_API_URL": slack.api_url, "TZ": "Asia/Tokyo"})
     said = capsys.readouterr()
     assert status == 0 and person.done, said
     assert person.hidden == ["", APP_TOKEN, slack.bot_token, USER_TOKEN, slack.app_token]
-    assert "[Asia/Tokyo]" in person.prompts[6] and "[en]" in person.prompts[8]
+    assert "[Asia/Tokyo]" in person.prompts[7] and "[en]" in person.prompts[9]
     assert values(env_file) == {
         "SLACK_BOT_TOKEN": slack.bot_token,
         "SLACK_APP_TOKEN": slack.app_token,
@@ -136,11 +143,95 @@ async def test_slack_by_questions(run: Run, env_file: Path, capsys: pytest.Captu
     assert "CANARY" not in said.out + said.err
 
 
+class Enough(Exception):
+    """The person leaves once they have read what to do."""
+
+
+class Reader(Person):
+    def __call__(self, prompt: str, hidden: bool) -> str:
+        if self.done:
+            raise Enough
+        return super().__call__(prompt, hidden)
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+async def test_the_page_is_opened_where_there_is_a_browser(
+    language: Language, run: Run, env_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    opened: list[str] = []
+
+    def opens(url: str) -> bool:
+        opened.append(url)
+        return True
+
+    with pytest.raises(Enough):
+        await run("slack", person=Reader(), opens=opens, language=language)
+    said = capsys.readouterr().out
+    assert opened == [manifest.link()] and manifest.link() not in said and "--no-browser" in said
+    assert "--manifest" in said and "connections:write" in said and max(map(len, said.splitlines())) < 120
+    assert list(env_file.parent.iterdir()) == []
+    # Nobody is there, or the app is made already.
+    await run("slack", opens=opens)
+    with pytest.raises(Enough):
+        await run("slack", person=Reader(), opens=opens, environ={"SLACK_BOT_TOKEN": "xoxb-1"})
+    assert len(opened) == 1
+
+
+async def test_the_manifest_is_written_where_no_link_can_be_followed(
+    run: Run, env_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = env_file.parent / "slack-manifest.json"
+    with pytest.raises(Enough):
+        await run("slack", person=Reader("n"), opens=lambda url: False, follows=True)
+    said = capsys.readouterr().out
+    assert f"\x1b]8;;{manifest.link()}\x1b\\make the Slack app\x1b]8;;\x1b\\" in said and not file.exists()
+    for answers in (("",), ("y",)):  # the second time it is there already
+        with pytest.raises(Enough):
+            await run("slack", person=Reader(*answers))
+        said = capsys.readouterr().out
+        assert file.read_text("utf-8") == manifest.text() and str(file) in said and manifest.link() in said
+    put(file, "mine")
+    for answer, left in (("", "mine"), ("y", manifest.text())):
+        with pytest.raises(Enough):
+            await run("slack", person=Reader("y", answer))
+        assert file.read_text("utf-8") == left
+
+
+async def test_the_manifest_goes_where_a_flag_says_and_over_nothing(
+    run: Run, env_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = env_file.parent / "kotae.json"
+    assert await run("slack", manifest=file) == 2  # the tokens are still missing
+    assert file.read_text("utf-8") == manifest.text() and str(file) in capsys.readouterr().out
+    put(file, "mine")
+    assert await run("slack", manifest=file, language="ja") == 1
+    assert "そのままにしました" in capsys.readouterr().err and file.read_text("utf-8") == "mine"
+    assert await run("slack", manifest=env_file.parent / "no" / "folder.json") == 1
+    assert "cannot be written" in capsys.readouterr().err
+    assert await run("discord", manifest=file, DISCORD_TOKEN=TOKEN) == 2
+    assert "--manifest is not for kotae setup discord" in capsys.readouterr().err
+
+
+def test_a_browser_needs_a_screen_and_a_link_a_terminal_that_has_such(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.platform", "linux")
+    assert browser({}) is None and browser({"DISPLAY": ":0", "SSH_CONNECTION": "x"}) is None
+    monkeypatch.setenv("BROWSER", "true")
+    monkeypatch.setattr("webbrowser._tryorder", None)
+    assert browser({"WAYLAND_DISPLAY": "wayland-0"}) is not None
+    assert (
+        hyperlinks({"TERM_PROGRAM": "vscode"})
+        and hyperlinks({"VTE_VERSION": "7600"})
+        and hyperlinks({"WT_SESSION": "1"})
+    )
+    for environ in ({}, {"TERM": "xterm-256color"}, {"VTE_VERSION": "4999"}, {"TERM_PROGRAM": "Apple_Terminal"}):
+        assert not hyperlinks(environ)
+
+
 async def test_a_token_that_slack_refuses_is_asked_for_again(
     run: Run, env_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with FakeSlack() as slack:
-        person = Person("xoxb-1-CANARYCANARY", slack.bot_token, slack.app_token, "", "", "", "n")
+        person = Person("n", "xoxb-1-CANARYCANARY", slack.bot_token, slack.app_token, "", "", "", "n")
         assert await run("slack", person=person, environ={"SLACK_API_URL": slack.api_url}) == 0
     assert "does not accept SLACK_BOT_TOKEN" in capsys.readouterr().out
     assert values(env_file)["SLACK_BOT_TOKEN"] == slack.bot_token
@@ -255,6 +346,8 @@ async def test_discord_asks_which_servers_are_the_team(run: Run, env_file: Path)
     assert person.done
     found = values(env_file)
     assert (found["KOTAE_DISCORD_GUILDS"], found["KOTAE_DIGEST_CHANNEL"]) == ("8", "5")
+    read = load(env_file)
+    assert read.discord is not None and (read.discord.guilds, read.digest_channel) == (("8",), "5")
 
 
 async def test_discord_unchecked_still_shows_its_invitation(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
@@ -276,6 +369,60 @@ async def test_gemini_is_asked_a_question(run: Run, env_file: Path, capsys: pyte
     said = capsys.readouterr().out
     assert "replied" in said and "Next: kotae chat" in said and gemini.key not in said
     assert values(env_file) == {"GEMINI_API_KEY": gemini.key}
+
+
+GOOGLE = {"en": "sent to Google", "ja": "Google に送られます"}
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+@pytest.mark.parametrize("by", ["flag", "question"])
+async def test_geminis_embeddings_come_with_the_model_and_what_leaves_the_machine_is_said(
+    by: str, language: Language, run: Run, env_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with FakeGemini(Reply((text("OK"),))) as gemini:
+        environ = {"GEMINI_BASE_URL": gemini.url, "KOTAE_HOME": str(tmp_path / "home")}
+        person = Person(gemini.key, "y") if by == "question" else None
+        flags = {"embeddings": True, "GEMINI_API_KEY": gemini.key} if by == "flag" else {}
+        assert await run("gemini", person=person, environ=environ, language=language, **flags) == 0
+    said = capsys.readouterr().out
+    assert values(env_file) == {"GEMINI_API_KEY": gemini.key, "KOTAE_EMBEDDER": "gemini:gemini-embedding-2"}
+    assert GOOGLE[language] in said and "3072" in said and "reindex" not in said and "kotae chat" in said
+    if person:
+        assert person.done and GOOGLE[language] in person.prompts[-1]
+
+
+@pytest.mark.parametrize(
+    ("answers", "options"), [(("",), {}), (("n",), {}), ((), {"embeddings": False}), ((), {"yes": True})]
+)
+async def test_nothing_more_leaves_the_machine_unless_somebody_says_so(
+    answers: tuple[str, ...], options: dict[str, bool], run: Run, env_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    person = Person(*answers) if not options.get("yes") else None
+    assert await run("gemini", person=person, check=False, GEMINI_API_KEY="AIza-some-key", **options) == 0
+    assert values(env_file) == {"GEMINI_API_KEY": "AIza-some-key"}
+    assert "Search itself stays on this machine" in capsys.readouterr().out
+
+
+async def test_documents_that_are_indexed_already_are_to_be_indexed_anew(
+    run: Run, env_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with opened(tmp_path / "home") as library:
+        await library.add("plan.md", "# Plan\n\nThe harbour plan.\n")
+    given = {"environ": {"KOTAE_HOME": str(tmp_path / "home")}, "check": False, "GEMINI_API_KEY": "AIza-some-key"}
+    assert await run("gemini", embeddings=True, **given) == 0
+    said = capsys.readouterr().out
+    assert "1 document is indexed with another embedder" in said and said.endswith("Next: kotae reindex\n")
+    assert await run("gemini", person=Person(), **given) == 0  # it is set: nobody is asked again
+    assert "gemini-embedding-2" in (said := capsys.readouterr().out) and "reindex" not in said
+
+
+async def test_embeddings_that_cannot_be_had_leave_everything_as_it_was(
+    run: Run, env_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with FakeGemini(Reply((text("OK"),)), embedders=()) as gemini:
+        environ = {"GEMINI_BASE_URL": gemini.url}
+        assert await run("gemini", environ=environ, embeddings=True, GEMINI_API_KEY=gemini.key) == 1
+    assert "KOTAE_EMBEDDER" in capsys.readouterr().out and not lines(env_file)
 
 
 async def test_another_model_that_is_chosen_is_mentioned(
@@ -358,16 +505,8 @@ async def test_on_a_terminal_a_token_is_not_shown_while_it_is_typed(tmp_path: Pa
     """The real program on a real terminal, up to the first mention's question."""
     async with FakeSlack() as slack:
         ours, theirs = pty.openpty()
-        process = await asyncio.create_subprocess_exec(
-            *PROGRAM,
-            "setup",
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-            cwd=tmp_path,
-            env=environment(tmp_path / "home", SLACK_API_URL=slack.api_url, TZ="UTC", TERM="dumb"),
-            start_new_session=True,  # else hidden input is read from the terminal of whoever runs the tests
-        )
+        env = environment(tmp_path / "home", SLACK_API_URL=slack.api_url, TZ="UTC", TERM="dumb")
+        process = Process("setup", stdin=theirs, stdout=theirs, stderr=theirs, cwd=tmp_path, env=env)
         os.close(theirs)
         seen = ""
 
@@ -380,6 +519,7 @@ async def test_on_a_terminal_a_token_is_not_shown_while_it_is_typed(tmp_path: Pa
         try:
             for prompt, typed in (
                 ("What should be set up?", ""),
+                ("Write the app's manifest to slack-manifest.json", ""),
                 ("Bot User OAuth Token (xoxb-):", slack.bot_token),
                 ("App-level token (xapp-):", slack.app_token),
                 ("Channel for the weekly digest", "C1"),
@@ -392,12 +532,10 @@ async def test_on_a_terminal_a_token_is_not_shown_while_it_is_typed(tmp_path: Pa
                     await asyncio.to_thread(hidden, ours)
                 os.write(ours, f"{typed}\n".encode())
             await until("Next: kotae run")
-            async with asyncio.timeout(30):
-                assert await process.wait() == 0
+            assert await asyncio.to_thread(process.wait, 30) == 0
         finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
+            process.kill()
+            await asyncio.to_thread(process.wait)
             os.close(ours)
     assert slack.bot_token not in seen and slack.app_token not in seen and "@kotae in Loopback" in seen
     assert values(tmp_path / ".env")["KOTAE_DIGEST_CHANNEL"] == "C1"

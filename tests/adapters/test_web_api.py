@@ -16,13 +16,13 @@ from tests.adapters.service import Service
 from tests.bot.acting import ANSWER, says
 from tests.bot.test_cli import check
 
-HARBOUR = "# Harbour\n\nShips moor at pier seven until midnight. The harbour master is Ms Kawabata.\n"
+HARBOUR = "---\nupdated: 2026-04-01\n---\n# Harbour\n\nShips moor at pier seven until midnight. The harbour master is Ms Kawabata.\n"
 PRIVATE = "place:slack:T1:C9"
 
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    with Service(tmp_path_factory.mktemp("web") / "home") as one:
+    with Service(tmp_path_factory.mktemp("web") / "home", KOTAE_MIN_RELEVANCE=0.1) as one:
         with one.client() as client:
             added = client.post("/documents", json={"name": "harbour.md", "text": HARBOUR, "collection": "port"})
             assert added.status_code == 201
@@ -47,7 +47,7 @@ def events(response: httpx.Response) -> list[dict[str, Any]]:
 
 def test_a_question_gets_its_answer_with_sources(client: httpx.Client) -> None:
     found = client.post("/chat", json={"query": "When do ships moor at pier seven?"}).json()
-    assert found.keys() == {"answer", "outcome", "session_id", "sources"} and found["outcome"] == "answered"
+    assert found.keys() == {"answer", "outcome", "unsure", "session_id", "sources"} and found["outcome"] == "answered"
     assert "until midnight" in found["answer"]
     (source,) = found["sources"]
     assert source == {
@@ -56,14 +56,15 @@ def test_a_question_gets_its_answer_with_sources(client: httpx.Client) -> None:
         "collection": "port",
         "excerpt": source["excerpt"],
         "url": None,
+        "date": "2026-04-01",
     }
-    assert "until midnight" in source["excerpt"]
+    assert source["excerpt"] == "Ships moor at pier seven…"  # the answer has it whole
 
 
 def test_what_nobody_knows_is_a_miss_and_private_documents_are_not_read(client: httpx.Client) -> None:
-    question = "What is the vault code of the harbour?"
+    question = "Which penguin won the Eurovision Song Contest in the vault?"
     found = client.post("/chat", json={"query": question}).json()
-    assert "4711" not in json.dumps(found) and found["outcome"] != "answered"
+    assert "4711" not in found["answer"] and found["outcome"] != "answered"
     misses = client.get("/unanswered").json()
     assert question in [one["question"] for one in misses["questions"]]
     assert misses["total"] == len(misses["questions"]) + misses["hidden"]
@@ -193,7 +194,11 @@ def test_private_documents_are_not_there(service: Service, client: httpx.Client)
 
 def test_it_says_how_it_is(client: httpx.Client) -> None:
     assert client.get("/healthz").json() == {"status": "ok"}
-    assert client.get("/readyz").json() == {"status": "ready", "parts": {"database": "ok", "store": "ok"}}
+    assert client.get("/readyz").json() == {
+        "status": "ready",
+        "parts": {"database": "ok", "store": "ok", "home": "ok"},
+        "why": {},
+    }
 
 
 def test_metrics_have_bounded_labels(client: httpx.Client) -> None:

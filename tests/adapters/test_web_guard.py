@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import os
 import socket
 from collections.abc import Iterator
@@ -90,13 +91,24 @@ BAD: list[tuple[str, str, bytes, dict[str, str], int, str]] = [
     ids=[f"{n}-{bad[1][:20]}" for n, bad in enumerate(BAD)],
 )
 def test_bad_requests_are_told_what_is_wrong(
-    client: httpx.Client, method: str, path: str, content: bytes, headers: dict[str, str], status: int, error: str
+    client: httpx.Client,
+    caplog: pytest.LogCaptureFixture,
+    method: str,
+    path: str,
+    content: bytes,
+    headers: dict[str, str],
+    status: int,
+    error: str,
 ) -> None:
+    caplog.set_level(logging.INFO, "adapters.web")
     said: list[str] = []
     for language in ("en", "ja"):
         response = client.request(method, path, content=content, headers=headers | {"Accept-Language": language})
         assert (response.status_code, response.json()["error"]) == (status, error)
         assert response.headers["x-content-type-options"] == "nosniff"
+        assert response.json().keys() == {"error", "message", "id"}
+        (line,) = [one for one in caplog.records if getattr(one, "id", "") == response.json()["id"]]
+        assert (getattr(line, "status", 0), line.levelno) == (status, logging.INFO)
         said.append(response.json()["message"])
         assert not any(internal in response.text for internal in ("Traceback", "pydantic", "sqlalchemy", "/home"))
     assert said[0] != said[1] and client.get("/healthz").status_code == 200
@@ -119,7 +131,25 @@ def test_the_allowed_methods_are_named(client: httpx.Client) -> None:
     ],
 )
 def test_what_is_not_http_is_a_400(service: Service, sent: bytes) -> None:
-    assert service.raw(sent).startswith(b"HTTP/1.1 400")
+    head, _, body = service.raw(sent).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400") and json.loads(body).keys() == {"error", "message", "id"}
+
+
+def test_what_fails_inside_the_api_is_told_by_a_number_that_the_log_has(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken() -> dict[str, bool]:
+        raise RuntimeError("canary")
+
+    with Service(tmp_path / "home", platforms=broken) as service, service.client() as far, service.commands() as local:
+        for client in (far, local):
+            for language, word in (("en", "number"), ("ja", "番号")):
+                response = client.get("/readyz", headers={"Accept-Language": language})
+                told = response.json()
+                assert (response.status_code, told["error"]) == (500, "unexpected") and "canary" not in response.text
+                assert word in told["message"] and told["id"] in told["message"]
+                (line,) = [one for one in caplog.records if getattr(one, "id", "") == told["id"]]
+                assert line.levelno == logging.ERROR and line.exc_info and "canary" in str(line.exc_info[1])
 
 
 # -- how much -------------------------------------------------------------------------------------------------------
@@ -157,6 +187,61 @@ async def test_a_body_that_does_not_come_is_not_waited_for() -> None:
     headers = [(b"content-type", J.encode()), (b"content-length", b"10")]
     await guard({"type": "http", "method": "POST", "path": "/chat", "headers": headers}, never, send)
     assert sent[0]["status"] == 408 and "秒以内" in json.loads(sent[1]["body"])["message"]
+
+
+async def test_a_body_that_stands_still_is_given_up_before_its_time() -> None:
+    sent: list[Any] = []
+    parts = [{"type": "http.request", "body": b"{", "more_body": True}]
+
+    async def halting() -> Any:
+        return parts.pop() if parts else await asyncio.Event().wait()
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    guard = Guard(let_in, kinds={"/chat": (J,)}, language="en", local=True, still_seconds=0.01)
+    headers = [(b"content-type", J.encode()), (b"content-length", b"10")]
+    scope = {"type": "http", "method": "POST", "path": "/chat", "headers": headers}
+    await asyncio.wait_for(guard(scope, halting, send), 5)
+    assert sent[0]["status"] == 408 and "did not come" in json.loads(sent[1]["body"])["message"]
+
+
+async def test_uploads_that_do_not_come_keep_nobody_else_waiting() -> None:
+    guard = Guard(let_in, kinds={"/documents": (J, "multipart/form-data")}, language="en", local=True)
+    headers = [(b"content-type", FORM.encode())]
+    scope = {"type": "http", "method": "POST", "path": "/documents", "headers": headers}
+    waiting: asyncio.Queue[None] = asyncio.Queue()
+
+    async def post(*bodies: bytes, whole: bool) -> list[Any]:
+        sent: list[Any] = []
+        left = [{"type": "http.request", "body": body, "more_body": True} for body in bodies]
+        if whole:
+            left[-1]["more_body"] = False
+
+        async def receive() -> Any:
+            if left:
+                return left.pop(0)
+            waiting.put_nowait(None)
+            return await asyncio.Event().wait()
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        await guard(dict(scope), receive, send)
+        return sent
+
+    halves = [asyncio.create_task(post(PART, whole=False)) for _ in range(40)]
+    try:
+        async with asyncio.timeout(5):
+            for _ in halves:
+                await waiting.get()
+        long = b"x" * (BODY_BYTES + 1)
+        for bodies in ((PART,), (long, PART)):
+            assert (await asyncio.wait_for(post(*bodies, whole=True), 5))[0]["status"] == 200
+    finally:
+        for half in halves:
+            half.cancel()
+        await asyncio.gather(*halves, return_exceptions=True)
 
 
 async def test_what_breaks_inside_is_a_500_without_its_text(caplog: pytest.LogCaptureFixture) -> None:
@@ -240,7 +325,13 @@ def test_other_machines_need_a_token(tmp_path: Path) -> None:
                 refused = client.get("/collections", headers=wrong)
                 assert (refused.status_code, refused.json()["error"]) == (401, "token_needed")
                 assert refused.headers["www-authenticate"] == "Bearer" and "canary" not in refused.text
+            assert client.get("/healthz").json() == {"status": "ok"}
+            word = client.get("/readyz", headers={"Authorization": "Bearer nope"})
+            assert (word.status_code, word.json()) == (200, {"status": "ready"})
+            assert client.get("/metrics").status_code == client.post("/readyz/x").status_code == 401
             right = {"Authorization": "Bearer s3cret-canary-0123456789", "Host": "kotae.example"}
+            parts = client.get("/readyz", headers=right).json()["parts"]
+            assert parts == {"database": "ok", "store": "ok", "home": "ok"}
             assert client.get("/collections", headers=right).status_code == 200
         with service.commands() as local:
             assert local.get("/collections").status_code == 200
@@ -270,6 +361,14 @@ async def test_a_token_that_is_set_is_asked_of_programs_for_reading_and_writing_
             assert (await program.request(method, path)).text == "in"
             foreign = await program.request(method, path, headers={"Origin": "https://evil.example"})
             assert foreign.json()["error"] == "foreign_origin"
+
+
+async def test_what_needs_no_token_still_asks_for_the_host() -> None:
+    given: dict[str, Any] = {"hosts": frozenset({"localhost"}), "token": SecretStr(TOKEN), "open_to_all": ["/readyz"]}
+    async with asking(Guard(let_in, kinds={}, language="en", **given)) as nobody:
+        assert (await nobody.get("/readyz")).text == "in"
+        for headers, error in (({"Host": "evil.example"}, "wrong_host"), ({"Origin": "null"}, "foreign_origin")):
+            assert (await nobody.get("/readyz", headers=headers)).json()["error"] == error
 
 
 async def test_a_token_cannot_be_guessed_for_long() -> None:

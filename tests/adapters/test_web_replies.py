@@ -135,6 +135,14 @@ def without_database(app: Application) -> Application:
     return replace(app, data=replace(app.data, engine=connect("sqlite+aiosqlite:////nowhere/canary/kotae.db")))
 
 
+def without_home(app: Application) -> Application:
+    return replace(app, settings=app.settings.model_copy(update={"home": app.settings.home / "canary"}))
+
+
+def without_room(app: Application) -> Application:
+    return replace(app, free=lambda folder: 100 * 2**20)
+
+
 def without_store(app: Application) -> Application:
     return replace(app, index=BrokenIndex())  # type: ignore[arg-type]  # as much of an index as is asked
 
@@ -142,10 +150,12 @@ def without_store(app: Application) -> Application:
 @pytest.mark.parametrize(
     ("change", "platforms", "status", "parts"),
     [
-        (without_database, {}, "unready", {"database": "failed", "store": "ok"}),
-        (without_store, {}, "unready", {"database": "ok", "store": "failed"}),
-        (lambda app: app, {"Slack": False}, "degraded", {"database": "ok", "store": "ok", "slack": "disconnected"}),
-        (lambda app: app, {"Slack": True}, "ready", {"database": "ok", "store": "ok", "slack": "ok"}),
+        (without_database, {}, "unready", {"database": "failed"}),
+        (without_store, {}, "unready", {"store": "failed"}),
+        (without_home, {}, "unready", {"home": "failed"}),
+        (without_room, {}, "degraded", {"home": "low"}),
+        (lambda app: app, {"Slack": False}, "degraded", {"slack": "disconnected"}),
+        (lambda app: app, {"Slack": True}, "ready", {"slack": "ok"}),
     ],
 )
 def test_readiness_names_what_does_not_work(
@@ -158,9 +168,14 @@ def test_readiness_names_what_does_not_work(
     serving = Service(tmp_path / "home", change=change, platforms=lambda: platforms)
     with serving as service, service.client() as client:
         response = client.get("/readyz")
+        japanese = client.get("/readyz", headers={"Accept-Language": "ja"}).json()["why"]
         assert client.get("/healthz").status_code == 200
     assert response.status_code == (200 if status == "ready" else 503)
-    assert response.json() == {"status": status, "parts": parts} and "canary" not in response.text
+    found = response.json()
+    wrong = {name: state for name, state in parts.items() if state in ("failed", "low")}
+    assert found["status"] == status and found["parts"] == {"database": "ok", "store": "ok", "home": "ok"} | parts
+    assert found["why"].keys() == japanese.keys() == wrong.keys() and "canary" not in response.text
+    assert all(found["why"][name] != japanese[name] for name in wrong)
 
 
 # -- a crowd --------------------------------------------------------------------------------------------------------

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from agent.loop import Agent, Exchange
 from agent.models.base import ModelBusy, ModelProtocolError, ModelUnavailable, ToolCall
 from agent.models.scripted import Reply, ScriptedModel
-from agent.synthesis import Synthesis
+from agent.strategies.react import Agent, Exchange
+from agent.strategies.synthesis import Synthesis
 from bot.wire import as_json
 from retrieval.types import CollectionInfo, Found, Hit
 from tests.agent.passages import hit
@@ -41,20 +41,27 @@ def model(script: list[dict[str, Any]], name: str) -> ScriptedModel:
 
 
 def searches(turn: dict[str, Any]) -> Searches:
-    passages: dict[str, Hit] = {name: hit(**values) for name, values in turn["passages"].items()}
+    passages: dict[str, Hit] = {
+        name: hit(**values | {"headings": tuple(values.get("headings", ()))})
+        for name, values in turn["passages"].items()
+    }
     answers: dict[str, Found | Exception] = {}
     for query, result in turn["searches"].items():
         answers[query] = found(
-            [passages[name] for name in result.get("hits", ())],
-            [passages[name] for name in result.get("rejected", ())],
-            tuple(result.get("failed", ())),
+            [passages[name] for name in result.get("hits", ())], failed=tuple(result.get("failed", ()))
         )
     return Searches(by_query=answers)
 
 
 def shown(event: dict[str, Any]) -> dict[str, Any]:
-    """An event without how long it took and without the scores, which the passages of a file all share."""
+    """An event without how long it took and without the scores, which the passages of a file all share; doubt and dates
+    where there are any."""
     event.pop("seconds", None)
+    if not event.get("unsure", True):
+        del event["unsure"]
+    for each in event.get("citations", ()):
+        if each["date"] is None:
+            del each["date"]
     for each in event.get("hits", ()):
         each.pop("scores")
     return event

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.reflection import Review, parse_review
-from agent.speech import Speech, spoken
+from agent.model_call import Speech, spoken
+from agent.reflection import Draft, Review, parse_draft, parse_review
 
 
 @pytest.mark.parametrize(
@@ -21,6 +21,16 @@ from agent.speech import Speech, spoken
         ('{"verdict": "revise", "critique": "nothing to show"}', Review("keep", "nothing to show")),
         ('{"verdict": "keep", "critique": "C", "answer": "ignored"}', Review("keep", "C")),
         ('{"verdict": "ok", "critique": null}', Review("keep")),
+        (
+            '{"verdict": "keep", "critique": "C", "found": "Partly", "sure": "no"}',
+            Review("keep", "C", "", "partly", False),
+        ),
+        ('{"verdict": "keep", "found": true, "sure": true}', Review("keep", "", "", "yes", True)),
+        ('{"verdict": "revise", "critique": "C", "answer": "", "found": "no"}', Review("revise", "C", "", "no")),
+        (
+            '{"verdict": "revise", "answer": "New. [1]\\nFound: yes\\nSure: no"}',
+            Review("revise", "", "New. [1]", "yes", False),
+        ),
         ('{"verdict": "perhaps"}', Review("keep")),
         ('{"verdict": "keep", "critique": ', Review("keep")),
         ("The draft is fine.", Review("keep")),
@@ -33,9 +43,29 @@ def test_a_review_in_any_wrapping(text: str, review: Review) -> None:
     assert parse_review(text) == review
 
 
+@pytest.mark.parametrize(
+    ("text", "draft"),
+    [
+        ("30 days. [1]", Draft("30 days. [1]")),
+        ("30 days. [1]\n\nFound: yes\nSure: yes", Draft("30 days. [1]", "yes", True)),
+        ("30日です。[1]\n**Found:** partly\n**Sure:** NO.", Draft("30日です。[1]", "partly", False)),
+        ("30日です。[1]\n- sure：no\n- found：yes\n", Draft("30日です。[1]", "yes", False)),
+        ("30 days. [1]\nFound: yes, Sure: no", Draft("30 days. [1]", "yes", False)),
+        ("Found: no", Draft("", "no")),
+        ("Found: 3 errors\nfix them. [1]", Draft("Found: 3 errors\nfix them. [1]")),
+        ("They found: gold. [1]\nFound: gold", Draft("They found: gold. [1]\nFound: gold")),
+        ('{"answer": "30 days. [1]", "found": "yes", "sure": false}', Draft("30 days. [1]", "yes", False)),
+        ('```json\n{"answer": "30 days. [1]\\nSure: no"}\n```', Draft("30 days. [1]", None, False)),
+    ],
+)
+def test_what_a_draft_says_of_itself(text: str, draft: Draft) -> None:
+    assert parse_draft(text) == draft
+
+
 @given(st.text(alphabet='{}[]":,verdictkp 1\\\n', max_size=300))
 def test_no_reply_breaks_the_reading(text: str) -> None:
     parse_review(text)
+    parse_draft(text)
 
 
 def test_deep_nesting_is_survived() -> None:
@@ -71,7 +101,6 @@ def test_thought_lines_are_found_however_the_stream_is_cut(size: int) -> None:
         ("plain\nThought: a", "plain"),
         ("Thought: a\nb\nAnswer: plain", "plain"),
         ("回答: plain", "plain"),
-        ("Action: search_rag_knowledge_base(query='x')\nplain", "plain"),
         ("Action: restart it", "Action: restart it"),
         ("My answer: yes", "My answer: yes"),
         ("yes\nAnswer: no", "yes\nAnswer: no"),

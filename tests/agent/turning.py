@@ -1,14 +1,15 @@
 """A turn's parts for tests: searches with known answers, and its events in one list."""
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from agent.events import Answered, Event
-from agent.loop import Agent, Ask, Exchange
-from agent.models.base import ToolCall
+from agent.models.base import Effort, Message, ModelMessage, Part, Tool, ToolCall
 from agent.models.scripted import Reply, ScriptedModel
-from agent.synthesis import Synthesis
+from agent.strategies.react import Agent, Ask, Exchange
+from agent.strategies.synthesis import Synthesis
 from retrieval.text import Language, language_of
 from retrieval.types import Branch, CollectionInfo, Found, Hit, SearchMetrics
 
@@ -26,16 +27,17 @@ def found(hits: Sequence[Hit] = (), rejected: Sequence[Hit] = (), failed: tuple[
 
 
 class Searches:
-    """A search function that answers by query, or with `hits`, and records what it was asked."""
+    """A search function that answers by the first of its queries, or with `hits`, and records what it was asked, several
+    queries as one text with bars between."""
 
     def __init__(self, *hits: Hit, by_query: Mapping[str, Found | Exception] | None = None) -> None:
         self._answers = dict(by_query or {})
         self._otherwise = found(hits)
         self.asked: list[tuple[str, tuple[str, ...] | None]] = []
 
-    async def __call__(self, query: str, collections: tuple[str, ...] | None) -> Found:
-        self.asked.append((query, collections))
-        answer = self._answers.get(query, self._otherwise)
+    async def __call__(self, queries: Sequence[str], collections: tuple[str, ...] | None) -> Found:
+        self.asked.append((" | ".join(queries), collections))
+        answer = self._answers.get(queries[0], self._otherwise)
         if isinstance(answer, Exception):
             raise answer
         return answer
@@ -52,6 +54,24 @@ def asking(
     return Ask(question, language or language_of(question), history, collections, deadline)
 
 
+class Entailing:
+    """A judge that finds that every claim follows from its passage."""
+
+    name = "judge"
+    thinks = False
+    tools = None
+
+    async def converse(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Tool] = (),
+        *,
+        schema: Mapping[str, Any] | None = None,
+        effort: Effort | None = None,
+    ) -> AsyncIterator[Part]:
+        yield ModelMessage(json.dumps({"verdicts": [{"claim": n, "verdict": "entailed"} for n in range(1, 25)]}))
+
+
 async def events(
     model: ScriptedModel,
     question: str | Ask,
@@ -60,7 +80,7 @@ async def events(
     strategy: type[Agent] | type[Synthesis] = Agent,
     **options: Any,
 ) -> list[Event]:
-    agent = strategy(model, search, **options)
+    agent = strategy(model, search, **{"judge": Entailing(), **options})
     ask = question if isinstance(question, Ask) else asking(question)
     return [event async for event in agent.run(ask)]
 

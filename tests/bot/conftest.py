@@ -28,7 +28,7 @@ from bot.store.engine import connect
 from bot.store.feedback import Votes
 from bot.store.inbox import TurnRows
 from bot.store.schema import metadata
-from bot.turns import Turns
+from bot.turns import SIGN_SECONDS, Turns
 from migrations import upgrade
 from retrieval.types import CollectionInfo, Readers
 from tests.bot import databases
@@ -116,6 +116,7 @@ def url(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 async def engine(url: str) -> AsyncIterator[AsyncEngine]:
     opened = connect(url)
+    opened.update_execution_options(clock="caller")  # the clocks of tests stand still, a server's does not
     yield opened
     await opened.dispose()
 
@@ -143,7 +144,13 @@ async def start(sqlite_url: str, tmp_path: Path, clock: Clock) -> AsyncIterator[
     engine = connect(sqlite_url)
     bots: list[Bot] = []
 
-    def make(*acts: Act, deadline: float = 120.0, on: AsyncEngine = engine, admission: Admission | None = None) -> Bot:
+    def make(
+        *acts: Act,
+        deadline: float = 120.0,
+        sign: float = SIGN_SECONDS,
+        on: AsyncEngine = engine,
+        admission: Admission | None = None,
+    ) -> Bot:
         agent = Agent(list(acts))
         inbox = Inbox(TurnRows(on), clock=clock)
         log = tmp_path / "logs" / "agent_chat.log"
@@ -158,8 +165,8 @@ async def start(sqlite_url: str, tmp_path: Path, clock: Clock) -> AsyncIterator[
             make_agent=agent.make,
             list_collections=collections,
             chat_log=ChatLog(log, Redactor()),
-            confident=0.5,
             deadline=deadline,
+            sign=sign,
             admission=admission,
         )
         bots.append(Bot(on, log, agent, inbox, turns))

@@ -19,6 +19,8 @@ from bot.store.documents import DocumentRow, Documents
 from bot.store.engine import connect
 from bot.store.indexes import Indexes
 from bot.store.searches import Searches
+from retrieval import disk
+from retrieval.disk import Free
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.index import EdgeIndex
 from retrieval.ingest import Ingest
@@ -80,13 +82,14 @@ async def opened(
     searches: Callable[[AsyncEngine], Searches] = Searches,
     index_class: type[EdgeIndex] = EdgeIndex,
     loader: Loader | None = None,
+    free: Free = disk.free,
 ) -> AsyncIterator[Library]:
     """Everything of one home, recovered as at a start."""
     embedder = embedder or HashEmbedder()
     engine = connect(await asyncio.to_thread(databases.made, folder / "kotae.db"))
     row = await Indexes(engine).open(embedder.name, embedder.dimensions, TOKENIZER)
     index = await index_class.open(
-        folder / "vectors", dimensions=embedder.dimensions, embedder=embedder.name, tokenizer=TOKENIZER
+        folder / "vectors", dimensions=embedder.dimensions, embedder=embedder.name, tokenizer=TOKENIZER, free=free
     )
     own_loader = loader or Loader()
     try:

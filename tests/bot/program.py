@@ -1,19 +1,30 @@
 """The `kotae` command as people run it: a real process with next to nothing in its environment."""
 
+import atexit
 import json
 import os
 import select
+import signal
+import socket
 import subprocess
 import sys
+import threading
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from subprocess import DEVNULL, PIPE
 from tempfile import TemporaryDirectory
 from types import TracebackType
-from typing import Any, Self
+from typing import IO, Any, Self
 
 ROOT = Path(__file__).parents[2]
-PROGRAM = [sys.executable, "-W", "error", "-m", "bot"]
-WARM = [sys.executable, "-W", "error", "-m", "tests.bot.warm"]
+PYTHON = [sys.executable, "-W", "error"]
+PROGRAM = [*PYTHON, "-m", "bot"]
+WARM = [*PYTHON, "-m", "tests.bot.warm"]
+# discord.py still imports `audioop`, which Python 3.13 has no more
+FORKS = [*PYTHON, "-W", "ignore:'audioop' is deprecated:DeprecationWarning", "-m", "tests.bot.forks"]
 _AT_START = ("KOTAE_LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG")  # what a process reads once
 _SECONDS = 180
 
@@ -50,18 +61,151 @@ def environment(home: Path | None, **more: str) -> dict[str, str]:
     return {name: value for name, value in named.items() if value}
 
 
+class Process:
+    """`kotae …` as a process of its own that is forked from one which has imported everything: `tests.bot.forks`. It is used
+    like a `subprocess.Popen`; what the start of Python itself does needs `PROGRAM`.
+
+    The streams are as `Popen` takes them.
+    """
+
+    def __init__(
+        self,
+        *arguments: str | bytes | Path,
+        env: Mapping[str, str],
+        cwd: Path = ROOT,
+        stdin: int | None = None,
+        stdout: int | None = None,
+        stderr: int | None = None,
+    ) -> None:
+        assert not any(name.startswith("PYTHON") and name != "PYTHONPATH" for name in env), "needs a start of its own"
+        asked = {"arguments": [os.fsdecode(one) for one in arguments], "environment": dict(env), "cwd": str(cwd)}
+        told, tell = os.pipe()
+        pipes: dict[int, IO[bytes]] = {}
+        theirs: list[int] = [tell]  # descriptors that are not ours to keep
+        streams = [self._stream(number, one, pipes, theirs) for number, one in enumerate((stdin, stdout, stderr))]
+        self.stdin, self.stdout, self.stderr = (pipes.get(number) for number in range(3))
+        self.pid = _forks().start(json.dumps(asked).encode(), [*streams, tell])
+        for one in theirs:
+            os.close(one)
+        self._told = told
+        self.returncode: int | None = None
+
+    @staticmethod
+    def _stream(number: int, wanted: int | None, pipes: dict[int, IO[bytes]], theirs: list[int]) -> int:
+        """The program's end of a standard stream; one that was made here is added to `theirs`."""
+        if wanted is None:
+            return number
+        if wanted == DEVNULL:
+            theirs.append(os.open(os.devnull, os.O_RDWR))
+        elif wanted == PIPE:
+            read, write = os.pipe()
+            pipes[number] = os.fdopen(read, "rb") if number else os.fdopen(write, "wb")
+            theirs.append(write if number else read)
+        else:
+            return wanted
+        return theirs[-1]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.wait()
+        for pipe in filter(None, (self.stdin, self.stdout, self.stderr)):
+            pipe.close()
+
+    def poll(self) -> int | None:
+        return self._ended(0)
+
+    def wait(self, timeout: float = _SECONDS) -> int:
+        status = self._ended(timeout)
+        if status is None:
+            raise subprocess.TimeoutExpired("kotae", timeout)
+        return status
+
+    def _ended(self, within: float) -> int | None:
+        if self.returncode is None and select.select([self._told], [], [], within)[0]:
+            self.returncode = int(os.read(self._told, 16))
+            os.close(self._told)
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def communicate(self, input: bytes = b"", timeout: float = _SECONDS) -> tuple[bytes, bytes]:
+        """Give it this input and its end, and wait for all that it prints."""
+
+        def give() -> None:
+            if self.stdin is not None and not self.stdin.closed:
+                try:
+                    self.stdin.write(input)
+                    self.stdin.close()
+                except BrokenPipeError:  # it has ended without reading it
+                    pass
+
+        with ThreadPoolExecutor(3) as threads:
+            pipes = [pipe and not pipe.closed and pipe for pipe in (self.stdout, self.stderr)]
+            reading = [threads.submit(pipe.read) if pipe else None for pipe in pipes]
+            threads.submit(give)
+            try:
+                self.wait(timeout)
+            except subprocess.TimeoutExpired:
+                self.kill()
+                raise
+            said, complained = (one.result() if one else b"" for one in reading)
+        self.__exit__(None, None, None)
+        return said, complained
+
+
+class _Forks:
+    """The process that the others are forked from."""
+
+    def __init__(self) -> None:
+        self._ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._one_by_one = threading.Lock()
+        with theirs:
+            self._process = subprocess.Popen(FORKS, stdin=theirs.fileno(), env=environment(None), cwd=ROOT)
+        atexit.register(self.close)
+
+    def start(self, asked: bytes, descriptors: list[int]) -> int:
+        with self._one_by_one:
+            socket.send_fds(self._ours, [asked], descriptors)
+            return int(self._ours.recv(16))
+
+    def close(self) -> None:
+        self._ours.close()
+        self._process.wait()
+
+
+_forks = cache(_Forks)
+
+
 def kotae(
-    *arguments: str | bytes | Path, home: Path | None = None, lines: str | bytes = b"", cwd: Path = ROOT, **more: str
+    *arguments: str | bytes | Path,
+    home: Path | None = None,
+    lines: str | bytes = b"",
+    cwd: Path = ROOT,
+    cold: bool = False,
+    **more: str,
 ) -> Done:
-    done = subprocess.run(
-        [*PROGRAM, *arguments],
-        input=lines.encode() if isinstance(lines, str) else lines,
-        env=environment(home, **more),
-        cwd=cwd,
-        capture_output=True,
-        timeout=_SECONDS,
-    )
-    return Done(done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8"))
+    """What it did and printed. `cold`: with a start of Python of its own, for what depends on that."""
+    env, given = environment(home, **more), lines.encode() if isinstance(lines, str) else lines
+    if cold:
+        run = subprocess.run(
+            [*PROGRAM, *arguments], input=given, env=env, cwd=cwd, capture_output=True, timeout=_SECONDS
+        )
+        return Done(run.returncode, run.stdout.decode("utf-8"), run.stderr.decode("utf-8"))
+    with Process(*arguments, env=env, cwd=cwd, stdin=PIPE, stdout=PIPE, stderr=PIPE) as process:
+        said, complained = process.communicate(given)
+    return Done(process.wait(), said.decode("utf-8"), complained.decode("utf-8"))
 
 
 class Warm:

@@ -15,6 +15,7 @@ from bot.logs import Redactor
 from bot.messages import Incoming
 from bot.settings import Settings
 from bot.wire import as_json
+from tests.bot import databases
 
 FOLDER = Path(__file__).parents[1] / "golden" / "sample"
 CONVERSATIONS: dict[str, list[str]] = {
@@ -26,7 +27,7 @@ CONVERSATIONS: dict[str, list[str]] = {
     "two-parts.en": ["How many reviews does a change need, and what is the command for a rollback?"],
     "two-parts.ja": ["リモートワークは週何日までですか？あと、試用期間は何か月ですか？"],
     "unknown.en": ["What did the zoo in Reykjavik charge for a ticket in 1987?"],
-    "unknown.ja": ["社員食堂のカレーの辛さは選べますか？"],
+    "unknown.ja": ["ペンギンの平均寿命は何年ですか？"],
 }
 
 
@@ -34,6 +35,12 @@ def settings(home: Path, **more: Any) -> Settings:
     """Of nothing but these values and the environment's."""
     given: dict[str, Any] = {"KOTAE_HOME": home, "KOTAE_MODEL": "extractive", "_env_file": None, **more}
     return Settings(**given)
+
+
+def begun(home: Path, **more: Any) -> Settings:
+    """The same for a home that may begin with an empty database: one that is copied is there sooner."""
+    databases.made(home / "kotae.db")
+    return settings(home, **more)
 
 
 async def conversation(app: Application, questions: list[str]) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ import shutil
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +17,22 @@ from bot.app import SAMPLE, Application, running
 from bot.knowledge import Knowledge
 from bot.listing import banner
 from bot.logs import Redactor
-from bot.messages import Incoming, Upload
+from bot.messages import FileRef, Incoming, Intake, Upload
 from bot.settings import SettingsError
+from bot.store.engine import write
 from bot.store.questions import Wanted
+from bot.store.schema import intakes, turns
 from retrieval.types import TEAM, CollectionNotFoundError, QdrantConnectionError
-from tests.bot.sample_turns import settings
+from tests.bot.sample_turns import begun
+from tests.fakes import openai
+from tests.fakes.gemini import FakeGemini, Reply, text
+from tests.fakes.openai import FakeOpenAI
+from tests.retrieval.cross_encoder import cross_encoder
 
 
 @asynccontextmanager
 async def application(home: Path, **more: Any) -> AsyncIterator[Application]:
-    async with running(settings(home, **more), Redactor()) as app:
+    async with running(begun(home, **more), Redactor()) as app:
         yield app
 
 
@@ -105,6 +112,50 @@ async def test_collections_that_do_not_exist_leave_nothing_to_search(tmp_path: P
             await app.check(None, None, ("elsewhere",))
 
 
+async def test_claims_are_judged_by_the_model_that_is_named_for_it_and_by_nobody_else(tmp_path: Path) -> None:
+    """The answer's rule is the page's turned round, in words that code cannot tell from it."""
+    search = openai.call("search_rag_knowledge_base", {"queries": ["moor without a permit"]})
+    draft = "Ships may moor at pier seven without asking the harbour master. [1]\nFound: yes\nSure: yes"
+    review = '{"verdict": "keep", "critique": "Fine.", "found": "yes", "sure": "yes"}'
+    replies = (openai.Reply(search, "tool_calls"), *(openai.Reply(openai.text(said)) for said in (draft, review)))
+    verdict = '{"verdicts": [{"claim": 1, "verdict": "contradicted"}]}'
+    async with FakeOpenAI(*replies, key=None) as server, FakeGemini(Reply((text(verdict),))) as gemini:
+        addresses = {"OPENAI_BASE_URL": server.url, "GEMINI_API_KEY": gemini.key, "GEMINI_BASE_URL": gemini.url}
+        names = {"KOTAE_MODEL": "openai:qwen3:8b", "KOTAE_JUDGE_MODEL": "gemini:gemini-3.8-flash"}
+        async with application(tmp_path, **addresses, **names) as app:
+            page = b"# Harbour\n\nNobody moors at pier seven unless the harbour master has been asked.\n"
+            await app.knowledge.add(Upload("harbour.md", page, "docs", TEAM, "U1"), "en")
+            found = await answer(app, asked("May ships moor at pier seven without asking?"))
+    assert server.finished and gemini.finished, (found, server.journal[-1].body)
+    (judged,) = gemini.journal
+    assert "pier seven without asking" in str(judged.body["contents"]) and "has been asked" in str(
+        judged.body["contents"]
+    )
+    assert judged.body["generationConfig"]["thinkingConfig"]["thinkingLevel"] == "LOW"
+    assert found.unsure or found.outcome == "unknown"
+
+
+async def test_a_reranker_that_fails_is_in_the_log_and_the_question_is_answered(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """That it is asked at all shows that it is wired; its weights can be read only to see that they are none."""
+    folder = cross_encoder(tmp_path / "broken", ("ships",))
+    (folder / "model.onnx").write_bytes(b"no model")
+    async with application(tmp_path / "home", KOTAE_RERANKER=f"fastembed:{folder}") as app:
+        page = b"# Harbour\n\nShips moor at pier seven until midnight.\n"
+        await app.knowledge.add(Upload("harbour.md", page, "docs", TEAM, "U1"), "en")
+        assert (await answer(app, asked("When do ships moor at pier seven?"))).outcome == "answered"
+    assert f"The reranker {folder} failed" in caplog.text
+
+
+async def test_a_reranker_that_is_none_ends_the_start_in_words(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError) as caught:
+        async with application(tmp_path, KOTAE_RERANKER="fastembed:nobody/nothing"):
+            pass
+    for language in ("en", "ja"):
+        assert "KOTAE_RERANKER" in caught.value.text(language) and "nobody/nothing" in caught.value.text(language)
+
+
 async def test_a_server_that_nobody_serves_is_named_in_words(tmp_path: Path) -> None:
     with pytest.raises(QdrantConnectionError) as caught:
         async with application(tmp_path, QDRANT_URL="http://127.0.0.1:1", QDRANT_API_KEY="planted-secret"):
@@ -135,7 +186,7 @@ async def test_a_lost_store_is_built_anew(tmp_path: Path) -> None:
         async with application(tmp_path):
             pass
     told: list[tuple[int, int]] = []
-    async with running(settings(tmp_path), Redactor(), lambda done, total: told.append((done, total))) as app:
+    async with running(begun(tmp_path), Redactor(), lambda done, total: told.append((done, total))) as app:
         found = await app.knowledge.search("Where do ships moor?", app.readers)
         assert [hit.passage.document for hit in found.hits] == ["harbour.md"]
     assert told[-1] == (1, 1)
@@ -152,7 +203,7 @@ async def test_a_home_has_one_owner_whatever_the_embedder(tmp_path: Path) -> Non
 
 
 async def test_looking_at_what_was_missed_counts_as_nobody_s_search(tmp_path: Path) -> None:
-    async with application(tmp_path) as app:
+    async with application(tmp_path, KOTAE_MIN_RELEVANCE=0.1) as app:
         page = b"# Harbour\n\nShips moor at pier seven until midnight.\n"
         await app.knowledge.add(Upload("harbour.md", page, "docs", TEAM, "U1"), "en")
         assert (await answer(app, asked("How much is a ticket for the zoo?"))).outcome == "unknown"
@@ -206,8 +257,14 @@ async def test_a_start_inherits_at_once_what_a_dead_process_held(tmp_path: Path)
         message = Incoming(PLACE, "t", "m", "U1", "Where is the harbour?", AUDIENCE)
         assert await app.turns.claim(message) is not None
         assert await app.desk.unfinished(PLACE.platform) == []  # held
+        intake = Intake("", PLACE, "t", "U1", "documents", TEAM, "en", (FileRef("a.md", {}),))
+        taken = await app.desk.take_in("m", intake)
+        async with write(app.data.engine) as db:  # by a clock that was ahead
+            for table in (turns, intakes):
+                await db.execute(table.update().values(lease_until=datetime.now(UTC) + timedelta(minutes=10)))
     async with application(tmp_path) as app:
         assert await app.desk.unfinished(PLACE.platform) == [message]
+        assert await app.desk.intakes(PLACE.platform) == [taken]
         assert (await answer(app, message)).outcome == "unknown"
         assert await app.desk.unfinished(PLACE.platform) == []
 

@@ -21,6 +21,7 @@ import pytest
 
 from bot.app import make_embedder, running
 from bot.backup import BackupError, back_up
+from bot.copies import copying, sweep
 from bot.logs import Redactor
 from bot.restore import Restored, restore
 from bot.settings import Settings, SettingsError
@@ -28,6 +29,7 @@ from bot.unfinished import refuse_unfinished, unfinished
 from migrations import NewerDatabaseError, revisions
 from retrieval.types import TEAM, Hit, Readers
 from tests.bot.library import opened
+from tests.bot.program import Warm
 from tests.retrieval.test_ingest import HashEmbedder
 
 ROOT = Path(__file__).parents[2]
@@ -357,6 +359,90 @@ async def test_a_released_database_is_upgraded_on_the_way(tmp_path: Path) -> Non
 
 
 # -- killed ---------------------------------------------------------------------------------------------------------
+
+BACKUP_KILLED = """
+import asyncio, json, os, signal, sys
+from pathlib import Path
+from bot.backup import back_up
+from bot.settings import Settings
+home, wanted = sys.argv[1], json.loads(sys.argv[2])
+for target, last in wanted.items():  # each in a process of its own
+    def watch(event, arguments):
+        if event in ("open", "os.rename") and Path(str(arguments[0])).match(last):
+            os.kill(os.getpid(), signal.SIGKILL)
+    if (child := os.fork()) == 0:
+        sys.addaudithook(watch)
+        asyncio.run(back_up(Settings(_env_file=None, KOTAE_HOME=home), Path(target)))
+        os._exit(0)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+def backups_killed(home: Path, wanted: dict[Path, str]) -> None:
+    """A backup into each folder is killed when it opens or moves a file of this name."""
+    done = subprocess.run(
+        [sys.executable, "-c", BACKUP_KILLED, str(home), json.dumps({str(to): last for to, last in wanted.items()})],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/tmp")},
+    )
+    assert done.stdout.split() == [str(-signal.SIGKILL)] * len(wanted), done.stderr
+
+
+def copies(folder: Path) -> list[Path]:
+    """Whatever a backup that was cut off has left there."""
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+async def test_what_killed_backups_leave_is_deleted_by_whatever_comes_next(tmp_path: Path, warm: Warm) -> None:
+    settings = at(tmp_path / "home")
+    async with running(settings, Redactor()):
+        pass
+    one, two, three = (tmp_path / name for name in ("one", "two", "three"))
+    for folder in (one, two, three):
+        folder.mkdir()
+    backups_killed(settings.home, {one: "current.db", two: "files/.kotae-*.part"})
+    assert copies(one) == []  # the next backup, also one that is killed itself
+    assert "kotae.db" in {path.name for path in copies(two)}
+    assert all(path.stat().st_mode & 0o077 == 0 for path in two.iterdir())
+    async with running(settings, Redactor()):
+        assert copies(two) == []
+    backups_killed(settings.home, {three: "files/.kotae-*.part"})
+    away = three.rename(tmp_path / "away")  # a disk that is not mounted
+    said = warm("forget", "--user", "slack:U1", home=settings.home)
+    assert said.returncode == 0 and str(three) in said.stderr and copies(away)
+    away.rename(three)
+    assert warm("forget", "--user", "slack:U1", home=settings.home).stderr == ""
+    assert copies(three) == [] and names(settings.home / "backups") == set()
+
+
+async def test_a_backup_into_a_folder_deletes_what_is_left_there(tmp_path: Path) -> None:
+    """Also where the home could not note it, as on a full disk."""
+    settings = await home(tmp_path / "old")
+    (tmp_path / ".kotae-backup-left" / "files").mkdir(parents=True)
+    (tmp_path / ".kotae-backup-left" / "files" / "kotae.db").write_text("copy")
+    made = await back_up(settings, tmp_path)
+    assert names(tmp_path) == {"old", made.file.name}
+
+
+async def test_a_backup_under_way_is_left_alone(tmp_path: Path) -> None:
+    home, beside = tmp_path / "home", tmp_path / "there"
+    beside.mkdir()
+    with copying(home, beside) as files:
+        (files / "kotae.db").write_text("copy")
+        assert sweep(home, beside) == (files.parent,) and sweep(home) == (files.parent,)
+        assert (files / "kotae.db").exists()
+    assert names(beside) == set() and sweep(home, beside) == ()
+
+
+async def test_a_backup_of_a_home_that_takes_no_notes_is_made_all_the_same(tmp_path: Path) -> None:
+    settings = await home(tmp_path / "old")
+    (settings.home / "backups").write_text("in the way of the folder")
+    made = await back_up(settings, tmp_path / "copy")
+    assert made.documents == 3 and names(tmp_path) == {"old", "copy"}
+
 
 KILLED = """
 import asyncio, json, os, signal, sys

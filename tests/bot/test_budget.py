@@ -11,11 +11,11 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent.events import Answered, Cost, Event
-from agent.loop import Agent
 from agent.models.base import ChatModel
-from agent.models.capped import OverBudgetError
+from agent.models.quota import OverBudgetError
 from agent.models.scripted import Reply, ScriptedModel
 from agent.sentinels import NO_ANSWER
+from agent.strategies.react import Agent
 from bot.budget import Budget, Limits
 from bot.inbox import Inbox
 from bot.logs import ChatLog, Redactor
@@ -27,7 +27,7 @@ from bot.store.inbox import TurnRows
 from bot.store.usage import _PACE, Pace, Spent, Usage
 from bot.turns import Thinker, Turns
 from retrieval.types import CollectionInfo, Readers
-from tests.agent import gemini_calls
+from tests.agent.models import gemini_calls
 from tests.agent.turning import Searches
 from tests.bot.acting import Clock, question
 from tests.fakes.gemini import FakeGemini
@@ -242,7 +242,6 @@ class Bot:
             make_agent=make,
             list_collections=collections,
             chat_log=ChatLog(folder / "chat.log", Redactor()),
-            confident=0.5,
         )
 
     async def ask(self, message: Incoming) -> Answered:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.models.extractive import ExtractiveModel
+from agent.extractive.model import ExtractiveModel
 from bot.access import scope_of
 from bot.app import Models
 from bot.cards import Card, Link
@@ -15,16 +15,19 @@ from bot.chat_commands import ROWS, ChatCommands
 from bot.choices import Choices
 from bot.database import Database
 from bot.digest import Digest, make_digest
+from bot.expert_answers import ExpertAnswers
 from bot.grouping import Grouping
-from bot.messages import Actor, Audience, Command, Place, Preferences, Upload, Visibility
+from bot.messages import Actor, Audience, Command, Lesson, Place, Preferences, Upload, Visibility
 from bot.settings import SettingsError
 from bot.store.audit import Audit
 from bot.store.conversations import Conversations
 from bot.store.digests import Digests, Period
 from bot.store.feedback import Votes
+from bot.store.notices import Notices
 from bot.store.places import Places
 from bot.store.questions import Questions
 from bot.store.searches import Searches
+from bot.teaching import Teaching
 from retrieval.text import Language
 from retrieval.types import TEAM, Readers
 from tests.bot.library import SPARSE, Library, opened
@@ -100,7 +103,9 @@ async def office(tmp_path: Path) -> AsyncIterator[Office]:
         audit = Audit(engine)
         models = Models(chosen, ExtractiveModel(similarity, tokenise=SPARSE.terms), stack)
         choices = Choices(Places(engine), audit, chosen, knowledge, models)
-        commands = ChatCommands(chosen, data, knowledge, choices, audit, digest)
+        notices = Notices(engine)
+        answers = ExpertAnswers(chosen, knowledge, questions, notices, library.documents, audit)
+        commands = ChatCommands(chosen, data, knowledge, choices, answers, audit, digest)
         yield Office(library, commands, choices, audit, Asked(engine))
 
 
@@ -114,7 +119,7 @@ async def test_help_and_what_is_none(office: Office) -> None:
     wrong = await office("経費の締切は？", language="ja")
     assert "「経費の締切は？」というコマンドはありません。" in wrong.lines and "検索します" in said(wrong)
     assert "<!here> a [x](https://evil.example)" in said(await office(HOSTILE))
-    for name in ("search", "documents", "forget", "unanswered", "digest", "settings", "collections"):
+    for name in ("search", "documents", "forget", "unanswered", "answers", "digest", "settings", "collections"):
         assert (await office(name, "x", who=GUEST)).lines == ("Only members of the team can use this.",)
     assert "/kotae" in said(await office("help", who=GUEST))
 
@@ -139,7 +144,7 @@ async def test_knowledge_is_shown_as_far_as_it_may_be_read(office: Office) -> No
     assert (await office("collections", seen="outsiders")).lines == ("There are no collections yet.",)
 
     shown = await office("文書", place=SECRET, seen="private", language="ja")
-    assert [row.text for row in shown.rows] == ["<!here> .md", "canary.md", "harbour.md"]
+    assert [row.text for row in shown.rows] == ["<!here>.md", "canary.md", "harbour.md"]
     assert "この場所のみ" in shown.rows[1].details[0] and canary[:8] in shown.rows[1].details[0]
     assert [row.text for row in (await office("documents", "docs")).rows] == ["harbour.md"]
     assert harbour[:8] in said(await office("documents", "docs"))
@@ -234,3 +239,41 @@ async def test_settings_of_a_channel(office: Office) -> None:
         await office.choices.put(GUEST, GENERAL, Preferences(steps="off"))
     with pytest.raises(SettingsError, match="nope"):
         await office.choices.put(MEMBER, GENERAL, Preferences(collections=("nope",)))
+
+
+# -- answers by members ---------------------------------------------------------------------------------------------
+
+
+async def test_a_members_answer_is_listed_corrected_and_taken_back(office: Office) -> None:
+    assert said(await office("answers", language="ja")) == "ここで読めるメンバーの回答はまだありません。"
+    question = await office.missed("経費の締切は？")
+    teaching = Teaching(
+        settings(office.library.folder),
+        office.library.knowledge,
+        Questions(office.library.engine),
+        Notices(office.library.engine),
+        office.library.documents,
+    )
+    lesson = Lesson(MEMBER, GENERAL, Audience("public"), (question,), f"25日です。{HOSTILE}", url="https://t/9")
+    assert (await teaching.teach(lesson)).closed == (question,)
+    card = await office("回答", language="ja")
+    (row,) = card.rows
+    assert row.text == "経費の締切は？" and row.details[0].startswith("25日です。<!here>") and row.links
+    id = row.details[1].rpartition(" ")[2]
+    assert len(id) == 8 and "編集" not in row.details[1]
+
+    other = replace(MEMBER, id="U8")
+    for text in (f"edit {id} 31日です。", f"forget {id}"):
+        assert "whoever wrote it" in said(await office("answers", text, who=other))
+        assert "no such answer" in said(await office("answers", text, seen="outsiders"))
+    for wrong in ("edit", f"edit {id}", "forget", "nonsense", f"nonsense {id}"):
+        assert "/kotae answers edit <id> <answer>" in said(await office("answers", wrong))
+    assert said(await office("answers", f"編集 {id} 31日です。\n\n確認済み。", language="ja")) == (
+        "回答を修正しました。1 件のスレッドにお知らせします。"
+    )
+    (row,) = (await office("answers", language="ja")).rows
+    assert row.details[0].startswith("31日です。 確認済み。") and "編集 20" in row.details[1]
+    assert said(await office("answers", f"forget {id}", who=EDITOR)) == (
+        "The answer is taken back. Questions that are open again: 1."
+    )
+    assert "経費の締切は？" in said(await office("unanswered")) and (await office("answers")).rows == ()

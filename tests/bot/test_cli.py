@@ -5,14 +5,22 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import pytest
+import typer
 from sqlalchemy import create_engine, text
+from typer.main import get_command
 
-from retrieval.folder import own
-from tests.bot.program import PROGRAM, ROOT, Warm, environment, kotae
+from bot.cli import cli
+from bot.client import RefusedError
+from bot.frame import as_owner
+from retrieval.folder import OwnedError, own
+from tests.bot.program import ROOT, Process, Warm, environment, kotae
+from tests.bot.test_settings import DISCORD
 
 HIT = {"collection", "document", "chunk", "relevance", "scores"}
 EVENTS: dict[str, set[str]] = {
@@ -21,7 +29,7 @@ EVENTS: dict[str, set[str]] = {
     "tool_result": {"name", "summary", "hits", "failed"},
     "draft": {"text"},
     "reflection": {"verdict", "text"},
-    "answer": {"text", "outcome", "citations", "model", "seconds"},
+    "answer": {"text", "outcome", "unsure", "citations", "model", "seconds"},
 }
 
 
@@ -33,7 +41,10 @@ def check(events: list[dict[str, Any]]) -> dict[str, Any]:
             assert hit.keys() == HIT and 0 <= hit["relevance"] <= 1
     assert [event["type"] for event in events].count("answer") == 1 and events[-1]["type"] == "answer"
     for number, citation in enumerate(events[-1]["citations"], 1):
-        assert citation.keys() == {"n", "document", "collection", "chunk", "quote", "url"} and citation["n"] == number
+        assert (
+            citation.keys() == {"n", "document", "collection", "chunk", "quote", "url", "date"}
+            and citation["n"] == number
+        )
     return events[-1]
 
 
@@ -95,13 +106,7 @@ def test_a_conversation_in_words(sample_home: Path, warm: Warm) -> None:
 
 def test_a_reader_that_stops_reading_ends_it_quietly(sample_home: Path) -> None:
     question = "出張の日当は？ (head)"
-    asking = subprocess.Popen(
-        [*PROGRAM, "ask", question],
-        env=environment(sample_home),
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+    asking = Process("ask", question, env=environment(sample_home), stdout=PIPE, stderr=PIPE)
     assert asking.stdout and asking.stderr
     assert asking.stdout.readline()
     asking.stdout.close()
@@ -133,21 +138,27 @@ def test_a_folder_goes_in_twice_and_out_again(tmp_path: Path, warm: Warm) -> Non
     (folder / ".hidden.md").write_text("# Hidden")
     Path(os.fsdecode(os.fsencode(folder) + b"/caf\xe9.md")).write_text("# Café\n\nThe café opens at nine.\n")
     os.mkfifo(folder / "pipe")
+    (folder / "passwd.md").symlink_to("/etc/passwd")
     first = kotae("ingest", folder, "--json", "--collection", "port", home=home)
     assert (first.returncode, first.stderr) == (0, "")
     assert {one["name"]: one["status"] for one in first.lines} == {
         "caf\ufffd.md": "added",
         "harbour.md": "added",
         "mail.eml": "refused",
+        "passwd.md": "refused",
+        "pipe": "refused",
         "sub/faq.csv": "added",
         "sub/港.txt": "added",
     }
     assert all(one["collection"] == "port" for one in first.lines)
-    assert [bool(one.get("reason")) for one in first.lines].count(True) == 1
+    assert [bool(one.get("reason")) for one in first.lines].count(True) == 3
+    assert "link out of the folder" in next(one["reason"] for one in first.lines if one["name"] == "passwd.md")
     (folder / "harbour.md").write_text("# Harbour\n\nShips moor at pier nine until midnight.\n")
     second = kotae("ingest", folder, "--collection", "port", home=home, LANG="ja_JP.UTF-8")
     assert (second.returncode, second.stderr) == (0, "")
-    assert sorted(line.split()[0] for line in second.stdout.splitlines()) == ["変更なし"] * 3 + ["対象外", "更新"]
+    assert sorted(line.split()[0] for line in second.stdout.splitlines()) == ["変更なし"] * 3 + ["対象外"] * 3 + [
+        "更新"
+    ]
 
     for mode in ("hybrid", "dense", "sparse"):
         results = warm("search", "pier nine", "--mode", mode, "--json", "--limit", "3", home=home).document["results"]
@@ -209,6 +220,15 @@ def test_all_wrong_settings_are_named_at_once(tmp_path: Path) -> None:
     assert "KOTAE_FUSION は" in spoken
 
 
+def test_one_server_and_one_collection_are_lists_too(tmp_path: Path) -> None:
+    one: dict[str, Any] = {
+        "DISCORD_TOKEN": DISCORD,
+        "KOTAE_DISCORD_GUILDS": "1187654321098765432",
+        "KOTAE_COLLECTIONS": "2024",
+    }
+    assert kotae("documents", "--json", home=tmp_path / "home", **one).document == {"documents": []}
+
+
 def test_unusable_homes_and_databases_are_said_in_a_line(tmp_path: Path, warm: Warm) -> None:
     (tmp_path / "file").write_text("")
     assert str(tmp_path / "file") in warm("documents", home=tmp_path / "file" / "home").complaint(1)
@@ -222,14 +242,28 @@ def test_unusable_homes_and_databases_are_said_in_a_line(tmp_path: Path, warm: W
 def test_a_second_owner_of_a_home_is_told_before_anything_heavy_is_loaded(tmp_path: Path) -> None:
     owned = own(tmp_path)
     try:
-        said = kotae("ask", "x", home=tmp_path, LANG="ja_JP.UTF-8").complaint(1)
-        assert "別の Kotae" in said and str(tmp_path) in said
-        assert not loaded("ask", "x", home=tmp_path) & {"sqlalchemy", "numpy", *HEAVY}
         for command in ("run", "chat"):
-            assert "Another Kotae" in kotae(command, home=tmp_path).complaint(2)
+            said = kotae(command, home=tmp_path, LANG="ja_JP.UTF-8").complaint(2)
+            assert "別の Kotae" in said and str(tmp_path) in said
             assert not loaded(command, home=tmp_path) & {"sqlalchemy", "numpy", *HEAVY}
     finally:
         os.close(owned)
+
+
+def test_an_owner_has_its_home_before_it_loads_anything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KOTAE_HOME", str(tmp_path))
+
+    def first() -> None:
+        with pytest.raises(OwnedError):
+            own(tmp_path)  # as a second `run` does
+        raise RefusedError("seen")
+
+    async def work(app: object) -> int:
+        raise AssertionError
+
+    with pytest.raises(typer.Exit) as ended:
+        as_owner(work, first=first)
+    assert ended.value.exit_code == 1
 
 
 def test_documents_of_another_embedder_are_not_silently_unfindable(tmp_path: Path, warm: Warm) -> None:
@@ -247,16 +281,70 @@ def test_help_is_in_the_language_of_the_locale(tmp_path: Path) -> None:
         done = kotae(*arguments, LANG="ja_JP.UTF-8", cwd=tmp_path)
         assert "チームのチャンネル" in done.stdout + done.stderr
     assert "この質問に使うモデル" in kotae("ask", "--help", KOTAE_LANGUAGE="ja").stdout
-    english = kotae("--help", cwd=tmp_path)
-    assert english.returncode == 0 and not english.stderr and "knowledge bot" in english.stdout
-    assert not re.search(r"[ぁ-ん]", english.stdout) and list(tmp_path.iterdir()) == []
+    done = kotae("--help", cwd=tmp_path)
+    assert done.returncode == 0 and not done.stderr and "knowledge bot" in done.stdout
+    assert not re.search(r"[ぁ-ん]", done.stdout) and list(tmp_path.iterdir()) == []
+
+
+def commands(group: Any, *path: str) -> Iterator[tuple[str, ...]]:
+    yield path
+    for name, command in getattr(group, "commands", {}).items():
+        yield from commands(command, *path, name)
+
+
+def english(text: str) -> list[str]:
+    """Two English words in a row, and a word alone that Typer's frame has. Types are names."""
+    frame = r"Usage|Options|Arguments|Commands|Error|OPTIONS|ARGS|default|required|Aborted"
+    return re.findall(rf"\b(?:{frame})\b|[A-Za-z]*[a-z] [a-z]{{2,}}", re.sub(r"<[^<>]+>", "", text))
+
+
+def test_help_is_japanese_throughout(tmp_path: Path, warm: Warm) -> None:
+    paths = list(commands(get_command(cli)))
+    assert len(paths) > 20
+    for path in paths:
+        done = warm(*path, "--help", LANG="ja_JP.UTF-8", COLUMNS="120", cwd=tmp_path)
+        usage, *said = done.stdout.strip().splitlines()
+        assert done.returncode == 0 and not done.stderr
+        assert usage.strip().startswith(f"使い方: kotae {' '.join(path)}".strip()) and "オプション" in usage
+        assert english("\n".join(said)) == [], path
+        assert "この説明を表示して終了します。" in done.stdout
+
+
+MISTAKES = [
+    (["ask"], "question を指定してください", "Missing argument 'question'"),
+    (["ask", "--mdel", "x"], "--mdel というオプションはありません", "No such option: --mdel"),
+    (["documents", "-x"], "-x というオプションはありません", "No such option: -x"),
+    (["nope"], "nope というコマンドはありません", "No such command 'nope'"),
+    (["serch", "x"], "近いもの: 'search'", "Did you mean 'search'"),
+    (["collections", "--", "nope"], "nope というコマンドはありません", "No such command 'nope'"),
+    (["--"], "コマンドを指定してください", "Missing command"),
+    (["documents", "x", "y"], "余分な引数があります: x y", "unexpected extra argument(s) (x y)"),
+    (["ask", "x", "--model"], "--model には値が必要です", "'--model' requires an argument"),
+    (["documents", "--json=1"], "--json に値は付けられません", "'--json' does not take a value"),
+    (
+        ["search", "x", "--limit", "101"],
+        "--limit は 1 から 100 までの整数",
+        "--limit should be a whole number from 1 to 100",
+    ),
+    (["search", "x", "--limit", "many"], "--limit は 1 から 100 までの整数", "a whole number from 1 to 100"),
+    (["evaluate", "x", "--limit", "0"], "--limit は 1 以上の整数", "a whole number, 1 or more"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "japanese", "in_english"), MISTAKES, ids=[" ".join(row[0]) for row in MISTAKES])
+def test_what_is_mistyped_is_said_in_the_language_of_the_interface(
+    tmp_path: Path, warm: Warm, arguments: list[str], japanese: str, in_english: str
+) -> None:
+    spoken = warm(*arguments, LANG="ja_JP.UTF-8", cwd=tmp_path).complaint(2)
+    assert japanese in spoken and english(re.sub(r"kotae( [a-z]+)? --help", "", spoken)) == []
+    assert in_english in warm(*arguments, cwd=tmp_path).complaint(2) and list(tmp_path.iterdir()) == []
 
 
 def test_plain_terminals_get_question_marks_and_escapes(sample_home: Path) -> None:
     plain: dict[str, Any] = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": "ascii"}
-    done = kotae("ask", "出張の日当はいくらですか？", home=sample_home, **plain)
+    done = kotae("ask", "出張の日当はいくらですか？", home=sample_home, cold=True, **plain)
     assert done.returncode == 0 and "2,500" in done.stdout and "Traceback" not in done.stderr
-    listed = kotae("documents", "--json", home=sample_home, **plain).document["documents"]
+    listed = kotae("documents", "--json", home=sample_home, cold=True, **plain).document["documents"]
     assert any(re.search(r"[ぁ-ん]", one["title"]) for one in listed)
     assert "「出張」" in kotae(
         "documents", "--collection", "出張", home=sample_home, LANG="C", KOTAE_LANGUAGE="ja"

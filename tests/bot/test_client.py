@@ -1,15 +1,20 @@
 """Both ends of a home's socket: what the owner takes and refuses, and what a command makes of what comes back."""
 
-from collections.abc import AsyncIterator, Iterator
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
 from adapters.console import PASSING
-from bot.client import Owner, RefusedError
+from bot.client import SOCKET, Owner, RefusedError, at_home
 from bot.messages import Audience, Incoming
 from bot.wire import packed, unpacked
+from retrieval.folder import OwnedError, own
 from retrieval.text import Language
 from tests.adapters.desk import TURNS
 from tests.adapters.service import Service
@@ -102,6 +107,104 @@ async def test_an_owner_that_is_gone(language: Language, said: str) -> None:
         await far("documents")
     with pytest.raises(RefusedError, match=said):
         [event async for event in far.desk.reply(ASKED)]
+
+
+class Home:
+    """A home as a command finds it: what it was told, and which way it went."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.told: list[str] = []
+        self.asked = 0
+
+    async def go(self, when_told: Callable[[], None] = lambda: None, patience: float = 30.0) -> str:
+        def tell(text: str) -> None:
+            self.told.append(text)
+            when_told()
+
+        async def through(owner: Owner) -> str:
+            self.asked += 1
+            return str((await owner("documents"))["here"])
+
+        async def alone(lock: int | None) -> str:
+            with pytest.raises(OwnedError):
+                own(self.folder)
+            assert lock is not None
+            os.close(lock)
+            return "alone"
+
+        async with asyncio.timeout(30):
+            return await at_home(self.folder, "ja", through, alone, tell=tell, patience=patience)
+
+    @asynccontextmanager
+    async def served(self, answer: Callable[[asyncio.StreamWriter], None]) -> AsyncIterator[None]:
+        """The socket of an owner that has been asked."""
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            try:
+                if await reader.read(1):  # not only a look whether somebody is there
+                    answer(writer)
+            finally:
+                writer.close()
+
+        server = await asyncio.start_unix_server(serve, self.folder / SOCKET)
+        try:
+            yield
+        finally:
+            server.close()
+            await server.wait_closed()
+
+
+def through_it(writer: asyncio.StreamWriter) -> None:
+    body = b'{"here": "through"}'
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
+
+
+async def test_a_command_waits_for_an_owner_that_is_starting(tmp_path: Path) -> None:
+    home, lock = Home(tmp_path), own(tmp_path)
+    async with AsyncExitStack() as stack:
+        stack.callback(os.close, lock)
+
+        def ready() -> None:
+            starting.append(asyncio.ensure_future(stack.enter_async_context(home.served(through_it))))
+
+        starting: list[asyncio.Future[None]] = []
+        assert await home.go(ready) == "through"
+    assert len(home.told) == 1 and "最大 30 秒待ちます" in home.told[0]
+
+
+async def test_a_command_opens_a_home_that_its_owner_has_left(tmp_path: Path) -> None:
+    home, lock = Home(tmp_path), own(tmp_path)
+    assert await home.go(lambda: os.close(lock)) == "alone"
+    assert len(home.told) == 1 and home.asked == 0
+    assert await home.go() == "alone" and len(home.told) == 1  # nobody to wait for
+
+
+async def test_a_command_that_meets_an_owner_as_it_stops_opens_the_home_afterwards(tmp_path: Path) -> None:
+    home, lock = Home(tmp_path), own(tmp_path)
+
+    def stop(writer: asyncio.StreamWriter) -> None:
+        (tmp_path / SOCKET).unlink()
+
+    async with home.served(stop):
+        assert await home.go(lambda: os.close(lock)) == "alone"
+    assert home.asked == 1 and len(home.told) == 1
+
+
+async def test_a_command_is_not_done_twice_where_the_owner_was_killed(tmp_path: Path) -> None:
+    home, lock = Home(tmp_path), own(tmp_path)
+    async with home.served(lambda writer: None):
+        with pytest.raises(RefusedError, match="停止"):
+            await home.go()
+    os.close(lock)
+
+
+async def test_an_owner_that_stays_silent_is_named_in_the_end(tmp_path: Path) -> None:
+    home, lock = Home(tmp_path), own(tmp_path)
+    with pytest.raises(RefusedError, match="応答がありません") as refused:
+        await home.go(patience=0.2)
+    assert str(tmp_path) in refused.value.text and not refused.value.usage and len(home.told) == 1
+    os.close(lock)
 
 
 async def test_a_stream_of_another_version() -> None:

@@ -13,7 +13,7 @@ from bot.desk import FrontDesk
 from bot.logs import Redactor
 from bot.messages import Actor, Audience, Command, FileRef, Incoming, Intake, Lesson, Place, Post, Preferences, Upload
 from retrieval.types import TEAM
-from tests.bot.sample_turns import settings
+from tests.bot.sample_turns import begun
 
 GENERAL, SECRET = Place("slack", "T1", "C1"), Place("slack", "T1", "C3")
 PUBLIC, PRIVATE = Audience("public"), Audience("private")
@@ -23,7 +23,9 @@ QUESTION = Incoming(GENERAL, "17.5", "17.5", "U1", "Where do ships moor?", PUBLI
 
 @pytest.fixture
 async def app(tmp_path: Path) -> AsyncIterator[Application]:
-    async with running(settings(tmp_path, KOTAE_DEFAULT_COLLECTION="handbook"), Redactor()) as app:
+    async with running(
+        begun(tmp_path, KOTAE_DEFAULT_COLLECTION="handbook", KOTAE_MIN_RELEVANCE=0.1), Redactor()
+    ) as app:
         yield app
 
 

@@ -19,7 +19,7 @@ from bot.messages import Audience, Feedback, Incoming, Place, Visibility
 from bot.store.digests import Digests, Period, Totals
 from bot.store.feedback import Votes
 from bot.store.inbox import TurnRows
-from bot.store.questions import Miss, Questions
+from bot.store.questions import Miss, Questions, Reason
 from retrieval.text import Said
 from retrieval.types import Found, Hit, Passage, RAGToolError, Readers, SearchMetrics
 from tests.retrieval.test_ingest import HashEmbedder
@@ -51,6 +51,7 @@ class Team:
         place: Place = GENERAL,
         visibility: Visibility = "public",
         missed: bool = True,
+        reason: Reason | None = None,
         at: datetime = MONDAY - timedelta(days=1),
         link: str | None = None,
     ) -> str:
@@ -61,9 +62,9 @@ class Team:
         claimed = (await self._rows.claim({turn: message}, owner="me", now=at, until=at + timedelta(1)))[turn]
         await self._rows.start(claimed, owner="me", now=at)
         scope = default_scope(place, message.audience)
-        miss = Miss(turn, text, "unknown", ("handbook",), 0.1, scope, link, at)
+        miss = Miss(turn, text, reason or "unknown", ("handbook",), 0.1, scope, link, at)
         answer = Answered("…", outcome="unknown" if missed else "answered")
-        misses = (miss,) if missed else ()
+        misses = (miss,) if missed or reason else ()
         await self._rows.finish(claimed, answer, owner="me", steps=[], misses=misses, now=at)
         await self._rows.shown(turn, owner="me")
         return turn
@@ -109,13 +110,24 @@ async def test_similar_questions_are_one_group_with_its_counts(team: Team) -> No
     digest = await team.digest()
     group, other = digest.groups
     assert (group.question, group.count, group.askers) == ("経費の締切は？", 3, 2)
-    assert group.reasons == (("unknown", 3), ("reported", 1))
+    assert group.reasons == (("reported", 1), ("unknown", 3))
     assert group.links == tuple(f"https://team.example/{n}" for n in (1, 3, 2))
     assert len(group.ids) == 4
     assert [(one.document, one.relevance) for one in group.documents] == [("a.md", 0.2), ("b.md", 0.18), ("c.md", 0.17)]
     assert (other.question, other.count) == ("Where is the key?", 1)
     assert (digest.more_groups, digest.more_questions, digest.hidden) == (0, 0, 0)
     assert {who for _, who in team.searched} == {TEAM}
+
+
+async def test_the_digest_begins_with_what_somebody_complained_of(team: Team) -> None:
+    """Then comes what was not found, however often, then what was doubted."""
+    for _ in range(3):
+        await team.asks("doubted", missed=False, reason="low_confidence")
+    for _ in range(2):
+        await team.asks("unknown")
+    turn = await team.asks("wrong", missed=False)
+    await Votes(team.engine).put(Feedback(turn, "U9", "down", at=MONDAY - timedelta(hours=1)), "team")
+    assert [group.question for group in (await team.digest()).groups] == ["wrong", "unknown", "doubted"]
 
 
 async def test_totals_are_compared_with_the_week_before(team: Team) -> None:
@@ -210,6 +222,7 @@ GROUP = Group(
     (Closest("経費.md", "handbook", None, 0.21), Closest("faq.md", "faq", "https://x.y", 0.1)),
     ("https://team.example/1", "https://team.example/2"),
     (7, 9),
+    7,
 )
 DIGEST = Digest(
     WEEK,
@@ -226,7 +239,7 @@ def test_a_digest_as_text_in_english() -> None:
     assert plain(card(DIGEST, "en", TOKYO)) == (
         "Unanswered questions, 2026-11-16 – 2026-11-23\n"
         "20 asked, 15 answered, 5 missed (2 more than the week before)\n"
-        "not found 3, reported 2, resolved meanwhile 1\n"
+        "reported 2, not found 3, resolved meanwhile 1\n"
         "\n"
         "1. 経費の締切は？\n"
         "   asked 3 times by 2 people, not found 2, reported 1\n"
@@ -243,7 +256,7 @@ def test_a_digest_as_markdown_in_japanese() -> None:
     assert markdown(card(replace(DIGEST, before=DIGEST.totals), "ja", UTC)) == (
         "**未回答の質問（2026-11-16 ～ 2026-11-22）**  \n"
         "質問 20 件、回答 15 件、未解決 5 件（前週と同数）  \n"
-        "情報なし 3 件、報告あり 2 件、その後解決 1 件\n\n"
+        "報告あり 2 件、情報なし 3 件、その後解決 1 件\n\n"
         "**1. 経費の締切は？**  \n"
         "3 回、2 人、情報なし 2 件、報告あり 1 件  \n"
         "近い文書: 経費.md（handbook、0.21）、faq.md（faq、0.10）  \n"
@@ -255,7 +268,7 @@ def test_a_digest_as_markdown_in_japanese() -> None:
 
 def test_a_card_offers_to_answer_and_to_dismiss() -> None:
     row = card(DIGEST, "ja", UTC).rows[0]
-    assert row.actions == (Action("回答する", (7, 9)), Action("回答せずに閉じる", (7, 9), "dismiss"))
+    assert row.actions == (Action("回答する", (7, 9), reference=7), Action("回答せずに閉じる", (7, 9), "dismiss"))
     assert row.links[0] == Link("スレッド 1", "https://team.example/1")
 
 

@@ -37,8 +37,11 @@ from retrieval.text import Said
 from tests.bot import databases
 from tests.bot.library import opened
 from tests.bot.program import kotae
+from tests.disks import small_disk
+from tests.fakes import openai
 from tests.fakes.gemini import FakeGemini, Refuse, Reply, busy, text
 from tests.fakes.openai import FakeOpenAI
+from tests.retrieval.cross_encoder import cross_encoder
 from tests.retrieval.test_ingest import HashEmbedder
 
 CHECKS = {check.about.key: check for check in (*doctor_machine.CHECKS, *doctor_data.CHECKS, *doctor_services.CHECKS)}
@@ -248,7 +251,11 @@ async def test_a_platform_adds_its_own_checks(tmp_path: Path, monkeypatch: pytes
 
     findings = await diagnose([check(brew)], env_file=None)
     assert findings[-1].about == TEA and findings[0].about.key == "settings"
-    assert {finding.about.key for finding in findings} >= {*CHECKS} - {"machine"}
+    assert {finding.about.key for finding in findings} >= {*CHECKS} - {
+        "machine",
+        "reranker",
+        "judge",
+    }  # silent where nothing is set
     assert status(findings) == 0, report(findings, "en")
     assert not (tmp_path / "none").exists()  # a check makes nothing
 
@@ -297,6 +304,22 @@ async def test_another_owner(folder: Path) -> None:
     expect(await found("home", at(folder)), "warning", f"id {NOBODY}", "chown -R 0", "別のユーザー")
 
 
+async def test_a_home_that_others_can_read(folder: Path) -> None:
+    for path in (folder / "documents", folder):
+        path.mkdir(exist_ok=True)
+        path.chmod(0o755)
+    expect(await found("home", at(folder)), "warning", str(folder / "documents"), "chmod -R go=", "読めます")
+    (folder / "documents").chmod(0o700)
+    assert [finding.level for finding in await found("home", at(folder))] == ["ok"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a disk")
+async def test_a_home_on_a_full_disk(tmp_path: Path) -> None:
+    with small_disk(tmp_path, 2**20) as disk:
+        disk.leave(0)
+        expect(await found("home", at(disk.folder)), "fault", "No space left", "Free some space", "空きを作って")
+
+
 async def test_a_restore_that_was_cut_short(tmp_path: Path) -> None:
     (tmp_path / "restoring").mkdir()
     (tmp_path / "restoring" / "manifest.json").write_text("{}")
@@ -310,6 +333,9 @@ def test_a_machine_that_is_short_of_something() -> None:
         return [Finding(subject, remark.level, remark.what, remark.todo) for remark in remarks]
 
     expect(seen(short_of_disk(2**30 - 1, "/data")), "warning", "1023 MB", "/data", "Free some space", "空き容量")
+    expect(
+        seen(short_of_disk(2**27 - 1, "/data")), "fault", "127 MB", "Documents are refused", "文書の追加はできません"
+    )
     expect(seen(short_of_machine(2**30, 2)), "warning", "1024 MB of memory", "KOTAE_EMBEDDER", "メモリー")
     expect(seen(short_of_machine(2**32, 1)), "warning", "1 processor", "twice", "プロセッサー")
     expect(seen(old_sqlite((3, 31, 1))), "fault", "3.31.1", "3.35.0", "Python")
@@ -445,10 +471,25 @@ async def test_an_index_that_is_not_there(tmp_path: Path, monkeypatch: pytest.Mo
     assert not (tmp_path / "vectors").exists()
 
 
+@pytest.mark.parametrize("lost", ["deleted", "empty"])
+async def test_a_database_that_does_not_know_the_documents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: str
+) -> None:
+    settings = await taught(tmp_path, monkeypatch)
+    (tmp_path / "kotae.db").unlink()
+    if lost == "empty":
+        database(tmp_path)
+    for subject, what in (("documents", "保存してある文書"), ("store", "検索インデックス")):
+        steps = ("does not know", "kotae restore", "kotae reindex --set-aside", what, "どちらもできない場合")
+        expect(await found(subject, settings), "fault", *steps)
+    assert len(list((tmp_path / "documents").glob("??/*.md"))) == 2
+    assert (tmp_path / "kotae.db").exists() == (lost == "empty")
+
+
 async def test_an_index_that_is_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = await taught(tmp_path, monkeypatch)
     (tmp_path / "vectors" / "hash" / "shard" / "edge_config.json").write_text("{", encoding="utf-8")
-    expect(await found("store", settings), "fault", "cannot be read", "kotae reindex", "読み込めません")
+    expect(await found("store", settings), "fault", "cannot be read", "kotae reindex --set-aside", "読み込めません")
 
 
 async def test_an_index_of_another_embedder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -539,6 +580,40 @@ async def test_an_embedder_behind_a_wrong_key(tmp_path: Path) -> None:
         expect(await found("embedder", settings), "fault", "was not accepted", "KOTAE_EMBEDDER", "キー")
 
 
+# -- the reranker ---------------------------------------------------------------------------------------------------
+
+
+async def test_a_reranker_that_is_there_and_none(tmp_path: Path) -> None:
+    assert not await found("reranker", at(tmp_path))
+    folder = cross_encoder(tmp_path / "tiny", ("long",), licence="mit")
+    (finding,) = await found("reranker", at(tmp_path, KOTAE_RERANKER=f"fastembed:{folder}"))
+    assert finding.level == "ok" and str(folder) in finding.what.en
+
+
+async def test_a_reranker_that_may_not_be_used_commercially(tmp_path: Path) -> None:
+    folder = cross_encoder(tmp_path / "tiny", ("long",), licence="cc-by-nc-4.0")
+    findings = await found("reranker", at(tmp_path, KOTAE_RERANKER=f"fastembed:{folder}"))
+    assert [finding.level for finding in findings] == ["warning", "ok"]
+    expect(findings, "warning", "cc-by-nc-4.0", "bge-reranker-v2-m3-int8", "商用")
+
+
+async def test_a_reranker_nobody_has_downloaded_and_one_nobody_knows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    settings = at(tmp_path, KOTAE_RERANKER="fastembed:BAAI/bge-reranker-base")
+    expect(await found("reranker", settings), "warning", "not on this machine", "1.04 GB", "ダウンロード")
+    settings = at(tmp_path, KOTAE_RERANKER="fastembed:nobody/nothing")
+    expect(await found("reranker", settings), "fault", "nobody/nothing", "KOTAE_RERANKER", "ありません")
+
+
+async def test_a_reranker_that_cannot_be_read(tmp_path: Path) -> None:
+    folder = cross_encoder(tmp_path / "broken", ("long",))
+    (folder / "model.onnx").write_bytes(b"no model")
+    settings = at(tmp_path, KOTAE_RERANKER=f"fastembed:{folder}")
+    expect(await found("reranker", settings), "fault", "failed", "search works without", "失敗")
+
+
 # -- the model ------------------------------------------------------------------------------------------------------
 
 
@@ -554,6 +629,48 @@ async def test_a_model_that_answers(tmp_path: Path) -> None:
         (finding,) = await found("model", settings)
     assert finding.level == "ok" and "gemini-3.8-flash" in finding.what.en
     assert len(gemini.journal) == 1
+
+
+async def test_the_models_think_as_much_as_the_settings_say(tmp_path: Path) -> None:
+    async with FakeGemini(Reply((text("OK"),))) as gemini:
+        values = {"GEMINI_API_KEY": gemini.key, "GEMINI_BASE_URL": gemini.url}
+        await found("model", at(tmp_path, **values, KOTAE_THINKING="low"))
+    assert gemini.journal[0].body["generationConfig"]["thinkingConfig"]["thinkingLevel"] == "LOW"
+    async with FakeOpenAI(*[openai.Reply(openai.text("OK"))] * 2, key=None) as server:
+        values = {"KOTAE_MODEL": "openai:qwen3:8b", "OPENAI_BASE_URL": server.url}
+        for thinking in ("high", "default"):
+            await found("model", at(tmp_path, **values, KOTAE_THINKING=thinking))
+    assert [sent.body.get("reasoning_effort") for sent in server.journal] == ["high", None]
+
+
+async def test_a_model_without_tools_is_said_to_be_that(tmp_path: Path) -> None:
+    async with FakeOpenAI(openai.Reply(openai.text("OK")), key=None, without=("tools",)) as server:
+        settings = at(tmp_path, KOTAE_MODEL="openai:qwen3:8b", OPENAI_BASE_URL=server.url)
+        expect(await found("model", settings), "warning", "cannot call tools", "--jinja", "ツール")
+
+
+async def test_a_model_that_only_thinks(tmp_path: Path) -> None:
+    thinking = openai.Reply((openai.reasoning("…"),), "length")
+    async with FakeOpenAI(thinking, thinking, key=None) as server:
+        settings = at(tmp_path, KOTAE_MODEL="openai:qwen3:8b", OPENAI_BASE_URL=server.url)
+        expect(await found("model", settings), "warning", "KOTAE_THINKING=low", "上限")
+
+
+async def test_a_judge_of_another_provider_and_what_it_is_sent(tmp_path: Path) -> None:
+    async with FakeOpenAI(openai.Reply(openai.text("OK")), key=None) as server:
+        values = {"GEMINI_API_KEY": "AIzaCANARY", "OPENAI_BASE_URL": server.url}
+        replied, sent = await found("judge", at(tmp_path, **values, KOTAE_JUDGE_MODEL="openai:qwen3:8b"))
+        expect(await found("judge", at(tmp_path, **values, KOTAE_JUDGE_MODEL="openai:x")), "fault", "KOTAE_JUDGE_MODEL")
+    assert replied.level == sent.level == "ok"
+    assert "passages quoted" in sent.what.en and "抜粋" in sent.what.ja
+
+
+async def test_a_judge_that_is_the_model_itself_or_has_nothing_to_judge(tmp_path: Path) -> None:
+    name = "openai:qwen3:8b"
+    values = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "KOTAE_JUDGE_MODEL": name}
+    assert not await found("judge", at(tmp_path))
+    assert not await found("judge", at(tmp_path, **values, KOTAE_MODEL=name))
+    expect(await found("judge", at(tmp_path, **values)), "warning", "nothing to judge", "使われません")
 
 
 @dataclass(frozen=True)

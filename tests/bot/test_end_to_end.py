@@ -5,13 +5,14 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import pytest
 
 from tests.adapters.terminal import Terminal
 from tests.adapters.test_console import PROMPT
-from tests.bot.program import PROGRAM, ROOT, Done, Warm, environment, kotae
+from tests.bot.program import Done, Process, Warm, environment, kotae
 from tests.bot.test_cli import check, open_turns
 from tests.fakes.gemini import FakeGemini, Reply, busy, text, thought
 
@@ -107,7 +108,7 @@ def terminals() -> Iterator[list[Terminal]]:
 
 
 def chat(home: Path, **more: str) -> Terminal:
-    return Terminal([*PROGRAM, "chat"], environment(home, KOTAE_LANGUAGE="en", **more))
+    return Terminal(["chat"], environment(home, KOTAE_LANGUAGE="en", **more))
 
 
 async def test_a_question_interrupted_by_a_kill_is_answered_at_the_next_start_and_only_then(
@@ -123,17 +124,13 @@ async def test_a_question_interrupted_by_a_kill_is_answered_at_the_next_start_an
         first.type("When do ships moor at pier seven?\r")
         await asyncio.to_thread(first.expect, "I look it up.")
         first.kill()
-        asking = await asyncio.create_subprocess_exec(  # and one whose shell dies too
-            *PROGRAM,
-            *("ask", "--json", "Who owns the pier?"),
-            env=environment(home, **more),
-            cwd=ROOT,
-            stdout=asyncio.subprocess.PIPE,
-        )
+        env = environment(home, **more)
+        asking = Process("ask", "--json", "Who owns the pier?", env=env, stdout=PIPE)  # its shell dies too
         gemini.order(Reply((thought("I wonder."), text("One moment.")), ending="hang"))
-        assert asking.stdout and await asking.stdout.readline()
+        assert asking.stdout is not None
+        assert await asyncio.to_thread(asking.stdout.readline)
         asking.kill()
-        await asking.communicate()
+        await asyncio.to_thread(asking.communicate)
     assert sorted(open_turns(home)) == ["When do ships moor at pier seven?", "Who owns the pier?"]
 
     terminals.append(second := await asyncio.to_thread(lambda: chat(home)))
@@ -152,16 +149,11 @@ async def test_a_question_interrupted_by_a_kill_is_answered_at_the_next_start_an
 async def test_a_question_stopped_with_ctrl_c_does_not_come_back(tmp_path: Path) -> None:
     home = tmp_path / "home"
     async with FakeGemini(Reply((thought("I look it up."), text("One moment.")), ending="hang")) as gemini:
-        asking = await asyncio.create_subprocess_exec(
-            *PROGRAM,
-            *("ask", "--json", "When do ships moor at pier seven?"),
-            env=environment(home, GEMINI_BASE_URL=gemini.url, GEMINI_API_KEY=gemini.key),
-            cwd=ROOT,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
-        assert asking.stdout and await asking.stdout.readline()
+        env = environment(home, GEMINI_BASE_URL=gemini.url, GEMINI_API_KEY=gemini.key)
+        asking = Process("ask", "--json", "When do ships moor at pier seven?", env=env, stdout=PIPE, stderr=PIPE)
+        assert asking.stdout is not None
+        assert await asyncio.to_thread(asking.stdout.readline)
         os.kill(asking.pid, signal.SIGINT)
-        _, errors = await asking.communicate()
+        _, errors = await asyncio.to_thread(asking.communicate)
     assert (asking.returncode, errors.decode()) == (130, "")
     assert open_turns(home) == []

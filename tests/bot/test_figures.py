@@ -2,6 +2,7 @@
 
 import random
 import sqlite3
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import closing
 from datetime import UTC, date, datetime, timedelta
@@ -24,7 +25,7 @@ from bot.store.feedback import Votes
 from bot.store.figures import Figures, Latency
 from bot.store.inbox import TurnRows
 from bot.store.indexes import Indexes
-from bot.store.questions import Miss
+from bot.store.questions import Miss, Reason
 from bot.store.searches import Searches, percentile
 from bot.store.traces import Noted
 from bot.store.usage import Usage
@@ -57,6 +58,7 @@ class Team:
         searched: tuple[str, ...] = ("handbook",),
         document: str | None = None,
         cited: bool = False,
+        unsure: bool = False,
     ) -> str:
         self._number += 1
         turn = f"{self._number:032}"
@@ -65,9 +67,13 @@ class Team:
         found = {document: 0.5} if document else {}
         cites = (document,) if document and cited else ()
         steps = [Noted(5, "tool_result", '{"hits": []}', found), Noted(9, "answer", "{}", cited=cites)]
-        answer = Answered("!", (), outcome, seconds=seconds, confidence=confidence, searched=searched, turn=turn)
+        answer = Answered(
+            "!", (), outcome, unsure, seconds=seconds, confidence=confidence, searched=searched, turn=turn
+        )
         scope = default_scope(place, Audience(visibility))
-        misses = [Miss(turn, "?", "unknown", searched, confidence, scope, None, at)] if outcome == "unknown" else []
+        reason: Reason = "low_confidence" if unsure else "unknown"
+        missed = unsure or outcome == "unknown"
+        misses = [Miss(turn, "?", reason, searched, confidence, scope, None, at)] if missed else []
         await self._rows.finish(claimed, answer, owner="me", steps=steps, misses=misses, now=at)
         return turn
 
@@ -211,6 +217,49 @@ async def test_private_places_are_counted_and_named_to_their_members_only(team: 
     assert "secret" not in repr(found)
     inside = await team.figures(who=readers(SECRET, Audience("private")))
     assert [row.place for row in inside.channels] == [GENERAL, SECRET, None]
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_the_ways_questions_ended_add_up_to_the_questions(team: Team, seed: int) -> None:
+    """Whatever was asked, doubted and reported: each question is counted once, in every table."""
+    chance = random.Random(seed)
+    ended: Counter[str] = Counter()
+    days_of: dict[date, Counter[str]] = {}
+    missed: Counter[str] = Counter()
+    searches: Counter[str] = Counter()
+    places: Counter[Place] = Counter()
+    for _ in range(40):
+        outcome: Outcome = chance.choice(("answered", "answered", "answered", "unknown", "declined", "failed"))
+        unsure = outcome == "answered" and chance.random() < 0.4
+        at = NOW - timedelta(hours=chance.randrange(6 * 24))
+        place = chance.choice((GENERAL, SECRET))
+        searched = tuple(name for name in ("handbook", "expenses") if chance.random() < 0.6)
+        confidence = chance.random() if searched else None
+        visibility: Visibility = "public" if place is GENERAL else "private"
+        turn = await team.asks(
+            at, outcome, place=place, visibility=visibility, confidence=confidence, searched=searched, unsure=unsure
+        )
+        reported = chance.random() < 0.3
+        for person in ("U1", "U2") if reported else ():
+            await team.votes(turn, person, "down", "wrong", at=NOW)
+        how = "unsure" if unsure else outcome
+        ended[how] += 1
+        days_of.setdefault(at.astimezone(TOKYO).date(), Counter())[how] += 1
+        if how in ("unknown", "unsure") or reported:
+            missed[{"unknown": "unknown", "unsure": "low_confidence"}.get(how, "reported")] += 1
+        searches.update(searched)
+        places[place] += 1
+    found = await team.figures(who=readers(SECRET, Audience("private")))
+    assert found.outcomes == ended and ended.total() == 40
+    assert {one.day: one.outcomes for one in found.sums.turns if one.turns} == days_of
+    assert found.reasons == missed and missed.total() <= 40
+    assert sum(found.sums.relevance) + found.sums.unmeasured == 40
+    assert {row.place: row.turns for row in found.channels} == places
+    assert sum((Counter(row.outcomes) for row in found.channels), start=Counter()) == ended
+    whole = await Figures(team.engine).collections(days(7, NOW, TOKYO), MEMBERS.scopes)
+    assert {one.collection: one.searched for one in whole} == searches
+    for one in whole:
+        assert one.answered + one.unsure + one.unknown + one.otherwise == one.searched and one.otherwise >= 0
 
 
 async def test_a_collection_has_what_was_searched_found_and_cited(team: Team) -> None:

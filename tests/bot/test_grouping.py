@@ -99,6 +99,9 @@ class Themes:
     async def embed_query(self, text: str) -> list[float]:
         return self._vector(text)
 
+    async def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        return [self._vector(text) for text in texts]
+
     def _vector(self, text: str) -> list[float]:
         theme = np.random.default_rng(zlib.crc32(text[:5].encode())).normal(size=self.dimensions)
         own = np.random.default_rng(zlib.crc32(text.encode())).normal(size=self.dimensions)

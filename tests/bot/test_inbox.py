@@ -16,13 +16,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sqlalchemy import event, select, text
+from sqlalchemy import event, select, text, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent.events import Answered
 from bot.inbox import LEASE, QUEUE, Inbox
 from bot.messages import Audience, Incoming, Place
-from bot.store.engine import StoreError, connect, read
+from bot.store.engine import StoreError, connect, read, write
 from bot.store.inbox import Claimed, Lost, TurnRows
 from bot.store.schema import answers, turns
 from tests.bot import databases
@@ -464,6 +464,79 @@ async def test_a_released_turn_is_found_at_once(process: Process) -> None:
     turn = await claimed(inbox, asked())
     await inbox.release(turn)
     assert await process("two").unfinished("slack") == [turn.message]
+
+
+STEPS = [timedelta(minutes=10), timedelta(minutes=-10)]
+
+
+@pytest.mark.parametrize("step", STEPS, ids=["forward", "back"])
+async def test_no_step_of_the_clock_takes_a_turn_from_the_process_that_has_it(
+    process: Process, clock: Clock, engine: AsyncEngine, step: timedelta
+) -> None:
+    inbox = process("one")
+    running, waiting = await claimed(inbox, asked("1")), await claimed(inbox, asked("2"))
+    await inbox.start(running)
+    clock.pass_(step)  # as when a laptop wakes up, before its heartbeat has renewed anything
+    assert await inbox.unfinished("slack") == []
+    assert await inbox.claim(running.message) is None
+    third = await claimed(inbox, asked("3"))
+    assert not third.started and third.waiting == 1
+    order = [asyncio.create_task(inbox.start(turn)) for turn in (waiting, third)]
+    await inbox_idle(order[0])
+    await inbox.finish(running, DONE, [], ())
+    assert await inbox.unfinished("slack") == []  # its answer is on its way
+    await inbox.shown(running)
+    assert (await order[0]).attempt == 1 and not order[1].done()
+    await inbox.finish(waiting, DONE, [], ())
+    await inbox.shown(waiting)
+    await order[1]
+    await inbox.release(third)
+    assert await inbox.unfinished("slack") == [third.message]  # given back, it is anybody's at once
+    again = await claimed(inbox, third.message)
+    await answer(inbox, again)
+    assert await states(engine) == ["done"] * 3
+
+
+@pytest.mark.parametrize("step", STEPS, ids=["forward", "back"])
+async def test_the_next_process_of_a_home_takes_over_at_once_whatever_the_clock_says(
+    process: Process, clock: Clock, step: timedelta
+) -> None:
+    dead, alive = process("dead"), process("alive")
+    running, other = await claimed(dead, asked("1")), await claimed(dead, asked("2", thread="other"))
+    await dead.start(running)
+    clock.pass_(step)
+    await alive.inherit()
+    clock.pass_(-2 * step)
+    assert await alive.unfinished("slack") == [running.message, other.message]
+    assert (await alive.start(await claimed(alive, asked("3")))).attempt == 1  # the dead hold up nobody
+    assert (await claimed(alive, running.message)).id == running.id
+
+
+@pytest.mark.parametrize("url", ["postgresql"], indirect=True)
+async def test_between_processes_the_clock_of_the_server_counts(url: str, clock: Clock) -> None:
+    """Their own is far from the server's, and steps."""
+    engine = connect(url)
+    one, two = (Inbox(TurnRows(engine), owner=owner, clock=clock) for owner in ("one", "two"))
+    turn = await claimed(one, asked())
+    await one.start(turn)
+    for number, step in enumerate((*STEPS, *reversed(STEPS))):
+        clock.pass_(step)
+        assert await two.unfinished("slack") == [] and await two.claim(turn.message) is None
+        waiting = await claimed(two, asked(f"after {number}"))
+        starting = asyncio.create_task(two.start(waiting))
+        await inbox_idle(starting)
+        starting.cancel()
+        await asyncio.wait({starting})
+        await two.cancel(waiting.message)
+        await two.release(waiting)
+        await TurnRows(engine).renew((turn.id,), owner="one", now=clock(), until=clock() + LEASE)
+    async with write(engine) as db:
+        await db.execute(update(turns).values(lease_until=text("clock_timestamp()")))
+    assert await two.unfinished("slack") == [turn.message]
+    assert (await claimed(two, turn.message)).id == turn.id
+    await one.close()
+    await two.close()
+    await engine.dispose()
 
 
 async def test_the_heartbeat_keeps_a_lease(engine: AsyncEngine, clock: Clock) -> None:

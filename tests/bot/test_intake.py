@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import replace
+from datetime import timedelta
 from hashlib import sha256
 from pathlib import Path
 
@@ -199,6 +200,26 @@ async def test_one_whose_process_died_is_found_when_its_lease_has_passed(
     clock.now += LEASE
     (found,) = await alive.intakes.unfinished("slack")
     assert statuses((await alive.done(found, Files()))[-1]) == ["added"]
+
+
+@pytest.mark.parametrize("step", [timedelta(minutes=10), timedelta(minutes=-10)], ids=["forward", "back"])
+async def test_no_step_of_the_clock_gives_one_to_two(
+    library: Library, start: Callable[[str], Process], clock: Clock, step: timedelta
+) -> None:
+    bot, files = start("me"), Files()
+    given = await bot.taken(intake("a.md", "b.md"))
+    async with aclosing(bot.intakes.work_off(given, files)) as working:
+        await anext(working)
+        clock.now += step
+        assert await bot.intakes.unfinished("slack") == [] and await bot.done(given, files) == []
+        assert statuses(await anext(working)) == ["added", None]
+    assert [one.id for one in await bot.intakes.unfinished("slack")] == [given.id]  # given back
+    dead, held = start("dead"), await bot.taken(intake("c.md"))
+    async with aclosing(dead.intakes.work_off(given, files)) as left:
+        await anext(left)
+        clock.now -= 2 * step
+        await IntakeRows(library.engine).inherit()  # as the next process of the home does
+        assert {one.id for one in await start("next").intakes.unfinished("slack")} == {given.id, held.id}
 
 
 async def test_verdicts_that_were_not_shown_are_shown_by_the_next(start: Callable[[str], Process]) -> None:

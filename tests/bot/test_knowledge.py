@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from bot.messages import Upload
 from bot.store.documents import DocumentRow, Documents
 from bot.store.engine import StoreError
 from bot.store.searches import Searches
@@ -70,6 +71,29 @@ async def test_added_unchanged_replaced_refused(library: Library) -> None:
     refused = await library.add("mail.eml", "Subject: hello")
     assert refused.status == "refused" and refused.reason and refused.document_id is None
     assert await library.points() == 1 and library.kept() == [NEW.strip()]
+
+
+async def test_a_document_has_its_own_date_or_none(library: Library) -> None:
+    """Of what it says of itself, then of what is known of it; never that on which it was added."""
+
+    async def added(name: str, text: str, changed_at: str | None = None) -> tuple[str | None, str]:
+        upload = Upload(name, text.encode(), "docs", TEAM, "U1", changed_at=changed_at)
+        verdict = await library.knowledge.add(upload, "en")
+        row = await library.knowledge.document(verdict.document_id or "", READERS)
+        passages, _ = await library.knowledge.chunks(verdict.document_id or "", READERS)
+        (updated,) = {passage.updated for passage in passages}
+        assert row is not None
+        return row.changed_at, updated
+
+    front = "---\ndate: 2020-01-01\nlastmod: 2026-04-01\n---\n"
+    assert await added("a.md", front + OLD) == ("2026-04-01", "2026-04-01")
+    assert await added("b.md", front + NEW, "2026-05-05") == ("2026-04-01", "2026-04-01")
+    assert await added("c.md", OLD, "2026-05") == ("2026-05", "2026-05")
+    assert await added("d.md", OLD) == (None, "")
+    assert await added("a.md", NEW) == (None, "")  # its next version states none
+    (dated,) = [row for row in await library.documents.listed() if row.name == "c.md"]
+    assert (await library.knowledge.reindex(dated.id, READERS)) is not None
+    assert await added("c.md", OLD, "2026-06-06") == ("2026-05", "2026-05")  # unchanged
 
 
 async def test_a_name_is_what_people_can_read(library: Library) -> None:
@@ -195,9 +219,9 @@ class FullDisk(Documents):
         self._refuse()
         await super().commit(row, generation=generation)
 
-    async def forget(self, *document_ids: str, generation: int) -> int:
+    async def forget(self, *document_ids: str, generation: int, copied: bool = False) -> int:
         self._refuse()
-        return await super().forget(*document_ids, generation=generation)
+        return await super().forget(*document_ids, generation=generation, copied=copied)
 
     def _refuse(self) -> None:
         if self.full:
@@ -215,6 +239,23 @@ class Stubborn(EdgeIndex):
             self.stuck -= 1
             raise QdrantConnectionError(NO_DISK)
         await super().undo(document_id, at=at)
+
+
+async def test_a_document_is_refused_in_words_while_the_disk_has_no_room(tmp_path: Path, loader: Loader) -> None:
+    room = {"free": 10**12}
+    async with opened(tmp_path, loader=loader, free=lambda _: room["free"]) as library:
+        await library.add("plan.md", OLD)
+        old = await library.found("plan")
+        for room["free"] in (100 * 2**20, 0):
+            refused = await library.add("plan.md", NEW)
+            assert refused.status == "refused" and "Please free some space" in refused.reason
+            said = await library.knowledge.add(Upload("more.md", NEW.encode(), "docs", TEAM, "U1"), "ja")
+            assert said.status == "refused" and "空き容量" in said.reason
+            assert await library.found("plan") == old and library.kept() == [OLD.strip()]
+        room["free"] = 10**12
+        assert (await library.add("plan.md", NEW)).status == "replaced"
+        assert (await library.add("more.md", NEW)).status == "added"
+        assert await library.points() == 2
 
 
 @pytest.mark.parametrize("stuck", [0, 2])
@@ -282,6 +323,18 @@ async def test_a_measurement_that_cannot_be_kept_costs_no_answer(tmp_path: Path,
     async with opened(tmp_path, searches=Full, loader=loader) as library:
         await library.add("rules.md", OLD)
         assert await library.found("harbour plan") == ["The old harbour plan."]
+
+
+async def test_the_wordings_of_a_question_are_one_search_and_one_measurement(tmp_path: Path, loader: Loader) -> None:
+    async with opened(tmp_path, loader=loader) as library:
+        await library.add("rules.md", OLD)
+        found = await library.knowledge.search(
+            ["harbour plan", "港の計画"], READERS, written_by="model", min_relevance=0.0
+        )
+        await library.knowledge.close()
+        (measured,) = await Searches(library.engine).listed(READERS.scopes)
+    assert [hit.passage.text for hit in found.hits] == ["The old harbour plan."] and not found.rejected
+    assert (measured.query, measured.filtered_results) == ("harbour plan / 港の計画", 1)
 
 
 @pytest.mark.parametrize(

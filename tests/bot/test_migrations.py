@@ -25,13 +25,14 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 import migrations
 from agent.events import Answered, Citation, Cost, Thought, ToolReturned
-from agent.pairing import Proposed
+from agent.qa_generation import Proposed
 from bot.messages import Audience, Feedback, FileRef, Incoming, Intake, Place, Post, Preferences
 from bot.store.audit import Trace
 from bot.store.digests import Digests
 from bot.store.documents import DocumentRow, Documents
 from bot.store.engine import connect
 from bot.store.feedback import Votes
+from bot.store.homes import Homes
 from bot.store.inbox import TurnRows
 from bot.store.indexes import Indexes
 from bot.store.intakes import IntakeRows
@@ -48,10 +49,11 @@ from bot.store.usage import Usage
 from bot.trace import Recording
 from migrations import MigrationError, NewerDatabaseError, Upgraded, upgrade
 from retrieval.types import Hit, Passage, SearchMetrics
+from tests.disks import small_disk
 
 FILES = Path(__file__).parents[1] / "files"
 GOLDEN = sorted(FILES.glob("database-*.sql"))
-HEAD = "0007"
+HEAD = "0010"
 
 
 def url_of(file: Path) -> str:
@@ -152,6 +154,15 @@ def test_a_released_database_is_upgraded_with_its_rows(released: Path) -> None:
     check(released)
     after = contents(released)
     assert all(after[table] == count for table, count in before.items())
+
+
+def test_doubt_of_earlier_versions_stays_with_its_answers(released: Path) -> None:
+    with closing(sqlite3.connect(released)) as db:
+        doubted = "SELECT turn FROM questions WHERE reason = 'low_confidence'"
+        before = db.execute(f"SELECT turn FROM answers WHERE outcome = 'answered' AND turn IN ({doubted})").fetchall()
+    upgrade(url_of(released))
+    with closing(sqlite3.connect(released)) as db:
+        assert db.execute("SELECT turn FROM answers WHERE unsure").fetchall() == before != []
 
 
 # -- a later revision, made for these tests -------------------------------------------------------------------------
@@ -288,6 +299,20 @@ def test_a_file_that_is_no_database_is_said(tmp_path: Path) -> None:
         upgrade(url_of(file))
 
 
+def test_a_full_disk_is_said(tmp_path: Path) -> None:
+    """As a new home meets it, and a database that is there: its map beside it finds no room either."""
+    with small_disk(tmp_path, 4 * 2**20) as disk:
+        file = disk.folder / "kotae.db"
+        for _ in range(2):
+            disk.leave(0)
+            with pytest.raises(MigrationError, match="no space left") as refused:
+                upgrade(url_of(file))
+            assert "空き容量" in refused.value.text("ja")
+            disk.leave(2 * 2**20)
+            upgrade(url_of(file))
+        check(file)
+
+
 # -- making a golden file -------------------------------------------------------------------------------------------
 
 
@@ -302,7 +327,9 @@ async def fill(url: str) -> None:
     until = moment + timedelta(seconds=15)
     held = (await rows.claim({"t" * 32: message}, owner="me", now=moment, until=until))["t" * 32]
     await rows.start(held, owner="me", now=moment)
-    answer = Answered("25日です。[1]", (Citation(1, "経費.md", "handbook", 0, "毎月25日"),), confidence=0.3)
+    answer = Answered(
+        "25日です。[1]", (Citation(1, "経費.md", "handbook", 0, "毎月25日"),), unsure=True, confidence=0.3
+    )
     miss = Miss(held.id, message.text, "low_confidence", ("handbook",), 0.3, "team", None, moment)
     found = Hit(Passage("handbook", "d" * 32, "経費.md", 0, "毎月25日", "team"), {"dense": 0.8}, 0.3)
     recording = Recording()
@@ -340,6 +367,7 @@ async def fill(url: str) -> None:
     (task,) = await jobs.todo("j" * 32)
     assert await jobs.store("j" * 32, task, "done", owner="me", now=moment, made=made, cost=Cost(1, 400, 60, 20))
     await PairRows(engine).track(Tracked(page.id, 0, page.collection, page.scope, "Q&A: 経費.md.json"))
+    await Homes(engine).identity("f" * 32)
     room = Messages(engine)
     asked = await room.post("general", "aki", "@kotae 経費の締切は？", None, {"strategy": "react"})
     assert asked is not None

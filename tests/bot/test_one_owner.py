@@ -8,20 +8,21 @@ import re
 import resource
 import signal
 import socket
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import httpx
 import pytest
 
 from bot.cli import cli
-from bot.client import SOCKET, short
+from bot.client import SOCKET, at_home, short
+from bot.teaching import written
 from tests.adapters.terminal import Terminal
 from tests.adapters.test_console import PROMPT
-from tests.bot.program import PROGRAM, ROOT, Done, Warm, environment, kotae
+from tests.bot.program import Done, Process, Warm, environment, kotae
 from tests.bot.test_cli import check, loaded, open_turns
 from tests.fakes.gemini import FakeGemini, Reply, text, thought
 
@@ -35,9 +36,7 @@ class Owner:
 
     def __init__(self, home: Path, **more: str) -> None:
         named: dict[str, str] = {"KOTAE_WEB_PORT": "0", **more}
-        self.process = subprocess.Popen(
-            [*PROGRAM, "run"], env=environment(home, **named), cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
+        self.process = Process("run", env=environment(home, **named), stdout=PIPE, stderr=PIPE)
         assert self.process.stdout
         self.banner = ""
         while "Ctrl-C" not in self.banner:
@@ -50,7 +49,7 @@ class Owner:
 
     def ended(self) -> tuple[int, str, str]:
         out, err = self.process.communicate(timeout=60)
-        return self.process.returncode, out.decode(), err.decode()
+        return self.process.wait(), out.decode(), err.decode()
 
 
 @contextmanager
@@ -84,6 +83,7 @@ def pages(tmp_path: Path) -> Path:
     (folder / "harbour.md").write_text(HARBOUR)
     (folder / "港.txt").write_bytes("灯台の点検は毎月10日に行います。".encode("cp932"))
     (folder / "mail.eml").write_text("Subject: no")
+    (tmp_path / "Q&A: Where do ships moor?.json").write_bytes(written(["Where do ships moor?"], "At pier seven."))
     return folder
 
 
@@ -110,6 +110,16 @@ COMMANDS: list[list[str]] = [
     ["ask", "x", "--collection", "nope"],
     ["unanswered"],
     ["unanswered", "--json"],
+    ["answers"],
+    ["ingest", "TAUGHT", "--collection", "answers"],
+    ["answers"],
+    ["answers", "--json"],
+    ["answers", "edit", "ANSWER", "At pier nine."],
+    ["answers", "edit", "ANSWER", "At pier nine.", "--json"],
+    ["answers", "list", "--json"],
+    ["answers", "forget", "00000000"],
+    ["answers", "forget", "ANSWER"],
+    ["answers", "forget", "ANSWER", "--json"],
     ["metrics"],
     ["metrics", "--json", "--export", "EXPORT", "--clear"],
     ["forget", "nothing.md", "--json"],
@@ -124,17 +134,27 @@ _CHANGING = re.compile(
 )
 
 
+def _filled(argument: str, stands_for: dict[str, str]) -> str:
+    for name, value in stands_for.items():
+        argument = argument.replace(name, value)
+    return argument
+
+
 def shown(
     home: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> list[tuple[int, str, str]]:
     """Every command in order: its status, and what it prints without ids, dates and durations."""
     monkeypatch.setenv("KOTAE_HOME", str(home))
-    found = []
+    found, answer = [], ""
+    taught = str(next(folder.parent.glob("Q&A*")))
     for command in COMMANDS:
-        arguments = [one.replace("PAGES", str(folder)).replace("EXPORT", str(home / "export")) for one in command]
+        stands_for = {"PAGES": str(folder), "EXPORT": str(home / "export"), "TAUGHT": taught, "ANSWER": answer}
+        arguments = [_filled(one, stands_for) for one in command]
         status = cli(arguments, prog_name="kotae", standalone_mode=False)
         printed = capsys.readouterr()
         found.append((status, _CHANGING.sub("…", printed.out), _CHANGING.sub("…", printed.err)))
+        if command == ["answers", "--json"]:
+            answer = json.loads(printed.out)["answers"][0]["id"]
         if "EXPORT" in command:
             exported = (home / "export").read_text(encoding="utf-8").splitlines()
             assert len(exported) == json.loads(printed.out)["searches"]["total"] > 0
@@ -200,7 +220,7 @@ def test_other_machines_are_not_served_without_a_token(tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", [["run"], ["chat", "--json"]])
 def test_a_second_owner_is_refused_at_once(shared: Owner, far_home: Path, command: list[str]) -> None:
     began = resource.getrusage(resource.RUSAGE_CHILDREN)
-    said = kotae(*command, home=far_home, LANG="ja_JP.UTF-8").complaint(2)
+    said = kotae(*command, home=far_home, cold=True, LANG="ja_JP.UTF-8").complaint(2)
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)  # its own time: the machine may be busy with others
     assert ended.ru_utime + ended.ru_stime - began.ru_utime - began.ru_stime < SOON and "別の Kotae" in said
     assert httpx.get(f"{shared.url}/healthz", trust_env=False).status_code == 200
@@ -217,7 +237,7 @@ def test_a_home_far_down_has_a_short_name_for_as_long_as_it_is_needed(shared: Ow
 
 
 def test_a_chat_serves_its_home_too(sample_home: Path) -> None:
-    terminal = Terminal([*PROGRAM, "chat"], environment(sample_home, KOTAE_LANGUAGE="en"))
+    terminal = Terminal(["chat"], environment(sample_home, KOTAE_LANGUAGE="en"))
     try:
         terminal.expect(PROMPT)
         done = kotae("ask", "What is the command for a rollback?", "--json", home=sample_home)
@@ -273,8 +293,10 @@ async def test_what_runs_is_answered_before_it_stops_and_a_second_signal_does_no
                     assert "I look it up." in await anext(lines)
                     one.process.send_signal(signal.SIGTERM)
                     assert one.process.stdout and "Stopping" in (await in_thread(one.process.stdout.readline)).decode()
+                    await until(lambda: not (home / SOCKET).exists())
                     assert one.process.poll() is None
-                    one.process.send_signal(signal.SIGTERM)
+                    # A command that comes now waits for it, and then opens the home itself.
+                    assert await alone_at(home, lambda told: one.process.send_signal(signal.SIGTERM))
                     status, _, _ = await in_thread(one.ended)
             assert status == -signal.SIGTERM and open_turns(home) == [question["query"]]
         finally:
@@ -284,6 +306,19 @@ async def test_what_runs_is_answered_before_it_stops_and_a_second_signal_does_no
         await until(lambda: open_turns(home) == [])
         again.terminate()
         await in_thread(again.communicate)
+
+
+async def alone_at(home: Path, tell: Callable[[str], None]) -> bool:
+    async def through(owner: object) -> bool:
+        return False
+
+    async def alone(lock: int | None) -> bool:
+        assert lock is not None
+        os.close(lock)
+        return True
+
+    async with asyncio.timeout(60):
+        return await at_home(home, "en", through, alone, tell=tell)
 
 
 async def until(true: Callable[[], bool]) -> None:
@@ -298,18 +333,14 @@ async def test_a_question_stopped_at_the_terminal_is_closed_by_the_owner(tmp_pat
         more = {"GEMINI_BASE_URL": gemini.url, "GEMINI_API_KEY": gemini.key}
         one = await in_thread(lambda: Owner(home, **more))
         try:
-            asking = await asyncio.create_subprocess_exec(
-                *PROGRAM,
-                *("ask", "--json", "When do ships moor at pier seven?"),
-                env=environment(home),
-                cwd=ROOT,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
+            asking = Process(
+                "ask", "--json", "When do ships moor at pier seven?", env=environment(home), stdout=PIPE, stderr=PIPE
             )
-            assert asking.stdout and "I look it up." in (await asking.stdout.readline()).decode()
+            assert asking.stdout is not None
+            assert "I look it up." in (await in_thread(asking.stdout.readline)).decode()
             assert len(open_turns(home)) == 1
             os.kill(asking.pid, signal.SIGINT)
-            _, errors = await asking.communicate()
+            _, errors = await in_thread(asking.communicate)
             assert (asking.returncode, errors.decode()) == (130, "")
             await until(lambda: open_turns(home) == [])
         finally:
@@ -322,17 +353,13 @@ async def test_an_owner_that_dies_is_said_in_words(tmp_path: Path) -> None:
     async with FakeGemini(Reply((thought("I look it up."), text("One moment.")), ending="hang")) as gemini:
         more = {"GEMINI_BASE_URL": gemini.url, "GEMINI_API_KEY": gemini.key}
         one = await in_thread(lambda: Owner(home, **more))
-        asking = await asyncio.create_subprocess_exec(
-            *PROGRAM,
-            *("ask", "--json", "When do ships moor?"),
-            env=environment(home, LANG="ja_JP.UTF-8"),
-            cwd=ROOT,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
+        asking = Process(
+            "ask", "--json", "When do ships moor?", env=environment(home, LANG="ja_JP.UTF-8"), stdout=PIPE, stderr=PIPE
         )
-        assert asking.stdout and b"I look it up." in await asking.stdout.readline()
+        assert asking.stdout is not None
+        assert b"I look it up." in await in_thread(asking.stdout.readline)
         one.process.kill()
-        out, err = await asking.communicate()
+        out, err = await in_thread(asking.communicate)
         await in_thread(one.process.communicate)
     assert asking.returncode is not None
     assert "停止" in Done(asking.returncode, "", err.decode()).complaint(1) and b'"answer"' not in out

@@ -18,6 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent.events import Cost
 from agent.models.base import (
+    Effort,
     Message,
     ModelBlocked,
     ModelBusy,
@@ -28,7 +29,7 @@ from agent.models.base import (
     Tool,
     UserMessage,
 )
-from agent.pairing import Proposed
+from agent.qa_generation import Proposed
 from bot.access import scope_of
 from bot.app import running
 from bot.budget import Budget, Limits
@@ -71,6 +72,8 @@ class Writer:
     """A model that asks one question of each passage. `trouble` is raised for a passage with those words, once each."""
 
     name = "writer:test"
+    thinks = False
+    tools = None
 
     def __init__(self, *trouble: tuple[str, Exception], held: Collection[str] = ()) -> None:
         self.trouble = list(trouble)
@@ -85,7 +88,12 @@ class Writer:
                 await self.begun.wait()
 
     async def converse(
-        self, messages: Sequence[Message], tools: Sequence[Tool] = (), *, schema: Mapping[str, Any] | None = None
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Tool] = (),
+        *,
+        schema: Mapping[str, Any] | None = None,
+        effort: Effort | None = None,
     ) -> AsyncIterator[Part]:
         asked = messages[-1]
         assert isinstance(asked, UserMessage) and schema is not None
@@ -676,7 +684,8 @@ async def test_both_databases_keep_the_same(engine: AsyncEngine, clock: Clock) -
     until, readers = clock.now + LEASE, PUBLIC.readers
     assert await jobs.claim(owner="me", now=clock.now, until=until) == Held("j", "m")
     assert await jobs.claim(owner="you", now=clock.now, until=until) is None
-    assert await jobs.renew("j", owner="me", until=until) and not await jobs.renew("j", owner="you", until=until)
+    lease: dict[str, Any] = {"now": clock.now, "until": until}
+    assert await jobs.renew("j", owner="me", **lease) and not await jobs.renew("j", owner="you", **lease)
     first, second = await jobs.todo("j")
     made = [Proposed("A\0 question?", "An answer."), Proposed("Another?", "Yes.", marked=True)]
     for _ in range(2):  # stored once

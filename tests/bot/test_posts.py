@@ -1,5 +1,6 @@
 """What platforms are served with is in the database before it is needed: posts, notices, choices of places and traces."""
 
+import asyncio
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -10,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from agent.events import Answered
 from bot.access import default_scope, scope_of
 from bot.messages import Audience, Incoming, Place, Post, Preferences, Visibility
+from bot.notices import Due
 from bot.store.audit import Audit, Trace
 from bot.store.engine import rows
 from bot.store.inbox import TurnRows
@@ -48,6 +50,23 @@ async def test_what_was_posted_without_having_been_intended_is_known_too(engine:
     posts = Posts(engine)
     await posts.placed(replace(STEPS, message="17.6"))
     assert await posts.at(HERE, "17.6") == replace(STEPS, message="17.6")
+
+
+async def test_the_channels_in_which_something_was_posted_are_known_the_latest_first(engine: AsyncEngine) -> None:
+    posts, direct = Posts(engine), Place("discord", "@me", "D1")
+    places = (
+        direct,
+        replace(direct, channel="D2"),
+        replace(direct, channel="D3"),
+        replace(direct, workspace="G1"),
+        direct,
+    )
+    for number, place in enumerate(places):
+        await posts.placed(replace(STEPS, about=f"t{number}", place=place, message=str(number)))
+    await posts.intend(replace(STEPS, about="t", place=replace(direct, channel="D4")))
+    assert await posts.channels("discord", "@me", limit=9) == ["D1", "D3", "D2"]
+    assert await posts.channels("discord", "@me", limit=2) == ["D1", "D3"]
+    assert await posts.channels("slack", "@me", limit=9) == []
 
 
 async def test_cards_are_found_by_the_questions_they_still_offer(engine: AsyncEngine) -> None:
@@ -151,6 +170,32 @@ async def test_a_notice_is_given_to_one_for_a_while_and_then_to_the_next(asked: 
     assert await asked.notices.due("slack", owner="two", now=NOW + MINUTE, until=NOW + 2 * MINUTE) == [notice]
     await asked.notices.said(notice.id)
     assert await asked.notices.due("slack", owner="two", now=NOW + 9 * MINUTE, until=NOW + 10 * MINUTE) == []
+
+
+@pytest.mark.parametrize("step", [MINUTE * 10, MINUTE * -10], ids=["forward", "back"])
+async def test_a_process_is_given_a_notice_again_when_a_minute_of_its_own_has_passed(
+    asked: Asked, step: timedelta
+) -> None:
+    now, seconds = NOW, 0.0
+    due = Due(asked.notices, owner="one", clock=lambda: now, timer=lambda: seconds)
+    await asked.close(await asked())
+    first, second = await asyncio.gather(due("slack"), due("slack"))
+    (notice,) = [*first, *second]
+    now += step
+    seconds += 59
+    assert await due("slack") == []
+    seconds += 2
+    assert await due("slack") == [notice]  # it could not be said
+    await due.said(notice)
+    seconds += 61
+    assert await due("slack") == []
+
+
+async def test_what_another_process_was_saying_when_it_died_is_said_at_once(asked: Asked) -> None:
+    await asked.close(await asked())
+    (notice,) = await asked.notices.due("slack", owner="dead", now=NOW, until=NOW + MINUTE)
+    await asked.notices.inherit()
+    assert await asked.notices.due("slack", owner="one", now=NOW - 10 * MINUTE, until=NOW) == [notice]
 
 
 async def test_what_can_never_be_said_is_dropped(asked: Asked, caplog: pytest.LogCaptureFixture) -> None:

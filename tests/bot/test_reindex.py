@@ -14,6 +14,7 @@ import pytest
 from pydantic import SecretStr
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from bot.identity import Identity
 from bot.knowledge import Knowledge
 from bot.messages import Upload
 from bot.reindex import Progress, Rebuilt, Reindex, made_of
@@ -105,7 +106,21 @@ class Home:
             kept=self.folder / "documents",
             note=self.folder / "vectors" / "reindex.jsonl",
             quiet=quiet,
+            own=self.own,
         )
+
+    async def own(self, index: Index, noted: bool) -> None:
+        """As `bot.vectors` has it, for a home from before there were identities."""
+        row = await self.indexes.current()
+        known = Identity(
+            None,
+            row.generation if row else 0,
+            await self.documents.listed(),
+            str(self.folder / "kotae.db"),
+            self.folder / "documents",
+            isinstance(self.stores, ServerStores),
+        )
+        assert noted or await known.trouble(index) is None
 
     async def rebuilt(
         self, embedder: HashEmbedder | None = None, made: Made = NEW, progress: Progress | None = None

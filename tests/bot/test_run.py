@@ -2,29 +2,26 @@
 
 import os
 import re
-import subprocess
 import termios
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from subprocess import DEVNULL, PIPE
 
 import httpx
 
 from tests.adapters.terminal import Terminal
-from tests.bot.program import PROGRAM, ROOT, environment
+from tests.bot.program import Process, environment
 
 PROMPT = "kotae› "
 FREE = {"KOTAE_WEB_PORT": "0", "KOTAE_LANGUAGE": "en", "KOTAE_MODEL": "extractive"}
 
 
 @contextmanager
-def started(home: Path, stdin: int) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+def started(home: Path, stdin: int) -> Iterator[tuple[Process, str]]:
     """The program, and the address it has said."""
-    command = [*PROGRAM, "run"]
     env = environment(home, **FREE)
-    with subprocess.Popen(
-        command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, cwd=ROOT
-    ) as one:
+    with Process("run", stdin=stdin, stdout=PIPE, stderr=PIPE, env=env) as one:
         assert one.stdout is not None
         try:
             found = None
@@ -37,8 +34,9 @@ def started(home: Path, stdin: int) -> Iterator[tuple[subprocess.Popen[bytes], s
 
 
 def test_at_a_terminal_both_channels_are_open_and_leaving_one_ends_the_bot(tmp_path: Path) -> None:
-    command = [*PROGRAM, "run", "--sample"]
-    with closing(Terminal(command, environment(tmp_path / "home", TERM="xterm-256color", **FREE))) as terminal:
+    with closing(
+        Terminal(["run", "--sample"], environment(tmp_path / "home", TERM="xterm-256color", **FREE))
+    ) as terminal:
         said = terminal.expect(PROMPT)
         address = re.search(r"Browser: (http://\S+)", said)
         assert address
@@ -52,7 +50,7 @@ def test_at_a_terminal_both_channels_are_open_and_leaving_one_ends_the_bot(tmp_p
 
 
 def test_sigterm_gives_the_terminal_back_as_it_was(tmp_path: Path) -> None:
-    with closing(Terminal([*PROGRAM, "run"], environment(tmp_path / "home", TERM="xterm", **FREE))) as terminal:
+    with closing(Terminal(["run"], environment(tmp_path / "home", TERM="xterm", **FREE))) as terminal:
         terminal.expect(PROMPT)
         terminal.terminate()
         terminal.expect("Stopping")
@@ -61,16 +59,11 @@ def test_sigterm_gives_the_terminal_back_as_it_was(tmp_path: Path) -> None:
 
 
 def test_lines_of_a_pipe_are_answered_and_then_it_ends(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [*PROGRAM, "run", "--sample"],
-        input="出張の日当はいくらですか？\nWhat is the command for a rollback?\n".encode(),
-        env=environment(tmp_path / "home", **FREE),
-        cwd=ROOT,
-        capture_output=True,
-        timeout=120,
-    )
-    said = done.stdout.decode()
-    assert done.returncode == 0, done.stderr.decode()
+    questions = "出張の日当はいくらですか？\nWhat is the command for a rollback?\n"
+    env = environment(tmp_path / "home", **FREE)
+    with Process("run", "--sample", env=env, stdin=PIPE, stdout=PIPE, stderr=PIPE) as program:
+        said, complained = (part.decode() for part in program.communicate(questions.encode()))
+    assert program.returncode == 0, complained
     assert "2,500円" in said and "Sources" in said and "Browser: http://" in said
 
 
@@ -78,7 +71,7 @@ def test_a_service_runs_on_without_any_input_and_ends_when_told(tmp_path: Path) 
     """From `/dev/null`, from a pipe that stays open and one that was closed: none of them is the end of the bot."""
     closed, other = os.pipe()
     os.close(other)
-    for number, stdin in enumerate((subprocess.DEVNULL, subprocess.PIPE, closed)):
+    for number, stdin in enumerate((DEVNULL, PIPE, closed)):
         with started(tmp_path / str(number), stdin) as (program, address):
             assert httpx.get(f"{address}/healthz", trust_env=False).status_code == 200
             assert httpx.get(f"{address}/documents", trust_env=False).json() == {"documents": []}

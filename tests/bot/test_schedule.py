@@ -247,6 +247,23 @@ async def test_a_process_that_died_while_sending_leaves_it_to_another(bot: Bot, 
     assert len(room.posted) == 1
 
 
+@pytest.mark.parametrize("step", [timedelta(minutes=10), timedelta(minutes=-10)], ids=["forward", "back"])
+async def test_the_next_process_of_a_home_sends_it_at_once_whatever_the_clock_says(
+    bot: Bot, engine: AsyncEngine, step: timedelta
+) -> None:
+    room, digests = Room(MONDAY - timedelta(hours=1)), Digests(engine)
+    clock = bot(room, "b")
+    await clock.look()
+    room.now = MONDAY + timedelta(hours=1)
+    assert await digests.claim(MONDAY, owner="dead", now=room.now, until=room.now + LEASE)
+    room.now += step
+    await digests.inherit()
+    room.now -= step / 2
+    assert await clock.look() and not await clock.look()
+    await digests.inherit()  # what was sent is nobody's to send again
+    assert not await clock.look() and len(room.posted) == 1
+
+
 async def test_a_stop_in_the_middle_gives_it_back(bot: Bot) -> None:
     room = Room(MONDAY - timedelta(hours=1))
     clock = bot(room, "a")

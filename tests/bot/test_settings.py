@@ -7,6 +7,7 @@ from datetime import UTC
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from bot.settings import Settings, SettingsError, interface_language, load
 
@@ -59,6 +60,107 @@ def test_nothing_set_is_fine() -> None:
     assert settings.chat_log == Path(".kotae/logs/agent_chat.log")
 
 
+ONE: dict[str, tuple[str, object]] = {  # a value of each setting, and what it becomes; numbers where a text may be one
+    "KOTAE_HOME": ("2024", Path("2024")),
+    "KOTAE_MODEL": ("extractive", "extractive"),
+    "KOTAE_JUDGE_MODEL": ("openai:8", "openai:8"),
+    "KOTAE_THINKING": ("low", "low"),
+    "GEMINI_API_KEY": ("12345678", "12345678"),
+    "GEMINI_BASE_URL": ("http://h", "http://h"),
+    "GEMINI_API_VERSION": ("1", "1"),
+    "OPENAI_API_KEY": ("12345678", "12345678"),
+    "OPENAI_BASE_URL": ("http://h/v1", "http://h/v1"),
+    "KOTAE_EMBEDDER": ("local", "local"),
+    "KOTAE_RERANKER": ("fastembed:/models/8", "fastembed:/models/8"),
+    "KOTAE_EMBEDDING_DIM": ("384", 384),
+    "QDRANT_URL": ("http://h:6333", "http://h:6333"),
+    "QDRANT_HOST": ("10", "10"),
+    "QDRANT_PORT": ("6334", 6334),
+    "QDRANT_API_KEY": ("12345678", "12345678"),
+    "KOTAE_QDRANT_PREFIX": ("2024", "2024"),
+    "KOTAE_QDRANT_SHARDS": ("2", 2),
+    "KOTAE_QDRANT_REPLICAS": ("2", 2),
+    "KOTAE_QDRANT_WRITE_CONSISTENCY": ("2", 2),
+    "DATABASE_URL": ("sqlite:///2024", "sqlite+aiosqlite:///2024"),
+    "SLACK_BOT_TOKEN": (BOT, BOT),
+    "SLACK_APP_TOKEN": (APP, APP),
+    "SLACK_API_URL": ("http://h/api/", "http://h/api/"),
+    "DISCORD_TOKEN": (DISCORD, DISCORD),
+    "DISCORD_API_URL": ("http://h", "http://h"),
+    "DISCORD_GATEWAY_URL": ("ws://h", "ws://h"),
+    "DISCORD_CDN_URL": ("http://h", "http://h"),
+    "KOTAE_DISCORD_GUILDS": ("1187654321098765432", ("1187654321098765432",)),
+    "KOTAE_WEB_HOST": ("0", "0"),
+    "KOTAE_WEB_PORT": ("8081", 8081),
+    "PORT": ("8081", 8081),
+    "KOTAE_DIGEST_CRON": ("0 9 * * 1", "0 9 * * 1"),
+    "KOTAE_DIGEST_CHANNEL": ("1187654321098765432", "1187654321098765432"),
+    "KOTAE_TIMEZONE": ("Asia/Tokyo", "Asia/Tokyo"),
+    "KOTAE_DEFAULT_COLLECTION": ("2024", "2024"),
+    "KOTAE_COLLECTIONS": ("2024", ("2024",)),
+    "KOTAE_SEARCH_LIMIT": ("7", 7),
+    "KOTAE_MIN_RELEVANCE": ("1", 1.0),
+    "KOTAE_CONFIDENT": ("0", 0.0),
+    "KOTAE_CHUNK_SIZE": ("1024", 1024),
+    "KOTAE_FUSION": ("rrf", "rrf"),
+    "KOTAE_MAX_TURNS": ("3", 3),
+    "KOTAE_STRATEGY": ("synthesis", "synthesis"),
+    "KOTAE_STEPS": ("off", "off"),
+    "KOTAE_FALLBACK": ("general", "general"),
+    "KOTAE_WEB_TOKEN": ("12345678", "12345678"),
+    "KOTAE_KEEP_DAYS": ("30", 30),
+    "KOTAE_CONCURRENCY": ("10", 10),
+    "KOTAE_USER_PER_MINUTE": ("0", 0),
+    "KOTAE_CHANNEL_PER_MINUTE": ("0", 0),
+    "KOTAE_DAILY_CALLS": ("0", 0),
+    "KOTAE_DAILY_TOKENS": ("0", 0),
+    "KOTAE_EDITORS": ("2024", ("2024",)),
+    "KOTAE_LANGUAGE": ("ja", "ja"),
+    "KOTAE_LOG_LEVEL": ("DEBUG", "DEBUG"),
+    "LC_ALL": ("ja_JP.UTF-8", "ja_JP.UTF-8"),
+    "LC_MESSAGES": ("ja", "ja"),
+    "LANG": ("C", "C"),
+}
+BESIDE = {  # what a setting is nothing without
+    "KOTAE_JUDGE_MODEL": ("OPENAI_BASE_URL",),
+    "SLACK_BOT_TOKEN": ("SLACK_APP_TOKEN",),
+    "SLACK_APP_TOKEN": ("SLACK_BOT_TOKEN",),
+    "SLACK_API_URL": ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN"),
+    "QDRANT_API_KEY": ("QDRANT_URL",),
+    **dict.fromkeys(
+        ("DISCORD_API_URL", "DISCORD_GATEWAY_URL", "DISCORD_CDN_URL", "KOTAE_DISCORD_GUILDS"), ("DISCORD_TOKEN",)
+    ),
+}
+FIELDS = {str(field.alias): name for name, field in Settings.model_fields.items()}
+LISTS = {"KOTAE_DISCORD_GUILDS": "1, 2,", "KOTAE_COLLECTIONS": "2024, 就業規則", "KOTAE_EDITORS": "slack:U1,discord:2"}
+
+
+@pytest.mark.parametrize("place", ["environment", "file"])
+@pytest.mark.parametrize("name", FIELDS)
+def test_each_setting_may_have_one_value(dotenv: Path, monkeypatch: pytest.MonkeyPatch, name: str, place: str) -> None:
+    meant = ONE[name][1]
+    values = {each: ONE[each][0] for each in (name, *BESIDE.get(name, ()))}
+    if place == "environment":
+        for each, value in values.items():
+            monkeypatch.setenv(each, value)
+    else:
+        dotenv.write_text("".join(f"{each}={value}\n" for each, value in values.items()), encoding="utf-8")
+    found = getattr(load(dotenv), FIELDS[name])
+    assert (found.get_secret_value() if isinstance(found, SecretStr) else found) == meant
+
+
+@pytest.mark.parametrize("name", LISTS)
+@pytest.mark.parametrize("value", ["null", "true", '"a"', "[]"])
+def test_a_list_is_never_read_as_json(dotenv: Path, name: str, value: str) -> None:
+    beside = {each: ONE[each][0] for each in BESIDE.get(name, ())}
+    if name == "KOTAE_DISCORD_GUILDS":
+        assert problems(dotenv, **beside, **{name: value})[0].startswith(f"{name} should be server (guild) ids")
+    else:
+        settings = made(dotenv, **{name: value})
+        assert (settings.collections or settings.editors) == (value,)
+    assert len(getattr(made(dotenv, **beside, **{name: LISTS[name]}), FIELDS[name])) == 2
+
+
 def test_the_environment_comes_before_the_file(dotenv: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KOTAE_SEARCH_LIMIT", "7")
     settings = made(dotenv, KOTAE_SEARCH_LIMIT="9", KOTAE_MAX_TURNS="3")
@@ -76,6 +178,13 @@ def test_the_file_may_be_from_windows(dotenv: Path) -> None:
     dotenv.write_bytes("\ufeffKOTAE_DEFAULT_COLLECTION=就業規則\r\nKOTAE_SEARCH_LIMIT=3\r\n".encode())
     settings = load(dotenv)
     assert (settings.default_collection, settings.search_limit) == ("就業規則", 3)
+
+
+def test_the_judge_is_the_model_that_answers_and_thinking_its_providers(dotenv: Path) -> None:
+    settings = made(dotenv, GEMINI_API_KEY="k")
+    assert (settings.judge_id, settings.effort) == ("gemini:gemini-3.8-flash", None)
+    other = made(dotenv, GEMINI_API_KEY="k", KOTAE_JUDGE_MODEL="gemini:gemini-3.5-flash-lite", KOTAE_THINKING="HIGH")
+    assert (other.judge_id, other.effort) == ("gemini:gemini-3.5-flash-lite", "high")
 
 
 def test_the_model_follows_the_key(dotenv: Path) -> None:
@@ -155,7 +264,10 @@ WRONG = {
     "KOTAE_MODEL": "gpt",
     "GEMINI_BASE_URL": "not-an-address",
     "OPENAI_BASE_URL": "ftp://h",
+    "KOTAE_JUDGE_MODEL": "extractive",
+    "KOTAE_THINKING": "hard",
     "KOTAE_EMBEDDER": "word2vec",
+    "KOTAE_RERANKER": "BAAI/bge-reranker-base",
     "KOTAE_EMBEDDING_DIM": "1.5",
     "QDRANT_URL": "localhost:6333",
     "QDRANT_PORT": "65536",
@@ -215,6 +327,7 @@ def test_time_zones_that_are_none(dotenv: Path, zone: str) -> None:
         ({"KOTAE_MODEL": "gemini:gemini-3.8-flash"}, ["GEMINI_API_KEY"]),
         ({"KOTAE_MODEL": "openai:llama"}, ["OPENAI_API_KEY"]),
         ({"KOTAE_EMBEDDER": "gemini:gemini-embedding-2"}, ["GEMINI_API_KEY"]),
+        ({"KOTAE_JUDGE_MODEL": "openai:llama"}, ["KOTAE_JUDGE_MODEL=openai:llama needs OPENAI_API_KEY"]),
         ({"QDRANT_API_KEY": "CANARYKEY"}, ["QDRANT_URL"]),
     ],
 )

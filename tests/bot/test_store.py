@@ -1,14 +1,18 @@
 """The stores, on SQLite and on PostgreSQL where there is one."""
 
+import asyncio
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
+from sqlalchemy import event
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.store.collections import Collections
 from bot.store.documents import DocumentRow, Documents
+from bot.store.homes import Homes
 from bot.store.indexes import Indexes, IndexRow, OvertakenError
 from bot.store.searches import Searches, failure, percentile
 from retrieval.types import CollectionInfo, Readers, SearchMetrics
@@ -44,6 +48,13 @@ def document(name: str, collection: str = "handbook", scope: str = "team", chunk
 async def documents(engine: AsyncEngine) -> Documents:
     await Indexes(engine).open("e5", 384, "t1")
     return Documents(engine, "e5")
+
+
+async def test_a_database_has_one_identity_whoever_asks_first(engine: AsyncEngine) -> None:
+    homes = Homes(engine)
+    assert await homes.known() is None
+    given = await asyncio.gather(homes.identity(), homes.identity("a" * 32), homes.identity("b" * 32))
+    assert len({*given, await homes.known(), await homes.identity("c" * 32)}) == 1 and len(given[0]) == 32
 
 
 # -- documents, collections, generations ----------------------------------------------------------------------------
@@ -134,6 +145,29 @@ async def test_collections_count_what_may_be_read(documents: Documents, engine: 
         CollectionInfo("secret", "", ("ja",), 1, 3),
     )
     assert await collections.listed(NOBODY) == (empty,)
+
+
+async def test_those_who_ask_for_collections_together_share_a_look_begun_after_they_asked(
+    documents: Documents, engine: AsyncEngine
+) -> None:
+    looks = 0
+
+    def count(*statement: Any) -> None:
+        nonlocal looks
+        looks += "FROM collections" in statement[2]
+
+    event.listen(engine.sync_engine, "before_cursor_execute", count)
+    collections = Collections(engine)
+    await documents.commit(document("a.md"), generation=1)
+    first = asyncio.create_task(collections.listed(TEAM))
+    await asyncio.sleep(0)  # it looks now
+    await documents.commit(document("b.md", "later", scope=PRIVATE), generation=2)
+    others = await asyncio.gather(*(collections.listed(who) for who in (TEAM, MEMBERS, NOBODY) * 50))
+    assert [info.name for info in await first][:1] == ["handbook"]
+    names = [[info.name for info in found] for found in others]
+    assert names == [["handbook"], ["handbook", "later"], []] * 50
+    assert looks <= 3
+    await collections.close()
 
 
 async def test_merging_and_removing_collections(documents: Documents, engine: AsyncEngine) -> None:

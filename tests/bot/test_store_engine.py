@@ -15,8 +15,11 @@ from sqlalchemy import Connection, bindparam, event, func, select, text
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from bot.store.condition import probe
 from bot.store.engine import CONNECTIONS, StoreError, change, connect, finished, insert, read, rows, write
 from bot.store.schema import collections, feedback, indexes
+from tests.bot import databases
+from tests.disks import small_disk
 
 NOW = datetime.now(UTC)
 
@@ -163,6 +166,44 @@ async def test_more_readers_than_connections_wait_for_each_other(store: AsyncEng
     assert pool.checkedin() <= CONNECTIONS and pool.overflow() <= 0
 
 
+async def test_nobody_fails_for_want_of_a_connection_however_many_wait(url: str) -> None:
+    """The pool itself would refuse whoever has waited for so long, and those that waited longest first."""
+    engine = connect(url, connections=2, patience=0.01)
+
+    async def ask(number: int) -> set[str]:
+        match number % 5:
+            case 0:
+                await change(engine, adds(f"{number}"))
+            case 1:
+                async with write(engine) as db:
+                    await db.execute(indexes.insert().values(**row(f"{number}")))
+            case 2:
+                await rows(engine, select(indexes))
+        return await names(engine)
+
+    found = await asyncio.gather(*(ask(number) for number in range(200)))
+    assert len(found) == 200 and len(await names(engine)) == 80
+    await engine.dispose()
+
+
+async def test_places_are_given_in_the_order_of_coming(store: AsyncEngine, sqlite_url: str) -> None:
+    engine = connect(sqlite_url, connections=2)
+    came: list[int] = []
+
+    async def ask(number: int) -> None:
+        await names(engine)
+        came.append(number)
+
+    async with read(engine):
+        waiting = [asyncio.create_task(ask(number)) for number in range(20)]
+        async with write(engine):  # the writer has a place of its own
+            assert came == []
+    waiting.append(asyncio.create_task(ask(20)))  # it finds the connection given back, and others before it
+    await asyncio.gather(*waiting)
+    assert came == list(range(21))
+    await engine.dispose()
+
+
 async def test_a_block_that_fails_changes_nothing(engine: AsyncEngine) -> None:
     with pytest.raises(ZeroDivisionError):
         async with write(engine) as db:
@@ -264,6 +305,43 @@ async def test_500_writers_and_readers_cancelled_at_random(store: AsyncEngine, s
     await engines[1].dispose()
 
 
+@pytest.mark.parametrize("moment", ["begin", "before_cursor_execute", "commit", "rollback"])
+async def test_a_writer_cancelled_at_a_moment_ends_what_it_is_in_and_leaves_its_connection(
+    store: AsyncEngine, moment: str
+) -> None:
+    """R45: neither a statement nor the rollback is cut in two, or the connection would be thrown away, and could hold the
+    database. One that is cancelled while it commits has committed."""
+    connections: list[Any] = []
+    event.listen(store.sync_engine, "connect", lambda connection, record: connections.append(connection))
+    await names(store)
+    block = asyncio.Event()
+
+    async def work() -> None:
+        async with write(store) as db:
+            await db.execute(indexes.insert().values(**row("half")))
+            if moment == "rollback":
+                block.set()
+                await asyncio.Event().wait()
+
+    task = asyncio.create_task(work())
+
+    def cancel(connection: Any, *statement: Any) -> None:
+        if not statement or statement[1].startswith("INSERT"):
+            task.cancel()
+
+    event.listen(store.sync_engine, moment, cancel)
+    if moment == "rollback":
+        await block.wait()
+        task.cancel()  # and once more while it rolls back
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    event.remove(store.sync_engine, moment, cancel)
+    assert await names(store) == ({"half"} if moment == "commit" else set())
+    async with write(store) as db:
+        await db.execute(indexes.insert().values(**row("next")))
+    assert len(connections) == 1
+
+
 @pytest.mark.parametrize(("held", "gets_in"), [(0.4, True), (9.0, False)])
 async def test_a_writer_that_is_kept_out_tries_again_before_it_gives_up(
     store: AsyncEngine, tmp_path: Path, held: float, gets_in: bool
@@ -320,6 +398,42 @@ async def test_a_full_disk_is_said_and_passes(store: AsyncEngine) -> None:
     limit["pages"] = 1_000_000
     async with write(store) as db:
         await db.execute(collections.insert().values(name="again", description="x" * 20_000, created_at=NOW))
+
+
+async def test_a_disk_that_is_really_full_is_said_and_passes(tmp_path: Path) -> None:
+    """Also the map that SQLite makes beside the database finds no room, and ends nothing."""
+    with small_disk(tmp_path, 4 * 2**20) as disk:
+        store = connect(databases.made(disk.folder / "kotae.db"))
+        disk.leave(0)
+        for _ in range(2):
+            with pytest.raises(StoreError, match="no space left"):
+                await probe(store)
+        disk.leave(1024 * 1024)
+        await probe(store)
+        stored = 0
+        with pytest.raises(StoreError, match="no space left"):
+            for number in range(100):
+                async with write(store) as db:
+                    await db.execute(
+                        collections.insert().values(name=str(number), description="x" * 50_000, created_at=NOW)
+                    )
+                stored += 1
+        disk.leave(1024 * 1024)
+        async with read(store) as db:
+            assert await db.scalar(select(func.count()).select_from(collections)) == stored > 0
+        await probe(store)
+        await store.dispose()
+
+
+async def test_a_look_at_whether_it_takes_writes_really_writes(sqlite_url: str, tmp_path: Path) -> None:
+    """R60: a transaction that changes nothing succeeds on a full disk."""
+    store = connect(sqlite_url)
+    await names(store)
+    log = tmp_path / "kotae.db-wal"
+    before = log.stat().st_size
+    await probe(store)
+    assert log.stat().st_size > before
+    await store.dispose()
 
 
 async def test_a_read_only_database_is_said(sqlite_url: str, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from bot.teaching import ANSWERS, LONGEST, Teaching
 from retrieval.text import Said
 from retrieval.types import TEAM, Readers
 from tests.bot.library import Library, opened
-from tests.bot.sample_turns import settings
+from tests.bot.sample_turns import begun, settings
 from tests.bot.test_posts import MINUTE, NOW, Asked
 
 GENERAL, EXPERTS, SECRET, SHARED = (Place("slack", "T1", channel) for channel in ("C1", "C2", "C3", "C4"))
@@ -43,7 +43,7 @@ async def asks(app: Application, text: str, place: Place, visibility: Visibility
 async def test_the_next_asker_gets_the_experts_answer_with_its_source(tmp_path: Path) -> None:
     ja, en = "社員食堂のカレーの辛さは選べますか？", "What is the door code of the harbour office?"
     private = "秘密プロジェクト「くじら」の開始日はいつですか？"
-    async with running(settings(tmp_path), Redactor()) as app:
+    async with running(begun(tmp_path), Redactor()) as app:
         assert (await asks(app, ja, GENERAL, "public", "1")).outcome == "unknown"
         assert (await asks(app, en, GENERAL, "public", "2")).outcome == "unknown"
         assert (await asks(app, private, SECRET, "private", "3")).outcome == "unknown"
@@ -152,21 +152,26 @@ async def test_an_answer_to_private_questions_stays_in_each_place(school: School
 
 
 async def test_an_answer_to_both_is_the_teams_without_the_private_words(school: School) -> None:
-    team = await school.asked("When does it start?")
-    private = await school.asked("When does canary start?", place=SECRET, visibility="private")
-    done = await school.teach(team, private, question="When does canary START?", **IN_SECRET)
+    team = await school.asked("When does canary start?")
+    private = await school.asked("canary: when does it start?", place=SECRET, visibility="private")
+    done = await school.teach(team, private, question="canary: when does it START?", **IN_SECRET)
     assert done == Taught((team, private), 2)
-    assert await school.pairs() == {TEAM: ["Q&A: When does it start?.json"]}
-    assert "canary" not in (await school.text()).lower()
+    assert await school.pairs() == {TEAM: ["Q&A: When does canary start?.json"]}
+    assert "canary:" not in (await school.text()).lower()
     told = await Notices(school.library.engine).due("slack", owner="me", now=NOW, until=NOW)
-    assert {one.question for one in told} == {"When does it start?", "When does canary start?"}  # each their own
+    assert {one.question for one in told} == {
+        "When does canary start?",
+        "canary: when does it start?",
+    }  # each their own
 
 
 async def test_a_question_that_was_closed_before_does_not_widen_an_answer(school: School) -> None:
     team = await school.asked("When does it start?")
     private = await school.asked("When does canary start?", place=SECRET, visibility="private")
     await school.teach(team)
-    assert await school.teach(team, private, answer="Tomorrow.", **IN_SECRET) == Taught((private,), 1)
+    assert await school.teach(team, private, reference=private, answer="Tomorrow.", **IN_SECRET) == Taught(
+        (private,), 1
+    )
     assert set(await school.pairs()) == {TEAM, scope_of(SECRET)}
 
 
@@ -174,13 +179,45 @@ async def test_a_question_that_was_closed_before_does_not_widen_an_answer(school
 
 
 async def test_every_wording_finds_the_answer_and_the_better_one_names_it(school: School) -> None:
-    ids = [await school.asked(text) for text in ("経費の締切は？", "経費は何日までに？")]
+    ids = [await school.asked(text) for text in ("経費の締切は？", "経費の締切はいつですか？")]
     await school.teach(*ids, question="経費精算の締切日は何日ですか？")
     assert await school.pairs() == {TEAM: ["Q&A: 経費精算の締切日は何日ですか？.json"]}
     text = await school.text()
     assert (
-        all(words in text for words in ("締切は？", "何日までに？", "何日ですか？")) and text.count("25日です。") == 3
+        all(words in text for words in ("締切は？", "いつですか？", "何日ですか？")) and text.count("25日です。") == 3
     )
+
+
+GROUP = (
+    "有給休暇は入社1年目で何日もらえますか？",
+    "入社１年目の有給って何日もらえる？",
+    "パートタイムの有給休暇は何日ですか？",
+    "入社して3年経つと有給は何日？",
+    "How many days of paid leave do part-time workers get?",
+)
+
+
+async def test_an_answer_closes_what_says_the_same_and_leaves_the_rest_of_its_group_open(school: School) -> None:
+    ids = [await school.asked(text) for text in GROUP]
+    assert await school.teach(*ids, reference=ids[0], answer="10日です。") == Taught((ids[0], ids[1]), 2, 3)
+    text = await school.text()
+    assert GROUP[0] in text and "１年目" in text and not any(other in text for other in GROUP[2:])
+    still = await Questions(school.library.engine).open([TEAM])
+    assert {one.question for one in still.questions} == set(GROUP[2:])
+    told = await Notices(school.library.engine).due("slack", owner="me", now=NOW, until=NOW)
+    assert {one.question for one in told} == set(GROUP[:2])
+    assert await school.teach(*ids, reference=ids[0], answer="10日です。") == Taught((ids[0], ids[1]), 2, 3)  # again
+    assert (await school.teach(*ids, reference=999)).refusal is not None
+    assert await school.teach(*ids[2:], reference=ids[4], answer="7 days.") == Taught((ids[2], ids[4]), 2, 1)
+
+
+async def test_whoever_wrote_the_answer_is_its_author_and_whoever_saved_it_stands_in_the_trace(school: School) -> None:
+    question = await school.asked()
+    assert await school.teach(question, author="U5") == Taught((question,), 1)
+    (document,) = await school.library.documents.listed(collection=ANSWERS)
+    (notice,) = await Notices(school.library.engine).due("slack", owner="me", now=NOW, until=NOW)
+    (trace,) = await Audit(school.library.engine).listed()
+    assert (document.author, notice.by, trace.actor) == ("U5", "U5", "slack:U9") and "slack:U5" in trace.result
 
 
 async def test_every_question_has_its_own_readable_document(school: School) -> None:

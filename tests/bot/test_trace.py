@@ -164,13 +164,18 @@ def test_what_is_kept_is_bounded() -> None:
     recording.add(ToolReturned("1" * 999, SEARCH, "x" * 9_999, hits))
     recording.add(Thought("\ud800\0\\u0000" + "x" * 99_999))
     wild = {f"{at}" * 99: {"deep": ["x" * 9_999]} for at in range(99)}
-    recording.add(ToolCalled("1", SEARCH, {"query": "q" * 9_999, "limit": float("nan"), **wild}))
+    recording.add(
+        ToolCalled(
+            "1", SEARCH, {"query": "q" * 9_999, "limit": float("nan"), "queries": ["q" * 9_999, *["b"] * 99], **wild}
+        )
+    )
     for _ in range(2 * MAX_STEPS):
         recording.add(Drafted("x"))
     recording.add(ANSWER)
     result, thought, call, *_ = (json.loads(step.event) for step in recording.steps)
     assert (len(result["hits"]), len(result["summary"]), len(thought["text"])) == (MAX_HITS, MAX_ARGUMENT, MAX_TEXT)
     assert call["arguments"]["query"] == "q" * MAX_ARGUMENT and call["arguments"]["limit"] == "NaN"
+    assert call["arguments"]["queries"] == ["q" * MAX_ARGUMENT, *["b"] * 9]
     assert len(recording.steps[2].event) < 20 * MAX_ARGUMENT
     assert (len(recording.steps), recording.steps[-1].kind) == (MAX_STEPS, "answer")
     assert "25日です" not in recording.steps[0].event  # no passage's text
@@ -287,7 +292,7 @@ async def test_a_person_who_is_forgotten_is_in_no_trace(bot: Callable[..., Bot],
 
 @pytest.mark.parametrize("missed", [False, True], ids=["deleted", "emptied for an open miss"])
 async def test_a_trace_is_kept_as_long_as_its_answer(bot: Callable[..., Bot], library: Library, missed: bool) -> None:
-    answer = replace(ANSWER, confidence=0.1) if missed else ANSWER
+    answer = replace(ANSWER, outcome="unknown") if missed else ANSWER
     turn = (await bot(says(*STEPS, answer)).answer(question())).turn
     later = datetime.now(UTC) + timedelta(minutes=1)
     expired = await Erasure(library.engine).expire(before=later, inbox_before=later, audit_before=later)

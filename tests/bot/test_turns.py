@@ -15,6 +15,7 @@ from bot.admission import Admission
 from bot.logs import set_up
 from bot.messages import Feedback, Place
 from bot.store.conversations import MAX_EXCHANGES, Conversations
+from bot.store.engine import connect, read
 from bot.store.feedback import Votes
 from bot.store.questions import Questions
 from bot.store.traces import Traces
@@ -111,6 +112,28 @@ async def test_when_many_ask_the_asker_is_told_and_then_served_or_turned_away_at
     assert await bot.states() == [("done", 1)] * 3
 
 
+async def test_more_turns_than_connections_are_all_answered(start: Start, sqlite_url: str) -> None:
+    engine = connect(sqlite_url, connections=2, patience=0.01)
+    bot = start(*(says(*STEPS, ANSWER) for _ in range(80)), on=engine)
+    answers = await asyncio.gather(*(bot.answer(question(message=str(n), thread=f"t{n}")) for n in range(80)))
+    assert {answer.outcome for answer in answers} == {"answered"}
+    assert await bot.states() == [("done", 1)] * 80
+    await engine.dispose()
+
+
+async def test_an_asker_is_told_when_the_database_keeps_a_turn_waiting(start: Start, sqlite_url: str) -> None:
+    engine = connect(sqlite_url, connections=2)
+    bot = start(says(ANSWER), sign=0.01, on=engine)
+    async with read(engine), asyncio.timeout(30):  # the only place of a reader
+        events = bot.turns.reply(question())
+        assert await anext(events) == Thought(
+            "ただいま混み合っているため、少し時間がかかっています。順番にお答えします。"
+        )
+    rest = [event async for event in events]
+    assert isinstance(rest[-1], Answered) and rest[-1].outcome == "answered"
+    await engine.dispose()
+
+
 @pytest.mark.parametrize(
     ("visibility", "scopes"),
     [
@@ -125,6 +148,7 @@ async def test_the_agent_is_bound_to_the_readers_of_the_place(start: Start, visi
     await bot.ask(question(visibility=visibility))
     assert bot.agent.readers == [Readers(frozenset({*scopes, "thread:slack:T1:C1:t"}))]
     assert bot.agent.asks[0].collections == (HANDBOOK,)
+    assert bot.agent.asks[0].reaches_team == ("team" in scopes)
 
 
 async def test_earlier_turns_of_the_thread_are_the_conversation(start: Start) -> None:
@@ -176,12 +200,12 @@ async def test_the_language_of_a_turn(start: Start, texts: list[str], hint: Any,
     [
         (ANSWER, []),
         (UNKNOWN, ["unknown"]),
-        (replace(ANSWER, confidence=0.49), ["low_confidence"]),
-        (replace(ANSWER, confidence=0.5), []),
-        (replace(ANSWER, marked=True), ["low_confidence"]),
-        (replace(ANSWER, confidence=None, searched=()), []),
-        (replace(ANSWER, outcome="declined", confidence=0.1), []),
-        (replace(ANSWER, outcome="failed", confidence=0.1), []),
+        (replace(ANSWER, unsure=True, model="gemini:gemini-3.8-flash"), ["low_confidence"]),
+        (replace(ANSWER, unsure=True), []),  # without a model
+        (replace(UNKNOWN, model="extractive"), ["unknown"]),
+        (replace(ANSWER, confidence=0.01), []),
+        (replace(ANSWER, outcome="declined", unsure=True), []),
+        (replace(ANSWER, outcome="failed", unsure=True), []),
     ],
 )
 async def test_what_is_a_miss(start: Start, answer: Answered, reasons: list[str]) -> None:

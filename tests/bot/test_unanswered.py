@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent.events import Answered, Cost
 from bot.access import default_scope, readers
+from bot.grouping import Grouping
 from bot.messages import Audience, Incoming, Place, Visibility
 from bot.store.audit import Trace as Act
 from bot.store.engine import connect
@@ -44,7 +45,7 @@ class Team:
         self.looked: list[str] = []
         self.found_then: tuple[tuple[TracedHit, ...], ...] = ()
         self.unanswered = Unanswered(
-            self.questions, self.embedder, search=self._search, trace=self._trace, timezone=TOKYO
+            self.questions, Grouping(Remembering(self.embedder)), search=self._search, trace=self._trace, timezone=TOKYO
         )
         self._rows = TurnRows(engine)
         self._number = 0
@@ -90,7 +91,7 @@ class Team:
     async def _trace(self, turn: str, who: Readers) -> Trace | None:
         steps = tuple(TracedStep("tool_result", 1.0, 0.5, hits=hits) for hits in self.found_then)
         return Trace(
-            turn, "?", GENERAL, None, NOW, None, "unknown", "react", "m", 1.0, 0.0, Cost(), (), 0.1, False, steps
+            turn, "?", GENERAL, None, NOW, None, "unknown", False, "react", "m", 1.0, 0.0, Cost(), (), 0.1, False, steps
         )
 
 
@@ -288,6 +289,6 @@ def test_a_file_opens_with_every_cell_in_its_place() -> None:
 async def test_a_file_has_what_its_readers_may_see(small: Team) -> None:
     await small.misses("=cmd|'/C calc'!A0")
     await small.misses("Salary of U7?", place=SECRET, visibility="private")
-    rows = table(await small.unanswered.csv(Wanted(), MEMBERS, "en"))
+    rows = table(await small.unanswered.csv(Wanted(), MEMBERS, "en", TOKYO))
     assert [row[4] for row in rows] == ["question", "'=cmd|'/C calc'!A0"]
-    assert len(table(await small.unanswered.csv(Wanted(), INSIDERS, "en"))) == 3
+    assert len(table(await small.unanswered.csv(Wanted(), INSIDERS, "en", TOKYO))) == 3

@@ -2,6 +2,7 @@
 
 from playwright.async_api import FilePayload, Locator, Page, expect
 
+from retrieval.formats.cleaning import clean_name
 from tests.browser.conftest import PATIENCE_MS
 
 expect.set_options(timeout=PATIENCE_MS)
@@ -41,7 +42,7 @@ async def look_into(source: Locator) -> Locator:
 async def drop(page: Page, name: str, data: bytes, kind: str = "text/markdown") -> None:
     """Choose a file for the room, as one dropped there; the form that asks what it is for opens."""
     await page.locator(f"{ROOM} input[type=file]").set_input_files(FilePayload(name=name, mimeType=kind, buffer=data))
-    await expect(page.get_by_role("dialog")).to_contain_text(name)
+    await expect(page.get_by_role("dialog")).to_contain_text(clean_name(name))
 
 
 async def confirm(page: Page) -> None:

@@ -73,9 +73,17 @@ async def nameless(page: Page) -> list[str]:
     return found
 
 
+async def to_the_top(page: Page) -> None:
+    """The next press of Tab leads to the first stop, wherever the focus was."""
+    await page.evaluate(
+        """() => { const top = document.createElement("a"); top.tabIndex = -1;
+            document.body.prepend(top); top.focus(); top.remove(); window.scrollTo(0, 0); }"""
+    )
+
+
 async def tabbed(page: Page, steps: int) -> list[dict[str, Any]]:
     """Where the focus is after each press of Tab, from the beginning."""
-    await page.evaluate("document.activeElement.blur(); window.scrollTo(0, 0)")
+    await to_the_top(page)
     found = []
     for _ in range(steps):
         await page.keyboard.press("Tab")

@@ -143,6 +143,28 @@ async def test_what_people_write_and_add_is_words(visit: Visit, address: str) ->
     await harmless(aki)
     await shoot(aki, "hostile-documents")
 
+    # the page of a document with such a name, from a source of an answer; and the question before it is forgotten
+    await aki.goto(f"{address}/app/")
+    await ready(aki)
+    await aki.locator(f"{ROOM} .kotae-replies").last.click()
+    await aki.locator(f"{THREAD} .kotae-to-document").first.click()
+    await aki.wait_for_url("**/documents?document=*")
+    await ready(aki)
+    await expect(aki.locator("mark")).to_contain_text("pelican ferry leaves at seven")
+    name = await aki.locator("h1").inner_text()
+    assert name.startswith("pelican <img src=x") and "\u202e" not in name
+    assert await aki.title() == f"{name} – Kotae"
+    assert await too_wide(aki) == 0
+    await harmless(aki)
+    await aki.get_by_role("button", name="Forget").click()
+    await expect(aki.get_by_role("dialog")).to_contain_text(f"・{name}")
+    await harmless(aki)
+    await shoot(aki, "hostile-document")
+    await aki.get_by_role("dialog").get_by_role("button", name="Forget").click()
+    await aki.wait_for_url("**/documents")
+    await ready(aki)
+    await expect(aki.get_by_role("link", name=name, exact=True)).to_have_count(0)
+
 
 async def test_what_stands_in_an_address_is_words(visit: Visit, address: str) -> None:
     page = await visit("/")

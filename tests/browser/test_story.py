@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from adapters import teaching, voting
-from adapters.markdown import SOURCES
+from adapters.markdown import SOURCES, source_place
 from retrieval.text import Language
 from tests.bot.program import ROOT
 from tests.browser.acts import MESSAGES, NOT_FOUND, ROOM, THREAD, TRACE, ask, confirm, drop, look_into, write
@@ -34,16 +34,16 @@ async def watched(page: Page) -> list[tuple[int, int]]:
             "How many reviews does a change need before it is merged?",
             "en/releases.md",
             "one of them from the team that owns the code",
-            "What is the wifi password of the Osaka office?",
-            "The wifi password of the Osaka office is on the card behind the door.",
+            "When does the ferry to the penguin island leave?",
+            "The ferry to the penguin island leaves at nine from pier seven.",
         ),
         (
             "ja",
             "出張の日当はいくらですか？",
             "ja/keihi-shuccho.md",
             "食事代は日当に含まれる",
-            "社員食堂のカレーの辛さは選べますか？",
-            "社員食堂のカレーの辛さは、三段階から選べます。",
+            "ペンギンの平均寿命は何年ですか？",
+            "ペンギンの平均寿命は、およそ20年です。",
         ),
     ],
     ids=["en", "ja"],
@@ -61,7 +61,7 @@ async def test_a_miss_becomes_an_answer(
     # its source, by what it says
     await expect(answer).to_contain_text(SOURCES.to(language))
     source = answer.locator(".kotae-source").first
-    await expect(source).to_contain_text(f"[1] {cited} (sample)")
+    await expect(source).to_contain_text(f"[1] {cited}{source_place('sample', None, language)}")
     await expect(await look_into(source)).to_contain_text(passage)
 
     # 👎, and why

@@ -28,7 +28,7 @@ from bot.store.documents import DocumentRow, Documents
 from retrieval.index import EdgeIndex
 from retrieval.loaders import Loader
 from retrieval.payload import STAGED
-from retrieval.types import TEAM, Document, Point, View
+from retrieval.types import TEAM, Document, Point, Probe, View
 from tests.bot.library import READERS, SPARSE, Library, opened
 from tests.bot.sample_turns import settings
 from tests.fakes.openai import KEY
@@ -182,9 +182,9 @@ def doomed_documents(doom: Doomed) -> type[Documents]:
             await super().commit(row, generation=generation)
             doom("committed")
 
-        async def forget(self, *document_ids: str, generation: int) -> int:
+        async def forget(self, *document_ids: str, generation: int, copied: bool = False) -> int:
             doom("forgetting")
-            forgotten = await super().forget(*document_ids, generation=generation)
+            forgotten = await super().forget(*document_ids, generation=generation, copied=copied)
             doom("forgotten")
             return forgotten
 
@@ -205,12 +205,13 @@ async def found(library: Library) -> dict[str, list[str]]:
     words, ngrams = SPARSE.query("harbour rule edition")
     view = View(READERS, library.knowledge.generation)
     branches = {
-        "dense": await library.index.query(view, dense=[1.0] * HashEmbedder.dimensions),
-        "words": await library.index.query(view, words=words),
-        "ngrams": await library.index.query(view, ngrams=ngrams),
+        "dense": Probe([1.0] * HashEmbedder.dimensions),
+        "words": Probe(words=words),
+        "ngrams": Probe(ngrams=ngrams),
     }
+    answers = await library.index.query(view, *branches.values())
     seen: dict[str, list[str]] = {}
-    for name, candidates in branches.items():
+    for name, candidates in zip(branches, answers, strict=True):
         (ranked,) = candidates.branches.values()
         texts = (await library.index.fetch([one.id for one in ranked], view)).values()
         seen[name] = sorted(_edition_of(each.passage.text) for each in texts)
@@ -262,7 +263,7 @@ async def everything(life: Life) -> None:
         await app.index.sweep(app.knowledge.generation)
         points = await app.index.count(View(READERS, STAGED))  # staged ones too
         shown, _ = await app.index.scroll(View(READERS, app.knowledge.generation))
-        kept = [path for path in (Path(life.home) / "documents").rglob("*") if path.is_file()]
+        kept = [*(Path(life.home) / "documents").glob("??/*")]
         say(
             found={"scroll": [_edition_of(passage.text) for passage in shown]},
             rows=rows,

@@ -1,6 +1,6 @@
 """kill -9 of a real process at each named moment of a turn and of a change to the documents; then it starts again.
 
-Reliability.md R5, R14, R42 and R45. `benchmarks/crash.py` kills at any moment, more often.
+Reliability.md R5, R14, R42 and R45. `make soak` kills at any moment, and more often.
 """
 
 from collections import Counter
@@ -12,8 +12,6 @@ import pytest_asyncio
 from tests.crash.life import FORGET_POINTS, INGEST_POINTS, SECTIONS, TURN_POINTS, Life
 from tests.crash.nursery import KILLED, Ledger, Nursery, Shelf, nursery
 
-TURNS, CHANGES = 2, 3  # times that a process dies at each moment
-
 
 @pytest_asyncio.fixture
 async def lives(tmp_path: Path) -> AsyncIterator[Nursery]:
@@ -23,43 +21,40 @@ async def lives(tmp_path: Path) -> AsyncIterator[Nursery]:
 
 async def test_a_question_is_answered_once_wherever_the_process_died(lives: Nursery, tmp_path: Path) -> None:
     home, ledger, deaths = tmp_path / "home", Ledger(), Counter[str]()
-    plan = [point for _ in range(TURNS) for point in TURN_POINTS]
-    for number, point in enumerate([*plan, ""]):
+    for number, point in enumerate([*TURN_POINTS, ""]):
         ended, said = await lives.live(Life("turn", str(home), number, point, lives.url))
         assert ended == (KILLED if point else 0), (point, said)
         deaths[point] += 1
         ledger.note(said)
     assert set(deaths) == {*TURN_POINTS, ""}
     ledger.check(home / "kotae.db")
-    assert len(ledger.acknowledged) >= 2 * len(plan)
+    assert len(ledger.acknowledged) >= 2 * len(TURN_POINTS)
 
 
 async def test_a_search_finds_the_old_or_the_new_version_wherever_the_process_died(
     lives: Nursery, tmp_path: Path
 ) -> None:
     home, shelf = tmp_path / "home", Shelf()
-    plan = [point for _ in range(CHANGES) for point in INGEST_POINTS]
-    outcomes: dict[str, set[str]] = {point: set() for point in INGEST_POINTS}
-    for number, point in enumerate([*plan, ""]):
+    outcomes: dict[str, str] = {}
+    for number, point in enumerate([*INGEST_POINTS, ""]):
         ended, said = await lives.live(Life("ingest", str(home), number, point))
         assert ended == (KILLED if point else 0), (point, said)
         attempted = shelf.attempted
         edition = shelf.check(said)
         if number:
-            outcomes[plan[number - 1]].add("new" if edition == attempted else "old")
+            outcomes[INGEST_POINTS[number - 1]] = "new" if edition == attempted else "old"
         if edition:
             assert all(len(texts) >= SECTIONS for texts in said[0]["found"].values())
     early = INGEST_POINTS[: INGEST_POINTS.index("committed")]
-    assert outcomes == {point: {"old"} if point in early else {"new"} for point in INGEST_POINTS}
+    assert outcomes == {point: "old" if point in early else "new" for point in INGEST_POINTS}
 
 
 async def test_forgetting_is_done_or_not_wherever_the_process_died(lives: Nursery, tmp_path: Path) -> None:
     home, shelf = tmp_path / "home", Shelf()
-    plan = [point for _ in range(CHANGES) for point in FORGET_POINTS]
-    for number, point in enumerate([*plan, ""]):
+    for number, point in enumerate([*FORGET_POINTS, ""]):
         ended, said = await lives.live(Life("forget", str(home), number, point))
         assert ended == (KILLED if point else 0), (point, said)
-        gone = number == 0 or plan[number - 1] in ("forgotten", "swept")
+        gone = number == 0 or FORGET_POINTS[number - 1] in ("forgotten", "swept")
         assert (shelf.check(said) == "") == gone
 
 

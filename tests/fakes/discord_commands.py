@@ -3,6 +3,7 @@
 Source: discord-api-docs, interactions/application-commands (naming, structures, limits, localization).
 """
 
+import itertools
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
@@ -157,13 +158,67 @@ def _length(command: Json) -> int:
     return own + choices + sum(_length(each) for each in command.get("options") or ())
 
 
-def registered(command: Json, app: App, identity: str, guild: str) -> Json:
-    """As the API shows it once it is there."""
-    defaults: Json = {"description": "", "default_member_permissions": None, "nsfw": False}
-    if not guild:
-        defaults |= {"dm_permission": True, "contexts": None, "integration_types": [0]}
-    made = defaults | {"type": SLASH} | command | {"id": identity, "application_id": app.id, "version": identity}
-    return made | ({"guild_id": guild} if guild else {})
+_WORDED = ("name_localizations", "description_localizations")
+_OF_OPTIONS = (
+    *("channel_types", "choices", "options", "min_value", "max_value", "min_length", "max_length"),
+    *("required", "autocomplete"),
+)
+
+
+def registered(command: Json, app: App, identity: str, guild: str, before: Json | None) -> Json:
+    """As Discord keeps it: with its defaults, null where nothing was said, and without what it does not know or what says
+    nothing. Its version changes with it."""
+    kind = command.get("type", SLASH)
+    needed = command.get("default_member_permissions")
+    made: Json = {"id": identity, "application_id": app.id, "version": ""}
+    made |= {"default_permission": True, "default_member_permissions": None if needed is None else str(needed)}
+    made |= {"type": kind, "nsfw": bool(command.get("nsfw"))} | _worded(command)
+    if kind == SLASH and command.get("options"):
+        made["options"] = [_option(each) for each in command["options"]]
+    if guild:
+        made["guild_id"] = guild
+    else:
+        contexts = command.get("contexts")
+        direct = command.get("dm_permission", True) if contexts is None else 1 in contexts
+        made |= {"dm_permission": direct, "contexts": contexts and sorted(contexts)}
+        made["integration_types"] = sorted(command.get("integration_types") or [0])
+    unchanged = before is not None and before | {"version": ""} == made
+    made["version"] = before["version"] if before is not None and unchanged else str(int(identity) + next(_versions))
+    return made
+
+
+_versions = itertools.count(1)
+
+
+def _worded(thing: Json) -> Json:
+    told: Json = {"name": thing["name"], "name_localizations": thing.get("name_localizations") or None}
+    told |= {"description": thing.get("description") or ""}
+    return told | {"description_localizations": thing.get("description_localizations") or None}
+
+
+def _option(option: Json) -> Json:
+    """Flags that are off and lists that are empty are not there."""
+    told = {"type": option["type"]} | _worded(option)
+    for name in _OF_OPTIONS:
+        if option.get(name) is not None and option[name] is not False and option[name] != []:
+            told[name] = option[name]
+    if option.get("choices"):
+        told["choices"] = [
+            {"name": each["name"], "name_localizations": each.get("name_localizations") or None, "value": each["value"]}
+            for each in option["choices"]
+        ]
+    if option.get("options"):
+        told["options"] = [_option(each) for each in option["options"]]
+    return told
+
+
+def without_localizations(thing: Json) -> Json:
+    """As a list shows it to who does not ask `with_localizations`."""
+    told = {name: each for name, each in thing.items() if name not in _WORDED}
+    for name in ("options", "choices"):
+        if name in told:
+            told[name] = [without_localizations(each) for each in told[name]]
+    return told
 
 
 # -- using one ------------------------------------------------------------------------------------------------------

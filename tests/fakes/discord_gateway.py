@@ -53,6 +53,7 @@ class Rules:
     identifies: int = 1000  # a day; one more, and the token is reset
     identify_seconds: float = 0.0  # between two IDENTIFY of one app; Discord: 5. Tests start bots anew at once
     overlap: int = 0  # so many events are sent again at a RESUME that the client already had
+    status: int = 0  # of HTTP, with which connections are refused
     ready: bool = True  # False: IDENTIFY is never answered
     copies: int = 1  # how often each event comes
 
@@ -122,6 +123,8 @@ class Gateway:
     # -- a connection -----------------------------------------------------------------------------------------------
 
     async def serve(self, request: web.Request) -> web.StreamResponse:
+        if self.rules.status:
+            return web.Response(status=self.rules.status)
         ws = web.WebSocketResponse(timeout=1.0)
         await ws.prepare(request)
         connection = Connection(ws, request)

@@ -4,6 +4,7 @@ Source: discord-api-docs, interactions/{receiving-and-responding,application-com
 """
 
 import time
+from collections import deque
 from collections.abc import Collection
 from typing import Any
 
@@ -20,7 +21,7 @@ Json = dict[str, Any]
 MESSAGE, DEFER, DEFER_UPDATE, UPDATE, CHOICES, MODAL = 4, 5, 6, 7, 8, 9
 COMMAND, COMPONENT, AUTOCOMPLETE, SUBMIT = 2, 3, 4, 5
 _SENDABLE = SUPPRESS_EMBEDS | EPHEMERAL | 1 << 12 | V2
-_A_DAY = 200  # commands created. Source: application-commands
+_A_DAY = 200  # commands created, in each scope. Source: application-commands
 
 
 class Interactions:
@@ -32,7 +33,7 @@ class Interactions:
         self._tell = tell
         self._messages = messages
         self._without = without
-        self._created: list[float] = []
+        self._created: dict[tuple[str, str], deque[float]] = {}  # by app and guild, "" for all
 
     def routes(self) -> list[Route]:
         hook = "/webhooks/{app}/{token}"
@@ -209,7 +210,10 @@ class Interactions:
         return {key: each for key, each in app.commands.items() if each.get("guild_id", "") == guild}
 
     def listed(self, call: Call) -> list[Json]:
-        return list(self._in(*self._mine(call)).values())
+        """Source: application-commands, get global application commands."""
+        found = list(self._in(*self._mine(call)).values())
+        full = call.query.get("with_localizations", "").lower() in ("1", "true")
+        return found if full else [commands.without_localizations(each) for each in found]
 
     def replace(self, call: Call) -> list[Json]:
         """Overwrites all commands of the scope; those of the same name and type keep their id."""
@@ -231,14 +235,16 @@ class Interactions:
 
     def _register(self, app: App, guild: str, command: Json, before: dict[str, Json]) -> Json:
         sort = command.get("type", commands.SLASH), command["name"]
-        known = next((key for key, each in before.items() if (each["type"], each["name"]) == sort), "")
-        if not known:
+        known = next((each for each in before.values() if (each["type"], each["name"]) == sort), None)
+        if known is None:
             now = self._world.clock.now()
-            self._created = [each for each in self._created if now - each < 86_400]
-            if len(self._created) >= _A_DAY:
+            created = self._created.setdefault((app.id, guild), deque())
+            while created and now - created[0] >= 86_400:
+                created.popleft()
+            if len(created) >= _A_DAY:
                 raise Refused(30034)
-            self._created.append(now)
-        made = commands.registered(command, app, known or self._world.new_id(), guild)
+            created.append(now)
+        made = commands.registered(command, app, known["id"] if known else self._world.new_id(), guild, known)
         app.commands[made["id"]] = made
         return made
 

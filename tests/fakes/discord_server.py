@@ -76,6 +76,7 @@ class Entry:
     status: int = 0
     answer: Any = None
     fault: str = ""
+    left: int | None = None  # of its bucket, after it; None: none counted it
 
     @property
     def code(self) -> int:
@@ -205,6 +206,7 @@ class Server:
             raise self._limited(wait, {"X-RateLimit-Global": "true", "X-RateLimit-Scope": "global"}, everywhere=True)
         window, wait = self.rates.take(identity, bucket, resource)
         headers = self.rates.headers(window, bucket)
+        entry.left = window.limit - window.used
         if wait:
             raise self._limited(wait, headers | {"X-RateLimit-Scope": "user"})
         call = Call(app or self._apps[0], entry.params, entry.query, entry.body, files)

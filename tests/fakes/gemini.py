@@ -123,6 +123,7 @@ class FakeGemini:
         models: Sequence[str] = ("gemini-3.8-flash", "gemini-3.5-flash-lite"),
         embedders: Sequence[str] = ("gemini-embedding-001", "gemini-embedding-2"),
         thinks: bool = True,
+        levels: bool = True,
         schema_beside_tools: bool = True,
     ) -> None:
         self.key = KEY
@@ -133,7 +134,7 @@ class FakeGemini:
         self._embedding_orders: deque[Refuse | Vectors] = deque()
         self._obedient = obedient
         self._models, self._embedders = set(models), set(embedders)
-        self._thinks, self._schema_beside_tools = thinks, schema_beside_tools
+        self._thinks, self._levels, self._schema_beside_tools = thinks, levels, schema_beside_tools
         self._issued: list[Json] = []  # parts that bear a signature or a call, as they were sent
         self._over = asyncio.Event()
 
@@ -256,6 +257,11 @@ class FakeGemini:
         mode = body.get("toolConfig", {}).get("functionCallingConfig", {}).get("mode", "AUTO")
         if "thinkingConfig" in config and not self._thinks:
             yield "Thinking is not enabled for this model."
+        thinking = config.get("thinkingConfig", {})
+        if not self._levels and thinking.keys() & {"thinkingLevel", "thinkingBudget"}:
+            yield "Thinking level is not supported for this model."
+        if thinking.get("thinkingLevel", "LOW") not in ("LOW", "MEDIUM", "HIGH"):
+            yield f"Invalid value at 'generation_config.thinking_config.thinking_level': {thinking['thinkingLevel']}"
         if "responseSchema" in config and config.get("responseMimeType") != "application/json":
             yield "response_schema needs response_mime_type application/json."
         if "responseSchema" in config and body.get("tools") and not self._schema_beside_tools:

@@ -10,7 +10,8 @@ Json = dict[str, Any]
 SEARCH = "search_rag_knowledge_base"
 
 _RESULT = re.compile(
-    r"^Result (\d+) \(Score: ([\d.]+)\):?[ \t]*\n(.*?)(?=^Result \d+ \(Score|\Z)", re.MULTILINE | re.DOTALL
+    r"^Result (\d+) \(Score: ([\d.]+)\):?[ \t]*(?:\w+ match)?\n(.*?)(?=^Result \d+ \(Score|\Z)",
+    re.MULTILINE | re.DOTALL,
 )
 _AFTER_THE_PASSAGE = re.compile(r"^(?:Context before|Context after|Source|URL|Note):.*", re.MULTILINE | re.DOTALL)
 _NOT_PROSE = re.compile(r"^(?:Q|Section):.*$|^#+ .*$|^A: ", re.MULTILINE)
@@ -55,8 +56,8 @@ def obey(body: Json) -> list[Json]:
         why = "The documents may say; I search them." if not found else "Nothing yet; I try other words."
         return [_thought(config, why), {"call": {"name": SEARCH, "args": {"query": words}}}]
     system = json.dumps(body.get("systemInstruction", {}))
-    if "[[NO_ANSWER]]" in system:
-        return [{"text": "[[NO_ANSWER]]"}]
+    if "Found: no" in system:
+        return [{"text": "Found: no"}]
     return [{"text": "情報が見つかりませんでした。" if japanese else "I found nothing about this in the documents."}]
 
 

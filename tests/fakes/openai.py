@@ -107,7 +107,7 @@ class FakeOpenAI:
 
     `url` ends in /v1. `key` None: a local server that asks for none. `without` names what this server does not take:
     "usage" (stream_options), "max_tokens" (only max_completion_tokens), "limit" (either: its window is small),
-    "schema" (a reply's form), "tools". `alternates`: its template wants user and assistant in turn. `embedders` are
+    "schema" (a reply's form), "effort" (reasoning_effort), "tools". `alternates`: its template wants user and assistant in turn. `embedders` are
     the models with their sizes; `resizes` says what a wish for `dimensions` does: made, refused, or ignored.
     """
 
@@ -132,7 +132,7 @@ class FakeOpenAI:
         self._rules = Rules(frozenset(without), alternates, resizes)
         self._models = set(models)
         self._embedders = {"text-embedding-3-small": 1536, "bge-m3": 1024} if embedders is None else embedders
-        self._issued: list[Json] = []  # deltas, as they were sent
+        self._reasoning: set[str] = set()  # fields of thinking that were sent
         self._over = asyncio.Event()
 
     def order(self, *orders: Order) -> None:
@@ -184,7 +184,7 @@ class FakeOpenAI:
         if not refusal and body.get("model") not in self._models:
             missing = f"The model `{body.get('model')}` does not exist or you do not have access to it."
             refusal = Refuse(404, missing, word="model_not_found")
-        if not refusal and (wrong := next(self._rules.wrong(body, self._issued), None)):
+        if not refusal and (wrong := next(self._rules.wrong(body, self._reasoning), None)):
             refusal = Refuse(400, wrong)
         if refusal:
             self.refused.append(refusal.message)
@@ -194,7 +194,7 @@ class FakeOpenAI:
         order = self._orders.popleft() if self._orders else self._obeyed(body)
         if isinstance(order, Refuse):
             return _refused(order)
-        self._issued += order.deltas
+        self._reasoning |= {name for delta in order.deltas for name in delta if name.startswith("reasoning")}
         if order.ending == "whole":
             return web.json_response(_merged(order, body))
         return await self._send(request, order, body)
@@ -290,7 +290,8 @@ def _usage(reply: Reply, body: Json) -> Json:
 
 
 def _merged(reply: Reply, body: Json) -> Json:
-    content = "".join(delta.get("content", "") for delta in reply.deltas)
+    written = [delta.get("content", "") for delta in reply.deltas]
+    content = written[0] if written and isinstance(written[0], list) else "".join(written)
     calls = [each for delta in reply.deltas for each in delta.get("tool_calls", ())]
     message = {"role": "assistant", "content": content} | ({"tool_calls": calls} if calls else {})
     choice = {"index": 0, "message": message, "finish_reason": reply.finish}

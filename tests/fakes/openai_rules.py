@@ -1,7 +1,7 @@
 """What OpenAI-compatible servers refuse, in their own words."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -17,13 +17,14 @@ _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 @dataclass(frozen=True)
 class Rules:
-    """`wrong` and `wrong_embedding` yield what is wrong with a request; see `FakeOpenAI` for the fields."""
+    """`wrong` and `wrong_embedding` yield what is wrong with a request; see `FakeOpenAI` for the fields. `reasoning`:
+    the fields of its thinking that the server has sent, and so takes back."""
 
     without: frozenset[str]
     alternates: bool
     resizes: Resizes
 
-    def wrong(self, body: Json, issued: Sequence[Json]) -> Iterator[str]:
+    def wrong(self, body: Json, reasoning: Set[str]) -> Iterator[str]:
         yield from (f"Unrecognized request argument supplied: {name}" for name in body.keys() - _BODY)
         if "stream_options" in body and ("usage" in self.without or not body.get("stream")):
             yield "[{'type': 'extra_forbidden', 'loc': ('body', 'stream_options')}]"
@@ -52,14 +53,16 @@ class Rules:
                 yield "Invalid 'tools[0].function.name': string does not match pattern."
             if made.get("parameters", {"type": "object"}).get("type") != "object":
                 yield "Invalid schema for function: schema must be a JSON Schema of 'type: \"object\"'."
+        if "reasoning_effort" in body and "effort" in self.without:
+            yield "Unsupported parameter: 'reasoning_effort' is not supported with this model."
         form = body.get("response_format")
         if form and "schema" in self.without:
             yield "'response_format' of type 'json_schema' is not supported with this model"
         if form and not (form.get("type") == "json_schema" and _NAME.fullmatch(form["json_schema"].get("name", ""))):
             yield "Missing required parameter: 'response_format.json_schema.name'."
-        yield from self._wrong_messages(body.get("messages") or [], issued)
+        yield from self._wrong_messages(body.get("messages") or [], reasoning)
 
-    def _wrong_messages(self, messages: list[Json], issued: Sequence[Json]) -> Iterator[str]:
+    def _wrong_messages(self, messages: list[Json], reasoning: Set[str]) -> Iterator[str]:
         if not messages:
             yield "Invalid 'messages': empty array."
         waiting: list[str] = []
@@ -89,7 +92,7 @@ class Rules:
             if role == "assistant":
                 if not message.get("content") and not message.get("tool_calls"):
                     yield "Assistant message must have either content or tool_calls, but not none."
-                yield from _wrong_calls(message, issued)
+                yield from _wrong_calls(message, reasoning)
                 waiting = [each["id"] for each in message.get("tool_calls") or ()]
             before = role or ""
         if waiting:
@@ -109,9 +112,8 @@ class Rules:
             yield f"Invalid value for 'dimensions' = {body['dimensions']}. Must be less than or equal to {size}."
 
 
-def _wrong_calls(message: Json, issued: Sequence[Json]) -> Iterator[str]:
-    spoke = {name for delta in issued for name in delta if name.startswith("reasoning")}
-    known = {"role", "content", "tool_calls"} | spoke
+def _wrong_calls(message: Json, reasoning: Set[str]) -> Iterator[str]:
+    known = {"role", "content", "tool_calls"} | reasoning
     yield from (f"Additional properties are not allowed ('{name}' was unexpected)" for name in message.keys() - known)
     calls = message.get("tool_calls")
     if calls is not None and not calls:

@@ -104,6 +104,21 @@ class FakeQdrant:
     def calls(self, kind: str) -> list[Call]:
         return [call for call in self.journal if call.kind == kind]
 
+    def snapshot(self) -> Any:
+        """All collections, to be put into another server by `recover` when they have been pickled."""
+        local: Any = self._store._client
+        return local.collections, self._indexes, self._sizes
+
+    def recover(self, snapshot: Any) -> None:
+        local: Any = self._store._client
+        local.collections, self._indexes, self._sizes = snapshot
+
+    def forget_metadata(self, name: str) -> None:
+        """As if no collection had ever been given this piece of metadata."""
+        local: Any = self._store._client
+        for collection in local.collections.values():
+            (collection.config.metadata or {}).pop(name, None)
+
     @property
     def finished(self) -> bool:
         return not self._orders
@@ -183,6 +198,7 @@ class FakeQdrant:
             return _wrong(404, f"Not found: Collection `{call.collection}` doesn't exist!")
         handlers: dict[str, Callable[[Call], Awaitable[web.Response]]] = {
             "GET": self._info,
+            "PATCH": self._change,
             "PUT index": self._index,
             "PUT points": self._upsert,
             "POST points/batch": self._update,
@@ -220,6 +236,14 @@ class FakeQdrant:
         fields = self._indexes[call.collection].items()
         info["payload_schema"] = {name: {"data_type": kind, "points": 0} for name, kind in fields}
         return _answered(info)
+
+    async def _change(self, call: Call) -> web.Response:
+        """Metadata is merged; nothing else of a collection is ever changed."""
+        wanted = models.UpdateCollection(**call.body)
+        assert wanted.model_fields_set == {"metadata"}
+        if self._metadata:
+            await self._store.update_collection(call.collection, metadata=wanted.metadata)
+        return _answered(True)
 
     async def _index(self, call: Call) -> web.Response:
         wanted = models.CreateFieldIndex(**call.body)

@@ -253,7 +253,9 @@ class FakeSlack:
         return await self._gestures(payload, copies)
 
     async def command(self, name: str, text: str, user: str, channel: str) -> Delivery:
-        """A slash command. What its ack says is shown to the person, or to all with `response_type` in_channel."""
+        """A slash command. What its ack says is shown to the person, or to all with `response_type` in_channel. Raises
+        LookupError where the app offers none."""
+        self._offers()
         place, person = self._place(channel), self.world.users[user]
         payload = {
             "token": "unused",
@@ -282,7 +284,8 @@ class FakeSlack:
         return delivery
 
     async def shortcut(self, callback_id: str, user: str, ts: str = "") -> Delivery:
-        """A message shortcut (with the message's ts) or a global one."""
+        """A message shortcut (with the message's ts) or a global one. Raises LookupError where the app offers none."""
+        self._offers()
         payload = self._gesture("message_action" if ts else "shortcut", user) | {
             "callback_id": callback_id,
             "action_ts": self.world.new_ts(),
@@ -292,6 +295,10 @@ class FakeSlack:
             payload |= self._about(message, user) | {"message_ts": ts}
             payload.pop("container")
         return await self._gestures(payload)
+
+    def _offers(self) -> None:
+        if "commands" not in self.app.scopes:
+            raise LookupError("an app without the scope commands has no commands and no shortcuts")
 
     async def submits(self, user: str, values: Mapping[str, Any] | None = None, view: View | None = None) -> Delivery:
         """Fills in the modal the person has open, by block id or action id, and submits it; files as `File`s.

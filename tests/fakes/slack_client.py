@@ -29,7 +29,9 @@ class Heard:
         self.bodies: list[Json] = []
         self.retries: list[str] = []
         self.refuse = 0  # so many events to leave unacked
-        self.app = AsyncApp(client=client_of(slack), signing_secret="unused", ignoring_self_events_enabled=False)
+        self.app = AsyncApp(
+            name="test", client=client_of(slack), signing_secret="unused", ignoring_self_events_enabled=False
+        )
         self.app.use(self._hear)
 
     async def _hear(

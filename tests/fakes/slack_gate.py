@@ -1,5 +1,6 @@
 """What a call passes before Slack does anything: its token, its scopes, its rate, and the faults a test has ordered."""
 
+import asyncio
 import math
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -33,7 +34,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_BY_KIND = {"public": "channels", "private": "groups", "im": "im", "mpim": "mpim"}
+BY_KIND = {"public": "channels", "private": "groups", "im": "im", "mpim": "mpim"}
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Rule:
     token: Literal["bot", "app"] = "bot"
 
     def asks(self, channel: Channel | None) -> tuple[str, ...]:
-        kinds = [_BY_KIND[channel.kind]] if channel else list(_BY_KIND.values())
+        kinds = [BY_KIND[channel.kind]] if channel else list(BY_KIND.values())
         return tuple(scope.format(kind) for scope in self.scopes for kind in (kinds if "{}" in scope else [""]))
 
 
@@ -140,11 +141,27 @@ class Rates:
 class Fault:
     """What happens to a call in place of the ordinary. Made by the functions below."""
 
-    kind: Literal["status", "error", "cut_after", "cut_before", "hang", "hang_after", "slow", "page"]
+    kind: Literal[
+        "status", "error", "cut_after", "cut_before", "hang", "hang_after", "slow", "page", "held", "held_after"
+    ]
     status: int = 200
     error: str = ""
     seconds: float = 0.0
     more: Mapping[str, Any] = field(default_factory=dict)
+    hold: "Hold | None" = None
+
+
+class Hold:
+    """Calls that wait at Slack until a test lets them go on: meanwhile whoever made one may have given up."""
+
+    def __init__(self) -> None:
+        self.reached, self.released = asyncio.Event(), asyncio.Event()
+        self.arguments: Json = {}  # of the call that waits
+
+
+def held(hold: Hold, *, done: bool = False) -> Fault:
+    """Nothing is done before `hold` is released; or it is `done` at once, and answered then."""
+    return Fault("held_after" if done else "held", hold=hold)
 
 
 def ratelimited(retry_after: int = 1) -> Fault:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.fakes import slack_rules as rules
-from tests.fakes.slack_gate import Refused
+from tests.fakes.slack_gate import BY_KIND, Refused
 from tests.fakes.slack_payloads import Announcer, view_json
 from tests.fakes.slack_world import TEAM, App, Channel, Message, Status, View, World
 
@@ -83,17 +83,26 @@ class Methods:
         return {"ok": True, "members": shown} | more
 
     def conversations_list(self, app: App, arguments: Json) -> Json:
-        wanted = str(arguments.get("types") or "public_channel").split(",")
+        """Each type needs its scope. What is excluded is left out of its page, which may be empty then."""
         kinds = {"public_channel": "public", "private_channel": "private", "im": "im", "mpim": "mpim"}
+        types = [each.strip() for each in str(arguments.get("types") or "public_channel").split(",")]
+        if not set(types) <= set(kinds):
+            raise Refused("invalid_types")
+        wanted = {kinds[each] for each in types}
+        needed = {f"{BY_KIND[kind]}:read" for kind in wanted}
+        if not needed <= app.scopes:
+            raise Refused("missing_scope", needed=",".join(sorted(needed)), provided=",".join(sorted(app.scopes)))
+        if str(arguments.get("limit") or "1").isdecimal() and int(arguments.get("limit") or 1) >= 1_000:
+            raise Refused("invalid_limit")  # "an integer under 1000"
         found = [
-            channel.as_json(app.bot_user)
+            channel
             for channel in self._world.channels.values()
-            if channel.kind in {kinds.get(each.strip()) for each in wanted}
-            and (channel.kind == "public" or app.bot_user in channel.members)
-            and not (channel.archived and rules.flag(arguments.get("exclude_archived")))
+            if channel.kind in wanted and (channel.kind == "public" or app.bot_user in channel.members)
         ]
         shown, more = _page(found, arguments, 100)
-        return {"ok": True, "channels": shown} | more
+        excluded = rules.flag(arguments.get("exclude_archived"))
+        kept = [channel.as_json(app.bot_user) for channel in shown if not (excluded and channel.archived)]
+        return {"ok": True, "channels": kept} | more
 
     def conversations_open(self, app: App, arguments: Json) -> Json:
         people = [each for each in str(arguments.get("users") or "").split(",") if each]
@@ -288,7 +297,11 @@ class Methods:
         return {"ok": True}
 
     def assistant_threads_setTitle(self, app: App, arguments: Json) -> Json:
-        self._thread(app, arguments)
+        place = self._thread(app, arguments)
+        if not str(arguments.get("title") or ""):
+            raise Refused("invalid_arguments")
+        self._world.titles[place] = str(arguments["title"])
+        self._world.changed()
         return {"ok": True}
 
     def assistant_threads_setSuggestedPrompts(self, app: App, arguments: Json) -> Json:

@@ -192,6 +192,8 @@ class Server:
             case "hang":
                 await self._hang()
                 return web.Response(status=500)
+            case "held":
+                await self._hold(fault, entry)
         return None
 
     async def _afterwards(self, request: web.Request, entry: Entry, fault: Fault) -> None:
@@ -200,8 +202,20 @@ class Server:
                 _cut(request)
             case "hang_after":
                 await self._hang()
+            case "held_after":
+                await self._hold(fault, entry)
             case "slow":
                 await asyncio.sleep(fault.seconds)
+
+    async def _hold(self, fault: Fault, entry: Entry) -> None:
+        assert fault.hold is not None
+        fault.hold.arguments = entry.arguments
+        fault.hold.reached.set()
+        self.busy -= 1
+        try:
+            await fault.hold.released.wait()
+        finally:
+            self.busy += 1
 
     async def _hang(self) -> None:
         self.busy -= 1  # nobody is waited for who will not be answered

@@ -255,6 +255,7 @@ class World:
         self.homes: dict[tuple[str, str], View] = {}  # by app and user
         self.statuses: dict[tuple[str, str], Status] = {}
         self.prompts: dict[tuple[str, str], Json] = {}
+        self.titles: dict[tuple[str, str], str] = {}
         self.triggers: dict[str, tuple[float, str]] = {}  # when made, and for whom
         self.redeemed: set[str] = set()
         self.response_urls: dict[str, ResponseUrl] = {}

@@ -11,7 +11,7 @@ from discord import app_commands
 from tests.fakes import discord_rules as rules
 from tests.fakes.discord_client import Heard, call, refused, running
 from tests.fakes.discord_demo import does
-from tests.fakes.discord_fake import ANN, BEN, GENERAL, FakeDiscord
+from tests.fakes.discord_fake import ANN, BEN, GENERAL, GUILD, FakeDiscord
 from tests.fakes.discord_gate import Refused
 
 Json = dict[str, Any]
@@ -169,6 +169,48 @@ async def test_what_may_be_a_command(fake: FakeDiscord) -> None:
     _, told, _ = await call(fake, "PUT", path, [FINE[-1], command(name="other")])
     assert told[0]["id"] == before and len(fake.app.commands) == 2
     assert (await call(fake, "PUT", "/applications/1/commands", []))[1]["code"] == 20012
+
+
+async def test_commands_come_back_as_discord_keeps_them(fake: FakeDiscord) -> None:
+    path = f"/applications/{fake.app.id}/commands"
+    choice = {"name": "n", "name_localizations": {"ja": "え"}, "value": "v"}
+    sent = command(
+        name_localizations={},
+        contexts=None,
+        unknown=1,
+        options=[option(required=False, min_length=0, choices=[choice])],
+    )
+    _, (told,), _ = await call(fake, "PUT", path, [sent])
+    kept: Json = {"name_localizations": None, "description_localizations": None, "contexts": None, "nsfw": False}
+    kept |= {"integration_types": [0], "dm_permission": True, "default_member_permissions": None, "type": 1}
+    assert kept.items() <= told.items() and "unknown" not in told
+    assert told["options"][0].keys() == {
+        *option(),
+        *("name_localizations", "description_localizations"),
+        "min_length",
+    } | {"choices"}
+    _, (again,), _ = await call(fake, "PUT", path, [sent])
+    assert again == told
+    _, (changed,), _ = await call(fake, "PUT", path, [sent | {"description": "Asks more"}])
+    assert changed["id"] == told["id"] and int(changed["version"]) > int(told["version"])
+    _, (listed,), _ = await call(fake, "GET", path)
+    assert "localizations" not in str(listed)
+    _, (full,), _ = await call(fake, "GET", path + "?with_localizations=true")
+    assert full == changed
+
+
+async def test_so_many_commands_are_made_a_day_in_each_scope(fake: FakeDiscord) -> None:
+    path = f"/applications/{fake.app.id}/commands"
+    for number in range(2):
+        names = [f"c{number}-{each}" for each in range(100)]
+        assert (await call(fake, "PUT", path, [command(name=name) for name in names]))[0] == 200
+    assert (await call(fake, "PUT", path, [command(name=name) for name in names]))[0] == 200  # they are there
+    assert (await call(fake, "POST", path, command(name="one-more")))[1]["code"] == 30034
+    there = f"/applications/{fake.app.id}/guilds/{GUILD}/commands"
+    assert (await call(fake, "POST", there, command(name="one-more")))[0] == 200
+    fake.clock.advance(86_400)
+    await call(fake, "PUT", path, [])
+    assert (await call(fake, "POST", path, command(name="one-more")))[0] == 200
     assert (await call(fake, "PUT", path, []))[1] == [] == (await call(fake, "GET", path))[1]
 
 

@@ -1,5 +1,6 @@
 """The stand-in for Gemini behaves as the tests that use it believe."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -7,15 +8,15 @@ import aiohttp
 import pytest
 
 from agent.events import Answered
-from agent.loop import Agent, Ask
 from agent.models.base import (
     Message,
     ToolMessage,
     ToolResult,
     UserMessage,
 )
+from agent.strategies.react import Agent, Ask
 from retrieval.types import CollectionInfo, Found, Hit, Passage, SearchMetrics
-from tests.agent.gemini_calls import ASKED, MODEL, SEARCH, SYSTEM, VERDICT, last, model, parts
+from tests.agent.models.gemini_calls import ASKED, MODEL, SEARCH, SYSTEM, VERDICT, last, model, parts
 from tests.fakes.gemini import FakeGemini, Reply, text
 
 # -- the stand-in itself --------------------------------------------------------------------------------------------
@@ -52,7 +53,7 @@ async def test_a_whole_turn_goes_through_the_loop(question: str, outcome: str, s
     passage = Passage("faq", "id", "refunds.md", 0, "返金には30日かかります。銀行振込で行います。", "team")
     metrics = SearchMetrics("", "faq", 1.0, 1, 1, 0.9, (0.9,), None, datetime.now(UTC))
 
-    async def search(query: str, collections: tuple[str, ...] | None) -> Found:
+    async def search(queries: Sequence[str], collections: tuple[str, ...] | None) -> Found:
         return Found((Hit(passage, {"fused": 1.0}, 0.9),), metrics)
 
     async with FakeGemini(obedient=True, schema_beside_tools=False) as gemini:

@@ -1,5 +1,6 @@
 """The stand-in for OpenAI-compatible servers, and what Gemini's makes of embeddings, behave as the tests believe."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -7,11 +8,11 @@ import aiohttp
 import pytest
 
 from agent.events import Answered
-from agent.loop import Agent, Ask
 from agent.models.base import Message, ToolMessage, ToolResult, UserMessage
+from agent.strategies.react import Agent, Ask
 from retrieval.types import CollectionInfo, Found, Hit, Passage, SearchMetrics
-from tests.agent.gemini_calls import ASKED, SEARCH, SYSTEM, VERDICT, last
-from tests.agent.openai_calls import MODEL, model, parts
+from tests.agent.models.gemini_calls import ASKED, SEARCH, SYSTEM, VERDICT, last
+from tests.agent.models.openai_calls import MODEL, model, parts
 from tests.fakes.gemini import FakeGemini
 from tests.fakes.openai import FakeOpenAI, Reply, text
 
@@ -44,7 +45,7 @@ async def test_a_whole_turn_goes_through_the_loop(question: str, outcome: str, s
     passage = Passage("faq", "id", "refunds.md", 0, "返金には30日かかります。銀行振込で行います。", "team")
     metrics = SearchMetrics("", "faq", 1.0, 1, 1, 0.9, (0.9,), None, datetime.now(UTC))
 
-    async def search(query: str, collections: tuple[str, ...] | None) -> Found:
+    async def search(queries: Sequence[str], collections: tuple[str, ...] | None) -> Found:
         return Found((Hit(passage, {"fused": 1.0}, 0.9),), metrics)
 
     async with FakeOpenAI(obedient=True, without=("schema", "usage")) as server:

@@ -21,7 +21,9 @@ SEARCH = "search_rag_knowledge_base"
 LOOT = "LOOT"
 LIE = "The procedure was abolished"
 
-_RESULT = re.compile(r"^Result (\d+) \(Score: [\d.]+\):(.*?)(?=^Result \d+ \(Score|\Z)", re.MULTILINE | re.DOTALL)
+_RESULT = re.compile(
+    r"^Result (\d+) \(Score: [\d.]+\):(?: \w+ match)?(.*?)(?=^Result \d+ \(Score|\Z)", re.MULTILINE | re.DOTALL
+)
 
 
 class Servant(FakeOpenAI):
@@ -136,8 +138,8 @@ def results(body: Json) -> list[tuple[int, str]]:
     """The results that a request quotes, by their numbers: those of tools, or in a prompt that needs none."""
     messages = body["messages"]
     role = "tool" if any(each["role"] == "tool" for each in messages) else "user"
-    said = "\n\n".join(each["content"] for each in messages if each["role"] == role)
-    return [(int(n), result.strip()) for n, result in _RESULT.findall(said)]
+    said = [each["content"] for each in messages if each["role"] == role]
+    return [(int(n), result.strip()) for each in said for n, result in _RESULT.findall(each)]
 
 
 def _last(body: Json, role: str) -> str:

@@ -17,15 +17,15 @@ from bot.logs import Redactor
 from bot.messages import Audience, Incoming, Place, Upload, Verdict, Visibility
 from retrieval.text import Language
 from retrieval.types import TEAM
-from tests.bot.sample_turns import settings
+from tests.bot.sample_turns import begun
 from tests.fakes.openai import Call
 from tests.hostile.attacks import squeezed
 from tests.hostile.servant import EMBEDDER, LOOT, MODEL, Servant, prompts, results
 
 PUBLIC = Place("slack", "T1", "C-PUBLIC")
-TOOLS = {"search_rag_knowledge_base", "list_rag_collections"}
+TOOLS = {"search_rag_knowledge_base", "read_document", "list_rag_collections"}
 MAX_TURNS = 4
-REVIEWS = 2
+REVIEWS = 2  # one of the draft, and the judging of its claims
 
 _numbers = itertools.count()
 
@@ -96,7 +96,7 @@ async def stage(home: Path, **more: Any) -> AsyncIterator[Stage]:
             "KOTAE_MAX_TURNS": MAX_TURNS,
             **more,
         }
-        async with running(settings(home, **given), Redactor()) as app:
+        async with running(begun(home, **given), Redactor()) as app:
             yield Stage(app, servant)
 
 
@@ -124,14 +124,14 @@ def recited(text: str, instructions: str) -> list[str]:
     return [whole[at : at + 110] for at in range(0, len(whole) - 110, 10) if whole[at : at + 110] in said]
 
 
-def check_contained(run: Run, *, most: int = MAX_TURNS + 2) -> None:
-    """R15–R17: the invariants, whatever the model did. `most` requests: a reminder, and writing without tools."""
+def check_contained(run: Run, *, most: int = MAX_TURNS + 3) -> None:
+    """R15–R17: the invariants, whatever the model did. `most` requests: writing without tools, judging, a second try."""
     assert [isinstance(event, Answered) for event in run.events] == [False] * (len(run.events) - 1) + [True]
     answered = run.answered
     assert answered.outcome != "failed" and answered.model.endswith(MODEL), answered
     returned = {each.id: each for each in run.events if isinstance(each, ToolReturned)}
     for called in (each for each in run.events if isinstance(each, ToolCalled)):
-        if called.name not in TOOLS or called.arguments.keys() - {"query", "collection_name"}:
+        if called.name not in TOOLS or called.arguments.keys() - {"query", "queries", "collection_name"}:
             assert returned[called.id].failed and not returned[called.id].hits
     bodies = prompts(run.calls)
     reviews = sum('"verdict"' in json.dumps(body.get("response_format", "")) for body in bodies)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.formats.cleaning import clean, clean_line
+from retrieval.formats.cleaning import clean, clean_line, clean_name
 
 
 @pytest.mark.parametrize(
@@ -76,3 +76,10 @@ def test_plain_words_are_not_touched(text: str) -> None:
 def test_a_name_is_one_short_line() -> None:
     assert clean_line("  経費\n精算\u202e \x00の手引き ") == "経費 精算 の手引き"
     assert len(clean_line("長" * 500)) == 200
+
+
+def test_a_long_file_name_keeps_its_ending() -> None:
+    assert clean_name("rules\u202egnp.\nexe") == "rulesgnp. exe"
+    assert clean_name(f"{'長' * 500}.pdf") == f"{'長' * 396}.pdf"
+    assert clean_name(f"x.{'長' * 500}", 10) == f".{'長' * 9}"
+    assert clean_name(" \u202e\n") == "?"

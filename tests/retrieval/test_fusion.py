@@ -10,7 +10,7 @@ import qdrant_edge as edge
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrieval.search import fuse
+from retrieval.search import Fused, fuse, merge
 from retrieval.types import Branch, Fusion, Scored
 
 POINTS = 80
@@ -126,3 +126,30 @@ def test_a_branch_whose_scores_do_not_differ_says_nothing() -> None:
 
 def test_nothing_fused_is_nothing() -> None:
     assert fuse({}, "dbsf") == fuse({"dense": []}, "rrf") == []
+
+
+def test_a_branch_counts_as_much_as_its_weight() -> None:
+    branches: dict[Branch, list[Scored]] = {
+        "dense": [scored("a", 0.9), scored("b", 0.8)],
+        "words": [scored("b", 9.0), scored("a", 1.0)],
+    }
+
+    assert [one.id for one in fuse(branches, "rrf")] == ["a", "b"]  # a tie, by id
+    light = fuse(branches, "rrf", {"words": 0.3})
+    assert [one.id for one in light] == ["a", "b"]
+    assert [one.score for one in light] == pytest.approx([1 / 2 + 0.3 / 3, 1 / 3 + 0.3 / 2])
+    assert [one.id for one in fuse(branches, "rrf", {"words": 1.1})] == ["b", "a"]
+
+
+def test_several_queries_are_merged_by_the_places_of_their_lists() -> None:
+    def listed(*ids: str) -> list[Fused]:
+        return [Fused(id, 9.0 - place, {"dense": 1.0 - place / 10}) for place, id in enumerate(ids)]
+
+    alone = listed("a", "b")
+    assert merge([alone]) == alone
+
+    merged = merge([listed("a", "b", "c"), listed("b", "d"), listed("b", "a", "e")])
+
+    assert [one.id for one in merged] == ["b", "a", "d", "c", "e"]
+    assert merged[0].score == pytest.approx(1 / 4 + 2 / 3) and merged[1].score == pytest.approx(1 / 3 + 1 / 4)
+    assert merged[0].scores == {"dense": 1.0} and merged[2].scores == {"dense": 0.9}  # of its best place

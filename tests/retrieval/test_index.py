@@ -10,14 +10,16 @@ import uuid
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
+import qdrant_edge as edge
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from qdrant_client import AsyncQdrantClient
 
-from retrieval.folder import Made
+from retrieval.folder import DamagedError, Made
 from retrieval.index import EdgeIndex, Index
 from retrieval.index.server import ServerIndex
 from retrieval.index.stores import EdgeStores
@@ -30,6 +32,7 @@ from retrieval.types import (
     Indexed,
     Passage,
     Point,
+    Probe,
     QdrantConnectionError,
     Readers,
     Reading,
@@ -136,6 +139,12 @@ def found(candidates: Candidates, branch: Branch = "dense") -> list[Scored]:
     return list(candidates.branches[branch])
 
 
+async def ask(index: Index, view: View, *, limit: int = 50, **probe: Any) -> Candidates:
+    """What one probe finds."""
+    (candidates,) = await index.query(view, Probe(**probe), limit=limit)
+    return candidates
+
+
 async def passages(index: Index, view: View, hits: Iterable[Scored]) -> list[Passage]:
     wanted = ids(hits)
     texts = await index.fetch(wanted, view)
@@ -143,7 +152,7 @@ async def passages(index: Index, view: View, hits: Iterable[Scored]) -> list[Pas
 
 
 async def seen_texts(index: Index, view: View) -> list[str]:
-    hits = found(await index.query(view, dense=[1.0, 0, 0, 0], limit=1000))
+    hits = found(await ask(index, view, dense=[1.0, 0, 0, 0], limit=1000))
     return sorted(passage.text for passage in await passages(index, view, hits))
 
 
@@ -157,8 +166,8 @@ async def test_each_branch_answers_with_the_engines_scores_and_the_whole_passage
     full = replace(near.passage, question="Q?", url="https://example.com/x", updated="2026-04-01")
     near = replace(near, passage=full, reading=replace(READING, language="ja"))
     await index.put([near, far])
-    answer = await index.query(
-        see(), dense=[1.0, 0, 0, 0], words=SparseVector((7,), (3.0,)), ngrams=SparseVector((5,), (1.0,))
+    answer = await ask(
+        index, see(), dense=[1.0, 0, 0, 0], words=SparseVector((7,), (3.0,)), ngrams=SparseVector((5,), (1.0,))
     )
     first, second = found(answer)
     assert (first.id, second.id) == (near.id, far.id)
@@ -180,44 +189,97 @@ async def test_each_branch_answers_with_the_engines_scores_and_the_whole_passage
 async def test_ties_are_broken_by_id(index: Index) -> None:
     points = [point("d", number, text=str(number)) for number in range(30)]
     await index.put(points)
-    answer = await index.query(see(), dense=[1.0, 0, 0, 0], words=EVERYTHING)
+    answer = await ask(index, see(), dense=[1.0, 0, 0, 0], words=EVERYTHING)
     for branch in ("dense", "words"):
         assert [hit.id for hit in found(answer, branch)] == sorted(ids(points))
 
 
 async def test_a_branch_without_a_query_is_left_out(index: Index) -> None:
     await index.put([point(), point("bare", words=NOTHING, ngrams=NOTHING)])
-    assert (await index.query(see(), words=NOTHING, ngrams=NOTHING)).branches == {}
-    assert set((await index.query(see(), dense=[1.0, 0, 0, 0], words=NOTHING, ngrams=EVERYTHING)).branches) == {
+    assert (await ask(index, see(), words=NOTHING, ngrams=NOTHING)).branches == {}
+    assert set((await ask(index, see(), dense=[1.0, 0, 0, 0], words=NOTHING, ngrams=EVERYTHING)).branches) == {
         "dense",
         "ngrams",
     }
-    hits = found(await index.query(see(), dense=[1.0, 0, 0, 0]))
+    hits = found(await ask(index, see(), dense=[1.0, 0, 0, 0]))
     assert {passage.document_id for passage in await passages(index, see(), hits)} == {"d", "bare"}
 
 
 async def test_when_one_branch_fails_the_others_answer(kind: Kind, index: Index) -> None:
     await index.put([point()])
-    answer = await index.query(see(), dense=[1.0, 0.0], words=EVERYTHING)
+    answer = await ask(index, see(), dense=[1.0, 0.0], words=EVERYTHING)
     assert set(answer.failed) == {"dense"}
     assert isinstance(answer.failed["dense"], QdrantConnectionError)
     assert kind.wrong_size in str(answer.failed["dense"].__cause__)
     assert len(answer.branches["words"]) == 1
 
 
-async def test_the_nearest_in_another_language_are_found_in_the_same_batch(index: Index) -> None:
-    near, nearer = point("near", dense=[0.6, 0.8, 0, 0]), point("nearer", dense=[0.0, 1.0, 0, 0])
-    own = replace(point("own", dense=[0.0, 1.0, 0, 0]), reading=replace(READING, language="ja"))
+async def test_meaning_is_asked_in_each_language_for_itself(index: Index) -> None:
+    """However near the many of one language are, the nearest of the other are there too."""
+    many = [point("en", number, text=str(number)) for number in range(9)]
+    foreign = [
+        replace(point("ja", number, dense=[0.0, 1.0, 0, 0], text=str(number)), reading=replace(READING, language="ja"))
+        for number in range(3)
+    ]
     hidden = point("hidden", dense=[0.0, 1.0, 0, 0], scope="place:x")
-    await index.put([near, nearer, own, hidden])
-    answer = await index.query(see(), dense=[1.0, 0, 0, 0], across=([0.0, 1.0, 0, 0], "en"))
-    assert ids(answer.across) == [nearer.id, near.id]
-    assert ids(found(answer))[0] == near.id
-    assert (await index.query(see(), dense=[1.0, 0, 0, 0])).across == ()
-    assert ids((await index.query(see(), across=([0.0, 1.0, 0, 0], "ja"))).across) == [own.id]
-    broken = await index.query(see(), dense=[1.0, 0, 0, 0], across=([1.0], "en"), weigh=[1])
-    assert broken.across == () and not broken.failed  # an extra: without it the branches still answer
-    assert len(found(broken)) == 3 and set(broken.weights) == {1}
+    await index.put([*many, *foreign, hidden])
+
+    hits = found(await ask(index, see(), dense=[1.0, 0.1, 0, 0], limit=2))
+
+    assert [hit.language for hit in hits] == ["en", "en", "ja", "ja"]
+    assert hidden.id not in ids(hits)
+
+
+async def test_several_probes_are_answered_in_one_batch_each_for_itself(index: Index) -> None:
+    east, north = point("east", dense=[1.0, 0, 0, 0]), point("north", dense=[0.0, 1.0, 0, 0], ngrams=NOTHING)
+    await index.put([east, north])
+
+    first, nothing, broken, second = await index.query(
+        see(),
+        Probe([1.0, 0.2, 0, 0], weigh=[1, 99]),
+        Probe(),
+        Probe([1.0], words=EVERYTHING, weigh=[1]),
+        Probe([0.2, 1.0, 0, 0], ngrams=EVERYTHING),
+    )
+
+    assert ids(found(first)) == [east.id, north.id] and ids(found(second)) == [north.id, east.id]
+    assert nothing == Candidates({})
+    assert set(broken.failed) == {"dense"} and set(broken.branches) == {"words"}
+    assert (set(first.weights), set(broken.weights), second.weights) == ({1, 99}, {1}, {})
+    assert ids(found(second, "ngrams")) == [east.id]
+
+
+async def test_a_store_of_an_earlier_version_gets_the_index_it_lacks(tmp_path: Path) -> None:
+    index = await opened(tmp_path)
+    await index.put([point("d")])
+    await index.close()
+    shard = edge.EdgeShard.load(str(tmp_path / "shard"))
+    shard.update(edge.UpdateOperation.delete_field_index("language"))
+    shard.flush()
+    shard.close()
+
+    again = await opened(tmp_path)
+    assert len(found(await ask(again, see(), dense=[1.0, 0, 0, 0]))) == 1
+    await again.close()
+
+    shard = edge.EdgeShard.load(str(tmp_path / "shard"))
+    assert shard.info().payload_schema.keys() >= {"scope", "language", "born", "died"}
+    shard.close()
+
+
+async def test_a_sample_is_the_same_every_time_and_holds_what_lives(index: Index) -> None:
+    some = [point("d", number, text=str(number), dense=[1.0, number, 0, 0]) for number in range(6)]
+    ours = replace(point("ja", dense=[0.0, 0, 3.0, 4.0], scope="place:x"), reading=replace(READING, language="ja"))
+    await index.put([*some, ours, point("later", born=3), point("gone")])
+    await index.retire("gone", died=2)
+
+    everything = await index.sample(2, 100)
+
+    assert len(everything) == 7 and await index.sample(2, 100) == everything
+    assert await index.sample(2, 3) == everything[:3]
+    (japanese,) = [vector for language, vector in everything if language == "ja"]
+    assert japanese == pytest.approx([0.0, 0.0, 0.6, 0.8], abs=1e-3)
+    assert await index.sample(0, 100) == []
 
 
 async def test_idf_is_what_the_engine_scores_with(kind: Kind, tmp_path: Path) -> None:
@@ -233,7 +295,7 @@ async def test_idf_is_what_the_engine_scores_with(kind: Kind, tmp_path: Path) ->
             for number in range(12)
         ]
     )
-    weights = (await index.query(see(), weigh=[5, 2, 3, 4, 99, 2])).weights
+    weights = (await ask(index, see(), weigh=[5, 2, 3, 4, 99, 2])).weights
     assert weights == {
         term: pytest.approx(math.log(1 + (12 - n + 0.5) / (n + 0.5)), rel=1e-5) for term, n in {**shares, 99: 0}.items()
     }
@@ -329,7 +391,7 @@ VIEWS = st.builds(
 async def shows_exactly_what_it_may(population: Population, view: View, terms: range) -> None:
     index, visible = population.index, population.visible(view)
     by_id = {one.id: one for one, _ in population.points}
-    answer = await index.query(view, dense=[1.0, 0, 0, 0], words=EVERYTHING, ngrams=EVERYTHING, limit=500)
+    answer = await ask(index, view, dense=[1.0, 0, 0, 0], words=EVERYTHING, ngrams=EVERYTHING, limit=500)
     assert set(answer.branches) == {"dense", "words", "ngrams"}
     for branch in answer.branches:
         assert {hit.id for hit in found(answer, branch)} == visible
@@ -342,8 +404,8 @@ async def shows_exactly_what_it_may(population: Population, view: View, terms: r
     assert len(await index.passages("d3", range(5), view)) == shown
     # Documents that cannot be read tell nothing by the weight of their words either.
     own = {100 + int(by_id[one].passage.document_id[1:]) for one in visible}.intersection(terms)
-    weights = (await index.query(view, weigh=terms)).weights
-    unknown = (await index.query(view, weigh=[9999])).weights.get(9999)
+    weights = (await ask(index, view, weigh=terms)).weights
+    unknown = (await ask(index, view, weigh=[9999])).weights.get(9999)
     assert {term for term, weight in weights.items() if weight != unknown} == own
 
 
@@ -414,6 +476,18 @@ async def test_sweeping_deletes_what_has_died_and_nothing_else(index: Index) -> 
     assert await seen_texts(index, see(2)) == ["e"]
 
 
+async def test_what_was_published_is_counted_by_generation_and_document(index: Index) -> None:
+    await index.put([point("a", born=1), point("b", born=3), point("c", born=STAGED), point("d", born=1, scope="x")])
+    await index.retire("a", died=5)
+    assert [await index.after(generation) for generation in (0, 1, 2, 3, 4, 5)] == [4, 2, 2, 1, 1, 0]
+    assert await index.strangers(3, {"a", "b"}) == 1  # whoever may read it
+    assert await index.strangers(3, {"a", "b", "d"}) == await index.strangers(0, ()) == 0
+    assert await index.strangers(5, ()) == 2 and await index.strangers(4, ()) == 3
+    await index.retire("b", died=4)
+    await index.sweep(5)
+    assert await index.after(0) == 1
+
+
 async def test_a_search_during_replacements_sees_one_version_whole(embedded: EdgeIndex) -> None:
     generation = 1
     chunks = 5
@@ -448,9 +522,9 @@ async def test_a_search_during_replacements_sees_one_version_whole(embedded: Edg
 
 async def test_eight_searches_and_a_write_at_once(embedded: EdgeIndex) -> None:
     await embedded.put([point(f"d{n}", dense=[1.0, n / 100, 0, 0]) for n in range(100)])
-    expected = [hit.id for hit in found(await embedded.query(see(), dense=[1.0, 0, 0, 0]))]
+    expected = [hit.id for hit in found(await ask(embedded, see(), dense=[1.0, 0, 0, 0]))]
     writing = asyncio.ensure_future(embedded.put([point("new", n, born=2, text=str(n)) for n in range(500)]))
-    answers = await asyncio.gather(*(embedded.query(see(), dense=[1.0, 0, 0, 0], words=EVERYTHING) for _ in range(8)))
+    answers = await asyncio.gather(*(ask(embedded, see(), dense=[1.0, 0, 0, 0], words=EVERYTHING) for _ in range(8)))
     assert not writing.done()  # slices let the searches in
     assert [[hit.id for hit in found(answer)] for answer in answers] == [expected] * 8
     await writing
@@ -495,7 +569,7 @@ async def test_moving_a_collection(index: Index) -> None:
 async def test_a_copy_for_other_readers_takes_the_place_of_a_document_in_one_step(index: Index) -> None:
     private = "place:slack:T1:C1"
     await index.put([point("d", n, text=str(n), dense=[1.0, n / 100, 0, 0]) for n in range(40)] + [point("e")])
-    before = await index.query(see(collections=("docs",)), dense=[1.0, 0.2, 0, 0], words=EVERYTHING, limit=3)
+    before = await ask(index, see(collections=("docs",)), dense=[1.0, 0.2, 0, 0], words=EVERYTHING, limit=3)
     await index.copy("d", scope=private)
     assert (await index.count(see(1)), await index.count(see(1, private))) == (41, 0)
     await index.undo("d", at=STAGED)
@@ -503,7 +577,7 @@ async def test_a_copy_for_other_readers_takes_the_place_of_a_document_in_one_ste
     await index.publish("d", at=2)
     assert (await index.count(see(1)), await index.count(see(1, private))) == (41, 0)
     assert (await index.count(see(2)), await index.count(see(2, private))) == (1, 40)
-    after = await index.query(see(2, private), dense=[1.0, 0.2, 0, 0], words=EVERYTHING, limit=3)
+    after = await ask(index, see(2, private), dense=[1.0, 0.2, 0, 0], words=EVERYTHING, limit=3)
     scores = [[one.score for one in answer.branches["dense"]] for answer in (before, after)]
     assert scores[1] == pytest.approx(scores[0], rel=1e-3)  # the vectors came along
     assert len(after.branches["words"]) == 3
@@ -525,7 +599,7 @@ async def test_what_was_written_is_there_after_reopening(tmp_path: Path) -> None
     again = await opened(tmp_path)
     assert await again.healthy()
     assert await again.count(see()) == 40
-    assert (await again.query(see(), words=EVERYTHING)).branches["words"][0].score > 0
+    assert (await ask(again, see(), words=EVERYTHING)).branches["words"][0].score > 0
     await again.close()
 
 
@@ -547,8 +621,8 @@ async def test_another_embedder_or_tokenizer_is_refused(tmp_path: Path) -> None:
     for different in ({"embedder": "other"}, {"tokenizer": "words 2"}, {"dimensions": 8}):
         with pytest.raises(EmbeddingError) as refused:
             await opened(tmp_path, **different)
-        assert "KOTAE_EMBEDDER" in refused.value.text("en")
-        assert "登録し直して" in refused.value.text("ja")
+        for language in ("en", "ja"):
+            assert "KOTAE_EMBEDDER" in refused.value.text(language) and "kotae reindex" in refused.value.text(language)
         assert str(next(iter(different.values()))) in refused.value.text("en")
     await (await opened(tmp_path)).close()
 
@@ -570,6 +644,7 @@ async def test_a_damaged_store_is_refused_in_words(tmp_path: Path, victim: str) 
         assert str(tmp_path) in refused.value.text("en")
         assert "cannot be read" in refused.value.text("en")
         assert "読み込めません" in refused.value.text("ja")
+        assert isinstance(refused.value, DamagedError)
 
 
 async def test_a_store_whose_making_was_cut_short_is_made_again(tmp_path: Path) -> None:
@@ -636,6 +711,7 @@ async def child(program: str, *arguments: Path) -> asyncio.subprocess.Process:
 OWNER = """
 import asyncio, sys
 from pathlib import Path
+from typing import Any
 from retrieval.index import EdgeIndex
 
 async def main():
@@ -666,6 +742,7 @@ async def test_a_second_owner_is_refused_in_words_until_the_first_is_gone(tmp_pa
 REPLACER = """
 import asyncio, sys, uuid
 from pathlib import Path
+from typing import Any
 from retrieval.index import EdgeIndex
 from retrieval.payload import STAGED
 from retrieval.types import Passage, Point, Reading, SparseVector
@@ -729,6 +806,28 @@ async def test_killed_at_any_step_the_last_committed_version_is_there_whole(tmp_
         assert await seen_texts(index, see(generation - 1)) == []
         await index.close()
     assert generation >= 5
+
+
+async def test_whose_it_is_outlives_the_process(tmp_path: Path) -> None:
+    index = await opened(tmp_path)
+    assert index.home is None and index.place == str(tmp_path)
+    await index.put([point()])
+    await index.claim("a" * 32)
+    assert index.home == "a" * 32
+    await index.close()
+    again = await EdgeIndex.open(tmp_path, dimensions=4, embedder="test", tokenizer="words 1", home="b" * 32)
+    assert again.home == "a" * 32 and await again.count(see()) == 1
+    await again.close()
+    closed = await opened(tmp_path)
+    (tmp_path / "shard" / "home").unlink()
+    (tmp_path / "shard" / "home").mkdir()
+    with pytest.raises(QdrantConnectionError, match="cannot be used"):
+        await closed.claim("c" * 32)
+    assert closed.home == "a" * 32
+    await closed.close()
+    new = await EdgeIndex.open(tmp_path / "new", dimensions=4, embedder="test", tokenizer="words 1", home="b" * 32)
+    assert new.home == "b" * 32
+    await new.close()
 
 
 async def test_the_note_beside_the_store_says_what_made_it(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from retrieval.types import (
     Vectors,
     View,
 )
+from tests.retrieval.test_index import ask
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -60,6 +61,9 @@ class HashEmbedder:
 
     async def embed_query(self, text: str) -> Vector:
         return self._vector(text)
+
+    async def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        return [self._vector(text) for text in texts]
 
     def _vector(self, text: str) -> Vector:
         chance = random.Random(hashlib.sha256(text.encode()).digest())
@@ -121,7 +125,7 @@ async def test_a_document_is_found_by_meaning_words_and_ngrams_with_all_that_is_
     }
     sought = embedding_text("Guide", expected[1])
     words, ngrams = SPARSE.query("章1")
-    answer = await index.query(see(1), dense=await embedder.embed_query(sought), words=words, ngrams=ngrams)
+    answer = await ask(index, see(1), dense=await embedder.embed_query(sought), words=words, ngrams=ngrams)
     dense, by_words = answer.branches["dense"][0], answer.branches["words"][0]
     assert dense.id == by_words.id  # by its heading, which is not in its text
     assert dense.score == pytest.approx(1.0, abs=1e-3)
@@ -138,7 +142,7 @@ async def test_pairs_keep_their_question(index: EdgeIndex) -> None:
     first, _ = await index.passages("d1", range(2), see(1))
     assert (first.question, first.text) == ("VPN の MTU は？", "1400 です。")
     words, _ = SPARSE.query("MTU")
-    (hit,) = (await index.query(see(1), words=words)).branches["words"]
+    (hit,) = (await ask(index, see(1), words=words)).branches["words"]
     found = (await index.fetch([hit.id], see(1)))[hit.id]
     assert found.passage.chunk == 0
     assert found.reading.lines[0] >= frozenset(words.indices)  # a pair's question is its first line
@@ -254,7 +258,7 @@ async def test_searches_go_on_during_an_ingest(index: EdgeIndex) -> None:
     writing = asyncio.ensure_future(ingest.write(guide(200), about("d2"), born=2, version="v1"))
     searches = 0
     while not writing.done():
-        answer = await index.query(see(1), dense=[1.0] * 16, limit=10)
+        answer = await ask(index, see(1), dense=[1.0] * 16, limit=10)
         texts = await index.fetch([hit.id for hit in answer.branches["dense"]], see(1))
         assert {text.passage.document_id for text in texts.values()} == {"d1"}
         searches += 1
@@ -275,7 +279,7 @@ async def test_with_the_real_embedder_a_japanese_page_is_found_by_an_english_que
     made = await Ingest(embedder, SPARSE, index, target=48).write(page, about(), born=1, version="v1")
     assert made == 3
     vector = await embedder.embed_query("How do I get my travel expenses back?")
-    answer = await index.query(see(1), dense=vector)
+    answer = await ask(index, see(1), dense=vector)
     best = answer.branches["dense"][0]
     assert (await index.fetch([best.id], see(1)))[best.id].passage.headings == ("経費精算",)
     assert 0.7 < best.score < 1

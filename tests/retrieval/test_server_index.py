@@ -21,7 +21,7 @@ from retrieval.index.wire import Wire
 from retrieval.payload import STAGED
 from retrieval.types import EmbeddingError, QdrantConnectionError, Readers, SparseVector, View
 from tests.fakes.qdrant import KEY, Answer, Drop, FakeQdrant, Hang, Order, Refuse
-from tests.retrieval.test_index import EVERYTHING, READING, found, ids, point, see
+from tests.retrieval.test_index import EVERYTHING, READING, ask, found, ids, point, see
 
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant")
 
@@ -74,6 +74,7 @@ async def test_a_collection_is_made_once_with_all_it_needs(server: FakeQdrant) -
         "collection": keyword,
         "document_id": keyword,
         "scope": keyword,
+        "language": keyword,
         "born": number,
         "died": number,
         "chunk": number,
@@ -111,8 +112,8 @@ async def test_what_the_collection_was_made_with_is_compared(server: FakeQdrant)
         with pytest.raises(EmbeddingError) as refused:
             async with opened(server, collection="ours", **different):
                 pass
-        assert "KOTAE_EMBEDDER" in refused.value.text("en")
-        assert "登録し直して" in refused.value.text("ja")
+        for language in ("en", "ja"):
+            assert "KOTAE_EMBEDDER" in refused.value.text(language) and "kotae reindex" in refused.value.text(language)
         assert str(next(iter(different.values()))) in refused.value.text("en")
     async with opened(server, collection="ours"):
         pass
@@ -136,6 +137,22 @@ async def test_the_name_of_a_collection_is_safe_and_nobody_elses(embedder: str, 
     assert collection_of(Made(embedder, 4, "t"), prefix="team") == name.replace("kotae", "team", 1)
 
 
+async def test_whose_a_collection_is_is_in_its_metadata(server: FakeQdrant) -> None:
+    async with opened(server) as index:
+        assert index.home is None and NAME in index.place and KEY not in index.place
+        await index.claim("a" * 32)
+    async with opened(server, home="b" * 32) as index:
+        assert index.home == "a" * 32
+    async with opened(server, collection="new", home="b" * 32) as index:
+        assert index.home == "b" * 32
+    for home in (None, "b" * 32):
+        with pytest.raises(QdrantConnectionError, match="another home") as refused:
+            await ServerIndex.remove(server.url, KEY, NAME, home=home)
+        assert "別のホーム" in refused.value.text("ja")
+    await ServerIndex.remove(server.url, KEY, NAME, home="a" * 32)
+    assert not await ServerIndex.there(server.url, KEY, NAME) and await ServerIndex.there(server.url, KEY, "new")
+
+
 async def test_a_removed_collection_is_gone_and_removing_it_again_does_nothing(server: FakeQdrant) -> None:
     async with opened(server) as index:
         assert await index.healthy()
@@ -154,9 +171,7 @@ async def test_every_request_that_reads_has_the_views_filter(server: FakeQdrant)
     async with opened(server) as index:
         await index.put([point()])
         server.journal.clear()
-        await index.query(
-            view, dense=DENSE, words=EVERYTHING, ngrams=EVERYTHING, across=(DENSE, "en"), weigh=[1, 2, 3], limit=9
-        )
+        await ask(index, view, dense=DENSE, words=EVERYTHING, ngrams=EVERYTHING, weigh=[1, 2, 3], limit=9)
         await index.fetch([point().id], view)
         await index.passages("d", range(3), view)
         await index.scroll(view, collection="docs", document_id="d")
@@ -178,7 +193,7 @@ async def test_a_view_that_shows_nothing_asks_nothing(server: FakeQdrant) -> Non
     async with opened(server) as index:
         server.journal.clear()
         for view in (View(Readers(frozenset()), 1), see(collections=())):
-            assert (await index.query(view, dense=DENSE, weigh=[1])).branches == {"dense": ()}
+            assert (await ask(index, view, dense=DENSE, weigh=[1])).branches == {"dense": []}
             assert await index.count(view) == 0
             assert await index.fetch(["x"], view) == {}
             assert await index.passages("d", range(3), view) == []
@@ -211,9 +226,8 @@ async def test_a_search_is_one_request_and_its_answers_come_back(server: FakeQdr
     async with opened(server) as index:
         await index.put([near := point("near", dense=[3.0, 4.0, 0, 0]), far := point("far", dense=[0.0, 0, 2.0, 0])])
         server.journal.clear()
-        answer = await index.query(see(), dense=DENSE, words=EVERYTHING, across=([0.0, 0, 1.0, 0], "en"), weigh=[1])
+        answer = await ask(index, see(), dense=DENSE, words=EVERYTHING, weigh=[1])
         assert ids(found(answer)) == [near.id, far.id]
-        assert ids(answer.across)[0] == far.id
         assert answer.weights == {1: pytest.approx(math.log(1 + 0.5 / 2.5))}
         assert [call.kind for call in server.journal] == ["POST points/query/batch"]
         fetched = await index.fetch([near.id, far.id], see())
@@ -227,18 +241,18 @@ async def test_how_rare_an_unknown_word_is_costs_one_request_a_minute(server: Fa
         await index.put([point("d", n) for n in range(9)])
         server.journal.clear()
         for _ in range(3):
-            weights = (await index.query(see(), weigh=[1, 99])).weights
+            weights = (await ask(index, see(), weigh=[1, 99])).weights
             assert weights[99] == pytest.approx(math.log(1 + 9.5 / 0.5)) and weights[1] < weights[99]
         assert len(server.calls("GET")) == 1
     async with opened(server) as index:
         server.order(f"/collections/{NAME}", Answer([{"points": []}]), Refuse(503))
-        assert (await index.query(see(), weigh=[99])).weights == {99: pytest.approx(math.log(2))}
+        assert (await ask(index, see(), weigh=[99])).weights == {99: pytest.approx(math.log(2))}
 
 
 async def test_replicas_must_agree_on_what_is_read() -> None:
     for replicas, consistency in ((1, None), (3, "majority")):
         async with FakeQdrant(replicas=replicas) as server, opened(server) as index:
-            await index.query(see(), dense=DENSE)
+            await ask(index, see(), dense=DENSE)
             await index.passages("d", range(3), see())
             for kind in ("POST points/query/batch", "POST points/scroll"):
                 assert server.calls(kind)[0].query.get("consistency") == consistency
@@ -246,7 +260,7 @@ async def test_replicas_must_agree_on_what_is_read() -> None:
 
 async def test_the_key_goes_with_every_request_and_none_where_there_is_none(server: FakeQdrant) -> None:
     async with opened(server) as index:
-        await index.query(see(), dense=DENSE)
+        await ask(index, see(), dense=DENSE)
     assert {call.headers["api-key"] for call in server.journal} == {KEY}
     async with FakeQdrant(key=None) as unlocked, opened(unlocked, key=None) as index:
         assert await index.healthy()
@@ -288,7 +302,7 @@ async def test_what_may_pass_is_tried_again(server: FakeQdrant, trouble: Order) 
         await index.put([point()])
         assert len(server.calls("PUT points")) == 3
         server.order("/points", trouble)
-        assert len(found(await index.query(see(), dense=DENSE))) == 1
+        assert len(found(await ask(index, see(), dense=DENSE))) == 1
         assert len(server.calls("POST points/query/batch")) == 2
 
 
@@ -394,13 +408,13 @@ async def test_one_branch_that_fails_leaves_the_others(server: FakeQdrant) -> No
         await index.put([point()])
         server.journal.clear()
         ngrams = SparseVector((1,), (2.0,))
-        answer = await index.query(see(), dense=[1.0, 0.0], words=EVERYTHING, ngrams=ngrams, weigh=[1, 2])
+        answer = await ask(index, see(), dense=[1.0, 0.0], words=EVERYTHING, ngrams=ngrams, weigh=[1, 2])
         assert set(answer.failed) == {"dense"} and set(answer.weights) == {1, 2}
         assert server.url not in str(answer.failed["dense"])
         assert "expected dim: 4, got 2" in str(answer.failed["dense"].__cause__)
         assert {branch: len(hits) for branch, hits in answer.branches.items()} == {"words": 1, "ngrams": 1}
         sizes = [len(call.body["searches"]) for call in server.calls("POST points/query/batch")]
-        assert (sizes[0], sorted(sizes[1:])) == (5, [1, 1, 1, 2])
+        assert (sizes[0], sorted(sizes[1:])) == (6, [1, 1, 1, 1, 2])  # meaning in each language
 
 
 async def test_a_server_that_is_gone_fails_every_branch_at_once(server: FakeQdrant) -> None:
@@ -408,7 +422,7 @@ async def test_a_server_that_is_gone_fails_every_branch_at_once(server: FakeQdra
         server.journal.clear()
         server.order("/query", *[Hang()] * 4)
         started = time.monotonic()
-        answer = await index.query(see(), dense=DENSE, words=EVERYTHING, across=(DENSE, "ja"), weigh=[1])
+        answer = await ask(index, see(), dense=DENSE, words=EVERYTHING, weigh=[1])
         assert set(answer.failed) == {"dense", "words"} and not answer.branches
         assert time.monotonic() - started < 6.0  # one after the other
     server.calm()
@@ -465,7 +479,7 @@ async def test_no_secret_is_in_an_error_or_a_log(trouble: Order, caplog: pytest.
             server.order("/points", *[trouble] * 20)
             with pytest.raises(QdrantConnectionError) as refused:
                 await index.count(see())
-            answer = await index.query(see(), dense=DENSE, weigh=[1])
+            answer = await ask(index, see(), dense=DENSE, weigh=[1])
             said = [*everything_said(refused.value), *everything_said(answer.failed["dense"]), repr(index), caplog.text]
             assert len(said) > 5
             for text in said:

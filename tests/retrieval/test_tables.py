@@ -188,7 +188,7 @@ def test_sheets_are_sections_and_rows_are_lines() -> None:
         },
         hidden="内部",
     )
-    written = read_workbook(data, LIMITS)
+    written, _ = read_workbook(data, LIMITS)
     assert written.markdown == (
         "## 社員\n\n2026年度 社員一覧\n\n- 名前: 佐藤, 入社日: 2020-04-01, 率: 30\n\n## FAQ\n\nQ: 締め日は？\nA: 毎月5日"
     )
@@ -202,11 +202,11 @@ def test_percentages_and_truth_read_as_shown() -> None:
     book.active["A2"].number_format = "0%"
     file = io.BytesIO()
     book.save(file)
-    assert "税率: 8%, 有効: TRUE" in read_workbook(file.getvalue(), LIMITS).markdown
+    assert "税率: 8%, 有効: TRUE" in read_workbook(file.getvalue(), LIMITS)[0].markdown
 
 
 def test_rows_of_a_workbook_are_capped() -> None:
     limits = Limits(rows=4)
-    assert "4" in read_workbook(workbook({"s": [["n"], *([number] for number in range(1, 5))]}), limits).markdown
+    assert "4" in read_workbook(workbook({"s": [["n"], *([number] for number in range(1, 5))]}), limits)[0].markdown
     with pytest.raises(Refused, match="rows"):
         read_workbook(workbook({"s": [["n"], *([number] for number in range(6))]}), limits)

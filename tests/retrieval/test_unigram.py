@@ -27,7 +27,7 @@ def file() -> Path:
 
 @pytest.fixture(scope="module")
 def unigram(file: Path) -> Unigram:
-    return Unigram(file, MOST)
+    return Unigram(file.parent, MOST)
 
 
 @pytest.fixture(scope="module")

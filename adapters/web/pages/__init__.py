@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from adapters.web import problems
-from adapters.web.pages import channel, datasets, documents, guide, metrics, pairs, search, trace, unanswered
+from adapters.web.pages import answers, channel, datasets, documents, guide, metrics, pairs, search, trace, unanswered
 from adapters.web.pages.frame import Page, missing, register
 from adapters.web.problems import Problem
 from adapters.web.site import ROOT, Site
@@ -16,6 +16,7 @@ from adapters.web.site import ROOT, Site
 PAGES: tuple[Page, ...] = (
     channel.PAGE,
     unanswered.PAGE,
+    answers.PAGE,
     documents.PAGE,
     search.PAGE,
     pairs.PAGE,

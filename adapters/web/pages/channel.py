@@ -16,12 +16,13 @@ from adapters.web.gestures import addressed, command, question
 from adapters.web.pages.channel_forms import Forms
 from adapters.web.pages.channel_list import MessageList
 from adapters.web.pages.channel_messages import Drawing
-from adapters.web.pages.frame import Page, saying
+from adapters.web.pages.frame import Page, saying, skip
 from adapters.web.rooms import Room, rooms_of
 from adapters.web.site import Site, Visitor
 from bot.cards import Card
 from bot.messages import Preferences
 from bot.store.engine import StoreError
+from retrieval.formats.cleaning import clean_name
 from retrieval.formats.limits import MIB
 from retrieval.text import Language, Said
 
@@ -38,6 +39,7 @@ _HINT = Said(
     en="Messages with @kotae are questions; /kotae help lists commands. Enter sends, Shift+Enter starts a new line.",
     ja="@kotae を付けたメッセージが質問になります。/kotae help でコマンドの一覧を表示します。Enter で送信、Shift+Enter で改行します。",
 )
+_TO_FIELD = Said(en="Skip to the message field", ja="メッセージの入力欄へ")
 _SEND = Said(en="Send", ja="送信")
 _THREAD = Said(en="Thread", ja="スレッド")
 _CLOSE = Said(en="Close the thread", ja="スレッドを閉じる")
@@ -76,6 +78,9 @@ _COMMAND = Said(en="Only you can see this.", ja="この表示はあなただけ�
 _ENTER = """(event) => { if (event.shiftKey || event.isComposing || event.keyCode === 229) return;
  event.preventDefault(); emit(event.target.value); }"""
 
+# The field that is seen: of the thread, where one is open.
+_FIELD = "[...document.querySelectorAll('.kotae-composer textarea')].findLast((field) => field.checkVisibility())"
+
 # The address says what is shown, so that it can be loaded anew and shared, and the browser's Back leads out of it.
 _MOVED = """window.kotaeShown = "{shown}";
 if (location.search !== kotaeShown) history.pushState({{}}, "", location.pathname + kotaeShown);"""
@@ -112,6 +117,7 @@ class _Channel:
         return self._who.language
 
     async def build(self, thread: int | None) -> None:
+        skip(_TO_FIELD.to(self._language), _FIELD)
         with ui.row().classes("kotae-rooms"):
             for room in rooms_of(self._who.member):
                 text = ("🔒 " if room.private else "# ") + room.name.to(self._language)
@@ -127,7 +133,8 @@ class _Channel:
         with ui.element("div").classes("kotae-channel") as self._panes:
             with ui.column().classes("kotae-pane kotae-pane-room"):
                 listed = _list(self._room.name.to(self._language))
-                self._composer(_WRITE.to(self._language, room=self._room.name.to(self._language)), None)
+                write = _WRITE.to(self._language, room=self._room.name.to(self._language))
+                self._composer(write, None, focused=thread is None)
             self._side = ui.column().classes("kotae-pane kotae-pane-thread")
         self._main = MessageList(self._drawing, self._room, None, listed)
         # It listens before anything is read: what is said while the page is drawn is not missed.
@@ -138,16 +145,19 @@ class _Channel:
         if thread is None:
             self._no_thread()
         else:
-            await self._show_thread(thread)
+            await self._show_thread(thread, focused=True)
 
     async def open(self, root: int) -> None:
-        """Show a thread beside the room."""
+        """Show a thread beside the room, to write in it."""
+        await self._open(root, focused=True)
+
+    async def _open(self, root: int, *, focused: bool) -> None:
         with saying(self._language):
             async with self._turning:
-                await self._show_thread(root)
+                await self._show_thread(root, focused=focused)
             self._moved(f"&thread={root}")
 
-    async def _show_thread(self, root: int) -> None:
+    async def _show_thread(self, root: int, *, focused: bool) -> None:
         self._side.clear()
         with self._side:
             with ui.row().classes("kotae-thread-head"):
@@ -157,7 +167,8 @@ class _Channel:
                     f'flat round dense aria-label="{_CLOSE.to(self._language)}"'
                 )
             listed = _list(_THREAD.to(self._language))
-            self._composer(_REPLY.to(self._language), root, "" if await self._is_card(root) else MENTION)
+            start = "" if await self._is_card(root) else MENTION
+            self._composer(_REPLY.to(self._language), root, start, focused=focused)
         self._thread = MessageList(self._drawing, self._room, root, listed)
         self._panes.classes(add="kotae-threaded")
         await self._thread.fill("", _EARLIER.to(self._language))
@@ -169,6 +180,7 @@ class _Channel:
                 self._panes.classes(remove="kotae-threaded")
                 self._no_thread()
             self._moved("")
+            ui.run_javascript(f"({_FIELD})?.focus()")
 
     def _moved(self, thread: str) -> None:
         ui.run_javascript(_MOVED.format(shown=f"?room={self._room.id}{thread}"))
@@ -211,12 +223,14 @@ class _Channel:
         except LookupError:  # it was deleted, and its thread goes on
             return False
 
-    def _composer(self, label: str, thread: int | None, start: str = MENTION) -> None:
+    def _composer(self, label: str, thread: int | None, start: str = MENTION, *, focused: bool) -> None:
         with ui.column().classes("kotae-composer"):
             attached = ui.label().classes("kotae-quiet")
             attached.set_visibility(False)
             with ui.row().classes("kotae-write"):
                 field = ui.textarea(label, value=start).props("autogrow outlined dense maxlength=40000 rows=1")
+                if focused:
+                    field.props("autofocus")
                 button = ui.button(icon="send").props(f'round unelevated aria-label="{_SEND.to(self._language)}"')
             if thread is None:
                 ui.label(_HINT.to(self._language)).classes("kotae-quiet")
@@ -272,7 +286,7 @@ class _Channel:
             if isinstance(said, Card):
                 self._show(said)
             elif said.thread is None and said.kind == "text" and addressed(text):
-                await self.open(said.id)
+                await self._open(said.id, focused=False)  # they are writing in the room
             return True
         return False
 
@@ -285,7 +299,7 @@ class _Channel:
 
     async def _dropped(self, event: events.MultiUploadEventArguments, thread: int | None, attached: ui.label) -> None:
         with saying(self._language):
-            files = [(file.name, await file.read()) for file in event.files]
+            files = [(clean_name(file.name), await file.read()) for file in event.files]
 
             def attach() -> None:
                 self._options.files = [*self._options.files, *files]

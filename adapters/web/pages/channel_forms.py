@@ -58,7 +58,7 @@ class Forms:
                 return
 
             async def teach(answer: str, better: str) -> Taught:
-                return await self._site.web.teach(self._who.member, card.id, (), answer, better)
+                return await self._site.web.teach(self._who.member, card.id, answer, better, opened.reference)
 
             answering(self._ground, opened, _SAVE, teach, language)
 

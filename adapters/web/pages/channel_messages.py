@@ -4,14 +4,14 @@ What anybody wrote goes through text elements or `prose.html` only.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import tzinfo
 
 from nicegui import ui
 
 from adapters import teaching, voting
-from adapters.markdown import SOURCES
+from adapters.markdown import SOURCES, source_place
 from adapters.web import digest, prose
 from adapters.web.office import name_of
+from adapters.web.pages import parts
 from adapters.web.pages.channel_forms import Forms
 from adapters.web.pages.frame import saying
 from adapters.web.site import Site, Visitor
@@ -50,10 +50,6 @@ class Drawing:
     def language(self) -> Language:
         return self.who.language
 
-    @property
-    def _zone(self) -> tzinfo:
-        return self.site.app.settings.timezone
-
     async def draw(self, message: Message, replies: Mapping[int, Replies] | None) -> None:
         """A message as it is now, in the element that is open. `replies`: what stands under the room's messages; None: it
         is drawn in its thread. Raises StoreError."""
@@ -65,7 +61,7 @@ class Drawing:
             with ui.column().classes("kotae-said"):
                 with ui.row().classes("kotae-by"):
                     ui.label(_NAME if ours else name_of(message.author, self.language)).classes("text-weight-bold")
-                    ui.label(message.created_at.astimezone(self._zone).strftime("%m-%d %H:%M")).classes("kotae-quiet")
+                    parts.When(self.who, message.created_at, "%m-%d %H:%M").classes("kotae-quiet")
                     if message.edited_at is not None:
                         ui.label(_EDITED.to(self.language)).classes("kotae-quiet")
                 if message.deleted_at is not None:
@@ -131,6 +127,8 @@ class Drawing:
                         ui.label(message.text).classes("kotae-quiet")
 
     async def _answer(self, message: Message) -> None:
+        if message.data.get("unsure"):
+            parts.doubt(self.language)
         _prose(message.text)
         if message.data["citations"]:
             ui.label(SOURCES.to(self.language)).classes("kotae-quiet text-weight-bold")
@@ -149,9 +147,14 @@ class Drawing:
 
     def _source(self, message: Message, number: int, citation: dict[str, object]) -> None:
         """One source; its passage is looked up when it is opened, with the rights this room has then."""
-        title = f"[{number}] {citation['document']} ({citation['collection']})"
-        with ui.expansion(title, caption=str(citation["quote"] or "")).classes("kotae-source") as source:
-            body = ui.column().classes("full-width")
+        date = str(citation.get("date") or "")
+        title = f"[{number}] {citation['document']}{source_place(str(citation['collection']), date, self.language)}"
+        quote = str(citation["quote"] or "")
+        with ui.row().classes("kotae-cited"):
+            with ui.expansion(title, caption=quote).classes("kotae-source") as source:
+                body = ui.column().classes("full-width")
+            if document := citation["document_id"]:
+                parts.to_document(str(document), int(str(citation["chunk"])), quote, self.language)
 
         async def show() -> None:
             if not source.value:

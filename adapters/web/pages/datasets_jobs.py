@@ -98,7 +98,7 @@ class _Card:
         with ui.column().classes("kotae-card") as self.root:
             with ui.row().classes("items-baseline"):
                 self._name = ui.label().classes("text-weight-bold kotae-pre")
-                self._when = ui.label().classes("kotae-quiet")
+                self._when = parts.When(jobs.who).classes("kotae-quiet")
             self._for = ui.label().classes("kotae-quiet kotae-pre")
             self._status = ui.label()
             self._problem = ui.label().classes("kotae-bad kotae-pre").props('role="alert"')
@@ -125,10 +125,10 @@ class _Card:
         if job is self._job:
             return
         self._job = job
-        who, site, language = self._jobs.who, self._jobs.site, self._jobs.who.language
+        who, language = self._jobs.who, self._jobs.who.language
         order = job.order
         self._name.set_text(source_name(job, language))
-        self._when.set_text(job.started.astimezone(site.app.settings.timezone).strftime("%Y-%m-%d %H:%M"))
+        self._when.put(job.started)
         self._for.set_text(_FOR.to(language, collection=order.collection, readers=readers_of(order.scope, who)))
         self._status.set_text(
             " ".join([_STATES[job.state].to(language)] + ([_ENDED[job.ended].to(language)] if job.ended else []))

@@ -11,6 +11,7 @@ from bot.messages import Taught
 from retrieval.text import Language, Said
 
 CANCEL = Said(en="Cancel", ja="キャンセル")
+_LISTED, _WORDING = 30, 200  # wordings of a form; characters of one
 
 
 @contextmanager
@@ -33,6 +34,7 @@ def buttons(dialog: ui.dialog, text: Said, do: Callable[[], Awaitable[None]], la
 async def confirmed(question: str, do: str, language: Language, *, bad: bool = True) -> bool:
     """Whether they mean it. `question` may hold people's text."""
     with ui.dialog(value=True) as dialog, ui.card().classes("kotae-dialog"):
+        dialog.props["aria-label"] = do
         ui.label(question).classes("kotae-pre")
         with ui.row():
             yes = ui.button(do, on_click=lambda: dialog.submit(True)).props("unelevated no-caps").mark("yes")
@@ -57,8 +59,8 @@ def answering(
         question.props(f"outlined maxlength={teaching.QUESTION_CHARACTERS}")
         ui.label(teaching.QUESTION_HINT.to(language)).classes("kotae-quiet")
         answer = ui.textarea(teaching.ANSWER.to(language)).classes("full-width").props("outlined autogrow")
-        read_by = teaching.READ_BY_TEAM if asked.shared else teaching.READ_THERE
-        ui.label(read_by.to(language)).classes("kotae-quiet")
+        for note in asked.notes(language, most=_LISTED, each=_WORDING):
+            ui.label(note).classes("kotae-quiet")
 
         async def keep() -> None:
             with saying(language):
@@ -67,7 +69,7 @@ def answering(
                 if taught.refusal is not None:
                     ui.notify(taught.refusal.to(language), type="warning")
                     return
-                ui.notify(teaching.SAVED.to(language, n=taught.told), type="positive")
+                ui.notify(teaching.saved(taught, language), type="positive")
                 dialog.close()
 
         buttons(dialog, save, keep, language)

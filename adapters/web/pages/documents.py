@@ -1,6 +1,7 @@
 """Documents: the collections, what is in them, chunk by chunk, and the ways in and out.
 
-`/documents?collection=…` begins with one collection, `/documents?document=…&chunk=…` shows a document.
+`/documents?collection=…` begins with one collection, `/documents?document=…&chunk=…&quote=…` shows a document at a chunk
+of it, with the quoted words marked.
 Source: product.md §3 and §6; seeds/0_agent_rag.md (CSVデータ登録, Qdrantデータ管理).
 """
 
@@ -16,6 +17,8 @@ from adapters.web.pages.frame import Page
 from adapters.web.site import Site, Visitor
 from retrieval.text import Said
 
+QUOTE = 1_000  # characters
+
 _TITLE = Said(en="Documents", ja="文書")
 _NUMBERS = (
     Said(en="Collections", ja="コレクション"),
@@ -28,7 +31,8 @@ async def _build(site: Site, who: Visitor, request: Request) -> None:
     asked = request.query_params
     if document := asked.get("document"):
         chunk = asked.get("chunk", "")
-        await OneDocument(site, who, document, int(chunk) if chunk.isascii() and chunk.isdigit() else None).build()
+        at = int(chunk) if chunk.isascii() and chunk.isdigit() and len(chunk) < 10 else None
+        await OneDocument(site, who, document, at, asked.get("quote", "")[:QUOTE]).build()
         return
     figures = ui.column().classes("full-width")
 

@@ -35,6 +35,12 @@ _MERGE = Said(en="Merge collections", ja="コレクションを統合")
 _FROM = Said(en="Collections to merge", ja="統合元のコレクション")
 _INTO = Said(en="Merge into (an existing or a new name)", ja="統合先（新しい名前も可）")
 _DO_MERGE = Said(en="Merge", ja="統合")
+_MERGE_SURE = Said(
+    en="Merge {sources} into {into}? What is merged disappears as a collection, and this cannot be undone.",
+    ja="{sources}を{into}に統合しますか？統合元のコレクションはなくなり、元に戻せません。",
+)
+_NEW_ONE = Said(en="“{name}” (new)", ja="「{name}」（新規）")
+_ONE_OF = Said(en="“{name}” ({n} document{n:|s})", ja="「{name}」（文書 {n} 件）")
 _MERGED = Said(en="{n} document{n: is|s are} now in “{into}”.", ja="文書 {n} 件を「{into}」に統合しました。")
 _CHOOSE = Said(en="Choose what to merge and what to merge it into.", ja="統合元と統合先を選択してください。")
 _DELETE = Said(en="Delete the collection", ja="コレクションを削除")
@@ -170,10 +176,20 @@ class CollectionCards:
                     if not target or not chosen:
                         ui.notify(_CHOOSE.to(language), type="warning")
                         return
+                    if not await confirmed(await self._merging(chosen, target), _DO_MERGE.to(language), language):
+                        return
                     moved = await self._site.app.curating.merge(self._person, chosen, target)
                     await self._done(dialog, _MERGED.to(language, n=moved, into=target))
 
             self._buttons(dialog, _DO_MERGE, save)
+
+    async def _merging(self, chosen: Sequence[str], target: str) -> str:
+        """What is asked before it is done: how many documents go where, as far as they are seen here."""
+        language, infos = self._language, await self._site.app.knowledge.collections(self._who.readers)
+        held = {info.name: info.documents for info in infos}
+        sources = [_ONE_OF.to(language, name=name, n=held.get(name, 0)) for name in chosen]
+        into = (_ONE_OF if target in held else _NEW_ONE).to(language, name=target, n=held.get(target, 0))
+        return _MERGE_SURE.to(language, sources=("、" if language == "ja" else ", ").join(sources), into=into)
 
     async def _delete(self, info: CollectionInfo) -> None:
         language = self._language
@@ -195,6 +211,7 @@ class CollectionCards:
     @contextmanager
     def _form(self, title: Said) -> Iterator[ui.dialog]:
         with self._dialogs, ui.dialog(value=True) as dialog, ui.card().classes("kotae-dialog"):
+            dialog.props["aria-label"] = title.to(self._language)
             ui.label(title.to(self._language)).classes("text-h6")
             yield dialog
         dialog.on("hide", dialog.delete)

@@ -12,7 +12,7 @@ from adapters.web.pages.dialogs import CANCEL, confirmed
 from adapters.web.pages.frame import saying
 from adapters.web.site import Site, Visitor
 from bot.store.documents import DocumentRow, Order
-from retrieval.text import Language, Said
+from retrieval.text import Language, Said, date_words
 from retrieval.types import EVERYONE, TEAM
 
 PAGE = 20  # documents
@@ -36,9 +36,10 @@ _NO_MATCH = Said(en="No documents match.", ja="条件に合う文書はありま
 _RANGE = Said(en="{first}–{last} of {total}", ja="{total} 件中 {first}～{last} 件")
 _HIDDEN = Said(en="{n} more belong to places you are not in.", ja="ほかに、参加していない場所の文書が {n} 件あります。")
 _FACTS = Said(
-    en="{collection} · {chunks} chunk{chunks:|s} · {readers} · changed {day}",
-    ja="{collection} · チャンク {chunks} 件 · {readers} · 更新 {day}",
+    en="{collection} · {chunks} chunk{chunks:|s} · {readers} · added",
+    ja="{collection} · チャンク {chunks} 件 · {readers} · 登録",
 )
+_DATED = Said(en="· dated {date}", ja="· 文書の日付 {date}")
 _TICK = Said(en="Select this document", ja="この文書を選択")
 _TICKED = Said(en="{n} selected:", ja="{n} 件を選択中:")
 _FORGET = Said(en="Forget", ja="削除")
@@ -105,6 +106,7 @@ class Acts:
                 ui.notify(_NO_CHOICE.to(language), type="warning")
                 return
             with ui.dialog(value=True) as dialog, ui.card().classes("kotae-dialog"):
+                dialog.props["aria-label"] = _RESCOPE.to(language)
                 ui.label(_RESCOPE.to(language)).classes("text-h6")
                 ui.label("\n".join(row.name for row in rows[:_NAMED])).classes("kotae-pre kotae-quiet")
                 # Narrow ones first, and none chosen: nothing is shown to outsiders by a slip.
@@ -251,9 +253,12 @@ class DocumentList:
                     collection=row.collection,
                     chunks=row.chunks,
                     readers=readers_of(row.scope, self._who),
-                    day=row.updated_at.astimezone(self._site.app.settings.timezone).date().isoformat(),
                 )
-                ui.label(facts).classes("kotae-quiet kotae-wrap")
+                with ui.row().classes("kotae-quiet kotae-facts-line"):
+                    ui.label(facts).classes("kotae-wrap")
+                    parts.When(self._who, row.updated_at, parts.DAY)
+                    if row.changed_at:
+                        ui.label(_DATED.to(language, date=date_words(row.changed_at, language)))
 
     def _foot(self, shown: int, total: int) -> None:
         language = self._language

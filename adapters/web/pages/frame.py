@@ -9,13 +9,13 @@ from copy import copy
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from nicegui import Client, ui
+from nicegui import Client, ElementFilter, ui
 from starlette.requests import Request
 from starlette.responses import Response
 
 from adapters.web.login import COOKIE
 from adapters.web.rooms import MEMBERS
-from adapters.web.site import ROOT, Site, Theme, Visitor, visitor
+from adapters.web.site import ROOT, YEAR, ZONE, Site, Theme, Visitor, visitor
 from bot.settings import SettingsError
 from bot.store.engine import StoreError
 from retrieval.text import Language, Said
@@ -51,6 +51,15 @@ _FAILED = Said(
 _BACK_HERE = """(event) => { const link = event.currentTarget, to = new URL(link.href);
  to.searchParams.set("back", location.pathname + location.search); link.href = to.href; }"""
 
+# Times are shown as on the reader's clock. A browser that keeps no cookies has those of the settings.
+_IN_THEIR_ZONE = f"""<script>(() => {{
+ const choice = "{ZONE}=" + Intl.DateTimeFormat().resolvedOptions().timeZone;
+ const kept = () => document.cookie.split("; ").includes(choice);
+ if (kept()) return;
+ document.cookie = `${{choice}}; Path={ROOT}; Max-Age={YEAR}; SameSite=Lax`;
+ if (kept()) location.reload();
+}})()</script>"""
+
 
 @dataclass(frozen=True, slots=True)
 class Page:
@@ -68,7 +77,7 @@ def register(site: Site, page: Page, listed: Sequence[Page]) -> None:
 
     @ui.page(page.path, response_timeout=BUILD_SECONDS + 5)
     async def show(request: Request) -> None:
-        who = visitor(request, site.app.settings.language)
+        who = visitor(request, site.app.settings)
         with _frame(page, who, listed, request), saying(who.language, inline=True):
             async with asyncio.timeout(BUILD_SECONDS):
                 await page.build(site, who, request)
@@ -76,7 +85,7 @@ def register(site: Site, page: Page, listed: Sequence[Page]) -> None:
 
 async def missing(site: Site, listed: Sequence[Page], request: Request) -> Response:
     """What is shown where there is no page."""
-    who = visitor(request, site.app.settings.language)
+    who = visitor(request, site.app.settings)
     with Client(ui.page(""), request=request) as client, _frame(_MISSING, who, listed, request):
         await _MISSING.build(site, who, request)
     return client.build_response(request, 404)
@@ -112,6 +121,21 @@ def saying(language: Language, *, inline: bool = False) -> Iterator[None]:
             _say(_FAILED.to(language, number=number), inline)
 
 
+def titled(text: str) -> None:
+    """Call the page that is being built after what it shows, which may be anybody's words."""
+    ui.page_title(f"{text} – Kotae")
+    for label in ElementFilter(kind=ui.label, marker="title"):
+        label.set_text(text)
+
+
+def skip(text: str, focus: str) -> None:
+    """A link at the top of the page, shown to who comes to it by the Tab key: `focus` is a script's expression for the
+    element that it leads to."""
+    handler = f"(event) => {{ event.preventDefault(); ({focus})?.focus(); }}"
+    link = ui.link(text, "#content").classes("kotae-skip").on("click", js_handler=handler)
+    link.move(ui.context.client.layout, 1)  # after the one to the content
+
+
 def _say(text: str, inline: bool) -> None:
     if inline:
         with ui.row().classes("kotae-problem").props('role="alert"'):
@@ -125,6 +149,7 @@ def _say(text: str, inline: bool) -> None:
 def _frame(page: Page, who: Visitor, listed: Sequence[Page], request: Request) -> Iterator[None]:
     language = who.language
     ui.page_title(f"{page.title.to(language)} – Kotae")
+    ui.add_head_html(_IN_THEIR_ZONE)
     ui.add_head_html(f'<link rel="stylesheet" href="{ROOT}/kotae.css">')
     client = ui.context.client
     client.page = copy(client.page)  # NiceGUI has one for all who look at this address
@@ -168,7 +193,7 @@ def _frame(page: Page, who: Visitor, listed: Sequence[Page], request: Request) -
     ui.link(_SKIP.to(language), "#content").classes("kotae-skip").move(client.layout, 0)
     with ui.column().classes("kotae-content").props("id=content tabindex=-1"):
         with ui.element("h1").classes("kotae-title"):
-            ui.label(page.title.to(language))
+            ui.label(page.title.to(language)).mark("title")
         yield
 
 

@@ -142,7 +142,10 @@ _NO_PLATFORM = Said(
     en="Slack and Discord are not set up: kotae setup slack, kotae setup discord",
     ja="Slack と Discord は未設定です（kotae setup slack、kotae setup discord）",
 )
-_DIGEST_NEXT = Said(en="{cron}, next on {at}, to {channel}", ja="{cron}、次回 {at}、投稿先 {channel}")
+_DIGEST_NEXT = Said(
+    en="{cron} in {zone}, next on {at} ({here}), to {channel}",
+    ja="{cron}（{zone}）、次回 {at}（{here}）、投稿先 {channel}",
+)
 _NO_CHANNEL = Said(en="the room “general” in the browser", ja="ブラウザーの「全体」")
 _HOLDS = Said(
     en="{documents} document{documents:|s}, {chunks} chunk{chunks:|s}", ja="文書 {documents} 件、チャンク {chunks} 件"
@@ -224,7 +227,7 @@ async def _facts(site: Site, who: Visitor) -> list[tuple[Said, str]]:
     store = settings.qdrant_url
     infos = await app.knowledge.collections(who.readers)
     schedule = await asyncio.to_thread(app.schedule.next, datetime.now(UTC))
-    due = schedule.astimezone(settings.timezone).strftime("%Y-%m-%d %H:%M %Z")
+    due = schedule.astimezone(who.zone)
     channel = settings.digest_channel or (_NO_CHANNEL.to(language) if not settings.platforms else "–")
     here = _EMBEDDED.to(language, home=str(settings.home))
     facts = [
@@ -253,7 +256,14 @@ async def _facts(site: Site, who: Visitor) -> list[tuple[Said, str]]:
         ),
         (
             Said(en="Digest", ja="ダイジェスト"),
-            _DIGEST_NEXT.to(language, cron=settings.digest_cron, at=due, channel=channel),
+            _DIGEST_NEXT.to(
+                language,
+                cron=settings.digest_cron,
+                zone=settings.timezone_name,
+                at=f"{due:{parts.MINUTE}}",
+                here=who.zone,
+                channel=channel,
+            ),
         ),
     ]
     for name, there in site.platforms().items():

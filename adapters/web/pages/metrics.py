@@ -3,7 +3,9 @@
 Source: product.md §6; seeds/3_agent_tools.md (SearchMetrics); newcomer.md row 19.
 """
 
+from collections.abc import Mapping
 from datetime import date
+from functools import partial
 
 from nicegui import ui
 from starlette.requests import Request
@@ -29,20 +31,35 @@ _NONE = Said(
     en="Nobody has asked anything in this period. Ask in the channel, and the figures appear here.",
     ja="この期間の質問はありません。チャンネルで質問すると、ここに表示されます。",
 )
+_DAYS_OF = Said(en="The days are those of {zone}.", ja="日付は {zone} の日付です。")
+_ONCE = Said(
+    en="Every question has one outcome. A miss is a question that was not found, got an unsure answer, or was reported with "
+    "👎; it counts once.",
+    ja="質問ごとに結果は 1 つです。未解決は、情報なし・確信度の低い回答・👎 の報告のいずれかで、1 つの質問を 1 件と数えます。",
+)
 _ASKED, _ANSWERED = Said(en="Questions", ja="質問"), Said(en="Answered", ja="回答済み")
-_MISSED, _VOTES = Said(en="Misses", ja="未解決"), Said(en="👍 / 👎", ja="👍 / 👎")
-_TURN_TIME = Said(en="Answer, p50 / p95", ja="回答時間 p50 / p95")
-_SEARCH_TIME = Said(en="Search, p50 / p95", ja="検索時間 p50 / p95")
+_OTHERWISE = Said(en="declined or outage", ja="対象外・障害")
+_MISSED = Said(en="Misses", ja="未解決")
+_SHARE = Said(en="{part} of {whole} ({share:.0%})", ja="{whole} 件中 {part} 件（{share:.0%}）")
+_VOTES = Said(en="Votes in these days, 👍 / 👎", ja="期間中の評価 👍 / 👎")
+_TURN_TIME = Said(en="Time of {n} answer{n:|s}, p50 / p95", ja="回答 {n} 件の時間 p50 / p95")
+_SEARCH_TIME = Said(en="Time of {n} search{n:|es}, p50 / p95", ja="検索 {n} 回の時間 p50 / p95")
 _TOKENS = Said(en="Model calls, tokens", ja="モデルの呼び出し・トークン")
 _MONEY = Said(
     en="Tokens of paid models; the cost depends on your provider’s prices.",
     ja="有料モデルのトークン数です。料金はプロバイダーの単価によって決まります。",
 )
 _BY_DAY = Said(en="Questions by outcome", ja="質問（結果別）")
-_OUTCOME_NAMES = {**OUTCOMES, "answered": _ANSWERED}
+_OUTCOME_NAMES: Mapping[str, Said] = {"answered": _ANSWERED, "unsure": REASONS["low_confidence"]} | {
+    str(name): said for name, said in OUTCOMES.items() if name != "answered"
+}
 _TIMES = Said(en="Time to the answer", ja="回答までの時間")
 _SEARCHES = Said(en="Time of a search", ja="検索の時間")
 _RELEVANCE = Said(en="Best relevance of the answers", ja="回答の最高関連度の分布")
+_UNMEASURED = Said(
+    en="{n} of {whole} question{whole:|s} searched for nothing and are not in it.",
+    ja="質問 {whole} 件のうち、検索をしなかった {n} 件は含みません。",
+)
 _MISS_DAYS = Said(en="Misses by reason", ja="未解決の質問（理由別）")
 _COST_DAYS = Said(en="Tokens by model", ja="トークン（モデル別）")
 _WRONG = Said(en="Reasons of 👎", ja="👎 の理由")
@@ -54,13 +71,21 @@ _COLLECTION_NAMES = (
     Said(en="found in", ja="該当あり"),
     Said(en="cited", ja="引用"),
     OUTCOMES["answered"],
+    REASONS["low_confidence"],
     OUTCOMES["unknown"],
+    _OTHERWISE,
+)
+_SEVERAL = Said(
+    en="A question that searched several collections counts in each of them.",
+    ja="複数のコレクションを検索した質問は、それぞれで 1 件と数えます。",
 )
 _CHANNEL_NAMES = (
     Said(en="Channel", ja="チャンネル"),
     Said(en="questions", ja="質問"),
     OUTCOMES["answered"],
+    REASONS["low_confidence"],
     OUTCOMES["unknown"],
+    _OTHERWISE,
     Said(en="mean time", ja="平均回答時間"),
     Said(en="last", ja="最新の質問"),
 )
@@ -77,18 +102,23 @@ async def _build(site: Site, who: Visitor, request: Request) -> None:
             link = ui.link(_DAYS.to(language, n=each), f"/metrics?days={each}").classes("kotae-room")
             if each == period:
                 link.classes("kotae-here").props('aria-current="true"')
-        ui.label(_PRIVATE.to(language)).classes("kotae-quiet")
+        about = (_PRIVATE.to(language), _DAYS_OF.to(language, zone=site.app.settings.timezone_name))
+        ui.label(("" if language == "ja" else " ").join(about)).classes("kotae-quiet")
     found = await site.app.metrics(period, who.readers)
     sums = found.sums
     asked = sum(found.outcomes.values())
+    measured = sum(day.searches - day.failed for day in sums.searches)
     parts.numbers(
         [
-            (_ASKED.to(language), str(asked)),
-            (_ANSWERED.to(language), _share(found.outcomes.get("answered", 0), asked)),
-            (_MISSED.to(language), str(sum(found.reasons.values()))),
-            (_VOTES.to(language), f"{sums.feedback.up} / {sums.feedback.down}"),
-            (_TURN_TIME.to(language), _latency(sums.seconds, "s")),
-            (_SEARCH_TIME.to(language), _latency(sums.ms, "ms")),
+            (_ASKED.to(language), f"{asked:,}"),
+            *(
+                (_heading(said, language), _share(found.outcomes.get(name, 0), asked, language))
+                for name, said in _OUTCOME_NAMES.items()
+            ),
+            (_MISSED.to(language), _share(sum(found.reasons.values()), asked, language)),
+            (_VOTES.to(language), f"{sums.feedback.up:,} / {sums.feedback.down:,}"),
+            (_TURN_TIME.to(language, n=f"{asked:,}"), _latency(sums.seconds, "s")),
+            (_SEARCH_TIME.to(language, n=f"{measured:,}"), _latency(sums.ms, "ms")),
             (
                 _TOKENS.to(language),
                 f"{found.cost.calls:,} / "
@@ -96,10 +126,11 @@ async def _build(site: Site, who: Visitor, request: Request) -> None:
             ),
         ]
     )
+    ui.label(_ONCE.to(language)).classes("kotae-quiet")
     if not asked and not any(day.searches for day in sums.searches):
         parts.empty(_NONE.to(language))
     _charts(found, language)
-    _tables(found, who, site)
+    _tables(found, who)
 
 
 def _charts(found: Metrics, language: Language) -> None:
@@ -134,6 +165,9 @@ def _charts(found: Metrics, language: Language) -> None:
         with _box(_RELEVANCE, language):
             tenths = [f"{tenth / 10:.1f}" for tenth in range(len(sums.relevance))]
             parts.chart(_RELEVANCE.to(language), tenths, {_ASKED.to(language): list(sums.relevance)})
+            if sums.unmeasured:
+                whole = sum(found.outcomes.values())
+                ui.label(_UNMEASURED.to(language, n=sums.unmeasured, whole=whole)).classes("kotae-quiet")
         if found.spent:
             with _box(_COST_DAYS, language):
                 _cost(found, language)
@@ -153,8 +187,8 @@ def _cost(found: Metrics, language: Language) -> None:
     ui.label(_MONEY.to(language)).classes("kotae-quiet")
 
 
-def _tables(found: Metrics, who: Visitor, site: Site) -> None:
-    language, zone = who.language, site.app.settings.timezone
+def _tables(found: Metrics, who: Visitor) -> None:
+    language = who.language
     if found.sums.feedback.reasons:
         parts.heading(_WRONG.to(language))
         said = {str(name): words.to(language) for name, words in voting.REASONS.items()}
@@ -165,8 +199,10 @@ def _tables(found: Metrics, who: Visitor, site: Site) -> None:
         for one in found.collections:
             parts.row(
                 one.collection,
-                *(f"{n:,}" for n in (one.searched, one.found, one.cited, one.answered, one.unknown)),
+                *(f"{n:,}" for n in (one.searched, one.found, one.cited)),
+                *(f"{n:,}" for n in (one.answered, one.unsure, one.unknown, one.otherwise)),
             )
+    ui.label(_SEVERAL.to(language)).classes("kotae-quiet")
     parts.heading(_CHANNELS.to(language))
     with parts.table(*(name.to(language) for name in _CHANNEL_NAMES)):
         for channel in found.channels:
@@ -174,11 +210,16 @@ def _tables(found: Metrics, who: Visitor, site: Site) -> None:
             parts.row(
                 _OTHERS.to(language) if channel.place is None else _place(channel.place, language),
                 f"{channel.turns:,}",
-                f"{channel.outcomes.get('answered', 0):,}",
-                f"{channel.outcomes.get('unknown', 0):,}",
+                *(f"{n:,}" for n in _counted(channel.outcomes)),
                 "–" if hidden else f"{channel.mean_seconds:.2f} s",
-                "–" if hidden else channel.last.astimezone(zone).strftime("%Y-%m-%d %H:%M"),
+                "–" if hidden else partial(parts.When, who, channel.last),
             )
+
+
+def _counted(outcomes: Mapping[str, int]) -> list[int]:
+    """Answered, unsure, not found, and otherwise: all of them."""
+    named = [outcomes.get(name, 0) for name in ("answered", "unsure", "unknown")]
+    return [*named, sum(outcomes.values()) - sum(named)]
 
 
 def _place(place: Place, language: Language) -> str:
@@ -202,8 +243,13 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 2)
 
 
-def _share(part: int, whole: int) -> str:
-    return f"{part} ({part / whole:.0%})" if whole else "0"
+def _heading(said: Said, language: Language) -> str:
+    text = said.to(language)
+    return text[:1].upper() + text[1:]
+
+
+def _share(part: int, whole: int, language: Language) -> str:
+    return _SHARE.to(language, part=f"{part:,}", whole=f"{whole:,}", share=part / whole) if whole else "0"
 
 
 def _latency(latency: Latency, unit: str) -> str:

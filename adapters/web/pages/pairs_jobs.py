@@ -89,7 +89,7 @@ class _Card:
         with ui.column().classes("kotae-card") as self.root:
             with ui.row().classes("items-baseline"):
                 self._name = ui.label().classes("text-weight-bold kotae-pre")
-                self._when = ui.label().classes("kotae-quiet")
+                self._when = parts.When(jobs.who).classes("kotae-quiet")
             self._status = ui.label()
             self._bar = ui.linear_progress(0, show_value=False, size="8px")
             self._bar.props(f'rounded aria-label="{_PROGRESS.to(language)}"')
@@ -109,7 +109,7 @@ class _Card:
         who, app = self._jobs.who, self._jobs.site.app
         language = who.language
         self._name.set_text(job_name(job, who))
-        self._when.set_text(job.made_at.astimezone(app.settings.timezone).strftime("%Y-%m-%d %H:%M"))
+        self._when.put(job.made_at)
         self._status.set_text(app.pairs.status(job).to(language))
         self._bar.set_value(job.finished / job.total if job.total else 1.0)
         cost = job.cost

@@ -14,7 +14,7 @@ from adapters.web.pages.pairs_acting import standing
 from adapters.web.pages.pairs_card import STATES, PairCard
 from adapters.web.pages.pairs_jobs import job_name
 from adapters.web.site import Site, Visitor
-from agent.pairing import ANSWER, QUESTION
+from agent.qa_generation import ANSWER, QUESTION
 from bot.pairs import Job, Pair, Reviewer
 from bot.store.documents import DocumentRow
 from bot.store.pairs import PairState
@@ -118,9 +118,8 @@ class Review:
 
     def jobs(self, jobs: Sequence[Job]) -> None:
         """The jobs to choose from."""
-        zone = self.site.app.settings.timezone
         options = {"": _ALL.to(self.who.language)} | {
-            job.id: f"{job_name(job, self.who)} · {job.made_at.astimezone(zone):%m-%d %H:%M}"
+            job.id: f"{job_name(job, self.who)} · {job.made_at.astimezone(self.who.zone):%m-%d %H:%M}"
             for job in jobs
             if job.pairs or job.id == self._job.value
         }

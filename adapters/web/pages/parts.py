@@ -1,15 +1,22 @@
-"""Pieces that several pages draw alike: headings, numbers, passages, tables, charts."""
+"""Pieces that several pages draw alike: headings, moments, numbers, passages, tables, charts."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import quote, urlencode
 
 from nicegui import ui
+from nicegui.elements.mixins.text_element import TextElement
 
+from adapters.markdown import UNSURE
 from adapters.web import prose
+from adapters.web.site import Visitor
 from bot.digest_text import safe_link
 from retrieval.text import Language, Said
 
+DAY, MINUTE = "%Y-%m-%d", "%Y-%m-%d %H:%M"
+_IN_DOCUMENT = Said(en="Show in the document", ja="文書で表示")
 _ORIGINAL = Said(en="Open the original", ja="元の文書を開く")
 # Of a chart's words and axes, as this browser has it (NiceGUI evaluates names that begin with a colon); then of its
 # series: 3 : 1 on light and on dark.
@@ -25,6 +32,30 @@ def heading(text: str) -> None:
 def empty(text: str) -> None:
     """What stands where there is nothing yet."""
     ui.label(text).classes("kotae-empty")
+
+
+def doubt(language: Language) -> None:
+    """What stands in front of an answer that the bot is not sure of."""
+    ui.label(UNSURE.to(language)).classes("kotae-warn text-weight-bold").mark("unsure")
+
+
+class When(TextElement):
+    """A moment (aware), as on the clock of who looks: `<time>`, which tells the zone when it is pointed at."""
+
+    def __init__(self, who: Visitor, at: datetime | None = None, form: str = MINUTE) -> None:
+        super().__init__(tag="time", text="")
+        self._who = who
+        self._form = form
+        if at is not None:
+            self.put(at)
+
+    def put(self, at: datetime) -> None:
+        """Show this one."""
+        theirs = at.astimezone(self._who.zone)
+        self.props["datetime"] = at.astimezone(UTC).isoformat(timespec="seconds")
+        self.props["title"] = f"{theirs:%Y-%m-%d %H:%M:%S} ({self._who.zone})"
+        self.set_text(theirs.strftime(self._form))
+        self.update()
 
 
 def numbers(values: Sequence[tuple[str, str]]) -> None:
@@ -49,11 +80,15 @@ def table(*names: str) -> Iterator[None]:
             yield
 
 
-def row(*cells: str) -> None:
+def row(*cells: str | Callable[[], object]) -> None:
+    """Of texts, and of what draws itself."""
     with ui.element("tr"):
         for cell in cells:
             with ui.element("td"):
-                ui.label(cell)
+                if isinstance(cell, str):
+                    ui.label(cell)
+                else:
+                    cell()
 
 
 def passage(text: str, url: str | None, language: Language) -> None:
@@ -61,6 +96,19 @@ def passage(text: str, url: str | None, language: Language) -> None:
     ui.html(prose.html(text)).classes("kotae-prose")
     if (address := safe_link(url)) is not None:
         ui.link(_ORIGINAL.to(language), address, new_tab=True)
+
+
+def to_document(document_id: str, chunk: int, quoted: str, language: Language) -> None:
+    """The way into a document, to the words that are quoted of it."""
+    with ui.link(target=in_document(document_id, chunk, quoted)).classes("kotae-to-document") as link:
+        link.tooltip(_IN_DOCUMENT.to(language)).props(f'aria-label="{_IN_DOCUMENT.to(language)}"')
+        ui.icon("find_in_page")
+
+
+def in_document(document_id: str, chunk: int, quoted: str = "") -> str:
+    """The address of a document at a chunk of it, where the quoted words are marked."""
+    at = {"document": document_id, "chunk": str(chunk)} | ({"quote": quoted} if quoted else {})
+    return f"/documents?{urlencode(at, quote_via=quote, errors='replace')}"
 
 
 def scores_text(scores: Mapping[str, float]) -> str:

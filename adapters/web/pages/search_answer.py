@@ -5,6 +5,7 @@ from contextlib import aclosing
 
 from nicegui import ui
 
+from adapters.markdown import doubt_line, source_place
 from adapters.web import prose
 from adapters.web.pages import parts
 from adapters.web.pages.curators import person
@@ -23,7 +24,6 @@ _MARKED = Said(
     en="A statement could not be confirmed and is marked.", ja="確認できない記述があり、回答に明記しています。"
 )
 _FAILED = Said(en="There was no answer.", ja="回答が得られませんでした。")
-_SHOW = Said(en="show in the document", ja="文書で表示")
 
 
 class Answering:
@@ -68,6 +68,8 @@ class Answering:
 
     def _show(self, answered: Answered, chosen: Sequence[Hit]) -> None:
         language = self._who.language
+        if doubt_line(answered, language):
+            parts.doubt(language)
         text = ui.html(prose.html(answered.text)).classes("kotae-prose")
         text.mark(f"answer-{answered.outcome}")
         if answered.outcome == "failed":
@@ -92,11 +94,11 @@ class Answering:
             None,
         )
         with ui.column().classes("kotae-source q-pa-sm"):
+            where = source_place(citation.collection, citation.date, language)
             with ui.row().classes("items-center"):
-                ui.label(f"[{citation.n}] {citation.document} ({citation.collection})").classes("kotae-wrap")
+                ui.label(f"[{citation.n}] {citation.document}{where}").classes("kotae-wrap")
                 if passage is not None:
-                    address = f"/documents?document={passage.document_id}&chunk={passage.chunk}"
-                    ui.link(_SHOW.to(language), address)
+                    parts.to_document(passage.document_id, passage.chunk, citation.quote, language)
                 if (url := safe_link(citation.url)) is not None:
                     ui.link("↗", url, new_tab=True)
             ui.label(citation.quote).classes("kotae-quiet kotae-pre")

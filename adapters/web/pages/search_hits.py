@@ -102,7 +102,7 @@ class Column:
                 self.ticks[key_of(hit)] = tick
                 ui.label(f"{rank}.").classes("text-weight-bold")
                 with ui.column().classes("kotae-said"):
-                    address = f"/documents?document={passage.document_id}&chunk={passage.chunk}"
+                    address = parts.in_document(passage.document_id, passage.chunk)
                     ui.link(passage.document, address).classes("kotae-wrap")
                     where = " › ".join(filter(None, (passage.collection, *passage.headings, f"#{passage.chunk}")))
                     ui.label(where).classes("kotae-quiet kotae-wrap")

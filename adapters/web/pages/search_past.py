@@ -1,6 +1,7 @@
 """Past searches on the search page: what was measured of each, as a list, a file, and gone on request."""
 
-from datetime import datetime
+from collections.abc import Callable
+from functools import partial
 
 from nicegui import ui
 
@@ -82,10 +83,9 @@ class PastSearches:
                 for row in rows:
                     parts.row(*self._cells(row))
 
-    def _cells(self, row: SearchMetrics) -> tuple[str, ...]:
-        at: datetime = row.timestamp.astimezone(self._site.app.settings.timezone)
+    def _cells(self, row: SearchMetrics) -> tuple[str | Callable[[], object], ...]:
         return (
-            f"{at:%m-%d %H:%M:%S}",
+            partial(parts.When, self._who, row.timestamp, "%m-%d %H:%M:%S"),
             row.query,
             row.collection_name,
             f"{row.latency_ms:.0f}",
@@ -97,7 +97,7 @@ class PastSearches:
     async def _export(self) -> None:
         with saying(self._who.language):
             rows = await self._site.app.data.searches.listed(self._who.readers.scopes, limit=EXPORTED)
-            data = as_csv(rows, self._who.language, self._site.app.settings.timezone)
+            data = as_csv(rows, self._who.language, self._who.zone)
             ui.download.content(data, "searches.csv", "text/csv")
 
     async def _clear(self) -> None:

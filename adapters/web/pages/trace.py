@@ -82,6 +82,8 @@ async def _build(site: Site, who: Visitor, request: Request) -> None:
     if (link := safe_link(found.link)) is not None:
         ui.link(_THREAD.to(language), link)
     parts.heading(_ANSWER.to(language))
+    if found.unsure and found.outcome == "answered":
+        parts.doubt(language)
     if found.answer is None:
         ui.label(_ANSWER_GONE.to(language)).classes("kotae-quiet")
     else:
@@ -151,6 +153,7 @@ def _hit(hit: TracedHit, language: Language) -> None:
             if hit.headings:
                 ui.label(" › ".join(hit.headings)).classes("kotae-quiet")
             parts.passage(hit.text, hit.url, language)
+            parts.to_document(hit.document_id, hit.chunk, "", language)
 
 
 PAGE = Page("/trace/{turn}", _TITLE, "account_tree", _build, listed=False)

@@ -16,6 +16,7 @@ from adapters.web.pages.dialogs import answering, buttons, form
 from adapters.web.pages.frame import Page, saying
 from adapters.web.rooms import actor, audience, deciding, place
 from adapters.web.site import Site, Visitor
+from bot.closing import Closing, closing
 from bot.digest_text import safe_link
 from bot.messages import Lesson, Taught
 from bot.store.questions import Question, Reason, State, Wanted
@@ -23,7 +24,7 @@ from bot.trace import TracedHit
 from bot.unanswered import QuestionGroup, state_of
 from bot.words import REASONS, STATES
 from retrieval.text import Language, Said
-from retrieval.types import TEAM, Hit
+from retrieval.types import Hit
 
 _TITLE = Said(en="Unanswered", ja="未回答")
 _PERIODS = {
@@ -41,6 +42,7 @@ _NONE = Said(en="No questions match. 🎉", ja="該当する質問はありま�
 _HIDDEN = Said(en="and {n} in private places you are not in", ja="ほかに、参加していない非公開の場所で {n} 件")
 _BEYOND = Said(en="{n} older ones are not grouped", ja="これより古い {n} 件はグループ分けしていません")
 _TREND = Said(en="Week by week", ja="週ごとの推移")
+_WEEKS = Said(en="Weeks begin on Monday in {zone}.", ja="各週は月曜日から始まります（{zone}）。")
 _ASKED, _MISSED = Said(en="asked", ja="質問"), Said(en="missed", ja="未解決")
 _CLOSED = Said(en="closed since", ja="その後解決")
 _COUNT = Said(en="times asked: {n}, people: {people}", ja="{n} 回、{people} 人")
@@ -98,6 +100,7 @@ class _List:
             _CLOSED.to(language): [week.closed for week in weeks],
         }
         parts.chart(_TREND.to(language), [f"{week.day:%m-%d}" for week in weeks], series)
+        ui.label(_WEEKS.to(language, zone=self._site.app.settings.timezone_name)).classes("kotae-quiet")
 
     @property
     def _wanted(self) -> Wanted:
@@ -134,7 +137,7 @@ class _List:
                 for question in found.questions:
                     with ui.element("div").classes("kotae-card"):
                         self._question(question)
-                        self._actions([question], question.question)
+                        self._actions([question], question.id)
                 self._foot(bool(found.questions), found.hidden, found.pages)
 
     def _foot(self, any_shown: bool, hidden: int, pages: int) -> None:
@@ -170,7 +173,7 @@ class _List:
                         self._question(question)
             else:
                 self._about(group.questions[0])
-            self._actions(group.questions, group.group.question)
+            self._actions(group.questions, group.group.reference)
 
     def _question(self, question: Question) -> None:
         ui.label(question.question).classes("text-weight-medium kotae-pre")
@@ -178,10 +181,8 @@ class _List:
 
     def _about(self, question: Question) -> None:
         language = self._who.language
-        zone = self._site.app.settings.timezone
         searched = ("、" if language == "ja" else ", ").join(question.searched) or _NOWHERE.to(language)
         details = [
-            question.asked_at.astimezone(zone).strftime("%Y-%m-%d %H:%M"),
             REASONS[question.reason].to(language),
             _WHERE.to(language, names=searched),
         ]
@@ -189,7 +190,9 @@ class _List:
             details.append(_BEST.to(language, best=question.confidence))
         if question.resolved_at is not None:
             details.append(STATES[state_of(question)].to(language))
-        ui.label(" · ".join(details)).classes("kotae-quiet")
+        with ui.row().classes("kotae-about kotae-quiet"):
+            parts.When(self._who, question.asked_at)
+            ui.label(" · ".join(details)).classes("kotae-wrap")
         if question.detail:
             ui.label(_reported(question.detail, language)).classes("kotae-pre kotae-warn")
         with ui.row():
@@ -231,28 +234,31 @@ class _List:
 
     # -- what is done about it -------------------------------------------------------------------------------------------
 
-    def _actions(self, questions: Sequence[Question], asked: str) -> None:
+    def _actions(self, questions: Sequence[Question], reference: int) -> None:
         still = [one for one in questions if one.resolved_at is None]
-        if still:
+        answered = closing(still, reference) or closing(still)
+        if answered is not None:
             language = self._who.language
             with ui.row():
-                ui.button(teaching.TITLE.to(language), on_click=lambda: self._teach(still, asked)).props(
+                ui.button(teaching.TITLE.to(language), on_click=lambda: self._teach(answered)).props(
                     "unelevated no-caps"
                 )
                 ui.button(_DISMISS.to(language), on_click=lambda: self._dismiss(still)).props("flat no-caps")
 
-    def _teach(self, questions: Sequence[Question], asked: str) -> None:
+    def _teach(self, found: Closing) -> None:
+        questions, opened = (*found.closes, *found.others), teaching.to_answer(found)
         room = deciding(self._who.member, {one.scope for one in questions})
 
         async def teach(answer: str, better: str) -> Taught:
             ids = tuple(one.id for one in questions)
-            lesson = Lesson(actor(self._who.member), place(room), audience(room), ids, answer, better)
+            lesson = Lesson(
+                actor(self._who.member), place(room), audience(room), ids, answer, better, reference=opened.reference
+            )
             taught = await self._site.app.desk.teach(lesson)
             if taught.refusal is None:
                 await self._fill()
             return taught
 
-        opened = teaching.Opened(asked, any(one.scope == TEAM for one in questions))
         answering(self._ground, opened, _SAVE, teach, self._who.language)
 
     def _dismiss(self, questions: Sequence[Question]) -> None:
@@ -276,7 +282,8 @@ class _List:
 
     async def _csv(self) -> None:
         with saying(self._who.language):
-            data = await self._site.app.unanswered.csv(self._wanted, self._who.readers, self._who.language)
+            who, unanswered = self._who, self._site.app.unanswered
+            data = await unanswered.csv(self._wanted, who.readers, who.language, who.zone)
             ui.download.content(data, "kotae-unanswered.csv", "text/csv")
 
 

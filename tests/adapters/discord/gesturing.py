@@ -10,8 +10,9 @@ from typing import Any
 import discord
 
 from adapters.discord.audience import Places
-from adapters.discord.commands import publish, register
+from adapters.discord.commands import register
 from adapters.discord.office import Office
+from adapters.discord.registering import publish
 from adapters.discord.rest import Rest
 from bot.cards import Card
 from bot.desk import FrontDesk

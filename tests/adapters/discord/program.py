@@ -1,14 +1,12 @@
 """The `kotae` command as people run it, on Discord's fake."""
 
 import asyncio
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.bot.program import PROGRAM, ROOT, Done, environment
+from tests.bot.program import ROOT, Done, Process, environment
 from tests.fakes.discord_fake import FakeDiscord
-
-# discord.py still imports `audioop`, which Python 3.13 has no more
-DISCORD_PROGRAM = [*PROGRAM[:3], "-W", "ignore:'audioop' is deprecated:DeprecationWarning", *PROGRAM[3:]]
 
 
 def named(fake: FakeDiscord) -> dict[str, str]:
@@ -21,26 +19,21 @@ def named(fake: FakeDiscord) -> dict[str, str]:
     }
 
 
-async def begun(*arguments: str, home: Path, given: Mapping[str, str], cwd: Path = ROOT) -> asyncio.subprocess.Process:
-    return await asyncio.create_subprocess_exec(
-        *DISCORD_PROGRAM,
-        *arguments,
-        env=environment(home, **given),
-        cwd=cwd,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
+async def begun(*arguments: str, home: Path, given: Mapping[str, str], cwd: Path = ROOT) -> Process:
+    return await asyncio.to_thread(
+        lambda: Process(
+            *arguments,
+            env=environment(home, **given),
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
     )
 
 
 async def kotae(*arguments: str, home: Path, given: Mapping[str, str], cwd: Path = ROOT) -> Done:
     """What it did and said, once it has ended by itself."""
     process = await begun(*arguments, home=home, given=given, cwd=cwd)
-    try:
-        async with asyncio.timeout(60):
-            said, complained = await process.communicate()
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    return Done(process.returncode or 0, said.decode(), complained.decode())
+    said, complained = await asyncio.to_thread(process.communicate, timeout=60)
+    return Done(process.wait(), said.decode(), complained.decode())

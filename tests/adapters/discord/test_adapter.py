@@ -133,6 +133,7 @@ async def test_the_rights_of_a_channel_decide_what_may_be_read_there(where: str,
                 lambda: [each for each in discord.posted(channel) if "30" in each.shown] or finals(discord, asked)
             )
             assert scopes(here) == expected
+            assert here.player.asks[0].reaches_team == (expected != EVERYONE)
 
 
 async def test_whoever_left_the_server_is_a_stranger_and_what_is_unknown_is_kept_closed(tmp_path: Path) -> None:
@@ -396,10 +397,11 @@ async def test_a_token_that_is_reset_while_it_runs_stops_everything(tmp_path: Pa
     async with FakeDiscord() as discord:
         with pytest.raises(SettingsError, match="DISCORD_TOKEN"):
             async with bot(discord, tmp_path) as here:
+                await discord.wait_for(lambda: discord.app.commands)
                 discord.app.revoked = True
                 await discord.says("general", "ann", "@kotae How long do refunds take?")
                 await discord.wait_for(lambda: not here.adapter.connected)
-                await discord.wait_for_idle()
+                await discord.wait_for(here.task.done)
                 assert len([each for each in discord.journal.entries if each.status == 401]) <= 2
 
 

@@ -40,6 +40,10 @@ class Discord:
             "/users/@me/guilds": self.guilds,
             "/channels/5": {"id": "5", "type": 0, "name": "digest"},
             "/channels/6": {"id": "6", "type": 2, "name": "voice"},
+            "/guilds/7/channels": [
+                {"id": "5", "type": 0, "name": "digest", "permission_overwrites": []},
+                {"id": "6", "type": 2, "name": "voice", "permission_overwrites": []},
+            ],
         }
         status, body = self.answers.get(path, (200, known[path]) if path in known else (404, {"code": 10003}))
         if isinstance(body, str):
@@ -233,7 +237,8 @@ async def test_an_invitation_without_the_commands() -> None:
 @pytest.mark.parametrize(
     ("channel", "said"),
     [
-        ("digest", ("digest", "Copy Channel ID", "開発者モード")),
+        ("digst", ("“digst”", "#digest (Harbour, 5)", "Copy Channel ID", "開発者モード", "候補")),
+        ("#voice", ("no channel of that name",)),
         ("404", ("404", "does not exist", "Edit Channel")),
         ("6", ("#voice", "takes no messages", "text channel")),
     ],
@@ -241,6 +246,23 @@ async def test_an_invitation_without_the_commands() -> None:
 async def test_a_channel_that_cannot_have_the_digest(channel: str, said: tuple[str, ...]) -> None:
     async with discord() as server:
         expect(await found(server.url, KOTAE_DIGEST_CHANNEL=channel), "fault", *said)
+
+
+@pytest.mark.parametrize("channel", ["digest", "#Digest", "discord:#digest"])
+async def test_a_channel_may_be_named(channel: str) -> None:
+    async with discord() as server:
+        said = [each.what.en for each in await found(server.url, KOTAE_DIGEST_CHANNEL=channel)]
+        assert any("can be posted in #digest" in each for each in said)
+
+
+async def test_a_name_that_two_servers_have_is_not_enough() -> None:
+    guilds = [{"id": "7", "name": "Harbour"}, {"id": "8", "name": "Pier"}]
+    there = (200, [{"id": "9", "type": 5, "name": "digest", "permission_overwrites": []}])
+    async with discord(guilds=guilds, answers={"/guilds/8/channels": there}) as server:
+        said = ("several channels", "#digest (Harbour, 5), #digest (Pier, 9)", "複数")
+        expect(await found(server.url, KOTAE_DIGEST_CHANNEL="digest"), "fault", *said)
+        one = await found(server.url, KOTAE_DIGEST_CHANNEL="digest", KOTAE_DISCORD_GUILDS="7")
+        assert any("can be posted in #digest" in each.what.en for each in one)
 
 
 async def test_a_channel_that_the_bot_may_not_see() -> None:

@@ -41,7 +41,7 @@ async def test_every_command_has_a_name_in_both_languages_and_answers_its_author
         commands = {each["name"]: each for each in fake.app.commands.values()}
         assert set(commands) == {
             *("ingest", "search", "collections", "documents", "forget"),
-            *("unanswered", "digest", "settings", "help", "Add to knowledge"),
+            *("unanswered", "answers", "digest", "settings", "help", "Add to knowledge"),
         }
         for each in commands.values():
             for thing in (each, *each.get("options", ())):
@@ -54,6 +54,9 @@ async def test_every_command_has_a_name_in_both_languages_and_answers_its_author
         assert "handbook" in await asked(here, "collections")
         assert "**rules.md**" in await asked(here, "documents", collection="handbook")
         assert "No open questions" in await asked(here, "unanswered")
+        assert "Nobody has answered" in await asked(here, "answers")
+        assert "no such answer" in await asked(here, "answers", action="edit", answer="0123abcd", text="At pier nine.")
+        assert "answers edit <id>" in (await asked(here, "answers", action="forget")).replace("\\", "")
         assert "Unanswered questions" in await asked(here, "digest")
         assert "steps: live\n" in await asked(here, "settings")
         assert "Saved.\n" in await asked(here, "settings", setting="steps", value="off")

@@ -27,7 +27,7 @@ PIER = "They moor at pier seven."
 def row(number: int, *questions: Question) -> Row:
     links = tuple(Link(f"thread {n}", one.link or "") for n, one in enumerate(questions, 1))
     ids = tuple(one.id for one in questions)
-    return Row(f"{number}. {questions[0].question}", ("asked once",), links, offers(ids, "en"))
+    return Row(f"{number}. {questions[0].question}", ("asked once",), links, offers(ids, ids[0], "en"))
 
 
 def card(*groups: tuple[Question, ...]) -> Card:
@@ -60,7 +60,8 @@ async def test_an_answer_closes_its_cards_and_only_the_askers_are_called(tmp_pat
         fake.world.users[BEN].display = EVIL[:40]
         secret = fake.world.add_channel("secret", only=[ANN, fake.bot_user]).id
         more = fake.world.add_channel("more").id
-        asked, same = await here.misses(f"Where do ships moor? {EVIL}"), await here.misses("Which pier?", user="owner")
+        hostile = f"Where do ships moor? {EVIL}"
+        asked, same = await here.misses(hostile), await here.misses(hostile, user="owner")
         private = await here.misses("Where is the whale?", secret)
         (shown,) = await announced(here, (asked, same, private))
         (other,) = await announced(here, (asked, same), channel=more)
@@ -73,11 +74,11 @@ async def test_an_answer_closes_its_cards_and_only_the_askers_are_called(tmp_pat
 
         gesture = await fake.presses("ben", shown.id, "Answer this")
         assert gesture.modal and gesture.latency < 2.5 and "Everyone in the team" in str(gesture.modal)
-        assert "Which pier?" in str(gesture.modal) and "whale" not in str(gesture.modal)
+        assert "Where do ships moor?" in str(gesture.modal) and "whale" not in str(gesture.modal)
         beside = await fake.presses(
             "ann", third.id, "Answer this"
         )  # where both are read, the team gets the team's words
-        assert "Where do ships moor?" in str(beside.modal) and "whale" not in str(beside.modal)
+        assert "Where do ships moor?" in str(beside.modal) and "stay open: “Where is the whale?”" in str(beside.modal)
         long = f"{PIER} {EVIL}\n" + "Mind the tide.\n" * 180 + "The end."
         answer = await fake.submits("ben", {"answer": long})
         assert await answered(fake, answer) == "Saved as the answer. Threads that are told: 2."
@@ -88,7 +89,8 @@ async def test_an_answer_closes_its_cards_and_only_the_askers_are_called(tmp_pat
             assert rest and not any(one.mentions or one.named or one.urls for one in rest)
             assert first.named == [f"@{author}"] and not (first.urls or first.previews)
         await fake.wait_for(lambda: "✅ Answered by" in shown.content and "✅ Answered by" in other.content)
-        assert third.buttons and "✅" not in third.content  # one of its questions is open
+        await fake.wait_for(lambda: "settled other questions" in third.content)  # one of them is open
+        assert third.buttons and "**1. Where is the whale?**" in third.content and "moor" not in third.content
         assert not shown.buttons and len(shown.urls) == 3 and not (shown.named or shown.mentions)
         still = await here.desk.unanswered(
             HERE, Audience("public")
@@ -151,11 +153,11 @@ async def test_a_reply_is_confirmed_once_and_then_the_answer(tmp_path: Path) -> 
         saved = await fake.presses("ann", confirm.id, "Save as the answer")
         assert saved.answer and not saved.failed
         await fake.wait_for(told(fake, thread_of(first), PIER))
-        await fake.wait_for(lambda: "✅ Answered by ann" in shown.content)
+        await fake.wait_for(lambda: "✅ Answered by ben" in shown.content)  # who wrote it, whoever saved it
         assert confirm.content == "Saved as the answer. Threads that are told: 1." and not confirm.buttons
         (document,) = await here.library.documents.listed()
+        assert document.author == BEN and any("from ben" in one.content for one in fake.thread(thread_of(first)))
         assert document.url == f"https://discord.com/channels/{GUILD}/{GENERAL}/{written}"
-        await replies(shown, "Also pier eight.")  # the card is closed
 
         thread = await fake.starts_thread("ben", other.id, "The key") or other.id
         written = await replies(other, "Dunno.", other.id)
@@ -193,7 +195,9 @@ async def test_a_question_can_be_dismissed_by_members_only(tmp_path: Path) -> No
 
 async def test_askers_are_told_where_they_have_asked_as_long_as_that_is_there(tmp_path: Path) -> None:
     async with FakeDiscord(limits=False) as fake, gesturing(fake, tmp_path) as here:
-        gone, closed, bare = [await here.misses(f"Question {number}?") for number in range(3)]
+        gone, closed, bare = [
+            await here.misses(text) for text in ("Where is pier 7?", "where's pier 7", "Where is pier 7")
+        ]
         (shown,) = await announced(here, (gone, closed, bare))
         for question in (gone, bare):
             await fake.removes(thread_of(question))

@@ -6,7 +6,7 @@ import pytest
 
 from agent.events import Answered, Event, Thought, ToolCalled, ToolReturned
 from retrieval.text import Language
-from tests.adapters.desk import SEARCH, TURNS
+from tests.adapters.desk import SEARCH, TURNS, unsure
 from tests.adapters.discord.stage import staged
 from tests.fakes.discord_world import Message
 
@@ -63,12 +63,15 @@ print("```")
 
 @pytest.mark.parametrize("language", ["ja", "en"])
 @pytest.mark.parametrize(
-    ("name", "steps"), [("live", "live"), ("verbose", "verbose"), ("off", "off"), ("unknown", "live"), ("rich", "off")]
+    ("name", "steps"),
+    [("live", "live"), ("verbose", "verbose"), ("off", "off"), ("unknown", "live"), ("rich", "off"), ("unsure", "off")],
 )
 async def test_a_thread_reads_as_it_should(name: str, steps: str, language: Language) -> None:
     events = UNKNOWN[language] if name == "unknown" else TURNS[language]
     if name == "rich":
         events = (Answered(RICH[language]),)
+    elif name == "unsure":
+        events = (unsure(language),)
     async with staged() as stage:
         await stage.play(events, steps, language)  # type: ignore[arg-type]
         title = stage.fake.place(stage.asked).name

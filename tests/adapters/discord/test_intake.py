@@ -4,6 +4,7 @@ from collections.abc import Callable
 from contextlib import aclosing
 from pathlib import Path
 
+import discord
 import pytest
 
 from adapters.discord.files import ExpiredError, download
@@ -118,6 +119,8 @@ async def test_a_message_is_added_from_its_menu_also_where_its_text_cannot_be_re
         (text,) = [row for name, row in found.items() if name != "rules.md"]
         assert text.name.startswith("The key is under the mat, @ann.") and text.collection == "keys"
         assert text.url == found["rules.md"].url == f"https://discord.com/channels/{GUILD}/{GENERAL}/{said}"
+        day = f"{discord.utils.snowflake_time(int(said)):%Y-%m-%d}"
+        assert (text.changed_at, found["rules.md"].changed_at) == (day, None)
         assert any("**ben** (" in kept and "@ann." in kept for kept in here.library.kept())
 
         own = await fake.wait_for(done(fake))
@@ -163,6 +166,38 @@ async def test_a_link_adds_a_message_with_its_thread_for_those_who_read_it(tmp_p
         await fake.wait_for(done(fake, secret))
         (row,) = [row for row in (await rows(here)).values() if "whale" in row.name]
         assert row.scope == f"place:discord:{GUILD}:{secret}" and not done(fake)()
+
+
+async def test_words_around_a_link_do_not_take_its_message_away(tmp_path: Path) -> None:
+    async with FakeDiscord(limits=False) as fake, gesturing(fake, tmp_path) as here:
+        said = await fake.says("general", "ben", "The key is under the mat.")
+        link = f"https://discord.com/channels/{GUILD}/{GENERAL}/{said}"
+
+        async def adds(**given: str) -> str:
+            return await answered(fake, await fake.slash("ingest", given, "ben"))
+
+        around = (
+            "I am reading the message that the link leads to, not the words around the link; the result will follow."
+        )
+        assert await adds(text=f"see {link}") == await adds(link=f"see {link}", title="?") == around
+        assert await adds(text=link) == STARTED
+        await fake.slash("ingest", {}, "ben")
+        assert await answered(fake, await fake.submits("ben", {"text": link})) == STARTED
+        await fake.wait_for(done(fake, count=4))
+        assert [row.url for row in (await rows(here)).values()] == [link]
+
+        for text in (f"{link} {link}1", f"@everyone {'long ' * 30}{link}"):
+            refused = await adds(text=text)
+            assert "one at a time" in refused and "You gave:" in refused and link[8:] in refused.replace("\\", "")
+        assert "no link to a message" in await adds(text="https://example.com/page")
+        assert "no link to a message" in await adds(link="the page")
+        assert len(await rows(here)) == 1
+        await fake.slash("ingest", {}, "ben")
+        await fake.submits("ben", {"text": f"see {link}"})  # where a text is asked for, it is one
+        await adds(text=f"see {link}", title="Keys")
+        await adds(text="The list of piers is at https://wiki.example/piers.")
+        await fake.wait_for(done(fake, count=7))
+        assert set(await rows(here)) > {"Keys.md", "The list of piers is at https:／／wiki.example／piers..md"}
 
 
 def test_what_is_a_link_to_a_message() -> None:

@@ -1,5 +1,6 @@
 """What a bot that runs takes up by itself, without being restarted: what is due to be said, and what others left undone."""
 
+import logging
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from datetime import timedelta
@@ -7,19 +8,23 @@ from pathlib import Path
 
 import pytest
 
+from adapters.discord.missed import DIRECT_ONES, missed
+from adapters.platforms import digest_target
 from bot.cards import Card, Row
 from bot.digest_text import offers
-from bot.messages import Actor, Audience, FileRef, Incoming, Intake, Lesson, Place
+from bot.messages import Actor, Audience, FileRef, Incoming, Intake, Lesson, Place, Post
 from retrieval.types import TEAM
 from tests.adapters.acting import Act, answers, misses, until
 from tests.adapters.discord.service import Service, bot
 from tests.bot.library import opened
-from tests.fakes.discord_fake import ANN, GENERAL, GUILD, FakeDiscord
+from tests.fakes.discord_fake import ANN, GENERAL, GUILD, OWNER, FakeDiscord
 from tests.fakes.discord_gate import status
+from tests.fakes.discord_world import Message
 
 HERE = Place("discord", GUILD, GENERAL)
 PUBLIC = Audience("public")
 PIER = "They moor at pier seven."
+READ = "GET /channels/{channel}/messages"
 
 
 @asynccontextmanager
@@ -48,6 +53,57 @@ async def test_an_asker_is_told_of_an_answer_that_was_given_elsewhere(tmp_path: 
         assert len([one for one in discord.replies(asked) if PIER in one.shown]) == 1
 
 
+async def test_the_digest_goes_to_a_channel_by_its_name(tmp_path: Path) -> None:
+    async with serving(tmp_path) as here:
+        for wanted in ("general", "#General", "discord:general"):
+            adapter, channel = digest_target([here.adapter], wanted)
+            assert (await adapter.place(channel))[0] == HERE
+        assert digest_target([here.adapter], GENERAL)[1] == GENERAL
+        with pytest.raises(LookupError, match="#general"):
+            await here.adapter.place("genral")
+        other = here.discord.world.add_guild("Pier")
+        there = here.discord.world.add_channel("general", guild=other.id)
+        await here.discord.invites_the_bot(other.id)
+        with pytest.raises(LookupError, match=there.id):
+            await until(lambda: here.adapter.place("general"), lambda found: False)
+
+
+async def test_a_reply_to_a_card_that_mentions_the_bot_is_its_answer(tmp_path: Path) -> None:
+    async with serving(tmp_path) as here:
+        discord = here.discord
+        for text in ("Where do ships moor?", "Who has the key?"):
+            await discord.says("general", "ann", f"@kotae {text}")
+        missed = await until(lambda: here.desk.unanswered(HERE, PUBLIC), lambda some: some.shown == 2)
+        rows = tuple(Row(one.question, (), (), offers((one.id,), one.id, "en")) for one in missed.questions)
+        await here.adapter.announce(GENERAL, Card("Unanswered questions", (), rows), about="digest:now")
+        cards = {row.text: next(one for one in discord.posted("general") if row.text in one.content) for row in rows}
+        moor, key = cards["Where do ships moor?"], cards["Who has the key?"]
+
+        def confirms() -> list[Message]:
+            return [one for one in discord.world.messages.values() if "Save this reply" in one.content and one.buttons]
+
+        reply = await discord.says("general", "ben", "<@BOT> At pier six.", reply=moor.id)
+        await discord.wait_for(confirms)
+        await discord.edits(reply, f"<@BOT> {PIER}")
+        await discord.starts_thread("ben", key.id, "The key")
+        first = await discord.says("general", "ben", "Anybody?", thread=key.id)
+        await discord.wait_for(lambda: len(confirms()) == 2)
+        await discord.says("general", "ben", "<@BOT> Under the mat.", thread=key.id, reply=first)
+        await discord.wait_for(lambda: len(confirms()) == 3)
+        await discord.wait_for_idle()
+        assert len(here.player.asks) == 2
+
+        await discord.presses("ben", confirms()[0].id, "Save as the answer")
+        (told,) = await discord.wait_for(lambda: [one for one in discord.world.messages.values() if PIER in one.shown])
+        assert "@" not in told.shown.partition(PIER)[2]
+        await discord.wait_for(lambda: "✅ Answered by ben" in moor.content)
+        await discord.says("general", "ben", "Thanks!", reply=moor.id)  # the card is answered
+        later = await discord.says("general", "ben", "<@BOT> And the ferries?", reply=moor.id)
+        await discord.wait_for(lambda: here.player.messages[-1].message == later)
+        await discord.wait_for_idle()
+        assert len(here.player.asks) == 3 and len(confirms()) == 2
+
+
 async def test_a_card_whose_questions_are_closed_elsewhere_offers_them_no_longer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -57,7 +113,7 @@ async def test_a_card_whose_questions_are_closed_elsewhere_offers_them_no_longer
         await discord.says("general", "ann", "@kotae Where do ships moor?")
         await discord.says("general", "ann", "@kotae Who has the key?")
         missed = await until(lambda: here.desk.unanswered(HERE, PUBLIC), lambda some: some.shown == 2)
-        rows = tuple(Row(one.question, (), (), offers((one.id,), "en")) for one in missed.questions)
+        rows = tuple(Row(one.question, (), (), offers((one.id,), one.id, "en")) for one in missed.questions)
         await here.adapter.announce(GENERAL, Card("Unanswered questions", (), rows, ()), about="digest:1")
         first, second = [one for one in discord.posted("general") if one.buttons]
         expert, there = Actor("slack", "T1", "U1"), Place("slack", "T1", "C1")
@@ -115,3 +171,48 @@ async def test_what_was_asked_while_no_process_heard_it_is_answered_unless_it_is
                 assert not discord.replies(old) and not discord.posted(secret) and len(here.player.asks) in (2, 0)
         assert [len(discord.posted(place)) for place in (asked[0], talk)] == [2, 2]
         assert not [each for each in discord.journal.errors() if " 403 " in each]
+
+
+async def test_what_was_asked_in_direct_messages_meanwhile_is_answered_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with FakeDiscord(limits=False, copies=2) as discord:
+        direct = {user: discord.dm(user) for user in ("ann", "ben", "owner")}
+
+        def found(user: str) -> int:
+            return len([one for one in discord.posted(direct[user]) if "30 days" in one.shown])
+
+        async with bot(discord, tmp_path, answers()):
+            for user, channel in direct.items():
+                await discord.says(channel, user, "How long do refunds take?")
+            await discord.wait_for(lambda: all(map(found, direct)))
+            await discord.wait_for_idle()
+        long_ago = str(int(discord.posted(direct["ann"])[-1].id) - (2_000_000 << 22))  # milliseconds
+        discord.world.post(direct["ann"], ANN, id=long_ago, content="And long ago?")
+        for user, channel in direct.items():
+            await discord.says(channel, user, "And abroad?")
+        await discord.removes(direct["ben"])
+        discord.world.users[OWNER].takes_dms = False
+        for asks in (2, 0):  # and the second start finds all of it answered
+            caplog.clear()
+            async with bot(discord, tmp_path, answers()) as here:
+                await discord.wait_for(lambda: found("ann") == 2)
+                await discord.wait_for_idle()
+                assert len(here.player.asks) == asks and found("ann") == 2 and found("owner") == 1
+            assert not [one for one in caplog.records if one.levelno > logging.INFO]
+
+
+async def test_direct_conversations_leave_room_for_servers_and_are_not_all_looked_into(tmp_path: Path) -> None:
+    async with FakeDiscord(limits=False) as discord, bot(discord, tmp_path) as here:
+        people = [discord.world.add_user(f"p{number}").name for number in range(DIRECT_ONES + 2)]
+        for number, user in enumerate(people):
+            post = Post(f"t{number}", "answer", 0, Place("discord", "@me", discord.dm(user)), message=str(number))
+            await here.desk.placed(post)
+        asked = await discord.says("general", "ann", "@kotae How long do refunds take?")
+        await discord.wait_for(lambda: discord.replies(asked))
+        await discord.wait_for_idle()
+        since = len(discord.journal.entries)
+        assert here.adapter._office is not None
+        assert asked in [str(one.id) for one in await missed(here.adapter._office)]
+        read = [each.params["channel"] for each in discord.journal.entries[since:] if each.route == READ]
+        assert read == [GENERAL, *(discord.dm(user) for user in people[:1:-1]), asked]

@@ -65,12 +65,10 @@ async def test_without_the_intent_that_is_said_at_the_start_and_mentions_are_ans
             asked = await discord.says("general", "ann", "@kotae What is 6 * 7?")
             await discord.wait_for(lambda: any("42" in each.shown for each in discord.replies(asked)), timeout=30)
             process.send_signal(signal.SIGTERM)
-            async with asyncio.timeout(30):
-                out, err = (part.decode() for part in await process.communicate())
+            out, err = (part.decode() for part in await asyncio.to_thread(process.communicate, timeout=30))
         finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
+            process.kill()
+            await asyncio.to_thread(process.wait)
         said = out + err
         assert process.returncode == 0 and "connected as @kotae in Loopback" in said, said
         assert "The Message Content Intent is off: mentions are answered" in said

@@ -7,6 +7,8 @@ import pytest
 from adapters.discord.errors import BarredError, GoneError, TokenError, UnreachableError
 from adapters.discord.gateway import IDENTIFIES, Bot, Identifies
 from adapters.discord.rest import EVERYTHING, PRIORITIES, Mark
+from adapters.discord.steps import Shown
+from adapters.discord.thread import answer_texts
 from adapters.pacing import Bucket, Priority
 from adapters.port import GoneError as PortGoneError
 from agent.events import Answered, Event, Thought
@@ -18,6 +20,7 @@ from tests.fakes.discord_gate import CUT_AFTER, CUT_BEFORE, HANG, Fault, error, 
 ANSWER = Answered("Refunds take 30 days.", turn="turn-1")
 TURN: tuple[Event, ...] = (Thought("Looking it up."), ANSWER)
 LONG = Answered("\n\n".join(f"Paragraph {n}. " + "Refunds take 30 days. " * 40 for n in range(6)), turn="turn-1")
+TWO = Answered("\n\n".join("Refunds take 30 days. " * 40 for _ in range(3)), turn="turn-1")
 SHOWN = ["-# 🧠 Thought: Looking it up.", "Refunds take 30 days."]
 
 
@@ -113,6 +116,88 @@ async def test_a_step_a_message_or_none() -> None:
     async with staged() as stage:
         await stage.play(TURN, "off")
         assert stage.texts == SHOWN[1:]
+
+
+def rows(texts: list[str]) -> list[str]:
+    return "\n".join(texts).split("\n")
+
+
+@pytest.mark.parametrize("answer", [ANSWER, TWO], ids=["one message", "two messages"])
+@pytest.mark.parametrize(("steps", "own"), [("verbose", 3), ("live", 1)])
+async def test_steps_leave_the_answer_its_place_in_the_rate_limit(steps: Shown, own: int, answer: Answered) -> None:
+    """A window that no test outlives: what has to wait for the next one never comes."""
+    thoughts = [Thought(f"Step {n}.") for n in range(12)]
+    rates = {"messages:create": (5, 800.0), "messages:edit": (50, 1.0)}
+    async with staged(limits=True, rates=rates) as stage:
+        view = stage.view(steps)
+        await view.begin()
+        for number, thought in enumerate(thoughts):
+            await view.step(thought)
+            if number < 8:  # as they come while a model is at work
+                await stage.fake.wait_for(lambda: f"Step {number}." in "\n".join(stage.texts))  # noqa: B023
+        said = answer_texts(answer, "en")
+        answering = asyncio.create_task(view.answer(answer))
+        await stage.fake.wait_for(lambda: stage.texts[-len(said) :] == said)
+        posts = stage.fake.journal.calls(POST)
+        assert [each.left for each in posts] == list(range(5))[::-1][: own + len(said)]
+        assert [each.body["content"] for each in posts[own:]] == said
+        assert not [each for each in stage.fake.journal.entries if each.status == 429]
+        await stage.fake.wait_for(lambda: "Step 11." in stage.texts[own - 1])
+        answering.cancel()  # discord.py hands on what was said to the last message of a window when the next one opens
+        await asyncio.gather(answering, view.close(), return_exceptions=True)
+        assert rows(stage.texts[:own]) == [f"-# 🧠 Thought: {each.text}" for each in thoughts]
+
+
+async def test_an_edit_that_hangs_does_not_keep_the_answer_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("adapters.discord.thread.IN_VIEW_SECONDS", 600.0)
+    async with staged(limits=True, seconds=600.0, rates={"messages:create": (4, 800.0)}) as stage:
+        stage.fake.fail(EDIT, HANG)
+        view = stage.view("verbose")
+        await view.begin()
+        for thought in (Thought("One."), Thought("Two."), Thought("Three.")):
+            await view.step(thought)
+            await stage.fake.wait_for(lambda: thought.text in str(stage.calls(POST) + stage.calls(EDIT)))  # noqa: B023
+        await stage.fake.wait_for(lambda: stage.calls(EDIT))
+        await view.step(Thought("Four."))
+        answering = asyncio.create_task(view.answer(ANSWER))
+        await stage.fake.wait_for(lambda: stage.texts[-1:] == SHOWN[1:], timeout=8)
+        answering.cancel()
+        await asyncio.gather(answering, view.close(), return_exceptions=True)
+
+
+async def test_steps_get_messages_of_their_own_again_once_there_is_room() -> None:
+    async with staged(limits=True, rates={"messages:create": (4, 1.0)}) as stage:
+        view = stage.view("verbose")
+        await view.begin()
+        for text in ("a", "b", "c" * 590, "d" * 590, "e" * 590, "f" * 590, "g" * 590):
+            await view.step(Thought(text))
+        await stage.fake.wait_for(lambda: "ggg" in "\n".join(stage.texts))  # nothing else comes: it is looked again
+        await view.answer(ANSWER)
+        await view.close()
+        assert [line[14] for line in rows(stage.texts[:-1])] == list("abcdefg") and stage.texts[-1] == SHOWN[1]
+
+
+async def test_what_has_no_room_above_the_answer_is_left_out_and_that_is_shown() -> None:
+    async with staged(limits=True, rates={"messages:create": (3, 800.0)}) as stage:
+        await stage.play((*(Thought(letter * 590) for letter in "abcdef"), ANSWER), "verbose")
+        steps, answer = stage.texts
+        assert [line[14:16] for line in rows([steps])] == ["aa", "bb", "cc", ""] and steps.endswith("\n-# …")
+        assert answer == SHOWN[1]
+
+
+async def test_steps_that_come_after_the_answer_do_not_stay_below_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("adapters.discord.thread.IN_VIEW_SECONDS", 0.1)
+    async with staged(seconds=0.5) as stage:
+        stage.fake.fail(POST, HANG, where=lambda body: "Two." in str(body.get("content")), calls=[1])
+        await stage.play((Thought("One."), Thought("Two."), ANSWER), "verbose")
+        assert stage.texts == ["-# 🧠 Thought: One.\n-# 🧠 Thought: Two.", SHOWN[1]]
+
+
+async def test_a_turn_that_is_taken_up_again_shows_no_steps_below_the_answer_that_is_there() -> None:
+    async with staged() as stage:
+        await stage.play(TURN, "verbose")
+        await stage.play((Thought("Looking again."), Thought("And again."), ANSWER), "verbose")
+        assert stage.texts == ["-# 🧠 Thought: Looking again.\n-# 🧠 Thought: And again.", SHOWN[1]]
 
 
 async def test_a_sign_of_life_comes_at_once_and_comes_again() -> None:

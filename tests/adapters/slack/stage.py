@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import Any, cast
 
-from adapters.coalescing import Sleep
 from adapters.markdown import step_text
 from adapters.port import Desk
 from adapters.slack.client import Slack
@@ -13,6 +12,7 @@ from adapters.slack.thread import SlackThread
 from agent.events import Answered, Drafted, Event, Reflected, Step, Thought, ToolCalled, ToolReturned
 from bot.messages import Audience, Incoming, Place
 from bot.store.inbox import Claimed
+from bot.waiting import Sleep
 from retrieval.text import Language
 from tests.adapters.staging import Hours, Rows, Skipping, play
 from tests.fakes.slack import FakeSlack

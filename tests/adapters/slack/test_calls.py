@@ -48,7 +48,7 @@ async def slack(fake: FakeSlack, time: Time) -> AsyncIterator[Slack]:
 async def test_a_stream_grows_and_ends(slack: Slack, fake: FakeSlack) -> None:
     at = await scene(slack, fake)
     await slack.append_stream("C1", at.stream, text="Refunds ")
-    await slack.append_stream("C1", at.stream, text="take 30 days.", last=True)
+    await slack.append_stream("C1", at.stream, text="take 30 days.")
     await slack.stop_stream("C1", at.stream, blocks=[SECTION], mark=MARK)
     message = fake.message(at.stream)
     assert not message.streaming and "Refunds take 30 days." in message.shown

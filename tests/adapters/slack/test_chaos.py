@@ -231,15 +231,15 @@ _ORDERS: Sequence[Literal["message first", "mention first"]] = ("message first",
 
 
 async def _ended(slack: LateSlack, here: Service, count: int) -> None:
-    async with asyncio.timeout(40):
+    async with asyncio.timeout(120):
         while True:
-            await slack.wait_for(lambda: not slack.under_way and slack.sockets.idle, timeout=40)
+            await slack.wait_for(lambda: not slack.under_way and slack.sockets.idle, timeout=120)
             if (await here.data.conversations.totals()).turns == count and all(
                 each.acked for each in slack.journal.deliveries
             ):
                 break
             await asyncio.sleep(0.05)
-    await slack.wait_for_idle(timeout=40)
+    await slack.wait_for_idle(timeout=120)
 
 
 async def test_everything_at_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -202,8 +202,12 @@ async def test_two_tokens_of_different_apps() -> None:
 @pytest.mark.parametrize(
     ("channel", "said"),
     [
-        ("general", ("general", "not the id", "チャンネル ID")),
-        ("123456789012345678", ("not the id",)),
+        ("#genral", ("“#genral”", "no channel of that name", "#general (C1)", "候補: #general (C1)", "チャンネル情報")),
+        ("123456789012345678", ("no channel of that name",)),
+        ("old", ("no channel of that name",)),  # it is archived
+        ("hidden", ("no channel of that name", "in a private channel first type: /invite @kotae")),
+        ("#quiet", ("#quiet", "is not in", "/invite @kotae", "入っていません")),
+        ("shared", ("several channels", "#shared (C5), #shared (C6)", "複数")),
         ("C404", ("C404", "does not exist", "/invite @kotae")),
         ("C2", ("#quiet", "is not in", "/invite @kotae", "入っていません")),
         ("C3", ("#old", "archived", "KOTAE_DIGEST_CHANNEL")),
@@ -213,7 +217,31 @@ async def test_a_channel_that_cannot_have_the_digest(channel: str, said: tuple[s
     async with FakeSlack() as slack:
         slack.world.add_channel("C2", "quiet", members=("U1",))
         slack.world.add_channel("C3", "old", members=("U1", slack.bot_user)).archived = True
+        slack.world.add_channel("G4", "hidden", kind="private", members=("U1",))
+        for each in ("C5", "C6"):  # one of them is another company's
+            slack.world.add_channel(each, "shared", members=("U1", slack.bot_user))
         expect(await found(slack, KOTAE_DIGEST_CHANNEL=channel), "fault", *said)
+        expect(await check.problems(settings(slack, KOTAE_DIGEST_CHANNEL=channel)), "fault", *said)
+
+
+@pytest.mark.parametrize("channel", ["general", "#General", "slack:#general", "slack:general", "#leads", "last"])
+async def test_a_channel_may_be_named(channel: str) -> None:
+    async with FakeSlack() as slack:
+        slack.world.add_channel("G2", "leads", kind="private", members=("U1", slack.bot_user))
+        for number in range(250):  # whole pages of archived ones
+            slack.world.add_channel(f"C{number + 100}", f"old-{number}", members=("U1",)).archived = True
+        slack.world.add_channel("C9", "last", members=("U1", slack.bot_user))
+        said = [each.what.en for each in await found(slack, KOTAE_DIGEST_CHANNEL=channel)]
+        assert any("can be posted in #" in each for each in said)
+        assert len(slack.journal.calls("conversations.list")) == 3
+
+
+async def test_without_the_scope_for_private_channels_public_ones_have_names() -> None:
+    async with FakeSlack(scopes=set(manifest.scopes()) - {"groups:read"}) as slack:
+        remarks = await found(slack, KOTAE_DIGEST_CHANNEL="general")
+        assert any("can be posted in #general" in remark.what.en for remark in remarks)
+        slack.fail("conversations.list", gate.ratelimited(30))
+        assert not any("digest" in remark.what.en for remark in await found(slack, KOTAE_DIGEST_CHANNEL="general"))
 
 
 async def test_a_digest_that_goes_to_discord_is_not_looked_for_in_slack() -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -54,7 +55,7 @@ def fields(view: View) -> set[str]:
 
 def kept_texts(home: Path) -> list[str]:
     """The text of each document."""
-    return [path.read_text(encoding="utf-8") for path in (home / "documents").rglob("*") if path.is_file()]
+    return [path.read_text(encoding="utf-8") for path in (home / "documents").glob("??/*")]
 
 
 async def opened(slack: FakeSlack, user: str, title: str = "") -> View:
@@ -137,12 +138,54 @@ async def test_a_text_and_a_link_are_added_as_they_are_typed_and_a_gesture_that_
         assert "Where is the key" in message.shown and not message.mentions
         thread = next(row for row in await here.data.documents.listed() if row.name != "Harbour & co.md")
         assert thread.url and thread.url.endswith(root.replace(".", ""))
+        assert (thread.changed_at, row.changed_at) == (
+            f"{datetime.fromtimestamp(float(root), UTC):%Y-%m-%d}",
+            None,
+        )  # of what was said; pasted
         kept = kept_texts(tmp_path)
         assert any("**ben** (" in text and "@ann?" in text and "Under the mat. @channel" in text for text in kept)
 
         refused = await slack.command("/ingest", "https://example.com/page", "U1", "C1")
         assert refused.payload == {"text": "This is no link to a message in Slack."}
         assert len(progress(slack)) == 1 and len(await here.data.documents.listed()) == 2
+
+
+async def test_words_around_a_link_do_not_take_its_message_away(tmp_path: Path) -> None:
+    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path) as here:
+        slack.world.users["U2"].locale = "ja-JP"
+        said = await slack.says("C1", "U2", "The key is under the mat.")
+        link = f"https://loopback.slack.com/archives/C1/p{said.replace('.', '')}"
+        see = await slack.command("/ingest", f"see <{link}>", "U1", "C1")
+        assert see.payload and "not the words around the link" in see.payload["text"]
+        await slack.wait_for(done(slack, "C1", said))
+        ja = await slack.command("/ingest", f"{link}を追加してください", "U2", "C1")
+        assert ja.payload and "前後の文は追加しません" in ja.payload["text"]
+        await slack.wait_for(lambda: len(done(slack, "C1", said)()) == 2)
+        assert [row.url and row.url[-17:] for row in await here.data.documents.listed()] == [link[-17:]]
+
+        for text, words in ((f"{link} &lt;!here&gt; {link}1", "one at a time"), (f"{'long ' * 30}{link}", "the form")):
+            refused = (await slack.command("/ingest", text, "U1", "C1")).payload
+            assert refused and words in refused["text"] and "You gave:" in refused["text"]
+            assert text in refused["text"]  # nobody types it again, and it calls nobody
+        assert len(progress(slack)) == 0 and len(await here.data.documents.listed()) == 1
+
+        prose = "The list of piers is at <https://wiki.example/piers>, and changes in spring."
+        await slack.command("/ingest", prose, "U1", "C1")
+        await slack.wait_for(done(slack))
+        assert [row.name for row in await here.data.documents.listed() if row.name.startswith("The list of piers")]
+
+        async def submits(given: dict[str, str], user: str = "U1") -> Any:
+            await slack.command("/ingest", "", user, "C1")
+            await opened(slack, user)
+            return (await slack.submits(user, given)).payload
+
+        assert await submits({"link": f"see {link}"}) is None and await submits({"text": link}) is None
+        await slack.wait_for(lambda: len(done(slack, "C1", said)()) == 4)
+        assert await submits({"text": f"see {link}"}) is None  # where a text is asked for, it is one
+        await slack.wait_for(lambda: len(done(slack)()) == 2)
+        assert f"see {link}" in kept_texts(tmp_path)
+        several = await submits({"link": f"{link} {link}1"})
+        assert "one at a time" in several["errors"]["link"]
 
 
 # -- who, and for whom ----------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from adapters.slack.dialect import (
     plain_messages,
     slack_markdown,
 )
-from agent.citing import fences
+from agent.citations import fences
 from agent.events import Answered
 from agent.links import scrubbed
 from tests.adapters.desk import TURNS

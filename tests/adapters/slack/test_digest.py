@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from adapters.platforms import announcing
+from adapters.platforms import announcing, digest_target
 from bot.cards import Card, Link, Row
 from bot.digest_text import offers
 from bot.messages import Actor, Audience, Incoming, Place
 from bot.schedule import DigestClock
-from bot.store.digests import Digests
+from bot.settings import SettingsError
+from bot.store.audit import Audit
+from bot.store.digests import Digests, Period
 from bot.store.engine import StoreError
 from bot.store.questions import Question
 from retrieval.text import Said
@@ -21,7 +23,7 @@ from tests.adapters.acting import misses
 from tests.adapters.slack.service import Service, taught, whole
 from tests.bot.broken import without
 from tests.fakes.slack import FakeSlack
-from tests.fakes.slack_gate import error
+from tests.fakes.slack_gate import error, ratelimited
 from tests.fakes.slack_world import Message, View
 
 ANSWER, DISMISS, SAVE, DISCARD = "kotae_answer", "kotae_dismiss", "kotae_save", "kotae_discard"
@@ -42,9 +44,8 @@ async def asks(here: Service, text: str, channel: str = "C1", user: str = "U1") 
 
 def row(number: int, *questions: Question) -> Row:
     links = tuple(Link(f"thread {n}", one.link or "") for n, one in enumerate(questions, 1))
-    return Row(
-        f"{number}. {questions[0].question}", ("asked once",), links, offers(tuple(one.id for one in questions), "en")
-    )
+    ids = tuple(one.id for one in questions)
+    return Row(f"{number}. {questions[0].question}", ("asked once",), links, offers(ids, ids[0], "en"))
 
 
 def card(*groups: tuple[Question, ...]) -> Card:
@@ -117,6 +118,26 @@ async def test_a_weeks_digest_is_answered_and_the_next_question_is_answered_from
             )
 
 
+async def test_the_digest_goes_to_a_channel_by_its_name(tmp_path: Path) -> None:
+    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses) as here:
+        slack.world.add_channel("G1", "leads", kind="private", members=("U1", "U2", slack.bot_user))
+        slack.fail("conversations.list", ratelimited(0), calls=[1])
+        (_, question) = await asks(here, "Where do ships moor?")
+        period = Period(datetime.now(UTC) - timedelta(days=7), datetime.now(UTC))
+
+        async def made(period: Period, place: Place, audience: Audience) -> Card:
+            assert (place.channel, audience.visibility) == ("G1", "private")
+            return card((question,))
+
+        adapter, channel = digest_target([here.adapter], "#leads")
+        await announcing(adapter, channel, made)(period)
+        assert len(cards(slack, "G1")) == 1 and not cards(slack)
+        for wrong in ("#lead", "web:leads", "discord:leads"):
+            with pytest.raises((LookupError, SettingsError)):
+                adapter, channel = digest_target([here.adapter], wrong)
+                await adapter.place(channel)
+
+
 async def test_a_digest_that_was_cut_short_goes_on_where_it_was(tmp_path: Path) -> None:
     async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses) as here:
         first, second, third = [(await asks(here, f"Question {number}?"))[1] for number in range(3)]
@@ -141,7 +162,7 @@ async def test_an_answer_closes_its_cards_and_only_the_askers_are_called(tmp_pat
         slack.world.users["U2"].name = "<!channel> https://evil.example"
         slack.world.add_channel("C2", "more", members=("U2", slack.bot_user))
         hostile = "Where do <!here> ships moor, <@U2>? https://evil.example/x"
-        (thread, one), (_, two) = await asks(here, hostile), await asks(here, "Where do they moor?", user="U2")
+        (thread, one), (_, two) = await asks(here, hostile), await asks(here, hostile, user="U2")
         await here.adapter.announce("C1", card((one, two)), about=ABOUT)
         await here.adapter.announce("C2", card((one,), (two,)), about="digest:before")
         (shown,) = cards(slack)
@@ -171,6 +192,47 @@ async def test_an_answer_closes_its_cards_and_only_the_askers_are_called(tmp_pat
         assert (document.collection, document.scope, document.author) == ("answers", "team", "U1")
         await slack.wait_for_idle()
         assert len([m for m in slack.whispers("U1") if "Threads that are told: 2" in m.shown]) == 1
+        assert not slack.journal.errors()
+
+
+async def test_a_card_goes_on_with_what_an_answer_leaves_open(tmp_path: Path) -> None:
+    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses, KOTAE_LANGUAGE="ja") as here:
+        texts = (
+            "有給は入社1年目で何日もらえますか？",
+            "入社一年目の有給って何日もらえる？",
+            "パートの有給は何日ですか？",
+        )
+        asked = [await asks(here, text) for text in texts]
+        await here.adapter.announce("C1", card(tuple(one for _, one in asked)), about=ABOUT)
+        (shown,) = cards(slack)
+        await slack.presses("U2", shown, ANSWER)
+        view = await opened(slack, "U2")
+        said = [element["text"] for element in view.body["blocks"][2]["elements"]]
+        assert said[:2] == [
+            f"An answer also closes: “{texts[1]}”",
+            f"These ask something else and stay open: “{texts[2]}”",
+        ]
+        reply = await slack.says("C1", "U2", "11日です。", thread=shown.ts)
+        (confirm,) = await slack.wait_for(lambda: [one for one in slack.replies(shown.ts) if SAVE in one.actions])
+        assert (await slack.submits("U2", {"answer": "10日です。"})).payload is None
+        await slack.wait_for(lambda: "ben さんが対応しました" in shown.shown)
+        assert shown.shown.splitlines()[:2] == [f"1. {texts[2]}", "未回答の質問が 1 件残っています。"]
+        assert shown.actions == [ANSWER, DISMISS, "kotae_link:1"] and texts[0] not in shown.shown
+        await slack.wait_for(
+            lambda: [one for one in slack.whispers("U2") if "stay" in one.shown or "Still open" in one.shown]
+        )
+        for thread, _ in asked[:2]:
+            await slack.wait_for(told(slack, thread, "10日です。"))
+        await slack.presses("U2", confirm, SAVE)  # it was asked about the first question, which is closed
+        await slack.wait_for(lambda: [one for one in slack.whispers("U2") if "answered or dismissed" in one.shown])
+        assert reply and not slack.replies(asked[2][0])
+
+        await slack.presses("U2", shown, ANSWER)
+        view = await opened(slack, "U2")
+        assert view.body["blocks"][0]["element"]["initial_value"] == texts[2]
+        await slack.submits("U2", {"answer": "7日です。"})
+        await slack.wait_for(told(slack, asked[2][0], "7日です。"))
+        await slack.wait_for(lambda: "✅ ben さんが回答しました" in shown.shown and ANSWER not in shown.actions)
         assert not slack.journal.errors()
 
 
@@ -209,10 +271,49 @@ async def test_a_reply_under_a_card_is_the_answer_once_somebody_confirms_it(tmp_
         (notice,) = await slack.wait_for(told(slack, thread, PIER))
         assert "Ask @ann." in notice.shown and notice.mentions == ["U1"] and notice.shown.count("x") == 3_500
         await slack.wait_for(lambda: "Saved as the answer" in confirm.shown and not confirm.actions)
-        await slack.wait_for(lambda: "Answered by ann" in shown.shown)
+        await slack.wait_for(lambda: "Answered by ben" in shown.shown)  # who wrote it, whoever saved it
+        assert "from ben" in notice.shown
+        (document,) = await here.data.documents.listed()
+        (trace,) = await Audit(here.data.engine).listed()
+        assert document.author == "U2" and trace.actor == "slack:U1" and "slack:U2" in trace.result
         await slack.says("C1", "U2", "Thanks!", thread=shown.ts)
         await slack.wait_for_idle()
         assert not confirms() and [m.shown for m in slack.whispers("U1")] == ["That reply is no longer there."]
+
+
+async def test_a_reply_that_mentions_the_bot_is_an_answer_as_well(tmp_path: Path) -> None:
+    async with FakeSlack(limits=False, copies=2) as slack, taught(slack, tmp_path, misses) as here:
+        slack.world.add_user("U7", "gast", kind="guest")
+        thread, question = await asks(here, "Where do ships moor?", "C1")
+        await here.adapter.announce("C1", card((question,)), about=ABOUT)
+        (shown,) = cards(slack)
+        asked = len(here.player.asks)
+
+        def confirms() -> list[Message]:
+            return [reply for reply in slack.replies(shown.ts) if SAVE in reply.actions]
+
+        reply = await slack.says("C1", "U2", "@kotae At pier six.", thread=shown.ts)
+        (confirm,) = await slack.wait_for(confirms)
+        await slack.edits(reply, f"@kotae {PIER} Right, @kotae?")
+        await slack.wait_for_idle()
+        assert confirms() == [confirm] and len(here.player.asks) == asked
+
+        slack.world.channels["C1"].members.add("U7")  # a guest teaches nothing, and is answered
+        asks_too = await slack.says("C1", "U7", "@kotae Where is the toilet?", thread=shown.ts)
+        await slack.wait_for(lambda: here.player.messages[-1].message == asks_too)
+        slack.world.channels["C1"].members.remove("U7")
+
+        await slack.presses("U1", confirm, SAVE)
+        (notice,) = await slack.wait_for(told(slack, thread, PIER))
+        assert "kotae" not in notice.shown and "Right, ?" in notice.shown
+        await slack.wait_for(lambda: "Answered by ben" in shown.shown)
+        later = await slack.says("C1", "U2", "@kotae And the ferries?", thread=shown.ts)
+        await slack.wait_for(lambda: here.player.messages[-1].message == later)  # nothing is left to be answered
+        await slack.wait_for_idle()
+        assert not confirms() and [one.text for one in here.player.messages[asked:]] == [
+            "Where is the toilet?",
+            "And the ferries?",
+        ]
 
 
 async def test_dismissing_tells_nobody_and_is_not_done_twice(tmp_path: Path) -> None:
@@ -257,11 +358,15 @@ async def test_what_was_asked_in_a_private_place_stays_there(tmp_path: Path) -> 
             await asks(here, "When does the whale start?", "G1"),
             await asks(here, "And tea?"),
         )
-        await here.adapter.announce("G1", card((private,), (private, public)), about=ABOUT)
+        await here.adapter.announce("G1", card((private,), (public, private)), about=ABOUT)
         one, both = cards(slack, "G1")
         await slack.presses("U2", both, ANSWER)
         view = await opened(slack, "U2")
-        assert "Everyone in the team" in str(view.body) and "whale" not in str(view.body)
+        assert (
+            "Everyone in the team" in str(view.body)
+            and view.body["blocks"][0]["element"]["initial_value"] == "And tea?"
+        )
+        assert "something else and stay open: “When does the whale start?”" in str(view.body)  # here it may be read
         await slack.closes("U2")
         await slack.presses("U2", one, ANSWER)
         view = await opened(slack, "U2")

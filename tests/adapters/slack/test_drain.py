@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+import subprocess
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -9,7 +10,7 @@ from pathlib import Path
 
 from aiohttp import web
 
-from tests.bot.program import PROGRAM, ROOT, environment
+from tests.bot.program import Process, environment
 from tests.bot.test_cli import open_turns
 from tests.fakes.openai import KEY, FakeOpenAI
 from tests.fakes.slack import FakeSlack
@@ -40,25 +41,23 @@ class SlowModel(FakeOpenAI):
 class Run:
     """`kotae run`, connected to Slack."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: Process) -> None:
         self._process = process
 
     @property
     def running(self) -> bool:
-        return self._process.returncode is None
+        return self._process.poll() is None
 
     def stop(self) -> None:
         self._process.send_signal(signal.SIGTERM)
 
     async def ended(self, within: float) -> int:
-        async with asyncio.timeout(within):
-            return await self._process.wait()
+        return await asyncio.to_thread(self._process.wait, within)
 
 
 @asynccontextmanager
 async def kotae_run(home: Path, slack: FakeSlack, model: SlowModel) -> AsyncIterator[Run]:
-    process = await asyncio.create_subprocess_exec(
-        *PROGRAM,
+    process = Process(
         "run",
         env=environment(
             home,
@@ -71,16 +70,15 @@ async def kotae_run(home: Path, slack: FakeSlack, model: SlowModel) -> AsyncIter
             OPENAI_API_KEY=KEY,
             KOTAE_WEB_PORT="0",
         ),
-        cwd=ROOT,
-        stdout=asyncio.subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
     )
     try:
         await slack.connected(2, timeout=60)
         yield Run(process)
     finally:
-        if process.returncode is None:
-            process.kill()
-        await process.wait()
+        process.kill()
+        await asyncio.to_thread(process.wait)
 
 
 def answers(slack: FakeSlack, ts: str) -> list[Message]:

@@ -7,7 +7,7 @@ import pytest
 
 from agent.events import Answered, Event, Thought, ToolCalled, ToolReturned
 from retrieval.text import Language
-from tests.adapters.desk import SEARCH, TURNS
+from tests.adapters.desk import SEARCH, TURNS, unsure
 from tests.adapters.slack.stage import STATUS, STREAMS, staged
 from tests.fakes.slack_world import Message
 
@@ -74,12 +74,15 @@ LONG: dict[Language, str] = {  # more than one message takes
         ("unknown", "live", ()),
         ("failed", "live", ()),
         ("long", "off", ()),
+        ("unsure", "off", ()),
     ],
 )
 async def test_a_whole_thread(name: str, steps: Any, without: tuple[str, ...], language: Language) -> None:
     events = {"unknown": UNKNOWN[language], "failed": FAILED[language]}.get(name, TURNS[language])
     if name == "long":
         events = (Answered(LONG[language], turn="turn-long"),)
+    elif name == "unsure":
+        events = (unsure(language),)
     async with staged(without=without) as stage:
         await stage.play(events, steps, language)
         shown = "\n────\n".join(map(_seen, stage.replies)) + "\n"

@@ -46,6 +46,25 @@ async def test_members_see_what_the_team_may_read_and_guests_none_of_it(tmp_path
         await slack.opens_home("U2", "messages")  # the other tab is a conversation
 
 
+async def test_a_conversation_begins_with_a_suggestion_and_is_named_by_its_question(tmp_path: Path) -> None:
+    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path) as here:
+        slack.world.users["U2"].locale = "ja-JP"
+        for user, question in (("U1", "What can you do?"), ("U2", "何ができますか？")):
+            await slack.opens_home(user, "messages")
+            found = await slack.wait_for(lambda user=user: slack.world.prompts.get((slack.dm(user), "")))  # type: ignore[misc]
+            assert found == {"prompts": [{"title": question, "message": question}]}
+        dm, long = slack.dm("U1"), f"How long\ndo <@U2>'s refunds take? {'x' * 80}"
+        first = await slack.says(dm, "U1", long)
+        await slack.wait_for(lambda: slack.world.titles)
+        second = await slack.says(dm, "U1", "And abroad?", thread=first)
+        public = await slack.says("C1", "U1", "@kotae Refunds?")
+        await slack.wait_for(lambda: {second, public} <= {each.message for each in here.player.messages})
+        await slack.wait_for_idle()
+        ((place, title),) = slack.world.titles.items()
+        assert place == (dm, first) and title.startswith("How long do @U2's refunds take? xxx") and len(title) <= 60
+        assert not slack.journal.errors()
+
+
 async def test_a_home_is_drawn_also_when_the_documents_cannot_be_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

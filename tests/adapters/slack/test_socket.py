@@ -40,7 +40,7 @@ def app_of(slack: FakeSlack, answer: BoltResponse | None = None, when: asyncio.E
             await when.wait()
         return answer or await next()
 
-    app = AsyncApp(client=client_of(slack), authorize=authorize, request_verification_enabled=False)
+    app = AsyncApp(name="test", client=client_of(slack), authorize=authorize, request_verification_enabled=False)
     app.use(told)
     return app
 

@@ -1,5 +1,6 @@
 """NiceGUI is one for a process: each test that serves pages begins with it as it was imported."""
 
+import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -12,6 +13,8 @@ from nicegui.testing.general import nicegui_reset_globals
 
 @contextmanager
 def fresh_nicegui() -> Iterator[None]:
+    gc.collect()
+    gc.freeze()  # NiceGUI collects garbage before and after: it has to look only at what this test makes
     with nicegui_reset_globals():
         try:
             yield

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import UTC
 from html import unescape
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from bot.store.messages import Message
 from bot.store.questions import Wanted
 from tests.adapters.acting import until
 from tests.adapters.web.fresh import fresh_nicegui
-from tests.bot.sample_turns import settings
+from tests.bot.sample_turns import begun
 
 AKI, BEN = MEMBERS
 GENERAL, LEADS = ROOMS
@@ -33,7 +34,7 @@ TIMES = re.compile(r'"\d+\.\d\d s"|"\d{4}-\d\d-\d\d \d\d:\d\d"')  # of the turns
 @pytest.fixture
 async def site(tmp_path: Path) -> AsyncIterator[Site]:
     """In `leads` Aki has added a document, asked what it answers and what it does not, and reported an answer."""
-    async with running(settings(tmp_path / "home"), Redactor()) as app:
+    async with running(begun(tmp_path / "home"), Redactor()) as app:
         web = web_adapter(app, "http://localhost")
         async with connected([web], app.desk) as platforms:
             await until(lambda: _soon(web.ready.is_set()))
@@ -114,7 +115,7 @@ async def test_no_id_helps_ben(site: Site) -> None:
             lambda message: web.edit(BEN, message, "x"),
             lambda message: web.delete(BEN, message),
             lambda message: web.opened(BEN, message),
-            lambda message: web.teach(BEN, message, (), "x"),
+            lambda message: web.teach(BEN, message, "x"),
             lambda message: web.dismiss(BEN, message),
             lambda message: web.save(BEN, message),
             lambda message: web.discard(BEN, message),
@@ -128,8 +129,8 @@ async def test_no_id_helps_ben(site: Site) -> None:
         assert await web.board.threads(GENERAL, BEN, [each.id]) == {}
     theirs, his = readers_of(AKI), readers_of(BEN)
     missed = await app.unanswered.page(Wanted(state="all"), theirs)
-    assert missed.shown and MISSED.encode() in await app.unanswered.csv(Wanted(state="all"), theirs, "en")
-    assert not CANARY.search((await app.unanswered.csv(Wanted(state="all"), his, "en")).decode())
+    assert missed.shown and MISSED.encode() in await app.unanswered.csv(Wanted(state="all"), theirs, "en", UTC)
+    assert not CANARY.search((await app.unanswered.csv(Wanted(state="all"), his, "en", UTC)).decode())
     for question in missed.questions:
         assert await app.unanswered.nearest(question.id, his) is None
         assert await app.trace(question.turn, his) is None and await app.trace(question.turn, theirs) is not None

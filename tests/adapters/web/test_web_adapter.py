@@ -33,7 +33,7 @@ from tests.adapters.acting import UNKNOWN, answers, until
 from tests.adapters.acting import Held as HeldAct
 from tests.adapters.web.stage import ADDRESS, AKI, BEN, GENERAL, LEADS, Stage, channel
 from tests.bot.acting import says
-from tests.bot.sample_turns import settings
+from tests.bot.sample_turns import begun
 
 ASK = "@kotae How long do refunds take?"
 SECRET = "place:web:local:leads"
@@ -259,7 +259,7 @@ async def test_a_private_room_stays_private(tmp_path: Path) -> None:
             lambda: adapter.preferences(BEN, LEADS),
             lambda: adapter.prefer(BEN, LEADS, Preferences(steps="off")),
             lambda: adapter.opened(BEN, card.id),
-            lambda: adapter.teach(BEN, card.id, (), "Nothing."),
+            lambda: adapter.teach(BEN, card.id, "Nothing."),
             lambda: adapter.dismiss(BEN, card.id),
             lambda: adapter.save(BEN, card.id),
             lambda: adapter.discard(BEN, card.id),
@@ -371,7 +371,7 @@ async def test_files_that_wait_are_bounded_and_do_not_wait_for_ever(tmp_path: Pa
 
 async def test_a_dropped_file_makes_the_next_question_answerable(tmp_path: Path) -> None:
     """The whole application, with its own model and search."""
-    async with running(settings(tmp_path / "home", KOTAE_LANGUAGE="ja"), Redactor()) as app:
+    async with running(begun(tmp_path / "home", KOTAE_LANGUAGE="ja"), Redactor()) as app:
         web = web_adapter(app)
         task = asyncio.create_task(web.run(app.desk))
         await web.ready.wait()
@@ -397,7 +397,8 @@ async def test_a_dropped_file_makes_the_next_question_answerable(tmp_path: Path)
 
 def _card(*questions: tuple[int, str]) -> Card:
     rows = tuple(
-        Row(f"{n}. {text}", ("asked once",), (), offers((one,), "en")) for n, (one, text) in enumerate(questions, 1)
+        Row(f"{n}. {text}", ("asked once",), (), offers((one,), one, "en"))
+        for n, (one, text) in enumerate(questions, 1)
     )
     return Card("Unanswered questions", ("2 asked",), rows, ("and 1 asked in private places",))
 
@@ -424,7 +425,7 @@ async def test_a_card_that_is_answered_tells_the_asker(tmp_path: Path) -> None:
         form = await here.adapter.opened(AKI, first.id)
         assert isinstance(form, teaching.Opened) and form.question == "Where do ships moor?" and form.shared
 
-        taught = await here.adapter.teach(AKI, first.id, (), "They moor at pier seven.")
+        taught = await here.adapter.teach(AKI, first.id, "They moor at pier seven.")
         assert (len(taught.closed), taught.told, taught.refusal) == (1, 1, None)
         (told,) = await until(lambda: here.thread(ships, "notice"))
         assert told.text == (
@@ -435,7 +436,7 @@ async def test_a_card_that_is_answered_tells_the_asker(tmp_path: Path) -> None:
         assert closed.data["status"] == "✅ Answered by Aki" and row_of(closed).actions == ()
         assert row_of(await here.board.get(BEN, second.id)).actions
         assert await here.adapter.opened(AKI, first.id) is teaching.GONE
-        assert (await here.adapter.teach(BEN, first.id, (), "Elsewhere.")).refusal is not None
+        assert (await here.adapter.teach(BEN, first.id, "Elsewhere.")).refusal is not None
         (document,) = await here.library.documents.listed()
         assert document.url == f"{ADDRESS}/app/?room=general&thread={first.id}#m{first.id}"
 
@@ -454,7 +455,7 @@ async def test_a_card_that_is_answered_tells_the_asker(tmp_path: Path) -> None:
         assert (await here.adapter.save(BEN, confirm.id)).told == 1
         assert (await here.adapter.save(BEN, confirm.id)).refusal is not None
         (told,) = await until(lambda: here.thread(key, "notice"))
-        assert told.text == "@ベン ご質問「鍵はどこ？」に回答が付きました（ベン さんより）:\n\n受付にあります。"
+        assert told.text == "@ベン ご質問「鍵はどこ？」に回答が付きました（アキ さんより）:\n\n受付にあります。"
         await here.quiet()
         assert (await here.board.get(BEN, confirm.id)).text == "Saved as the answer. Threads that are told: 1."
         await here.said("Also at the gate.", AKI, thread=second.id)  # the card is closed

@@ -13,27 +13,14 @@ from nicegui.testing import User
 from adapters.platforms import connected
 from adapters.web.adapter import web_adapter
 from adapters.web.browser import Browser
-from adapters.web.site import AS, LANGUAGE, Site
+from adapters.web.site import AS, LANGUAGE, ZONE, Site
 from bot.app import running
 from bot.logs import Redactor
 from tests.adapters.web.fresh import fresh_nicegui
 from tests.bot.sample_turns import settings
 
 Visit = Callable[..., User]
-"""A browser of its own: `visit("ben", language="ja")`. Open pages with their whole path: `await user.open("/app/search")`."""
-
-
-@pytest.fixture(scope="session")
-def sample_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with the sample handbook, to be copied."""
-
-    async def make(home: Path) -> None:
-        async with running(settings(home), Redactor()) as app:
-            await app.add_sample()
-
-    home = tmp_path_factory.mktemp("pages") / "home"
-    asyncio.run(make(home))
-    return home
+"""A browser of its own: `visit("ben", language="ja", zone="Asia/Tokyo")`. Open pages with their whole path: `await user.open("/app/search")`."""
 
 
 @pytest.fixture
@@ -43,10 +30,10 @@ def options() -> dict[str, Any]:
 
 
 @pytest.fixture
-async def site(sample_home: Path, tmp_path: Path, options: dict[str, Any]) -> AsyncIterator[Site]:
+async def site(sample_made: Path, tmp_path: Path, options: dict[str, Any]) -> AsyncIterator[Site]:
     home = tmp_path / "home"
-    shutil.copytree(sample_home, home)
-    given = settings(home, **options)
+    shutil.copytree(sample_made, home)
+    given = settings(home, **{"KOTAE_MIN_RELEVANCE": 0.1} | options)  # so few pages are like anything
     async with running(given, Redactor()) as app:
         web = web_adapter(app, "http://localhost")
         async with connected([web], app.desk) as platforms:
@@ -61,11 +48,11 @@ async def visit(site: Site, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Vi
     with fresh_nicegui():
         browser = Browser(site)
 
-        def come(member: str = "aki", language: str = "en") -> User:
+        def come(member: str = "aki", language: str = "en", zone: str = "") -> User:
             client = httpx.AsyncClient(
                 transport=httpx.ASGITransport(browser),
                 base_url="http://localhost",
-                cookies={AS: member, LANGUAGE: language},
+                cookies={AS: member, LANGUAGE: language} | ({ZONE: zone} if zone else {}),
             )
             clients.append(client)
             return User(client)

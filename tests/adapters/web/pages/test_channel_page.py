@@ -1,12 +1,16 @@
 """The browser's channel as its members see it: asked, watched, voted on, and what is not for everybody."""
 
 from nicegui import ui
+from nicegui.elements.mixins.text_element import TextElement
 from nicegui.testing import User
 from nicegui.testing.user_interaction import UserInteraction
 
 from adapters.web.rooms import MEMBERS, ROOMS
 from adapters.web.site import Site
-from bot.store.messages import Message
+from agent.events import Citation
+from agent.grounding.quantities import squeeze
+from bot.store.messages import BotMessage, Message
+from bot.wire import citation_json
 from tests.adapters.acting import until
 from tests.adapters.web.pages.conftest import Visit
 from tests.adapters.web.pages.waiting import sees
@@ -43,13 +47,72 @@ async def test_a_question_is_answered_in_its_thread_with_what_it_was_made_from(v
     await sees(user, "出典")
     await sees(user, "🤔 Reflection")
     found = await answer(site, (await kept(site))[0].id)
-    await user.should_see("[1] ja/keihi-shuccho.md (sample)")
+    await user.should_see("[1] ja/keihi-shuccho.md（sample）")
     source = next(iter(user.find(kind=ui.expansion).elements))
     with user:
         source.set_value(True)
     await sees(user, "食事代は日当に含まれる")
     await user.should_see("回答の過程")
     assert found.data["outcome"] == "answered"
+    cited = found.data["citations"][0]
+    (opening,) = [link for link in user.find(kind=ui.link).elements if "kotae-to-document" in link.classes]
+    await user.open(f"/app{opening.props['href'].removeprefix('/app')}")
+
+    async def marked() -> list[str]:
+        return [one.text for one in user._gather_elements(TextElement, None, None, None) if one.tag == "mark"]
+
+    assert [squeeze(text) for text in await until(marked)] == [squeeze(cited["quote"])]
+    await user.should_see(kind=ui.label, marker="title", content="ja/keihi-shuccho.md")
+
+
+async def test_doubt_stands_in_front_of_an_answer_and_a_date_beside_its_source(visit: Visit, site: Site) -> None:
+    asked = await site.web.say(BEN, GENERAL, "Where is the key?")
+    assert isinstance(asked, Message)
+    cited = [citation_json(Citation(1, "ja/keihi-shuccho.md", "sample", 0, "Under the mat.", None, "2026-04-01"))]
+    for turn, unsure in (("1" * 32, True), ("2" * 32, False)):
+        data = {"turn": turn, "asked": asked.id, "outcome": "answered", "unsure": unsure, "model": "m", "seconds": 1.0}
+        said = BotMessage("general", asked.id, turn, "answer", f"Mat. [{unsure}]", data=data | {"citations": cited})
+        await site.web.board.put(said)
+    user = visit(language="ja")
+    await user.open(f"/app/?room=general&thread={asked.id}")
+    await sees(user, "[1] ja/keihi-shuccho.md（sample、2026年4月1日）")
+    (doubt,) = user.find(marker="unsure").elements
+    assert isinstance(doubt, ui.label) and doubt.text == "確信はありません。"
+
+
+async def test_the_field_to_write_in_has_the_focus_and_a_link_leads_to_it(visit: Visit, site: Site) -> None:
+    def focused(user: User) -> list[str]:
+        return [field.props["label"] for field in user.find(kind=ui.textarea).elements if "autofocus" in field.props]
+
+    asked = await site.web.say(BEN, GENERAL, "Where is the key?")
+    assert isinstance(asked, Message)
+    user = visit(language="ja")
+    await user.open("/app/")
+    assert focused(user) == ["全体 へのメッセージ"]
+    await user.should_see("メッセージの入力欄へ")
+    user.find("返信する").click()
+    await sees(user, "スレッドに返信")
+    assert "スレッドに返信" in focused(user)
+    await user.open(f"/app/?room=general&thread={asked.id}")
+    assert focused(user) == ["スレッドに返信"]
+    await user.open("/app/")
+    write(user, "@kotae 出張の日当はいくらですか？")
+    await sees(user, "スレッドに返信")
+    assert focused(user) == ["全体 へのメッセージ"]  # where they are writing
+
+
+async def test_a_file_for_one_thread_is_quoted_there_and_opens_nowhere_else(visit: Visit, site: Site) -> None:
+    await site.web.say(
+        AKI,
+        GENERAL,
+        "@kotae On which pier do the ships moor?",
+        files=[("p.md", b"# Pier\n\nThe ships moor at pier nine.\n")],
+    )
+    await answer(site, (await kept(site))[0].id)
+    user = visit()
+    await user.open(f"/app/?room=general&thread={(await kept(site))[0].id}")
+    await sees(user, "[1] p.md")
+    assert not [link for link in user.find(kind=ui.link).elements if "kotae-to-document" in link.classes]
 
 
 async def test_a_vote_counts_at_once_and_its_reason_with_the_form(visit: Visit, site: Site) -> None:

@@ -1,22 +1,30 @@
 """The documents page: what is there and who sees it, what each button does in the stores, and what is refused in words."""
 
 import asyncio
+import html
+import re
+from datetime import UTC
 from io import BytesIO
 
 import httpx
 from nicegui import ui
+from nicegui.elements.mixins.text_element import TextElement
 from nicegui.elements.upload_files import SmallFileUpload
+from nicegui.testing import User
 
-from adapters.web.rooms import ROOMS, place
-from adapters.web.site import Site
+from adapters.web.pages.curators import person
+from adapters.web.pages.parts import in_document
+from adapters.web.rooms import MEMBERS, ROOMS, place
+from adapters.web.site import Site, Visitor
 from bot.access import scope_of
 from bot.messages import Upload
 from bot.store.audit import Audit
 from bot.store.documents import DocumentRow
+from retrieval.formats.cleaning import clean_name
 from retrieval.types import EVERYONE, TEAM
 from tests.adapters.acting import until
 from tests.adapters.web.pages.conftest import Visit
-from tests.adapters.web.pages.hands import choose_new, fill, press
+from tests.adapters.web.pages.hands import agree, choose_new, fill, press
 from tests.adapters.web.pages.waiting import sees
 
 LEADS = scope_of(place(next(room for room in ROOMS if room.private)))
@@ -97,6 +105,78 @@ async def test_a_documents_text_stays_text_and_the_list_is_filtered_and_paged(vi
     fill(user, "filter", "PAGE-07")
     await sees(user, "page-07.md")
     await user.should_not_see("page-08.md")
+
+
+async def marked(user: User, least: int = 0) -> list[str]:
+    """What is marked as quoted, once there is so much."""
+
+    async def found() -> list[str]:
+        return [one.text for one in user._gather_elements(TextElement, None, None, None) if one.tag == "mark"]
+
+    return await until(found, lambda texts: len(texts) >= least)
+
+
+async def test_a_document_opens_at_the_sentence_that_is_quoted(visit: Visit, site: Site) -> None:
+    rule = "潜水艦は「毎年 3 月」に\n点検します。"
+    body = "\n\n".join(f"## 節 {n}\n\n" + f"港の規則 {n} です。" * 40 for n in range(14))
+    document_id = await added(site, "点検.md", f"# 点検\n\n{body}\n\n## 年次\n\n前の文です。{rule}後の文です。\n")
+    row = await document(site, "点検.md")
+    assert row is not None and row.chunks > 12
+    user = visit("aki", "ja")
+    quoted = "潜水艦は「毎年3月」に点検します。"
+    await user.open(f"/app{in_document(document_id, row.chunks - 1, quoted)}")
+    assert await marked(user, 1) == [rule]
+    pointed = [card for card in user.find(kind=ui.column).elements if "kotae-pointed" in card.classes]
+    assert len(pointed) == 1 and pointed[0].props["tabindex"] == "-1"
+    await user.open(f"/app{in_document(document_id, 2, quoted)}")  # it was elsewhere when it was quoted
+    assert await marked(user, 1) == [rule]
+    await user.open(f"/app{in_document(document_id, 999, quoted)}")
+    assert await marked(user, 1) == [rule]
+    await user.open(f"/app{in_document(document_id, 3, '<script>alert(1)</script>')}")
+    await sees(user, "引用された文はこの文書に見つかりません。")
+    assert await marked(user) == []
+    await user.open(f"/app{in_document(document_id, 3)}")
+    await sees(user, "港の規則 2 です。")
+    await user.should_not_see("引用された文", retries=1)
+
+    secret = await added(site, "salaries.md", "# Salaries\n\nSecret figures of `<b>all</b>`.\n", scope=LEADS)
+    await user.open(f"/app{in_document(secret, 0, 'Secret figures of <b>all</b>.')}")
+    assert await marked(user, 1) == ["Secret figures of `<b>all</b"]
+    ben = visit("ben")
+    await ben.open(f"/app{in_document(secret, 0, 'Secret figures')}")
+    await sees(ben, "That is not there, or you cannot see it.")
+    assert await marked(ben) == [] and "Salaries" not in str(ben.client and ben.client.title)
+
+
+async def test_a_hostile_file_name_is_words_everywhere(visit: Visit, site: Site) -> None:
+    """On its own page, in its title, in questions and in notices."""
+    given = (
+        "x\" autofocus onfocus=alert(1) <img src=x onerror=alert(2)> \u202egnp.exe\n{{ 7*7 }}</title><script>'「」"
+        + "長" * 300
+    )
+    shown = clean_name(f"{given}.md")
+    assert len(shown) == 400 or (shown.endswith(".md") and "\u202e" not in shown and "\n" not in shown)
+    user = visit("aki", "ja")
+    await user.open("/app/documents")
+    upload = next(iter(user.find(ui.upload).elements))
+    with user:
+        await upload.handle_uploads([SmallFileUpload(f"{given}.md", "", b"# Pier\n\nNine.\n")])
+        job = site.app.curating.jobs(person(Visitor(MEMBERS[0], "ja", "auto", UTC)))[0]
+        assert job.name == shown  # also while it is read
+    await sees(user, f"✅ {shown}: ")
+    row = await document(site, shown)
+    assert row is not None
+    await user.open(f"/app/documents?document={row.id}")
+    await sees(user, "Nine.")
+    (heading,) = user.find(kind=ui.label, marker="title").elements
+    assert heading.text == shown
+    page = await user.http_client.get(f"/app/documents?document={row.id}")
+    title = re.search(r"<title>(.*?)</title>", page.text)
+    assert title is not None and html.unescape(title[1]) == f"{shown} – Kotae" and "<img src=x" not in page.text
+    press(user, "forget")
+    await sees(user, f"・{shown}")
+    press(user, "yes")
+    await sees(user, f"「{shown}」を削除しました。")
 
 
 # -- in -------------------------------------------------------------------------------------------------------------
@@ -206,11 +286,23 @@ async def test_collections_are_made_and_merged_and_what_cannot_be_is_said(visit:
     user.find(kind=ui.input, content="名前").type("港湾")
     press(user, "do")
     await sees(user, "保存しました。")
+    before = await document(site, "a.md")
     user.find("コレクションを統合").click()
     await sees(user, "統合先（新しい名前も可）")
     fill(user, "merge-from", ["one", "two"])
     fill(user, "merge-into", "港湾")
     press(user, "do")
+    await sees(
+        user,
+        "「one」（文書 1 件）、「two」（文書 1 件）を「港湾」（文書 0 件）に統合しますか？"
+        "統合元のコレクションはなくなり、元に戻せません。",
+    )
+    agree(user, "キャンセル")
+    await user.should_not_see(marker="yes")
+    assert await document(site, "a.md") == before
+    press(user, "do")
+    await sees(user, "元に戻せません。")
+    press(user, "yes")
     await sees(user, "文書 2 件を「港湾」に統合しました。")
     infos = await site.app.knowledge.collections(site.app.readers)
     assert {info.name: info.documents for info in infos} == {"sample": 7, "港湾": 2}
@@ -229,6 +321,8 @@ async def test_collections_are_made_and_merged_and_what_cannot_be_is_said(visit:
     fill(user, "merge-from", ["one"])
     fill(user, "merge-into", "two")
     press(user, "do")
+    await sees(user, "Merge “one” (1 document) into “two” (1 document)?")
+    press(user, "yes")
     await sees(user, "“one” and “two” both have a document of these names with different contents: same.md.")
     user.find("New collection").click()
     await sees(user, "Name")

@@ -2,7 +2,9 @@
 
 import csv
 import io
+from typing import Any
 
+import pytest
 from nicegui import ui
 
 from adapters.web.rooms import ROOMS, place
@@ -17,6 +19,11 @@ from tests.adapters.web.pages.waiting import sees
 
 LEADS = scope_of(place(next(room for room in ROOMS if room.private)))
 ALLOWANCE = "/app/search?q=出張の日当はいくらですか？&limit=3"
+
+
+@pytest.fixture
+def options() -> dict[str, Any]:
+    return {"KOTAE_MIN_RELEVANCE": None}  # as it comes: the page shows it
 
 
 async def added(site: Site, name: str, text: str, *, scope: str = TEAM) -> str:
@@ -44,11 +51,11 @@ async def test_three_columns_and_an_answer_from_what_is_ticked_alone(visit: Visi
 
     user = visit("aki", "ja")
     await user.open(ALLOWANCE)
-    await sees(user, "選択した 1 か所から回答")
+    await sees(user, "選択した 2 か所から回答")
     press(user, "answer")
     await sees(user, "出典")
     await user.should_see(marker="answer-answered")
-    await user.should_see("[1] ja/keihi-shuccho.md (sample)")
+    await user.should_see("[1] ja/keihi-shuccho.md（sample）")
     document = await added(site, "harbour.md", "# Harbour\n\nThe harbour opens at nine o'clock.\n")
     cats = await added(site, "cats.md", "# Garden\n\nCats sleep in the garden all day.\n")
     await user.open("/app/search?q=When does the harbour open?&collection=港")

@@ -1,0 +1,297 @@
+"""An answer's Markdown as lines and sentences with the citations they carry, and back: nothing but form."""
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from retrieval.text import sentences
+
+Kind = Literal["text", "item", "quote", "row", "head", "heading", "code", "blank"]
+
+_LABEL = r"(?:results?|sources?|src|refs?|references?|citations?|passages?|検索結果|出典|参照|参考|結果|資料|根拠)"
+_NUMBERS = rf"\d{{1,3}}(?:\s*(?:[,、，;；・&]|and|と|-|–|〜|~)\s*(?:{_LABEL}\s*)?#?\d{{1,3}})*"
+_MARK = re.compile(
+    rf"[ \t\u3000]*(?:[\[［【〔]\s*\^?\s*(?:{_LABEL}\s*[:：#]?\s*)?(?P<a>{_NUMBERS})\s*[\]］】〕](?!\()"
+    rf"|[(（]\s*{_LABEL}\s*[:：#]?\s*(?P<b>(?:[\[【]?\d{{1,3}}[\]】]?[,、，\s]*)+)[)）]"
+    rf"|<sup>\s*\[?(?P<c>{_NUMBERS})\]?\s*</sup>)",
+    re.IGNORECASE,
+)
+_NAMED = re.compile(
+    r"\b(?:result|passage|source) #?(?P<a>\d{1,3})\b(?![.,]\d)|(?:検索結果|結果|出典)\s?#?(?P<b>\d{1,3})(?![\d.,]|\s?[%％件個点つ回年月日])",
+    re.IGNORECASE,
+)
+_RUN = re.compile(r"(\d{1,3})(?:\s*[-–〜~]\s*(\d{1,3}))?")
+_SPAN = re.compile(r"`[^`\n]*`")
+_FENCE = re.compile(r"^\s*(`{3,}(?=[^`\n]*$)|~{3,})")  # CommonMark: no backtick in the words of a backtick fence
+_HEADING = re.compile(r"^\s{0,3}#{1,6}\s+\S|^\s*\*\*[^*\n]+\*\*\s*[:：]?\s*$")
+_ROW = re.compile(r"^\s*\|.*\|\s*$")
+_RULE = re.compile(r"^\s*\|?\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)*\|?\s*$")
+_ITEM = re.compile(r"^\s*(?:(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?|・\s*|[①-⑳]\s*|\(\d{1,2}\)\s*)")
+_QUOTE = re.compile(r"^\s*(?:>\s?)+")
+_STOPPED = re.compile(r"(?:[。．.!?！？:：」』）)…]|[ ]{2}|\\)$")
+_STOP = re.compile(r"(?<!\b[A-Za-z])(?<!e\.g)(?<!i\.e)[.!?。！？]$")
+_ASIDE = re.compile(r"[（(][^（()）]*[)）][。.]?")
+_OPENS = re.compile(r"\s*(?:によ|に記載|では|の(?:資料|文書|中)|states?\b|says?\b)")
+_SOURCES = re.compile(
+    r"^\W*(?:sources?|references?|citations?|出典|参考(?:資料|文献)?|参照|情報源|ソース)\W*$|^\W*(?:sources?|references?|出典|参考資料)\s*\**\s*[:：]",
+    re.IGNORECASE,
+)
+_EMPHASIS = re.compile(r"\*\*|__|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)|~~")
+
+
+@dataclass(slots=True)
+class Sentence:
+    """`raw` is as written, with its marks and the space after it; `plain` what it says; `cited` the n of its marks."""
+
+    raw: str
+    plain: str
+    cited: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Line:
+    """One line, or a paragraph wrapped over several. `group` numbers the paragraph, list or table it belongs to."""
+
+    kind: Kind
+    prefix: str = ""
+    sentences: list[Sentence] = field(default_factory=list)
+    group: int = 0
+    raw: str = ""  # of what is not made of sentences
+
+    @property
+    def plain(self) -> str:
+        return " ".join(sentence.plain for sentence in self.sentences)
+
+    @property
+    def bare(self) -> bool:
+        """Whether it holds nothing but citations."""
+        return bool(self.sentences) and not any(re.search(r"\w", each.plain) for each in self.sentences)
+
+
+def numbers(mark: str) -> list[int]:
+    """`[1, 3-5]` → 1, 3, 4, 5."""
+    found: list[int] = []
+    for first, last in _RUN.findall(mark):
+        end = int(last) if last and int(first) < int(last) <= int(first) + 20 else int(first)
+        found += range(int(first), end + 1)
+        if last and end == int(first):
+            found.append(int(last))
+    return list(dict.fromkeys(found))
+
+
+def marks(text: str) -> list[re.Match[str]]:
+    """The citations in a text, those inside code spans left out."""
+    code = [span.span() for span in _SPAN.finditer(text)]
+    return [m for m in _MARK.finditer(text) if not any(start < m.end() - 1 < end for start, end in code)]
+
+
+def without_marks(text: str) -> str:
+    """`text` with every citation taken out, code blocks untouched."""
+    return "".join(
+        part if fenced else _cut(part, [m.span() for m in marks(part)]) for fenced, part in fences(text)
+    ).strip()
+
+
+def with_names(text: str, names: Mapping[int, str]) -> str:
+    """`text` with each citation, and each "Result 2", as the name behind its number, in brackets; code blocks untouched. A
+    citation that has no name, and one that says again what the one right before it says, is taken out."""
+    return "".join(part if fenced else _with_names(part, names) for fenced, part in fences(text)).strip()
+
+
+def _with_names(text: str, names: Mapping[int, str]) -> str:
+    written: list[str] = []
+    end, before, lost = 0, "", ""  # `lost`: the space before what was taken out
+    for mark in marks(text):
+        wanted = (names[n] for n in numbers(mark["a"] or mark["b"] or mark["c"]) if n in names)
+        shown = f"[{', '.join(dict.fromkeys(wanted))}]"
+        between = text[end : mark.start()]
+        space = mark.group()[: len(mark.group()) - len(mark.group().lstrip())] or ("" if between else lost)
+        again = shown == before and not between
+        written += [between, "" if shown == "[]" or again else f"{space}{shown}"]
+        end, before, lost = mark.end(), shown, space if shown == "[]" else ""
+    written.append(text[end:])
+    return _NAMED.sub(lambda found: _named(found, names), "".join(written))
+
+
+def _named(found: re.Match[str], names: Mapping[int, str]) -> str:
+    name = names.get(int(found["a"] or found["b"]))
+    return f"[{name}]" if name else found[0]
+
+
+def _cut(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    for start, end in reversed(spans):
+        text = text[:start] + text[end:]
+    return text
+
+
+def fences(text: str) -> Iterator[tuple[bool, str]]:
+    """The text in pieces: whether each is a fenced code block, and the piece with its line ends."""
+    piece: list[str] = []
+    fence = ""
+    for line in text.splitlines(keepends=True):
+        opened = _FENCE.match(line)
+        if not fence and opened:
+            if piece:
+                yield False, "".join(piece)
+            piece, fence = [line], opened[1]
+        elif fence and opened and opened[1].startswith(fence) and not line.strip().strip("`~"):
+            yield True, "".join([*piece, line])
+            piece, fence = [], ""
+        else:
+            piece.append(line)
+    if piece:
+        yield bool(fence), "".join(piece)
+
+
+def lines(text: str) -> list[Line]:
+    """The answer's lines. A list of sources at its end is left out: the citations say the same and are checked."""
+    found: list[Line] = []
+    for fenced, piece in fences(text):
+        if fenced:
+            found.append(Line("code", raw=piece.rstrip("\n")))
+        else:
+            found += _prose(piece.splitlines())
+    return _grouped(_without_sources(found))
+
+
+def _prose(rows: Sequence[str]) -> Iterator[Line]:
+    at = 0
+    while at < len(rows):
+        row = rows[at]
+        at += 1
+        if not row.strip():
+            yield Line("blank")
+        elif _ROW.match(row):
+            if _RULE.match(row) or (at < len(rows) and _RULE.match(rows[at])):
+                yield Line("head", raw=row)
+            else:
+                yield Line("row", sentences=[_sentence(row)])
+        elif _HEADING.match(row) and not marks(row):
+            yield Line("heading", raw=row)
+        else:
+            item, quote = _ITEM.match(row), _QUOTE.match(row)
+            opening = item or quote or re.match(r"^\s*", row)
+            prefix = opening.group() if opening else ""
+            if quote and (listed := _ITEM.match(row[quote.end() :])):
+                prefix += listed.group()
+            body = row[len(prefix) :]
+            while (
+                at < len(rows)
+                and not _STOPPED.search(_cut(body, [m.span() for m in marks(body)]))
+                and _continues(rows[at])
+            ):
+                body += "\n" + rows[at]
+                at += 1
+            yield Line("item" if item else "quote" if quote else "text", prefix, list(_split(body)))
+
+
+def _continues(row: str) -> bool:
+    return bool(row.strip()) and not any(p.match(row) for p in (_ROW, _HEADING, _ITEM, _QUOTE, _SOURCES))
+
+
+def _split(body: str) -> Iterator[Sentence]:
+    places = [(m.start(), m.end()) for m in marks(body)]
+    gaps = [0, *(at for place in places for at in place), len(body)]  # between each two the text that is kept
+    kept = [i for start, end in zip(gaps[::2], gaps[1::2], strict=True) for i in range(start, end)]
+    plain = _cut(body, places).replace("\n", " ")
+    starts: list[int] = []
+    position = 0
+    for piece in sentences(plain):
+        position = plain.index(piece, position)
+        start = kept[position]
+        before = [place for place in places if place[1] <= start and not body[place[1] : start].strip()]
+        if starts and before and before[-1][1] == start and _OPENS.match(body, start):
+            start = before[-1][0]  # 「[1]によると」 opens the next sentence
+        if not starts or not _ASIDE.fullmatch(piece):
+            starts.append(start)
+        position += len(piece)
+    if not starts:
+        if body.strip():
+            yield _sentence(body)
+        return
+    starts[0] = 0
+    for _, end in places:  # a stop and a citation end a sentence, however the next one begins
+        after = len(body) - len(body[end:].lstrip())
+        if _OPENS.match(body, end):
+            continue
+        said = plain[: bisect_left(kept, end)].rstrip()
+        if _STOP.search(said) and after < len(body) and not any(a <= after < b for a, b in places):
+            starts = sorted({*starts, after})
+    for start, end in zip(starts, [*starts[1:], len(body)], strict=True):
+        yield _sentence(body[start:end])
+
+
+def _sentence(raw: str) -> Sentence:
+    found = marks(raw)
+    plain = " ".join(_cut(raw, [m.span() for m in found]).split())
+    cited = dict.fromkeys(n for m in found for n in numbers(m["a"] or m["b"] or m["c"]))
+    return Sentence(raw, _EMPHASIS.sub("", plain) if "**" not in plain else plain, tuple(cited))
+
+
+def _without_sources(found: list[Line]) -> list[Line]:
+    """Cut from the last "Sources" line, when only names with numbers follow it."""
+    for at in range(len(found) - 1, -1, -1):
+        line = found[at]
+        shown = line.raw if line.kind == "heading" else line.plain
+        if line.kind in ("heading", "text", "item") and _SOURCES.match(shown):
+            rest = found[at + 1 :]
+            short = all(each.kind in ("blank", "item", "text") and len(each.plain) < 160 for each in rest)
+            listed = all(
+                each.kind == "blank" or any(s.cited for s in each.sentences) or each.kind == "item" for each in rest
+            )
+            if (
+                short
+                and listed
+                and (any(each.kind != "blank" for each in rest) or any(s.cited for s in line.sentences))
+            ):
+                return [] if not at else found[:at]
+    return found
+
+
+def _grouped(found: list[Line]) -> list[Line]:
+    group = 0
+    previous: Line | None = None
+    gap = False
+    for line in found:
+        if line.kind == "blank":
+            gap = True
+            continue
+        alike = previous is not None and previous.kind == line.kind and line.kind in ("item", "row", "head")
+        leads = previous is not None and previous.plain.rstrip().endswith((":", "："))
+        if previous is None or line.kind == "heading" or (gap and not (alike or leads or line.bare)):
+            group += 1
+        line.group = group
+        previous, gap = line, False
+    return found
+
+
+def rewritten(raw: str, numbering: Mapping[int, int], cites: Sequence[int], *, row: bool = False) -> str:
+    """`raw` with its marks as `[n]` in the new numbering: those of `cites` only; what no mark has yet is put in."""
+    found = marks(raw)
+    missing = [n for n in cites if not any(n in numbers(m["a"] or m["b"] or m["c"]) for m in found)]
+    written: list[str] = []
+    seen: set[int] = set()
+    end = 0
+    for at, mark in enumerate(found):
+        wanted = [n for n in numbers(mark["a"] or mark["b"] or mark["c"]) if n in cites]
+        if missing and (at == len(found) - 1 or not wanted):
+            wanted, missing = wanted + missing, []
+        wanted = [n for n in wanted if n not in seen or at == 0]
+        seen |= set(wanted)
+        space = mark.group()[: len(mark.group()) - len(mark.group().lstrip())]
+        written.append(raw[end : mark.start()])
+        if wanted:
+            written.append(space + "".join(f"[{numbering[n]}]" for n in wanted))
+        end = mark.end()
+    written.append(raw[end:])
+    text = "".join(written)
+    if missing:
+        new = "".join(f"[{numbering[n]}]" for n in missing)
+        body = text.rstrip()
+        tail = text[len(body) :]
+        if row:
+            return f"{body.rstrip('|').rstrip()} {new} |{tail}"
+        return f"{body}{'' if body.endswith(('。', '」', '！', '？')) else ' '}{new}{tail}"
+    return text

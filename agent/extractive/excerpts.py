@@ -1,0 +1,110 @@
+"""Chooses the lines of the found passages that come closest to a question: what somebody would read first.
+
+A line is scored by the question's rare words in it and around it, by its meaning, and by the place of its passage in
+the search. Measured on questions that colleagues ask about handbook pages: answers.md §3.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, pstdev
+from unicodedata import east_asian_width
+
+from agent.segmentation import Unit, units
+from retrieval.types import Hit
+
+Tokenise = Callable[[str], Sequence[str]]
+
+PASSAGES = 3  # shown at most
+COLUMNS = 640  # of all lines shown, a Japanese character being two wide; one longer line is shown alone
+READ = 8  # passages that lines are chosen from: what a search gives
+LONGEST = 300  # characters of a line; a longer one is cut around what fits best
+
+# Measured on one half of the questions, looked at on the other; flat around these values.
+_WORDS = 6.0  # of the question's words in a line, as a share by rarity, against one standard deviation of the cosines
+_AROUND = 1.5  # of those in its headings and in what it continues
+_RANK = 0.4  # what one place further down costs
+_PRIOR = 20  # lines without any word, so that a few passages do not make common words look rare
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """The lines shown of `hits[hit]`, in reading order, each with its place among the passage's lines."""
+
+    hit: int
+    lines: tuple[tuple[int, Unit], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    hit: int
+    place: int
+    unit: Unit
+
+
+def readable(hits: Sequence[Hit]) -> list[str]:
+    """The lines that `closest` chooses from, for a caller that compares their meaning with the question's."""
+    return list(dict.fromkeys(line.unit.text for line in _lines(hits)))
+
+
+def closest(
+    question: str,
+    hits: Sequence[Hit],
+    *,
+    tokenise: Tokenise,
+    cosines: Mapping[str, float] | None = None,
+) -> list[Excerpt]:
+    """The best lines of at most `PASSAGES` hits (best first), the passage with the best line first.
+
+    `cosines`: of the question with each of `readable`; without them words and rank alone decide. Pure.
+    """
+    lines = _lines(hits)
+    scores = _scores(question, lines, tokenise, cosines or {})
+    chosen: dict[int, list[_Line]] = {}
+    left = COLUMNS
+    for _, line in sorted(zip(scores, lines, strict=True), key=lambda pair: -pair[0]):
+        size = _columns(line.unit.text[:LONGEST])
+        fits = size <= left and (line.hit in chosen or len(chosen) < PASSAGES)
+        if fits or not chosen:
+            chosen.setdefault(line.hit, []).append(line)
+            left -= size
+    return [
+        Excerpt(hit, tuple((line.place, line.unit) for line in sorted(found, key=lambda line: line.place)))
+        for hit, found in chosen.items()
+    ]
+
+
+def _columns(text: str) -> int:
+    return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
+
+
+def _lines(hits: Sequence[Hit]) -> list[_Line]:
+    found = [
+        _Line(number, place, unit)
+        for number, hit in enumerate(hits[:READ])
+        for place, unit in enumerate(units(hit.passage.text, hit.passage.headings, hit.passage.question))
+    ]
+    return [line for line in found if not line.unit.leads_away] or found
+
+
+def _scores(question: str, lines: Sequence[_Line], tokenise: Tokenise, cosines: Mapping[str, float]) -> list[float]:
+    asked = frozenset(tokenise(question))
+    held = [asked & frozenset(tokenise(line.unit.text)) for line in lines]
+    around = [asked & frozenset(tokenise(" ".join((line.unit.lead, *line.unit.headings)))) for line in lines]
+    seen = Counter(term for terms in held for term in terms)
+    rarity = {term: math.log(1 + (len(lines) + _PRIOR - seen[term]) / (seen[term] + 1)) for term in asked}
+    total = sum(rarity.values()) or 1.0
+
+    def share(terms: frozenset[str]) -> float:
+        return sum(rarity[term] for term in terms) / total
+
+    known = [cosines[line.unit.text] for line in lines if line.unit.text in cosines]
+    mean, deviation = (fmean(known), pstdev(known) or 1.0) if known else (0.0, 1.0)
+    return [
+        _WORDS * share(own)
+        + _AROUND * share(near)
+        + (cosines.get(line.unit.text, mean) - mean) / deviation
+        - _RANK * line.hit
+        for line, own, near in zip(lines, held, around, strict=True)
+    ]

@@ -1,0 +1,454 @@
+"""Claim by claim: does the passage that a sentence cites say it? A check in code, which no model can talk its way past.
+
+A claim's numbers and dates must be in the passage; its names too, and its yes or no, when both are in one language.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from agent.citations import Line, lines, rewritten
+from agent.events import Citation
+from agent.grounding.arithmetic import converts, derived, equations, operands, told
+from agent.grounding.claims import Claim, OpenClaim, Verdict, read
+from agent.grounding.entities import Name, content, denies, is_strong, mentions, parts, tools, turns
+from agent.grounding.evidence import Evidence, citation, shared
+from agent.grounding.quantities import Fact, facts, figures, squeeze
+from agent.links import addresses, scrubbed
+from retrieval.text import Language, Said
+from retrieval.types import Hit, Passage
+
+NOT_CONFIRMED = Said(en=" (not confirmed in the sources)", ja="（※ 資料では確認できませんでした）")
+LEFT_OUT = Said(
+    en="({n} {n:statement was|statements were} left out: the sources do not bear {n:it|them} out.)",
+    ja="（資料で裏づけられない記述を{n}件省きました。）",
+)
+
+# Reasons of objections. What is refuted is left out; what is in doubt stays, and is marked where nobody has judged it.
+_NUMBER = Said(en="“{what}” is not in the cited passage.", ja="「{what}」は引用した資料にありません。")
+_NAME = Said(en="The cited passage does not name “{what}”.", ja="引用した資料に「{what}」という名前は出てきません。")
+_SUM = Said(en="{what} is wrong: the result is {result}.", ja="「{what}」は計算が違います。正しくは{result}です。")
+_OPPOSITE = Said(
+    en="The cited passage seems to say the opposite: “{what}”",
+    ja="引用した資料は逆のことを述べているようです：「{what}」",
+)
+_STRANGER = Said(
+    en="The cited passage has nothing in common with this sentence.",
+    ja="引用した資料とこの文に共通する内容がありません。",
+)
+_UNCITED = Said(
+    en="No passage is cited for this, and none says it.", ja="出典がなく、同じことを述べる資料もありません。"
+)
+_ASKED = Said(
+    en="Only the question says “{what}”, not the cited passage.",
+    ja="「{what}」は質問にあるだけで、引用した資料にはありません。",
+)
+_REFUTED = Said(en="The cited passage says something else.", ja="引用した資料の内容と食い違っています。")
+_NOT_STATED = Said(en="The cited passage does not say this.", ja="引用した資料はこのことを述べていません。")
+
+_DIGITS = re.compile(r"\d+(?:[.,:]\d+)*")
+_GAP = "\ue000"  # where an address was taken out: a sentence that only led to it goes too
+_ENOUGH = 0.6  # share of a claim's content words that a passage must have to be cited for it instead
+_TOLD = 0.4  # what numbers and names alone count for, in another language
+_STRANGE = 0.15  # under this a cited passage is hardly about what the sentence is about
+_HARDLY = 0.4  # under this a word that may be a name, and is not in the passage, makes the claim doubtful
+_KNOWN = 0.5  # and under this a name that only the question has; a larger share makes no difference
+_SAME = (
+    0.75  # from this share of the claim's words on two sentences are about the same thing, and a yes contradicts a no
+)
+_BOTH = 0.6  # and of the other sentence's
+
+
+@dataclass(frozen=True, slots=True)
+class Objection:
+    """What the check has against a sentence of the answer. `reason` is one sentence, for the model and for people."""
+
+    sentence: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What is left of an answer. `text` is empty when nothing is: then the answer is "not found".
+
+    `objections` are for a review of the draft, `open_claims` for the judge: what code can neither prove nor refute.
+    """
+
+    text: str
+    citations: tuple[Citation, ...] = ()
+    removed: tuple[str, ...] = ()
+    marked: tuple[str, ...] = ()
+    cited: tuple[int, ...] = ()  # the passages' own numbers, in the order of their new ones
+    objections: tuple[Objection, ...] = ()
+    open_claims: tuple[OpenClaim, ...] = ()
+
+
+def check(
+    text: str,
+    hits: Mapping[int, Hit],
+    language: Language,
+    *,
+    question: str = "",
+    context: Mapping[int, Sequence[Passage]] | None = None,
+    judged: bool = True,
+    verdicts: Mapping[str, Verdict] | None = None,
+) -> Checked:
+    """Hold `text` against the passages it cites by their numbers in `hits`.
+
+    What a check refutes is left out under a line that says so; what it can neither prove nor refute stays, marked where
+    it looks doubtful and `judged` is false: nobody who reads has looked at it. `verdicts` are a judge's, by sentence
+    (`OpenClaim.sentence`). Citations are renumbered from 1 in order of appearance. `context` are neighbours the model
+    saw beside a passage. Pure.
+    """
+    evidence = {n: Evidence(hit, (context or {}).get(n, ())) for n, hit in hits.items()}
+    linked = bool(addresses(text))
+    retrieved = {address for each in evidence.values() for address in each.addresses} if linked else ()
+    text = scrubbed(text, retrieved, gap=_GAP)
+    found = lines(text)
+    checker = _Checker(evidence, question, language, verdicts or {})
+    claims = [read(line, sentence) for line in found for sentence in line.sentences]
+    for at, claim in enumerate(claims):
+        if claim.kind != "glue":
+            checker.decide(claim, _inherited(claims, at, frozenset(evidence)), claims[:at])
+    kept = [claim for claim in claims if claim.kept]
+    objections = [Objection(c.sentence.plain, c.refuted or c.doubt) for c in claims if c.refuted or c.doubt]
+    removed = [claim.sentence.plain for claim in claims if claim.refuted]
+    for claim in claims:
+        claim.marked = bool(claim.doubt) and (claim.grave or not judged)
+        claim.kept = claim.kept or (claim.kind == "glue" and _GAP not in claim.sentence.raw)
+    for heading in _drop_hollow(found, claims, checker) if kept else ():
+        removed.append(heading)
+        objections.append(Objection(heading, _NUMBER.to(language, what=heading)))
+    cited = dict.fromkeys(n for claim in claims if claim.kept for n in claim.shown)
+    if not cited:
+        return Checked("", removed=tuple(removed), objections=tuple(objections))
+    numbering = {n: at for at, n in enumerate(cited, 1)}
+    written = _written(found, claims, numbering, language)
+    if removed:
+        written += f"\n\n{LEFT_OUT.to(language, n=len(removed))}"
+    allowed = {address for n in numbering for address in evidence[n].addresses} if linked else ()
+    return Checked(
+        text=scrubbed(re.sub(rf"[ \t]?{_GAP}", "", written), allowed),
+        citations=tuple(citation(at, evidence[n], [c for c in kept if n in c.cites]) for n, at in numbering.items()),
+        removed=tuple(removed),
+        marked=tuple(claim.sentence.plain for claim in kept if claim.marked),
+        cited=tuple(numbering),
+        objections=tuple(objections),
+        open_claims=tuple(checker.open_claims(kept)),
+    )
+
+
+def _inherited(claims: Sequence[Claim], at: int, known: frozenset[int]) -> dict[tuple[int, ...], bool]:
+    """The citations that a sentence without its own may lean on: those after it in its line, before it, of its block.
+
+    With each: whether a reader sees that it holds for this sentence too, so that it need not be repeated.
+    """
+    claim = claims[at]
+    here = [c for c in claims if c.line is claim.line]
+    place = next(i for i, c in enumerate(here) if c is claim)
+    group = [c for c in claims if c.line.group == claim.line.group]
+    position = next(i for i, c in enumerate(group) if c is claim)
+    found: dict[tuple[int, ...], bool] = {}
+    for one in (*here[place + 1 :], *reversed(here[:place]), *group[position + 1 :], *reversed(group[:position])):
+        cited = tuple(n for n in one.sentence.cited if n in known)
+        if cited:
+            found[cited] = found.get(cited, False) or _covers(one, claim)
+    return found
+
+
+def _covers(one: Claim, other: Claim) -> bool:
+    """Whether a reader takes the citation of one sentence for the other's too."""
+    same_block = one.line.group == other.line.group
+    leads = one.sentence.plain.rstrip().endswith((":", "："))
+    return one.line is other.line or (same_block and (one.line.bare or leads))
+
+
+# -- the ruling --------------------------------------------------------------------------------------------------------
+
+
+class _Checker:
+    def __init__(
+        self, evidence: Mapping[int, Evidence], question: str, language: Language, verdicts: Mapping[str, Verdict]
+    ) -> None:
+        self._evidence = evidence
+        self._asked = figures(question)
+        self._digits = {*_DIGITS.findall(unicodedata.normalize("NFKC", question))}
+        self._question = question
+        self._language: Language = language
+        self._verdicts = verdicts
+
+    def decide(self, claim: Claim, inherited: Mapping[tuple[int, ...], bool], before: Sequence[Claim]) -> None:
+        """Set what supports the claim, or why it is left out."""
+        own = tuple(n for n in claim.sentence.cited if n in self._evidence)
+        if self._verdicts.get(claim.sentence.plain) == "contradicted":
+            claim.refuted = self._said(_REFUTED)
+            return
+        if claim.kind == "about":
+            claim.refuted = self._refute(claim, own or tuple(self._evidence), before)
+            claim.kept, claim.cites, claim.shown = not claim.refuted, own, own
+            return
+        refuted, doubtful = "", ("", False, ())  # type: tuple[str, tuple[str, bool, tuple[int, ...]]]
+        for cites in [own] if own else inherited:
+            reason = self._refute(claim, cites, before)
+            if reason:
+                refuted = refuted or reason
+                continue
+            doubt, grave = self._doubt(claim, cites)
+            if not doubt:
+                self._keep(claim, self._useful(claim, cites), seen=inherited.get(cites, False))
+                return
+            if not doubtful[0]:
+                doubtful = (doubt, grave, cites)
+        other = self._elsewhere(claim, own, before)
+        if other:
+            self._keep(claim, other, seen=False)
+        elif doubtful[0]:
+            claim.doubt, claim.grave, cites = doubtful
+            self._keep(claim, cites, seen=inherited.get(cites, False))
+        else:
+            claim.refuted = refuted or ("" if own or inherited else self._refute(claim, tuple(self._evidence), before))
+            claim.kept = not claim.refuted
+            if claim.kept and len(claim.words) >= 4:
+                claim.doubt = self._said(_UNCITED)
+
+    @staticmethod
+    def _keep(claim: Claim, cites: tuple[int, ...], *, seen: bool) -> None:
+        claim.kept, claim.cites = True, cites
+        claim.shown = () if seen and not claim.sentence.cited else cites
+
+    def _said(self, reason: Said, what: str = "", result: str = "") -> str:
+        return reason.to(self._language, what=what, result=result)
+
+    def _refute(self, claim: Claim, cites: Sequence[int], before: Sequence[Claim]) -> str:
+        """Why these passages together cannot say it: a wrong sum, a number or a name that they do not have."""
+        sources = [self._evidence[n] for n in cites]
+        sums = equations(claim.sentence.plain)
+        for each in sums:
+            if not each.holds:
+                return self._said(_SUM, each.text, each.amount)
+        missing: list[Fact] = claim.facts
+        for source in sources:
+            missing = source.lacks(missing)
+        missing = [f for f in missing if not self._asks(f) and not any(each.spells(f) for each in sources)]
+        if missing:
+            held = [fact for fact in claim.facts if fact not in missing]
+            earlier = [fact for each in before if each.kept for fact in each.facts]
+            for fact in missing:
+                plain = claim.sentence.plain
+                computed = (
+                    any(fact.shown.strip("$€£¥ ") in each.right for each in sums)
+                    or converts(fact, sums)
+                    or derived(fact, operands(held, earlier, facts(self._question), plain))
+                    or told(fact, plain, [each.figures for each in sources])
+                )
+                if not computed:
+                    return self._said(_NUMBER, fact.shown)
+                held.append(fact)
+        alike = [each for each in sources if each.language == claim.language]
+        for name in self._strange_names(claim, sources) if alike else ():
+            if name.certain or (name.kind == "tool" and self._instead(name, claim, alike)):
+                return self._said(_NAME, name.text)
+        return ""
+
+    def _asks(self, fact: Fact) -> bool:
+        """Whether the question has the number, in whatever unit: "8" of "8 pm"."""
+        digits = _DIGITS.findall(fact.shown)
+        return self._asked.hold(fact) or (bool(digits) and self._digits.issuperset(digits))
+
+    def _strange_names(self, claim: Claim, sources: Sequence[Evidence]) -> list[Name]:
+        """Those that neither the passages nor the question have."""
+        squeezed = squeeze(self._question)
+        return [
+            name
+            for name in claim.names
+            if not any(each.mentions(name) for each in sources) and not mentions(self._question, squeezed, name)
+        ]
+
+    @staticmethod
+    def _instead(name: Name, claim: Claim, sources: Sequence[Evidence]) -> bool:
+        """Whether passages name another means than the claim, which has no part of the one it names from them."""
+        known = [tool for each in sources for tool in tools(each.text)]
+        plain = claim.sentence.plain
+        return (
+            bool(known)
+            and not any(tool in plain for tool in known)
+            and not any(len(part) > 2 and part in each.text for part in parts(name.text) for each in sources)
+        )
+
+    def _doubt(self, claim: Claim, cites: Sequence[int]) -> tuple[str, bool]:
+        """Why a reader should look at it, and whether it is marked even where one has. The cheapest is asked first."""
+        sources = [self._evidence[n] for n in cites]
+        plain = claim.sentence.plain
+        verdict = self._verdicts.get(plain)
+        if verdict == "not_stated":
+            return self._said(_NOT_STATED), True
+        missing = [fact for fact in claim.facts if not any(each.figures.hold(fact) for each in sources)]
+        if verdict == "entailed" or (not missing and any(each.says(plain) for each in sources)):
+            return "", False
+        alike = [each for each in sources if each.language == claim.language]
+        strange = self._strange_names(claim, sources)
+        if not alike:
+            coded = next((name for name in strange if is_strong(name)), None)
+            return (self._said(_NAME, coded.text), coded.kind == "person") if coded else ("", False)
+        opposite = self._opposite(claim, alike)
+        if opposite:
+            return self._said(_OPPOSITE, opposite), False
+        share = shared(claim, sources)
+        unnamed = [name for name in claim.names if not any(each.mentions(name) for each in sources)]
+        held = len(claim.facts) > len(missing) or len(claim.names) > len(unnamed)
+        if not held and len(claim.words) >= 4 and (not share if claim.sentence.cited else share < _STRANGE):
+            return self._said(_STRANGER if claim.sentence.cited else _UNCITED), bool(claim.sentence.cited)
+        asked = [*(fact.shown for fact in missing if not held), *(n.text for n in unnamed if n not in strange)]
+        if asked and share < _KNOWN:
+            return self._said(_ASKED, asked[0]), False
+        if strange and share < _HARDLY:
+            return self._said(_NAME, strange[0].text), False
+        return "", False
+
+    def open_claims(self, claims: Sequence[Claim]) -> Iterator[OpenClaim]:
+        """Those that no sentence of a passage says as they stand, and that no judge has seen; doubtful ones first."""
+        for claim in sorted(claims, key=lambda claim: not claim.doubt):
+            if claim.kind != "claim" or claim.sentence.plain in self._verdicts:
+                continue
+            cites = claim.cites or self._closest(claim)
+            if cites and not any(self._evidence[n].states(claim) for n in cites):
+                quote = "\n".join(self._evidence[n].window(claim) for n in cites[:2])
+                yield OpenClaim(claim.sentence.plain, cites[0], quote)
+
+    def _closest(self, claim: Claim) -> tuple[int, ...]:
+        return tuple(sorted(self._evidence, key=lambda n: (-self._evidence[n].share(claim), n))[:1])
+
+    def _elsewhere(self, claim: Claim, own: tuple[int, ...], before: Sequence[Claim]) -> tuple[int, ...]:
+        """A retrieved passage that says what the cited one does not. Never two of them together: one's number with the
+        other's subject would pass."""
+        best: tuple[float, tuple[int, ...]] = (0.0, ())
+        for n in sorted(self._evidence.keys() - set(own)):
+            each = self._evidence[n]
+            bonus = each.hit.relevance / 100
+            same = each.language == claim.language
+            share = each.share(claim) if same else _TOLD * self._tells(claim, each)
+            if share < (_ENOUGH if same else _TOLD) or share + bonus <= best[0] or self._refute(claim, (n,), before):
+                continue
+            if not self._doubt(claim, (n,))[0]:
+                best = (share + bonus, (n,))
+        return best[1]
+
+    @staticmethod
+    def _tells(claim: Claim, each: Evidence) -> bool:
+        """Whether the numbers and names alone connect a claim with a passage in the other language."""
+        named = [name for name in claim.names if name.text.isascii() and each.mentions(name)]
+        coded = [fact for fact in claim.facts if any(atom.startswith("id:") for atom in fact.any_of)]
+        return len({fact.any_of for fact in claim.facts}) + len(named) + len(coded) >= 2
+
+    def _useful(self, claim: Claim, cites: tuple[int, ...]) -> tuple[int, ...]:
+        """Of several citations those that have anything to do with the claim."""
+        if len(cites) < 2:
+            return cites
+        useful = tuple(
+            n
+            for n in cites
+            if (each := self._evidence[n]).language != claim.language
+            or (claim.words & each.words)
+            or len(each.lacks(claim.facts)) < len(claim.facts)
+        )
+        return useful or cites
+
+    @staticmethod
+    def _opposite(claim: Claim, sources: Sequence[Evidence]) -> str:
+        """A sentence on the same thing that says yes where the claim says no, if none agrees and nothing turns it."""
+        plain = claim.sentence.plain
+        no = denies(plain)
+        found = ""
+        for each in sources:
+            for sentence in each.nearest(claim, _SAME):
+                if denies(sentence) == no:
+                    return ""
+                one, other, said = turns(sentence), turns(plain), content(sentence)
+                if (one == other or not (one and other)) and len(said & claim.words) >= _BOTH * len(said):
+                    found = found or sentence
+        return found
+
+    def heading_holds(self, heading: str) -> bool:
+        return all(any(each.figures.hold(fact) for each in self._evidence.values()) for fact in facts(heading))
+
+
+# -- putting it together -----------------------------------------------------------------------------------------------
+
+
+def _drop_hollow(found: Sequence[Line], claims: Sequence[Claim], checker: _Checker) -> list[str]:
+    """Take out what only led to something that is gone: introductions, headings, a citation on a line of its own.
+
+    Returns the headings that have numbers of their own, which no passage has.
+    """
+    by_line = {id(line): [c for c in claims if c.line is line] for line in found}
+    invented_headings: list[str] = []
+
+    def alive(line: Line) -> bool:
+        return line.kind == "code" or any(c.kept and re.search(r"\w", c.sentence.plain) for c in by_line[id(line)])
+
+    for at, line in enumerate(found):
+        if line.bare:
+            group = [c for c in claims if c.line.group == line.group and c.kept and c.line is not line]
+            cited = tuple(n for c in by_line[id(line)] for n in c.sentence.cited)
+            wanted = tuple(n for n in dict.fromkeys(cited) if any(n in c.cites for c in group))
+            for claim in by_line[id(line)]:
+                claim.kept = bool(wanted)
+                claim.shown = tuple(n for n in claim.sentence.cited if n in wanted)
+            continue
+        last = by_line[id(line)][-1] if by_line[id(line)] else None
+        if last and last.kind == "glue" and last.sentence.plain.rstrip("*_ ").endswith((":", "：")):
+            under = (each for each in found[at + 1 :] if each.kind not in ("blank", "head", "heading"))
+            following = next(under, None)
+            lines_after = [each for each in found[at + 1 :] if each.group == line.group] or (
+                [following] if following else []
+            )
+            if not any(alive(each) for each in lines_after):
+                last.kept = False
+    for at in range(len(found) - 1, -1, -1):
+        line = found[at]
+        if line.kind in ("heading", "head"):
+            after: list[Line] = []
+            for each in found[at + 1 :]:
+                if each.kind == "heading" or (line.kind == "head" and each.kind not in ("row", "head")):
+                    break
+                after.append(each)
+            invented = line.kind == "heading" and not checker.heading_holds(line.raw.strip("#* \t"))
+            if invented:
+                invented_headings.append(line.raw.strip("#* \t"))
+            if invented or not any(alive(each) for each in after):
+                line.raw = ""
+    # What a sentence leaned on may have gone: then it carries its citation itself.
+    for claim in claims:
+        if claim.kept and claim.kind == "claim" and not claim.shown:
+            near = [c for c in claims if c.kept and c is not claim and _covers(c, claim)]
+            if not any(set(claim.cites) <= set(c.shown) for c in near):
+                claim.shown = claim.cites
+    return invented_headings
+
+
+def _written(found: Sequence[Line], claims: Sequence[Claim], numbering: Mapping[int, int], language: Language) -> str:
+    rows: list[str] = []
+    for line in found:
+        if line.kind == "blank":
+            rows.append("")
+        elif line.kind in ("heading", "head", "code"):
+            rows += [line.raw] if line.raw else []
+        else:
+            mine = [c for c in claims if c.line is line and c.kept]
+            parts = []
+            for claim in mine:
+                raw = rewritten(claim.sentence.raw, numbering, claim.shown, row=line.kind == "row")
+                if claim.marked:
+                    raw = _with_mark(raw, NOT_CONFIRMED.to(language), row=line.kind == "row")
+                parts.append(raw)
+            if any(part.strip() for part in parts):
+                rows.append(line.prefix + "".join(parts).rstrip())
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(rows)).strip("\n")
+
+
+def _with_mark(raw: str, mark: str, *, row: bool) -> str:
+    body = raw.rstrip()
+    if row:
+        return f"{body.rstrip('|').rstrip()}{mark} |"
+    return f"{body}{mark}{raw[len(body) :]}"

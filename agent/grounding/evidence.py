@@ -1,0 +1,249 @@
+"""A retrieved passage as evidence: what claims are held against, and the words it is quoted with.
+
+A turn retrieves far more than it cites, and a citation is mostly about one sentence. So nothing is read before a claim
+needs it, sentences that look like the claim come first, and the dear measures (words in dictionary form, numbers in
+their normal form) are taken of those alone when they settle it.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from agent.events import Citation
+from agent.grounding.claims import Claim
+from agent.grounding.entities import Name, content, denies, mentions
+from agent.grounding.quantities import Fact, Figures, figures, squeeze
+from agent.grounding.transliteration import heard
+from agent.links import addresses
+from agent.segmentation import clean, link_spans, marked, unwrapped
+from retrieval.text import Language, language_of, sentences
+from retrieval.types import Hit, Passage
+
+QUOTE = 300  # characters
+WINDOW = 500  # and of what a judge reads
+_CLOSEST = 4  # sentences that are measured before all of them are
+_MARGIN = 0.5  # by which a neighbour has to support a claim better than the passage itself, to be quoted
+_WORDY = re.compile(r"\d{0,3}[A-Z][a-z]{3,}\d{0,3}")  # a word that happens to have a number: 1Password
+_QUOTED = re.compile(r"\W*?[「“\"](.+)[」”\"][。.]?\s*(?:[（(][^（()）]*[)）])?[。.]?\s*$", re.DOTALL)
+_BUT = re.compile(
+    r"(?<=が)、|ものの、?|けれども?、?|(?<=し)、|[;；]\s*|ただし、?|一方(?:で|、)"
+    r"|,?\s\b(?:and|but|however|while|whereas|although|though|except)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    """One of a passage: `start` and `end` are offsets in the unwrapped passage, `squeezed` its letters and digits."""
+
+    text: str
+    start: int
+    end: int
+    squeezed: str
+
+
+@lru_cache(maxsize=512)
+def _squeezed(text: str) -> str:
+    return squeeze(text)
+
+
+@lru_cache(maxsize=512)
+def _read(text: str) -> tuple[str, tuple[_Sentence, ...]]:
+    """A passage without its line wraps, and its sentences; a link is never cut in two."""
+    text = unwrapped(text)
+    together = link_spans(text)
+    spans: list[tuple[int, int]] = []
+    end = 0
+    for sentence in sentences(text):
+        start = text.index(sentence, end)
+        inside = any(opens < start < closes for opens, closes in together)
+        end = start + len(sentence)
+        spans.append((spans.pop()[0] if inside and spans else start, end))
+    return text, tuple(_Sentence(text[a:b], a, b, squeeze(text[a:b])) for a, b in spans)
+
+
+class Evidence:
+    """A passage (with the neighbours the model was shown) as something to hold claims against."""
+
+    def __init__(self, hit: Hit, context: Sequence[Passage] = ()) -> None:
+        self.hit = hit
+        self.passages = (hit.passage, *context)
+        p = hit.passage
+        self._head = " / ".join(
+            part for part in (p.document, p.title, *p.headings, p.question or "", p.updated) if part
+        )
+        self.text = "\n".join([self._head, *(each.text for each in self.passages)])
+
+    @cached_property
+    def language(self) -> Language:
+        return language_of(self.hit.passage.text)
+
+    @cached_property
+    def figures(self) -> Figures:
+        return figures(self.text)
+
+    @cached_property
+    def squeezed(self) -> str:
+        return "".join([squeeze(self._head), *(_squeezed(each.text) for each in self.passages)])
+
+    @cached_property
+    def _cleaned(self) -> str:
+        return squeeze(clean(self.text)) if marked(self.text) else self.squeezed
+
+    @cached_property
+    def addresses(self) -> set[str]:
+        own = {each.url for each in self.passages if each.url}
+        return own.union(*(addresses(each.text) for each in self.passages))
+
+    # -- what a claim asks of it ----------------------------------------------------------------------------------------
+
+    def says(self, sentence: str) -> bool:
+        """Whether the passage has the sentence word for word, or what the sentence quotes (and where it stands)."""
+        quoted = _QUOTED.match(sentence)
+        for each in (sentence, quoted[1] if quoted else ""):
+            said = squeeze(each)
+            if len(said) >= 8 and (said in self.squeezed or said in self._cleaned):
+                return True
+        return False
+
+    def lacks(self, facts: Iterable[Fact]) -> list[Fact]:
+        """Those of a claim's numbers that the passage does not have."""
+        return [fact for fact in facts if not self.figures.hold(fact)]
+
+    def mentions(self, name: Name) -> bool:
+        return mentions(self.text, self.squeezed, name)
+
+    def spells(self, fact: Fact) -> bool:
+        """Whether it writes an identifier (「1Password」) in katakana."""
+        named = any(atom.startswith("id:") for atom in fact.any_of) and bool(_WORDY.fullmatch(fact.shown))
+        return named and self.language == "ja" and heard(fact.shown, self.text)
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Its content words, with those of its name, title and headings."""
+        return content(self._head).union(*(content(each.text) for each in _sentences(self.passages)))
+
+    def nearest(self, claim: Claim, share: float) -> Iterator[str]:
+        """The sentences that have `share` of the claim's content words; of one that says a thing "but" another, the
+        half that is closer to the claim."""
+        for sentence in _sentences(self.passages) if claim.words else ():
+            halves = [half for half in _BUT.split(sentence.text) if half] or [sentence.text]
+            best = max(halves, key=lambda half: (_shared(claim, half), _alike(claim.pairs, squeeze(half))))
+            said = next((each for each in (best, sentence.text) if _shared(claim, each) >= share), None)
+            if said is not None:
+                yield said
+
+    def states(self, claim: Claim) -> bool:
+        """Whether one sentence has all the claim's words and numbers, and says yes or no as it does, or says it word
+        for word: then there is nothing to judge."""
+        no = denies(claim.sentence.plain)
+        return self.says(claim.sentence.plain) or any(
+            all(figures(sentence).hold(fact) for fact in claim.facts) and denies(sentence) == no
+            for sentence in self.nearest(claim, 1.0)
+        )
+
+    def window(self, claim: Claim) -> str:
+        """The sentence that supports the claim best, with those around it up to `WINDOW` characters, headings first."""
+        _, passage, at = _best(claim, self.passages)
+        text, found = _read(passage.text)
+        first = last = at
+        while found and (first > 0 or last < len(found) - 1):
+            wider = max(0, first - 1), min(len(found) - 1, last + 1)
+            if found[wider[1]].end - found[wider[0]].start > WINDOW:
+                break
+            first, last = wider
+        said = text[found[first].start : found[last].end] if found else text
+        path = dict.fromkeys((passage.title or passage.document, *passage.headings))
+        return f"{' > '.join(path)}: {said[:WINDOW]}"
+
+    def share(self, claim: Claim) -> float:
+        """The share of the claim's content words that it has; 1 if it says the claim."""
+        return 1.0 if self.says(claim.sentence.plain) else shared(claim, [self]) if claim.words else 0.0
+
+
+def shared(claim: Claim, sources: Sequence[Evidence]) -> float:
+    """The share of the claim's content words that these passages have together."""
+    words: frozenset[str] = frozenset().union(*(source.words for source in sources))
+    return len(claim.words & words) / len(claim.words) if claim.words else 1.0
+
+
+def _sentences(passages: Sequence[Passage]) -> Iterator[_Sentence]:
+    for passage in passages:
+        yield from _read(passage.text)[1]
+
+
+def _shared(claim: Claim, text: str) -> float:
+    return len(claim.words & content(text)) / max(1, len(claim.words))
+
+
+def _alike(wanted: frozenset[str], squeezed: str) -> int:
+    """How many of these pairs of characters a text has."""
+    return sum(map(squeezed.__contains__, wanted))
+
+
+# -- the quotation ------------------------------------------------------------------------------------------------------
+
+
+def citation(n: int, evidence: Evidence, claims: Sequence[Claim]) -> Citation:
+    """The citation `n`, quoted with what supports these claims."""
+    passage, quote = _quote(evidence, claims)
+    found = evidence.hit.passage
+    url, date = passage.url or found.url, passage.updated or found.updated or None
+    return Citation(n, passage.document, passage.collection, passage.chunk, quote, url, date)
+
+
+def _quote(evidence: Evidence, claims: Sequence[Claim]) -> tuple[Passage, str]:
+    """The sentence of the passage that supports the first claim best, with its neighbours if they support others."""
+    passage, at = evidence.hit.passage, 0
+    if claims:
+        _, passage, at = _best(claims[0], evidence.passages)
+    text, found = _read(passage.text)
+    if not found:
+        return passage, text[:QUOTE]
+    first = last = at
+    wanted = {at}
+    for claim in claims:
+        score, _, place = _best(claim, (passage,))
+        if score > 0.5:
+            wanted.add(place)
+    while last + 1 in wanted and found[last + 1].end - found[first].start <= QUOTE:
+        last += 1
+    while first - 1 in wanted and found[last].end - found[first - 1].start <= QUOTE:
+        first -= 1
+    return passage, _short(text[found[first].start : found[last].end])
+
+
+def _short(quote: str) -> str:
+    """At most QUOTE characters, cut before a link rather than inside it (unless it begins with the link)."""
+    if len(quote) <= QUOTE:
+        return quote.strip()
+    end = next((opens for opens, closes in link_spans(quote) if opens < QUOTE < closes), QUOTE)
+    return quote[: end or QUOTE].strip()
+
+
+_Place = tuple[float, Passage, int]  # how well it supports a claim, and which sentence of which passage it is
+
+
+def _best(claim: Claim, passages: Sequence[Passage]) -> _Place:
+    """The sentence that supports the claim best, of the first passage rather than of its neighbours."""
+    own = passages[0]
+    best: _Place = (0.0, own, 0)
+    for passage, at, sentence in (
+        (each, at, sentence) for each in passages for at, sentence in enumerate(_read(each.text)[1])
+    ):
+        score = _support(claim, sentence)
+        if score > best[0] + (_MARGIN if passage is not own else 0.0):
+            best = (score, passage, at)
+    return best
+
+
+def _support(claim: Claim, sentence: _Sentence) -> float:
+    held = sum(figures(sentence.text).hold(fact) for fact in claim.facts)
+    verbatim = 5.0 if _verbatim(claim) and claim.squeezed in sentence.squeezed else 0.0
+    return 2.0 * held + 3.0 * _shared(claim, sentence.text) + verbatim
+
+
+def _verbatim(claim: Claim) -> bool:
+    """Whether the claim is long enough to be told by its letters alone."""
+    return len(claim.squeezed) > 7

@@ -1,0 +1,21 @@
+"""The word lists of the check, from `words.toml`, as patterns."""
+
+import re
+import tomllib
+from functools import cache
+from importlib import resources
+from typing import Any
+
+
+@cache
+def _lists() -> dict[str, Any]:
+    return tomllib.loads(resources.files(__package__).joinpath("words.toml").read_text("utf-8"))
+
+
+@cache
+def pattern(name: str) -> re.Pattern[str]:
+    """The list `name` in both languages as one pattern. Raises KeyError for an unknown list."""
+    table = _lists()[name]
+    english = "|".join(table["en"])
+    parts = [*table["ja"], *([rf"\b(?:{english})\b"] if english else [])]
+    return re.compile("|".join(parts), re.IGNORECASE)

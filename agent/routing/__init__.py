@@ -1,0 +1,1 @@
+"""Which messages need no search: greetings, thanks and sums."""

@@ -1,0 +1,502 @@
+"""What the strategies share of a turn: its limits, its model and the fall-back, its calls, and how a draft becomes the
+answer (check in code, review with its findings, check again, judge)."""
+
+import asyncio
+import logging
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Any
+
+from agent import outcomes
+from agent.citations import marks, numbers, with_names, without_marks
+from agent.conversation import (
+    LANGUAGES,
+    Ask,
+    asked,
+    bounded,
+    echoes_instructions,
+    instructions,
+    narrowed,
+    neutral,
+    opening,
+    own_queries,
+    thread,
+    told,
+)
+from agent.events import (
+    Answered,
+    Citation,
+    Cost,
+    Drafted,
+    Event,
+    Events,
+    Outcome,
+    Reflected,
+    Thought,
+    ToolCalled,
+    ToolReturned,
+)
+from agent.extractive.index import pointer
+from agent.grounding import judge
+from agent.grounding.check import Checked, check
+from agent.grounding.claims import OpenClaim, Verdict
+from agent.grounding.disclosure import disclosed
+from agent.grounding.entities import content
+from agent.grounding.quantities import facts, figures
+from agent.links import scrubbed
+from agent.model_call import speak, spoken
+from agent.models.base import (
+    ChatModel,
+    Effort,
+    Message,
+    ModelBlocked,
+    ModelError,
+    ModelMessage,
+    ModelProtocolError,
+    ModelUnavailable,
+    SystemMessage,
+    Tool,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+from agent.prompts import prompt
+from agent.reflection import SCHEMA, parse_draft, reflect
+from agent.routing.router import route
+from agent.sentinels import DECLINED, NO_ANSWER, NO_RAG_RESULT, NO_RAG_RESULT_LOW_SCORE, RAG_TOOL_ERROR
+from agent.tool_calls import ToolRunner
+from agent.tools import (
+    SEARCH,
+    Findings,
+    ReadFunction,
+    SearchFunction,
+    as_result,
+    list_rag_collections,
+    read_document,
+    search_rag_knowledge_base,
+)
+from retrieval.types import CONFIDENT, Hit, Passage
+
+log = logging.getLogger(__name__)
+
+StillReadable = Callable[[Sequence[Hit]], Awaitable[Collection[str]]]
+"""Of the hits' documents the ids of those that are still there and readable."""
+
+Work = Callable[[float | None, float | None], AsyncGenerator[Event, None]]
+"""A strategy's own part: from the question to `Run.draft`, given the loop times until which it may search and write.
+Raises `ModelError`."""
+
+FINAL_SECONDS = 10.0  # kept free before the deadline, to write an answer from what is known
+LAST_SECONDS = 3.0  # of those, kept free for the fall-back
+AFTERWARDS = 3  # calls that follow the work on a draft: one to write it, one to review it, one to judge its claims
+NAME = 60  # characters of a document's name in a step
+RULES = "extractive"  # plans by rules: what it does not search needs no search, and what it quotes needs no judge
+
+_SENTINELS = (NO_ANSWER, DECLINED, NO_RAG_RESULT_LOW_SCORE, NO_RAG_RESULT, RAG_TOOL_ERROR)
+
+
+@dataclass(frozen=True, slots=True)
+class RunConfig:
+    """What turns are made with; the same for any number of them.
+
+    `search` and `read` are bound to what the asker's readers may read. `confident` is the relevance from which a match is
+    fair. `judge`: who decides what code can neither prove nor refute; the model itself when None. `general`: answer from
+    general knowledge, labelled, when the documents do not answer. `today`: the date where the asker is.
+    """
+
+    model: ChatModel
+    search: SearchFunction
+    fallback: ChatModel | None = None
+    judge: ChatModel | None = None
+    general: bool = False
+    confident: float = CONFIDENT
+    read: ReadFunction | None = None
+    still_readable: StillReadable | None = None
+    today: Callable[[], date] | None = None
+
+
+class Run:
+    """The state of one turn. A strategy reads and extends `messages` and leaves its `draft`."""
+
+    def __init__(self, config: RunConfig, ask: Ask) -> None:
+        self._config = config
+        self.ask = ask
+        self.findings = Findings()
+        language, found = ask.language, self.findings
+        reads = (read_document(config.read, found, language=language),) if config.read else ()
+        self.tools: tuple[Tool, ...] = (
+            search_rag_knowledge_base(
+                config.search, found, language=language, collections=ask.collections, confident=config.confident
+            ),
+            *reads,
+            list_rag_collections(ask.collections, found, language=language),
+        )
+        self.today = config.today() if config.today else None
+        self.draft: ModelMessage | None = None
+        self.compared: frozenset[int] = frozenset()  # passages that are asked whether they contradict the answer
+        self._cost = Cost()
+        self._failure: ModelError | None = None
+        self._clock = asyncio.get_running_loop().time
+        self._started = self._clock()
+        total = None if ask.deadline is None else max(0.0, ask.deadline - self._started)
+        reserve = min(FINAL_SECONDS, (total or 0.0) / 3)
+        last = min(LAST_SECONDS, reserve / 3) if config.fallback else 0.0
+        self._work_ends = None if ask.deadline is None else ask.deadline - reserve
+        self._model_ends = None if ask.deadline is None else ask.deadline - last
+        self._take_on(config.model)
+
+    def _take_on(self, model: ChatModel) -> None:
+        self.model = model
+        self.runner = ToolRunner(self.tools, self.ask.language)
+        self.begin()
+
+    def begin(self) -> None:
+        """The conversation anew, as it is before anything was searched."""
+        self.messages = opening(self.ask, today=self.today, thinks=self.model.thinks)
+
+    async def events(self, work: Work) -> Events:
+        """The steps of `work` and of what follows, then exactly one `Answered`, also when the model or search fails.
+
+        Steps name documents where the model has numbers: those that the answer gets are known only at its end.
+        """
+        try:
+            async with aclosing(self._worked(work)) as steps:
+                async for step in steps:
+                    yield self._shown(step)
+        except ModelBlocked:
+            yield self._answered(outcomes.DECLINED.to(self.ask.language), "declined")
+            return
+        except ModelError as error:
+            log.warning("the turn ends without a model: %s", type(error).__name__)
+            yield self._answered(outcomes.failed(self._failure or error, self.ask.language), "failed")
+            return
+        async with aclosing(self._conclude()) as conclusion:
+            async for event in conclusion:
+                yield self._shown(event)
+
+    def _shown(self, event: Event) -> Event:
+        match event:
+            case Thought(text) | Drafted(text) | Reflected(_, text):
+                names = {n: _name(hit.passage.document, NAME) for n, hit in self.findings.hits.items()}
+                return replace(event, text=with_names(text, names))
+            case _:
+                return event
+
+    async def _worked(self, work: Work) -> AsyncGenerator[Event, None]:
+        """Work until there is a draft; with the fall-back when the model fails."""
+        try:
+            async with aclosing(work(self._work_ends, self._model_ends)) as steps:
+                async for step in steps:
+                    yield step
+            return
+        except ModelBlocked:
+            raise
+        except ModelError as error:
+            if self._config.fallback is None:
+                raise
+            log.warning("the model failed (%s: %s); the fall-back takes over", type(error).__name__, error)
+            self._failure = error
+        known = neutral(self.messages)
+        self._take_on(self._config.fallback)
+        self.messages += known
+        async with aclosing(work(self.ask.deadline, self.ask.deadline)) as steps:
+            async for step in steps:
+                yield step
+
+    # -- what a strategy does -------------------------------------------------------------------------------------------
+
+    async def say(
+        self,
+        messages: Sequence[Message],
+        until: float | None,
+        *,
+        tools: Sequence[Tool] = (),
+        schema: Mapping[str, Any] | None = None,
+        model: ChatModel | None = None,
+        effort: Effort | None = None,
+    ) -> AsyncGenerator[Thought | ModelMessage, None]:
+        """One reply: see `speak`. Its cost is the turn's."""
+        said = speak(model or self.model, bounded(messages), tools, schema=schema, effort=effort, until=until)
+        async with aclosing(said) as parts:
+            async for part in parts:
+                if isinstance(part, ModelMessage):
+                    self._cost += part.cost
+                elif echoes_instructions(part.text):
+                    continue
+                yield part
+
+    async def reply(
+        self,
+        messages: Sequence[Message],
+        until: float | None,
+        *,
+        schema: Mapping[str, Any] | None = None,
+        model: ChatModel | None = None,
+        effort: Effort | None = None,
+    ) -> ModelMessage:
+        """The message of one reply alone, where nobody is shown the thoughts and no call can be made."""
+        async with aclosing(self.say(messages, until, schema=schema, model=model, effort=effort)) as parts:
+            async for part in parts:
+                if isinstance(part, ModelMessage) and not part.calls:
+                    return part
+        raise ModelProtocolError("a call where an answer was wanted")
+
+    async def write(self, end: float | None, request: UserMessage | None = None) -> AsyncGenerator[Event, None]:
+        """The draft, as the reply to the conversation and `request`, without tools. A call that is made all the same is
+        answered once.
+
+        Raises ModelUnavailable when the draft is not there by `end`, ModelProtocolError for a reply that is none.
+        """
+        for called in (False, True):
+            conversation = [*self.messages, *([request] if request else [])]
+            try:
+                async with aclosing(self.say(conversation, end)) as said:
+                    async for part in said:
+                        if isinstance(part, ModelMessage):
+                            self.draft = part
+                        else:
+                            yield part
+                if called or self.draft is None or not self.draft.calls:
+                    break
+                async with aclosing(self.act(self.draft, end)) as steps:
+                    async for step in steps:
+                        yield step
+            except TimeoutError as error:
+                raise ModelUnavailable("no answer before the deadline", "timeout") from error
+        if self.draft is None or not answers(self.draft):
+            self.draft = None
+            raise ModelProtocolError("no answer where one was wanted")
+
+    def finish(self, end: float | None) -> AsyncGenerator[Event, None]:
+        """Write the answer now, from what is known."""
+        return self.write(end, UserMessage(prompt("final", language=LANGUAGES[self.ask.language])))
+
+    async def act(self, message: ModelMessage, until: float | None) -> AsyncGenerator[Event, None]:
+        """Make the calls of `message`; it and their results are part of the conversation then."""
+        self.findings.shown = told(bounded(self.messages))
+        for call in message.calls:
+            yield ToolCalled(call.id, call.name, _shortened(call))
+        async with asyncio.timeout_at(until):
+            results = await self.runner.run(message.calls)
+        for call, result in zip(message.calls, results, strict=True):
+            yield ToolReturned(call.id, call.name, result.summary, result.hits, result.failed)
+        self.messages += [message, ToolMessage(tuple(zip(message.calls, results, strict=True)))]
+
+    def own_search(self) -> ModelMessage:
+        """A search with the question, made by code for a model that makes none."""
+        return ModelMessage(calls=(ToolCall("own-search", SEARCH, {"queries": list(own_queries(self.ask))}),))
+
+    def must_search(self, answer: str = "") -> bool:
+        """Whether nothing has been searched that an answer could rest on, and this one has to. One that says which
+        collections there are may rest on their list."""
+        findings = self.findings
+        if findings.searches or findings.failures or self.model.name == RULES or not route(self.ask.question).search:
+            return False
+        return not (findings.listed and answer and _says_no_more(answer, f"{findings.listed} {self.ask.question}"))
+
+    # -- concluding -----------------------------------------------------------------------------------------------------
+
+    async def _conclude(self) -> AsyncGenerator[Event, None]:
+        """Draft → check → review with what it found → check → judge → answer."""
+        language, findings = self.ask.language, self.findings
+        said = spoken(self.draft.text) if self.draft else ""
+        if findings.failures and not findings.searches:  # an outage, not a question without an answer
+            reason = findings.failures[-1].text(language)
+            yield self._answered(outcomes.SEARCH_FAILED.to(language, reason=reason), "failed")
+            return
+        if said.startswith(DECLINED) or echoes_instructions(said):
+            known = findings.searches or self.model.name == RULES  # else it may say what nobody has looked up
+            words = scrubbed(without_marks(cleaned(said)), ()) if known and not echoes_instructions(said) else ""
+            yield self._answered(words or outcomes.DECLINED.to(language), "declined")
+            return
+        draft = parse_draft(said)
+        text = cleaned(draft.text)
+        if said.startswith(NO_ANSWER) or draft.found == "no" or not text:
+            yield await self._unknown(text)
+            return
+        yield Drafted(text)
+        if (not findings.searches and not self.must_search(text)) or not (
+            route(self.ask.question).search or marks(text)
+        ):
+            words = scrubbed(without_marks(text), ())
+            yield self._answered(words or outcomes.DECLINED.to(language), "answered" if words else "declined")
+            return
+        checked = await self._checked(text)
+        review = await reflect(self._reviewed, self._for_review(text, checked), self.ask, checked.objections)
+        yield Reflected(review.verdict, "" if echoes_instructions(review.critique) else review.critique)
+        if review.verdict == "reject" or review.found == "no" or spoken(review.answer).startswith(NO_ANSWER):
+            yield await self._unknown(text)
+            return
+        text = cleaned(spoken(review.answer)) or text
+        if echoes_instructions(text):
+            yield self._answered(outcomes.DECLINED.to(language), "declined")
+            return
+        checked = await self._checked(text)
+        if checked.open_claims and self.model.name != RULES:
+            verdicts = await self._verdicts(checked.open_claims)  # and meanwhile what is readable may have changed
+            checked = await self._checked(text, judged=bool(verdicts), verdicts=verdicts)
+        if not checked.text:
+            yield await self._unknown(text)
+            return
+        sure = draft.sure if review.sure is None else review.sure
+        yield self._grounded(checked, unsure=sure is False or bool(checked.objections))
+
+    def _for_review(self, text: str, checked: Checked) -> list[Message]:
+        """The question, the draft and the passages it cites; all of them where it may have to cite another one."""
+        hits = self.findings.hits
+        cited = {n for mark in marks(text) for n in numbers(mark.group())} & hits.keys()
+        wanted = hits.keys() if checked.objections or not cited else cited
+        blocks = {n: as_result(n, hits[n]) for n in wanted}
+        told_to = instructions("review_system", self.ask, self.today)
+        system = SystemMessage(told_to, self.ask.language, self.ask.collections)
+        before = [*thread(self.ask)[-2:], asked(self.ask)]
+        said = spoken(self.draft.text) if self.draft else text
+        return [system, *before, *narrowed(neutral(self.messages), wanted, blocks), ModelMessage(said)]
+
+    async def _reviewed(self, messages: Sequence[Message]) -> ModelMessage:
+        return await self.reply(messages, self._model_ends, schema=SCHEMA)
+
+    async def _readable(self) -> dict[int, Hit]:
+        """What was found and is still there and readable at this moment."""
+        hits = self.findings.hits
+        if self._config.still_readable is None or not hits:
+            return dict(hits)
+        there = await self._config.still_readable(tuple(hits.values()))
+        return {n: hit for n, hit in hits.items() if hit.passage.document_id in there}
+
+    async def _checked(self, text: str, **judged: Any) -> Checked:
+        """The check in code, and what the sources say against each other. `judged`: see `check`."""
+        return await asyncio.to_thread(self._held, text, await self._readable(), judged)
+
+    def _held(self, text: str, hits: Mapping[int, Hit], judged: Mapping[str, Any]) -> Checked:
+        language = self.ask.language
+        result = check(text, hits, language, question=self.ask.question, **judged)
+        if not result.text:
+            return result
+        fair = {n for n, hit in hits.items() if hit.relevance >= self._config.confident}
+        compared = {n: hits[n] for n in sorted({*(self.compared or fair), *result.cited}) if n in hits}
+        return disclosed(result, compared, language)
+
+    async def _verdicts(self, claims: Sequence[OpenClaim]) -> dict[str, Verdict]:
+        """What a judge finds of each sentence. Empty when there was no time or no budget for one, or it failed.
+
+        A judge may err too: what it calls contradicted is marked like what it does not find, never taken out.
+        """
+        model = self._config.judge
+
+        async def converse(messages: Sequence[Message]) -> ModelMessage:
+            return await self.reply(messages, self._model_ends, schema=judge.SCHEMA, model=model, effort="low")
+
+        found = await judge.judge(converse, claims, self.ask.language)
+        return {claims[at].sentence: "entailed" if each == "entailed" else "not_stated" for at, each in found.items()}
+
+    def _grounded(self, result: Checked, *, unsure: bool) -> Answered:
+        text, citations = result.text, result.citations
+        if self.model.name == RULES:  # its text has the quotations whole
+            citations = tuple(replace(each, quote=pointer(each.quote)) for each in citations)
+        if self.draft is not None and self.draft.cut:
+            text += "\n\n" + outcomes.CUT_OFF.to(self.ask.language)
+        best = max((self.findings.hits[n].relevance for n in result.cited), default=self.findings.best)
+        marked = bool(result.marked)
+        return self._answered(text, "answered", citations, confidence=best, marked=marked, unsure=unsure)
+
+    async def _unknown(self, draft: str = "") -> Answered:
+        """Not found, where it was looked for and what comes closest; with an answer from general knowledge if that is
+        wanted."""
+        hits = await self._readable()
+        cited = [n for mark in marks(draft) for n in numbers(mark.group())]
+        firsts = sorted(self.findings.firsts, key=lambda n: -self.findings.hits[n].relevance)
+        closest = next((_linked(hits[n].passage) for n in (*cited, *firsts) if n in hits), "")
+        text = outcomes.unknown(
+            self.ask.language, tuple(self.findings.searched), closest=closest, reaches_team=self.ask.reaches_team
+        )
+        if self._config.general and self._failure is None:
+            general = await self._from_general_knowledge()
+            if general:
+                text += f"\n\n{outcomes.GENERAL.to(self.ask.language)}\n\n{general}"
+        return self._answered(text, "unknown", confidence=self.findings.best if self.findings.searches else None)
+
+    async def _from_general_knowledge(self) -> str:
+        """Empty when the model has none, or fails: the turn has its outcome already."""
+        system = SystemMessage(instructions("general", self.ask), self.ask.language)
+        try:
+            said = spoken((await self.reply([system, asked(self.ask)], self._model_ends)).text)
+        except (ModelError, TimeoutError) as error:
+            log.info("no answer from general knowledge: %s", type(error).__name__)
+            return ""
+        draft = parse_draft(said)
+        if said.startswith((NO_ANSWER, DECLINED)) or draft.found == "no" or echoes_instructions(said):
+            return ""
+        return scrubbed(without_marks(cleaned(draft.text)), ())
+
+    def _answered(
+        self,
+        text: str,
+        outcome: Outcome,
+        citations: tuple[Citation, ...] = (),
+        *,
+        confidence: float | None = None,
+        marked: bool = False,
+        unsure: bool = False,
+    ) -> Answered:
+        if self._failure is not None and outcome != "failed":
+            text += "\n\n" + outcomes.notice(self._failure, self.ask.language)
+        return Answered(
+            text,
+            citations,
+            outcome,
+            unsure=unsure,
+            model=self.model.name,
+            seconds=self._clock() - self._started,
+            cost=self._cost,
+            searched=tuple(self.findings.searched),
+            confidence=confidence,
+            marked=marked,
+        )
+
+
+def answers(message: ModelMessage) -> bool:
+    """Whether a reply is a draft: an answer, a refusal, or that there is none."""
+    draft = parse_draft(spoken(message.text))
+    return not message.calls and (bool(draft.text) or draft.found == "no")
+
+
+def _says_no_more(text: str, known: str) -> bool:
+    """Whether a text has hardly a word and no figure that this one has not."""
+    words = content(text)
+    return len(words & content(known)) >= 0.6 * len(words) and all(figures(known).hold(fact) for fact in facts(text))
+
+
+def cleaned(text: str) -> str:
+    """A draft without the marks that are only for us."""
+    for mark in _SENTINELS:
+        text = text.replace(mark, "")
+    return text.strip()
+
+
+def _name(name: str, limit: int) -> str:
+    name = " ".join(name.split())
+    return name if len(name) <= limit else f"{name[: limit - 1]}…"
+
+
+def _linked(passage: Passage) -> str:
+    """A page's name, linked where it has an address. Both are the document's own words: no markup of theirs survives."""
+    name = re.sub(r"[\[\]()<>*_`#|~\\]", "", scrubbed(_name(passage.title or passage.document, NAME), ())).strip()
+    name = name or passage.document
+    if passage.url and re.fullmatch(r"https?://[^\s<>]+", passage.url):
+        return f"[{name}]({passage.url.replace('(', '%28').replace(')', '%29')})"
+    return name
+
+
+def _shortened(call: ToolCall) -> dict[str, object]:
+    """The arguments as they are shown and stored: an overlong one is cut."""
+    return {str(key)[:100]: _cut(value) for key, value in list(call.arguments.items())[:10]}
+
+
+def _cut(value: object) -> object:
+    if isinstance(value, list):
+        return [_cut(each) for each in value[:10]]
+    return value[:499] + "…" if isinstance(value, str) and len(value) > 500 else value

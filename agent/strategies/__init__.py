@@ -1,0 +1,1 @@
+"""How a turn is worked: ReAct, synthesis, or from passages that a person selected."""

@@ -1,0 +1,77 @@
+"""The ReAct strategy: thought, action, observation until there is enough for a draft."""
+
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
+from functools import partial
+from typing import Any
+
+from agent.conversation import Ask, Exchange, echoes_instructions
+from agent.events import Event, Events, Thought
+from agent.model_call import spoken
+from agent.models.base import ChatModel, ModelMessage, ModelProtocolError
+from agent.run import Run, RunConfig, StillReadable, answers
+from agent.sentinels import DECLINED
+from agent.tools import SearchFunction
+
+__all__ = ["Agent", "Ask", "Exchange", "StillReadable"]
+
+log = logging.getLogger(__name__)
+
+IDLE_CALLS = 2  # calls that bring nothing new before the answer must be written
+
+
+class Agent:
+    """One object may run any number of turns at the same time. `options` are the other fields of `RunConfig`."""
+
+    def __init__(self, model: ChatModel, search: SearchFunction, *, max_turns: int = 10, **options: Any) -> None:
+        self._config = RunConfig(model, search, **options)
+        self._max_turns = max_turns
+
+    def run(self, ask: Ask) -> Events:
+        """The turn's steps, then exactly one `Answered`, also when the model or the search fails."""
+        run = Run(self._config, ask)
+        return run.events(partial(self._react, run))
+
+    async def _react(self, run: Run, until: float | None, end: float | None) -> AsyncGenerator[Event, None]:
+        """Until a reply makes no call and rests on a search: that is the draft."""
+        try:
+            for _ in range(self._max_turns):
+                message = run.own_search() if run.model.tools is False and run.must_search() else None
+                if message is None:
+                    async with aclosing(run.say(run.messages, until, tools=run.tools)) as said:
+                        async for part in said:
+                            if isinstance(part, ModelMessage):
+                                message = part
+                            else:
+                                yield part
+                if message is None:
+                    break
+                text = spoken(message.text)
+                if message.calls:
+                    if text and not echoes_instructions(text):
+                        yield Thought(text)  # "Let me look that up": said beside a call, it is no answer
+                elif run.must_search(text) and not text.startswith(DECLINED):
+                    message = run.own_search()
+                elif answers(message):
+                    run.draft = message
+                    return
+                else:
+                    break
+                async with aclosing(run.act(message, until)) as steps:
+                    async for step in steps:
+                        yield step
+                if run.runner.idle > IDLE_CALLS:
+                    break
+        except TimeoutError:
+            log.info("the time for searching is over")
+        except ModelProtocolError:
+            log.info("no usable reply with tools; asking for an answer without them")
+        if run.must_search():
+            with suppress(TimeoutError):
+                async with aclosing(run.act(run.own_search(), end)) as steps:
+                    async for step in steps:
+                        yield step
+        async with aclosing(run.finish(end)) as steps:
+            async for step in steps:
+                yield step

@@ -1,0 +1,51 @@
+"""The page of metrics: what it counts adds up, and each share says of what it is one."""
+
+from adapters.web.rooms import MEMBERS, ROOMS
+from adapters.web.site import Site
+from bot.store.messages import Message
+from tests.adapters.acting import until
+from tests.adapters.web.pages.conftest import Visit
+from tests.adapters.web.pages.waiting import sees
+
+AKI, BEN = MEMBERS
+GENERAL, LEADS = ROOMS
+
+
+async def test_each_question_is_one_outcome_and_at_most_one_miss(visit: Visit, site: Site) -> None:
+    async def answered(asked: object) -> Message:
+        assert isinstance(asked, Message)
+        room = next(room for room in ROOMS if room.id == asked.room)
+
+        async def answers() -> list[Message]:
+            return [one for one in await site.web.board.messages(room, AKI, asked.id) if one.kind == "answer"]
+
+        return (await until(answers))[0]
+
+    known = await answered(await site.web.say(AKI, GENERAL, "@kotae How many reviews does a change need?"))
+    unknown = await answered(await site.web.say(AKI, LEADS, "@kotae 社員食堂のカレーの辛さは選べますか？"))
+    await answered(await site.web.say(AKI, GENERAL, "@kotae 出張の日当はいくらですか？"))
+    for one in (known, unknown):
+        await site.web.vote(AKI, one.id, "down", "wrong")
+    ended = (await site.app.metrics(7, site.app.readers)).outcomes
+    assert ended == {"answered": 2, "unknown": 1}
+
+    user = visit("ben")
+    await user.open("/app/metrics")
+    for text in (
+        "2 of 3 (67%)",
+        "1 of 3 (33%)",
+        "Time of 3 answers, p50 / p95",
+        "Votes in these days, 👍 / 👎",
+        "0 / 2",
+    ):
+        await sees(user, text)
+    await user.should_see("private places you are not in")
+    user = visit("ben", "ja")
+    await user.open("/app/metrics")
+    for text in (
+        "3 件中 2 件（67%）",
+        "3 件中 1 件（33%）",
+        "回答 3 件の時間 p50 / p95",
+        "1 つの質問を 1 件と数えます。",
+    ):
+        await sees(user, text)

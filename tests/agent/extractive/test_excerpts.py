@@ -1,0 +1,203 @@
+"""Which lines of the found passages are shown: over the sample handbook, and one rule at a time."""
+
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from agent.extractive.excerpts import COLUMNS, LONGEST, PASSAGES, closest, readable
+from retrieval.chunking import chunks
+from retrieval.sparse import SparseEncoder
+from retrieval.types import Document, Hit, Passage
+from tests.agent.passages import hit
+
+ENCODER = SparseEncoder()
+
+CLOUD = """The cloud accounts are paid for by the platform team. Ask for an account in the
+[cloud request
+form](https://forms.corp.example/cloud), and wait for the welcome mail, which
+takes about three days.
+
+We recommend using [Terrashape](https://terrashape.example/), which is free and
+runs everywhere. You can keep your state files in any bucket.
+
+- Billing code for the accounts: **PLT-204**
+- Questions: write to [cloud-desk@corp.example](mailto:cloud-desk@corp.example) or
+  dial extension 4410
+
+Start a shell on the jump host as follows:
+
+```sh
+hopper enter --region tokyo
+```
+
+If a machine behaves strangely, do not switch it off. Switching it off deletes
+the traces.
+"""
+NAVIGATION = """# Cloud accounts
+
+- [Cloud accounts](cloud.md)
+- [Cloud request form](https://forms.corp.example/cloud)
+- [Cloud billing](billing.md)
+
+## See also
+
+- Cloud accounts and cloud billing
+"""
+
+
+@cache
+def handbook(language: str) -> tuple[Passage, ...]:
+    """The sample's pages, cut as the product cuts them."""
+    made: list[Passage] = []
+    for page in sorted((Path(str(files("bot"))) / "sample" / language).glob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        title = text.splitlines()[0].lstrip("# ")
+        for cut in chunks(Document(page.name, text, title), max_chars=2048, max_tokens=512, measure=len):
+            made.append(
+                Passage("handbook", page.name, page.name, cut.number, cut.text, "team", title, headings=cut.headings)
+            )
+    return tuple(made)
+
+
+def found(question: str, language: str) -> list[Hit]:
+    """The five passages with most of the question's words, as relevant as they have of them."""
+    wanted = set(ENCODER.terms(question))
+    ranked = sorted(
+        (
+            (len(wanted & set(ENCODER.terms(" ".join((p.title, *p.headings, p.text))))) / len(wanted), p)
+            for p in handbook(language)
+        ),
+        key=lambda pair: -pair[0],
+    )
+    return [Hit(passage, {}, 0.3 + 0.6 * share) for share, passage in ranked[:5]]
+
+
+def shown(question: str, hits: Sequence[Hit]) -> str:
+    excerpts = closest(question, hits, tokenise=ENCODER.terms)
+    return "\n".join(line.text for excerpt in excerpts for _, line in excerpt.lines)
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("hey, which password manager are we supposed to use?", "Kagibako"),
+        ("should I leave my device switched on after I report an incident?", "Leave the device switched on"),
+        ("what number do I call when my laptop gets stolen", "7700"),
+        ("how many weeks of security fixes… I mean how many months do packages get security fixes?", "18 months"),
+        ("what's the command for a rollback?", "hatoba rollback"),
+        ("who decides go or no-go?", "release captain"),
+        ("what time is the release branch cut on Monday", "16:00"),
+        ("how long is an account locked after wrong attempts?", "30 minutes"),
+        ("do passwords expire?", "Passwords do not expire."),
+        ("are USB sticks allowed?", "USB sticks are blocked"),
+        ("how often are laptops replaced", "every four years"),
+        ("how much can I spend on mice and keyboards", "12,000 yen"),
+        ("who speaks to the press about an incident?", "Ms. Kuroda"),
+        ("how many reviews does a change need before it is merged", "Two reviews"),
+        ("when do system updates install themselves?", "Thursday at 12:30"),
+        ("by when must I return my equipment on the last day?", "15:00"),
+        ("is being on call paid?", "25,000 yen a week"),
+        ("what happens to the disk after I return my laptop", "90 days"),
+    ],
+)
+def test_english_questions_about_the_sample(question: str, said: str) -> None:
+    assert said in shown(question, found(question, "en"))
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("リモートワークは週何日までできますか？", "週3日まで"),
+        ("コアタイムは何時から何時まで？", "10時30分から15時"),
+        ("夏季休暇は何日もらえますか？", "3日"),
+        ("書籍は年間いくらまで買えますか", "3万円"),
+        ("大阪市の宿泊費の上限っていくらですか？", "13,000円"),
+        ("海外出張の申請はいつまで？", "4週間前"),
+        ("経費の質問は誰が返信してくれますか", "相原"),
+        ("試用期間はどのくらいですか", "3か月"),
+        ("メンターは評価に関わりますか？", "評価には関わりません"),
+        ("病気休暇ってありますか？", "病気休暇はありません"),
+        ("介護休業は何日まで取れますか", "93日"),
+        ("パスワード管理ツールの設定は入社から何営業日以内？", "3営業日"),
+        ("打刻を忘れたらどうすればいいですか？", "修正申請"),
+        ("年末年始の休みはいつからいつまでですか", "12月29日"),
+        ("有給は時間単位で年に何時間まで取れますか？", "40時間"),
+        ("日帰り出張の日当はいくら？", "1,500円"),
+        ("領収書がいらないのはどんなときですか", "不要"),
+        ("残業の上限は月何時間ですか", "30時間"),
+    ],
+)
+def test_japanese_questions_about_the_sample(question: str, said: str) -> None:
+    assert said in shown(question, found(question, "ja"))
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("which tool are we supposed to use for cloud accounts?", "We recommend using Terrashape, which is free"),
+        ("what billing code do the cloud accounts use?", "PLT-204"),
+        ("who do I email with questions on cloud accounts", "cloud-desk@corp.example"),
+        ("what is the extension for cloud questions?", "4410"),
+        ("how do I get a cloud account", "Ask for an account in the cloud request form, and wait for the welcome mail"),
+        ("how long does a cloud account take?", "about three days"),
+        ("command to start a shell on the jump host?", "hopper enter --region tokyo"),
+        ("should i switch off a machine that behaves strangely", "do not switch it off"),
+    ],
+)
+def test_wrapped_markdown_is_quoted_in_whole_sentences(question: str, said: str) -> None:
+    text = shown(question, [hit(CLOUD, "cloud.md", title="Cloud accounts")])
+    assert said in text
+    assert "](" not in text
+
+
+def test_pages_of_links_say_nothing_that_is_worth_showing() -> None:
+    pages = [*(hit(NAVIGATION, f"nav{n}.md") for n in range(3)), hit(CLOUD, "cloud.md")]
+    excerpts = closest("how long does a cloud account take?", pages, tokenise=ENCODER.terms)
+    assert {excerpt.hit for excerpt in excerpts} == {3}
+
+
+def test_where_there_are_only_links_they_are_shown() -> None:
+    assert "Cloud billing" in shown("cloud billing", [hit("- [Cloud billing](billing.md)", "nav.md")])
+
+
+@pytest.mark.parametrize("line", ["経費は月末までに申請してください。", "Expenses are filed by the end of the month."])
+def test_what_is_shown_is_bounded_in_passages_and_in_columns(line: str) -> None:
+    pages = [hit("\n\n".join(f"{n}{at}: {line}" for at in range(30)), f"{n}.md") for n in range(8)]
+    excerpts = closest("経費 expenses", pages, tokenise=ENCODER.terms)
+    text = "".join(unit.text for excerpt in excerpts for _, unit in excerpt.lines)
+    assert 1 <= len(excerpts) <= PASSAGES
+    columns = sum(2 if ord(character) > 0x2FFF else 1 for character in text)
+    assert COLUMNS - 100 < columns <= COLUMNS
+
+
+def test_one_line_that_is_longer_than_all_may_be_is_shown_all_the_same() -> None:
+    row = "| 項目 | 内容 |\n|---|---|\n| 経費 | " + "とても長い説明" * 90 + " |"
+    assert "経費" in shown("経費", [hit(row)])
+    assert len(row) > COLUMNS > LONGEST
+
+
+def test_lines_of_a_passage_are_in_reading_order() -> None:
+    page = "Ask for the card.\n\nPay with the card.\n\nReturn the card to the card desk."
+    (excerpt,) = closest("where do I return the card, to the desk?", [hit(page)], tokenise=ENCODER.terms)
+    assert [place for place, _ in excerpt.lines] == [0, 1, 2]
+
+
+def test_meaning_decides_where_no_words_are_shared() -> None:
+    others = [f"{n} {'coffee ' * 29}" for n in range(3)]  # as much as is shown
+    page = hit("\n\n".join([*others, "Laptops are replaced every four years."]))
+    question = "ノートパソコンは何年ごとに交換されますか？"
+    cosines = {text: 0.9 if "Laptops" in text else 0.7 for text in readable([page])}
+    excerpts = closest(question, [page], tokenise=ENCODER.terms, cosines=cosines)
+    assert "every four years" in excerpts[0].lines[-1][1].text
+    assert "every four years" not in shown(question, [page])
+
+
+def test_a_place_further_down_costs_less_than_what_words_say() -> None:
+    pages = [hit("The office opens at nine.", f"{n}.md") for n in range(3)] + [
+        hit("Parking costs 500 yen.", "parking.md")
+    ]
+    assert closest("what does parking cost", pages, tokenise=ENCODER.terms)[0].hit == 3
+    assert closest("opens", pages, tokenise=ENCODER.terms)[0].hit == 0

@@ -1,0 +1,139 @@
+"""Figures that an answer computes: right ones stay, wrong ones are told."""
+
+import pytest
+
+from agent.grounding.arithmetic import derived, equations
+from agent.grounding.check import check
+from agent.grounding.quantities import facts
+from retrieval.text import language_of
+from retrieval.types import Hit
+from tests.agent.passages import EXPENSES, KEIHI, LEAVE, REFUNDS, YUKYU, hit
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        ("3 × $240 = $720", True),
+        ("3 x 12,000 = 36,000 yen", True),
+        ("3 × 12,000 = 38,000 yen", False),
+        ("3,000円×3日＝9,000円", True),
+        ("3,000円×3日＝8,000円", False),
+        ("1万円 × 2 = 2万円", True),
+        ("25 days − 20 days = 5 days", True),
+        ("20% × 300 = 60", True),
+        ("10 / 3 = 3.33", True),
+        ("10 / 3 = 3.5", False),
+    ],
+)
+def test_an_equation_is_recomputed(text: str, holds: bool) -> None:
+    assert [each.holds for each in equations(text)] == [holds]
+
+
+@pytest.mark.parametrize(
+    ("passage", "right", "wrong"),
+    [
+        ("A month costs €18.", "A year is 12 × €18 = €216.", "A year is 13 × €18 = €234."),
+        ("Waste is collected on Monday and Thursday.", "Twice a week: on Monday and Thursday.", "Three times a week: on Monday and Thursday."),
+        ("It needs the manager and the director.", "You need two approvals: the manager and the director.", "You need five approvals: the manager and the director."),
+        ("受講料は45,000円です。過ぎると半額がかかります。", "過ぎると半額（22,500円）がかかります。", "過ぎると半額（25,500円）がかかります。"),
+    ],
+)  # fmt: skip
+def test_a_sentence_may_say_itself_how_it_comes_to_a_number(passage: str, right: str, wrong: str) -> None:
+    source = {1: hit(passage)}
+    assert check(f"{right} [1]", source, language_of(right)).removed == ()
+    assert check(f"{wrong} [1]", source, language_of(wrong)).removed == (wrong,)
+
+
+def test_a_number_of_the_question_may_be_repeated_in_another_form() -> None:
+    assert check(
+        "At 8 you need somebody with you, as it is after 19:00. [1]",
+        {1: hit("Nobody works alone after 19:00.")},
+        "en",
+        question="until 8pm?",
+    ).text
+
+
+@pytest.mark.parametrize("text", ["1 a", "1-", "1 abcdefghijkl abcdefghijkl - ", "9", "1,", "1/a/b"])
+def test_any_text_is_read_in_linear_time(text: str) -> None:
+    """Forty thousand of it take no minute, as they did while each part could be read in several ways."""
+    assert equations(text * 40_000) == []
+
+
+@pytest.mark.parametrize("text", ["MTU = 1400", "a = b", "2024-04-01 = a Monday", "See 3-4.", "x=1"])
+def test_what_is_no_equation(text: str) -> None:
+    assert equations(text) == []
+
+
+@pytest.mark.parametrize(
+    ("result", "shown", "follows"),
+    [
+        ("$225", "$75 a day for 3 days", True),
+        ("$220", "$75 a day for 3 days", False),
+        ("3 days", "$75 and $225", False),
+        ("15日", "年20日、5日", True),
+        ("55,000円", "40,000円と15,000円", True),
+        ("7万円", "4万円、2万円、1万円", True),
+        ("$30", "10% of $300", True),
+        ("1,620円", "1,500円の8%", True),
+        ("9 June", "30 days after 10 May", True),
+        ("10 June", "30 days after 10 May", False),
+        ("5月1日", "5月15日の2週間前", True),
+        ("14 days", "from 1 April to 15 April", True),
+        ("in December 2027", "since March, for nine months", False),
+        ("1 hour", "from 15:00 to 16:00", True),
+        ("2 hours", "from 15:00 to 16:00", False),
+    ],
+)
+def test_a_value_follows_from_those_that_are_shown(result: str, shown: str, follows: bool) -> None:
+    assert all(derived(fact, facts(shown)) for fact in facts(result)) is follows
+
+
+def test_years_and_months_are_counted_on() -> None:
+    bought = {1: hit("Laptops are replaced every four years. The course begins in March and lasts nine months.")}
+    for right, wrong in (
+        ("A laptop of 2021 was due in 2025.", "A laptop of 2021 was due in 2027."),
+        (
+            "It begins in March, lasts nine months and ends in December.",
+            "It begins in March, lasts nine months and ends in August.",
+        ),
+    ):
+        said = right.replace("was due", "is replaced after four years, so it was due")
+        missed = wrong.replace("was due", "is replaced after four years, so it was due")
+        assert check(f"{said} [1]", bought, "en", question="mine is from 2021").removed == ()
+        assert check(f"{missed} [1]", bought, "en", question="mine is from 2021").removed == (missed,)
+
+
+@pytest.mark.parametrize(
+    ("source", "question", "answer"),
+    [
+        (EXPENSES, "Meals for 3 days?", "Meals are $75 a day, so 3 days make $225. [1]"),
+        (EXPENSES, "Meals for 3 days?", "Meals are $75 a day, so 3 × $75 = $225. [1]"),
+        (LEAVE, "I took 12 days, how many are left?", "Of your 20 days of leave 8 days are left. [1]"),
+        (REFUNDS, "I asked on 10 May, when is it paid?", "Refunds take 30 days, so by 9 June. [1]"),
+        (KEIHI, "3日分の食事代は？", "食事代は1日5,000円までなので、3日で15,000円です。[1]"),
+        (YUKYU, "8日使いました", "年20日のうち8日を使ったので、残りは12日です。[1]"),
+    ],
+)
+def test_a_right_result_stays_and_a_wrong_one_does_not(source: Hit, question: str, answer: str) -> None:
+    hits = {1: source}
+    assert check(answer, hits, language_of(answer), question=question, judged=False).text == answer
+    for right, wrong in (
+        ("225", "235"),
+        ("8 days", "9 days"),
+        ("9 June", "11 June"),
+        ("15,000", "16,000"),
+        ("12日", "11日"),
+    ):
+        if right in answer:
+            result = check(answer.replace(right, wrong), hits, language_of(answer), question=question)
+            assert (result.text, len(result.objections)) == ("", 1)
+
+
+def test_the_reason_names_the_right_result() -> None:
+    (objection,) = check("Meals: 3 × $75 = $235. [1]", {1: EXPENSES}, "en", question="3 days?").objections
+    assert objection.reason == "3 × $75 = $235 is wrong: the result is 225."
+
+
+def test_operands_have_to_stand_in_the_passage_or_in_the_question() -> None:
+    said = "Meals are $80 a day, so 3 days make $240. [1]"
+    assert check(said, {1: EXPENSES}, "en", question="Meals for 3 days?").text == ""

@@ -1,0 +1,217 @@
+"""Numbers in all their clothes: each pair states the same, or does not."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.grounding.entities import denies, mentions, names
+from agent.grounding.quantities import facts, figures, squeeze
+
+SAME = (
+    ("上限は百二十円です", "上限は120円"),
+    ("三千五百円", "3,500円"),
+    ("１２０円", "120円"),
+    ("1000 users", "1,000 users"),
+    ("5万円", "50,000円"),
+    ("1億2,000万円", "120 million yen"),
+    ("50k yen", "5万円"),
+    ("$1.5M", "1.5 million dollars"),
+    ("3千円", "3000円"),
+    ("80%", "8割"),
+    ("三割", "30 percent"),
+    ("８０パーセント", "80%"),
+    ("two weeks", "14日間"),
+    ("半年", "6 months"),
+    ("18か月", "1年6か月"),
+    ("90分", "1時間30分"),
+    ("1.5時間", "90 minutes"),
+    ("1 hour 30 minutes", "90分"),
+    ("1時間半", "90分"),
+    ("half an hour", "30分"),
+    ("within 1 week", "within a week"),
+    ("1営業日以内", "the next business day"),
+    ("three business days", "3営業日"),
+    ("a 30-day limit", "30日間"),
+    ("twenty-five days", "25日"),
+    ("one hundred and twenty days", "120日"),
+    ("twelve months", "1年"),
+    ("令和6年4月1日から", "2024年4月1日"),
+    ("2024年4月1日", "令和六年四月一日"),
+    ("平成31年", "2019年"),
+    ("令和元年5月1日", "2019-05-01"),
+    ("from April 1, 2024", "2024/4/1 施行"),
+    ("on 1 April 2024", "April 1st, 2024"),
+    ("Apr. 1", "4月1日"),
+    ("毎年4月1日", "毎年 4 月 1 日の発生日"),
+    ("create two PRs", "create _two_ PRs"),
+    ("the 25th", "毎月25日"),
+    ("毎月25日", "on the 25th of each month"),
+    ("4月から6月", "April to June"),
+    ("4月5日", "4月1日〜5日"),
+    ("FY2024", "2024年度"),
+    ("in May 2025", "2025年5月"),
+    ("Open until 5pm", "17時まで"),
+    ("17:00まで", "午後5時"),
+    ("5:30 p.m.", "17時半"),
+    ("9:00", "9時"),
+    ("正午", "12:00"),
+    ("every Monday", "毎週月曜日"),
+    ("水曜日", "Mon–Fri"),
+    ("土曜", "週末は休業"),
+    ("火曜", "平日のみ"),
+    ("twice a month", "月2回"),
+    ("ERR-4041", "err 4041"),
+    ("AES-256", "AES256"),
+    ("IPv6", "IPV6"),
+    ("Python 3.11", "python version 3.11 or later"),
+    ("v1.2.3", "version 1.2.3"),
+    ("10.0.0.1", "10.0.0.1/24"),
+    ("第三条", "第3条"),
+    ("10〜20日", "between 10 and 20 days"),
+    ("5GB", "5 GB"),
+    ("３名", "3 people"),
+    ("03-1234-5678", "電話番号：03-1234-5678"),
+    ("a dozen", "12個"),
+    ("3日", "申請期限三日"),
+    ("有効期限三十日", "valid for 30 days"),
+)
+
+OTHER = (
+    ("30 days", "30 minutes"),
+    ("30日", "30人"),
+    ("5円", "5ドル"),
+    ("5万円", "5円"),
+    ("15 days", "5 days"),
+    ("5日", "15日"),
+    ("8割", "8%"),
+    ("4月10日", "4月1日から5月10日"),
+    ("2025年4月1日", "2024年4月1日"),
+    ("平成6年", "2024年"),
+    ("9 p.m.", "open from 9:00 to 17:30"),
+    ("18時", "17時半"),
+    ("日曜日", "Mon–Fri"),
+    ("ERR-4041", "ERR-4042"),
+    ("Python 3.1", "Python 3.10"),
+    ("v1.2.3", "v1.2.4"),
+    ("1,000", "100 and 10,000"),
+    ("1.5 hours", "15 hours"),
+    ("三人", "二人"),
+    ("13 days", "thirty days"),
+    ("2週間", "2か月"),
+    ("有効期限三十日", "有効期限は14日"),
+    ("03-1234-5678", "03-1234-5679"),
+)
+
+NONE = (
+    "十分に確認してください",
+    "一部の社員が一時的に利用します",
+    "第三者の一人に十分な説明をする",
+    "There are two ways to do this",
+    "次の3つです",
+    "one of them is enough",
+    "You may march on",
+    "See https://corp.example/2024/05",
+    "1. First of all",
+    "手順2 を行う",
+    "① 申請する",
+)
+
+
+def held(claim: str, passage: str) -> list[bool]:
+    return [figures(passage).hold(fact) for fact in facts(claim)]
+
+
+@pytest.mark.parametrize(("claim", "passage"), SAME)
+def test_the_same_in_other_clothes(claim: str, passage: str) -> None:
+    assert held(claim, passage)
+    assert all(held(claim, passage))
+
+
+@pytest.mark.parametrize(("claim", "passage"), OTHER)
+def test_not_the_same(claim: str, passage: str) -> None:
+    assert not all(held(claim, passage))
+
+
+@pytest.mark.parametrize("text", NONE)
+def test_words_that_only_look_like_numbers(text: str) -> None:
+    assert facts(text) == []
+
+
+@given(st.text(max_size=200))
+def test_any_text_can_be_read(text: str) -> None:
+    figures(text)
+    facts(text)
+    names(text)
+
+
+@given(st.integers(0, 10**9), st.sampled_from(["円", " days", "人", "%", ""]))
+def test_a_number_confirms_itself_with_and_without_commas(number: int, unit: str) -> None:
+    assert all(held(f"It is {number:,}{unit} now", f"= {number}{unit} ="))
+    assert not all(held(f"It is {number + 1}{unit} now", f"= {number}{unit} ="))
+
+
+def test_squeeze_folds_width_case_signs_and_long_vowels() -> None:
+    assert squeeze("サーバー・Ａ-1 ") == squeeze("サーバa1")
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("担当は佐藤さんです。", {"佐藤"}),
+        ("株式会社コタエに連絡します。", {"コタエ"}),
+        ("Contact Alice Johnson via Slack.", {"Alice", "Johnson", "Slack"}),
+        ("Refunds take time. Please wait.", set()),
+        ("**Refund Window:** see below", set()),
+        ("Run `make test` first", {"make test"}),
+    ],
+)
+def test_names(sentence: str, expected: set[str]) -> None:
+    assert {name.text for name in names(sentence)} == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "evidence", "there"),
+    [
+        ("Contact HR now", "Human Resources", True),
+        ("See GitHub", "github", True),
+        ("See GitHub", "gitlab", False),
+        ("the Refunds page by Slack", "slack refund", True),
+    ],
+)
+def test_a_name_is_found_in_other_forms(name: str, evidence: str, there: bool) -> None:
+    assert all(mentions(evidence, squeeze(evidence), each) for each in names(name)) is there
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "返金できません。",
+        "申請は不要です。",
+        "使用しないでください。",
+        "持ち出しは禁止されています。",
+        "提出せずに帰れます。",
+        "You cannot do it.",
+        "It isn't supported.",
+        "Refunds are prohibited.",
+    ],
+)
+def test_a_no(sentence: str) -> None:
+    assert denies(sentence)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "返金できます。",
+        "申請しなければなりません。",
+        "必ず提出してください。",
+        "本人だけでなく家族も使えます。",
+        "問題ありません。",
+        "30日未満です。",
+        "No, you can do it.",
+        "Not only staff may come.",
+        "Hand it in no later than 5 pm.",
+    ],
+)
+def test_a_yes(sentence: str) -> None:
+    assert not denies(sentence)

@@ -1,0 +1,397 @@
+"""The chat model against an OpenAI-compatible server on loopback: what is sent, and what comes back."""
+
+from typing import Any
+
+import pytest
+
+from agent.events import Cost
+from agent.models.base import (
+    ModelExhausted,
+    ModelMessage,
+    ModelProtocolError,
+    TextPart,
+    ThoughtPart,
+    Tool,
+    ToolCall,
+    ToolMessage,
+    ToolResult,
+    UserMessage,
+)
+from tests.agent.models.gemini_calls import ASKED, SEARCH, SYSTEM, VERDICT, last, not_run, tool
+from tests.agent.models.openai_calls import MODEL, failure, model, parts
+from tests.fakes.openai import FakeOpenAI, Refuse, Reply, call, reasoning, text
+
+YES = Reply(text("Yes."))
+
+
+def called(*calls: Any, finish: str = "tool_calls", before: str = "") -> Reply:
+    deltas = [delta for each in calls for delta in each]
+    return Reply((*text(before), *deltas) if before else tuple(deltas), finish)
+
+
+# -- what is sent ---------------------------------------------------------------------------------------------------
+
+
+async def test_the_request_holds_system_question_tools_and_a_limit_and_no_temperature() -> None:
+    async with FakeOpenAI(Reply(text("はい。"))) as server:
+        await parts(server)
+    sent = server.journal[0]
+    assert sent.headers["Authorization"] == f"Bearer {server.key}"
+    assert sent.body["messages"] == [
+        {"role": "system", "content": SYSTEM.text},
+        {"role": "user", "content": ASKED.text},
+    ]
+    function = sent.body["tools"][0]["function"]
+    assert function["name"] == SEARCH and function["parameters"]["required"] == ["query"]
+    assert sent.body["stream"] and sent.body["model"] == MODEL and sent.body["max_tokens"] == 8192
+    assert not sent.body.keys() & {"temperature", "top_p", "tool_choice", "response_format"}
+
+
+@pytest.mark.parametrize("written", ["", "/", "/v1", "/v1/", "/v1/chat/completions"])
+async def test_the_address_is_with_or_without_its_version(written: str) -> None:
+    async with FakeOpenAI(YES) as server:
+        await parts(server, base_url=server.url.removesuffix("/v1") + written)
+    assert server.journal[0].path == "/v1/chat/completions"
+
+
+async def test_a_local_server_needs_no_key() -> None:
+    async with FakeOpenAI(YES, YES, key=None) as server:
+        await parts(server, key=None)
+        await parts(server, key="  ")
+    assert all("Authorization" not in sent.headers for sent in server.journal)
+
+
+async def test_roles_alternate_begin_with_the_user_and_hold_no_empty_text() -> None:
+    async with FakeOpenAI(YES) as server:
+        await parts(
+            server,
+            SYSTEM,
+            ModelMessage("Earlier answer."),
+            UserMessage("One."),
+            UserMessage("  "),
+            UserMessage("Two."),
+            ModelMessage(""),
+            ModelMessage("Three."),
+            ModelMessage("Four."),
+            ASKED,
+        )
+    assert [(each["role"], each["content"]) for each in server.journal[0].body["messages"]] == [
+        ("system", SYSTEM.text),
+        ("user", "…"),
+        ("assistant", "Earlier answer."),
+        ("user", "One.\n\nTwo."),
+        ("assistant", "Three.\n\nFour."),
+        ("user", ASKED.text),
+    ]
+
+
+async def test_half_a_surrogate_pair_is_no_matter() -> None:
+    async with FakeOpenAI(YES) as server:
+        await parts(server, UserMessage("broken \ud83d here"))
+    assert server.journal[0].body["messages"][0]["content"] == "broken ? here"
+
+
+async def test_nothing_to_reply_to_is_an_error_of_ours() -> None:
+    async with FakeOpenAI() as server:
+        with pytest.raises(ModelProtocolError):
+            await parts(server, SYSTEM)
+    assert server.journal == []
+
+
+async def test_calls_and_results_from_elsewhere_become_plain_text() -> None:
+    asked = ToolCall("x", SEARCH, {"query": "返金"})
+    async with FakeOpenAI(Reply(text("30日です。"))) as server:
+        await parts(
+            server,
+            ASKED,
+            ModelMessage("調べます。", (asked,), raw={"role": "model"}),
+            ToolMessage(((asked, ToolResult("Result 1: 30日", "1")),)),
+        )
+    said = [each["content"] for each in server.journal[0].body["messages"]]
+    assert said[1:] == [f'調べます。\n\n[{SEARCH} {{"query": "返金"}}]', f"[{SEARCH}]\nResult 1: 30日"]
+
+
+async def test_a_tool_without_arguments_and_none_at_all() -> None:
+    empty = Tool("list_rag_collections", "List them.", {"type": "object", "properties": {}}, not_run)
+    async with FakeOpenAI(YES, YES) as server:
+        await parts(server, tools=(empty,))
+        await parts(server, tools=())
+    assert server.refused == [] and "tools" not in server.journal[1].body
+
+
+# -- what comes back ------------------------------------------------------------------------------------------------
+
+
+async def test_thoughts_text_and_usage_arrive_as_they_are_produced() -> None:
+    deltas = (reasoning("考え"), reasoning("る"), *text("30日です。[1]", 3))
+    async with FakeOpenAI(Reply(deltas, thoughts=11)) as server:
+        found = await parts(server)
+    assert [part.text for part in found if isinstance(part, ThoughtPart)] == ["考え", "る"]
+    pieces = [part.text for part in found if isinstance(part, TextPart)]
+    assert len(pieces) > 1 and "".join(pieces) == "30日です。[1]"
+    message = last(found)
+    assert message == ModelMessage("30日です。[1]")
+    assert message.cost == Cost(1, message.cost.input_tokens, len(deltas), 11) and message.cost.input_tokens > 0
+
+
+async def test_reasoning_under_both_names_is_one_thought() -> None:
+    both = {"reasoning": "Hm.", "reasoning_content": "Hm."}
+    async with FakeOpenAI(Reply((both, reasoning(" Right.", "reasoning"), *text("Yes.")))) as server:
+        found = await parts(server)
+    assert [part.text for part in found if isinstance(part, ThoughtPart)] == ["Hm.", " Right."]
+
+
+@pytest.mark.parametrize("piece", [0, 1, 3, 7])
+@pytest.mark.parametrize(
+    ("written", "thought", "said"),
+    [
+        ("<think>Look <b>.\n</think>\n\n30 days.", "Look <b>.\n", "30 days."),
+        ("\n<thinking>Look.</thinking>30 days.", "Look.", "30 days."),
+        ("[THINK]Look.[/THINK]30 days.", "Look.", "30 days."),
+        ("<think></think>\n30 days.", "", "30 days."),
+        ("<thin ice> is 30 days.", "", "<thin ice> is 30 days."),
+        ("Write <think>x</think> in\n</think>\nit.", "", "Write <think>x</think> in\n</think>\nit."),
+        ("Look it up.\n</think>\n\n30 days.", "", "30 days."),
+    ],
+)
+async def test_thinking_inside_the_text_is_no_part_of_it(piece: int, written: str, thought: str, said: str) -> None:
+    async with FakeOpenAI(Reply(text(written, piece))) as server:
+        found = await parts(server)
+    assert "".join(part.text for part in found if isinstance(part, ThoughtPart)) == thought
+    assert last(found).text == said
+
+
+@pytest.mark.parametrize("piece", [0, 1, 5])
+async def test_a_call_comes_whole_with_its_id_and_its_result_bears_it(piece: int) -> None:
+    reply = called(call(SEARCH, {"query": "返金"}, id="call_7", piece=piece), before="Thought: search.")
+    async with FakeOpenAI(reply, Reply(text("30日です。"))) as server:
+        found = await parts(server)
+        asked = ToolCall("call_7", SEARCH, {"query": "返金"})
+        assert found[-2] == asked and last(found).calls == (asked,)
+        await parts(server, SYSTEM, ASKED, last(found), ToolMessage(((asked, ToolResult("Result 1", "1")),)))
+    assert server.refused == []
+    said, answer = server.journal[1].body["messages"][2:]
+    assert said["content"] == "Thought: search."
+    assert said["tool_calls"][0]["function"] == {"name": SEARCH, "arguments": '{"query": "返金"}'}
+    assert answer == {"role": "tool", "tool_call_id": "call_7", "content": "Result 1"}
+
+
+A, B = {"query": "a"}, {"query": "b"}
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        (call(SEARCH, A, id="1", index=0, piece=4), call(SEARCH, B, id="2", index=1, piece=4)),
+        (call(SEARCH, A, id="1", index=0), call(SEARCH, B, id="2", index=0)),  # Ollama numbered them all 0
+        (call(SEARCH, A, id="1", index=0, piece=4), call(SEARCH, B, id="2", index=0, piece=4)),
+        (call(SEARCH, A, id="1", index=None), call(SEARCH, B, id="2", index=None)),
+        (call(SEARCH, A, id=None, index=0, piece=4), call(SEARCH, B, id=None, index=1, piece=4)),
+        (call(SEARCH, A, id=None, index=0), call(SEARCH, B, id=None, index=0)),
+        (call(SEARCH, A, id=None, index=None, piece=3), call(SEARCH, B, id=None, index=None)),
+    ],
+)
+async def test_parallel_calls_however_the_server_numbers_them(calls: Any) -> None:
+    async with FakeOpenAI(called(*calls), YES) as server:
+        message = last(await parts(server))
+        assert [each.arguments for each in message.calls] == [A, B]
+        first, second = message.calls
+        assert first.id and second.id and first.id != second.id
+        done = ToolMessage(((second, ToolResult("B", "", failed=True)), (first, ToolResult("A", ""))))
+        await parts(server, ASKED, message, done)
+    assert server.refused == []
+    assert [each["content"] for each in server.journal[1].body["messages"][2:]] == ["A", "B"]
+
+
+async def test_fragments_that_repeat_id_and_name_are_one_call() -> None:
+    def piece(arguments: str) -> dict[str, Any]:
+        return {"tool_calls": [{"index": 0, "id": "1", "function": {"name": SEARCH, "arguments": arguments}}]}
+
+    async with FakeOpenAI(Reply((piece('{"query"'), piece(': "a"}'), piece("")), "stop")) as server:
+        assert last(await parts(server)).calls == (ToolCall("1", SEARCH, A),)
+
+
+async def test_calls_of_two_tools_without_arguments_ids_or_numbers() -> None:
+    names = ("list_rag_collections", SEARCH)
+    deltas = tuple({"tool_calls": [{"function": {"name": name, "arguments": ""}}]} for name in names)
+    async with FakeOpenAI(Reply(deltas, "tool_calls")) as server:
+        assert [each.name for each in last(await parts(server)).calls] == list(names)
+
+
+@pytest.mark.parametrize("arguments", ["", "null", "{}", "  "])
+async def test_a_call_without_arguments(arguments: str) -> None:
+    async with FakeOpenAI(called(call("list_rag_collections", arguments))) as server:
+        assert last(await parts(server)).calls == (ToolCall("call_1", "list_rag_collections", {}),)
+
+
+async def test_arguments_as_an_object_and_with_bare_line_breaks() -> None:
+    objects = {"tool_calls": [{"id": "1", "function": {"name": SEARCH, "arguments": {"query": "a"}}}]}
+    async with FakeOpenAI(Reply((objects,), "tool_calls"), called(call(SEARCH, '{"query": "a\nb"}'))) as server:
+        assert last(await parts(server)).calls[0].arguments == A
+        assert last(await parts(server)).calls[0].arguments == {"query": "a\nb"}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        ["30 ", "days."],
+        [{"type": "text", "text": "30 days."}],
+        [{"type": "output_text", "text": "30 "}, {"type": "text", "text": "days."}, {"type": "text", "text": None}],
+        [{"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}, {"type": "text", "text": "30 days."}],
+        [{"type": "reasoning", "reasoning": "Hm."}, {"type": "text", "text": "30 days."}],
+    ],
+)
+@pytest.mark.parametrize("ending", ["end", "whole"])
+async def test_content_as_a_list_of_parts(content: list[Any], ending: Any) -> None:
+    async with FakeOpenAI(Reply(({"content": content},), ending=ending)) as server:
+        found = await parts(server)
+    assert last(found).text == "30 days."
+    assert [part for part in found if isinstance(part, ThoughtPart)] == [ThoughtPart("Hm.")] * ("Hm." in str(content))
+
+
+@pytest.mark.parametrize("cut", [1, 2])
+async def test_a_call_in_the_form_that_is_older_than_tools(cut: int) -> None:
+    first = {"function_call": {"name": SEARCH, "arguments": '{"query": "a"}'[: 9 if cut == 2 else None]}}
+    rest = ({"function_call": {"arguments": '{"query": "a"}'[9:]}},) if cut == 2 else ()
+    async with FakeOpenAI(Reply((first, *rest), "function_call")) as server:
+        message = last(await parts(server))
+        (made,) = message.calls
+        assert (made.name, made.arguments) == (SEARCH, {"query": "a"}) and made.id
+        server.order(YES)
+        results = ToolMessage(((made, ToolResult("30 days.", "")),))
+        assert last(await parts(server, SYSTEM, ASKED, message, results)).text == "Yes."
+
+
+async def test_with_a_finish_reason_nobody_knows_what_is_whole_counts() -> None:
+    whole = called(call(SEARCH, {"query": "a"}), finish="end_turn")
+    async with FakeOpenAI(Reply(text("Yes."), "solar_flare"), whole) as server:
+        assert last(await parts(server)).text == "Yes."
+        assert last(await parts(server)).calls[0].arguments == {"query": "a"}
+
+
+async def test_a_server_that_does_not_stream() -> None:
+    reply = Reply((*text("Yes."), *call(SEARCH, A, index=None)), "tool_calls", "whole")
+    async with FakeOpenAI(reply) as server:
+        message = last(await parts(server))
+    assert message.text == "Yes." and message.calls == (ToolCall("call_1", SEARCH, A),)
+    assert message.cost.input_tokens > 0
+
+
+async def test_reasoning_and_what_came_with_a_call_go_back_with_it_and_only_then() -> None:
+    signed = {"extra_content": {"google": {"thought_signature": "c2ln"}}}
+    (made,) = call(SEARCH, A)
+    made["tool_calls"][0] |= signed
+    async with FakeOpenAI(Reply((reasoning("Search."), made), "tool_calls"), YES) as server:
+        message = last(await parts(server))
+        results = ToolMessage(((message.calls[0], ToolResult("Result 1", "1")),))
+        await parts(server, ASKED, message, results)
+    assert server.refused == []
+    said = server.journal[1].body["messages"][1]
+    assert said["reasoning_content"] == "Search." and said["tool_calls"][0]["extra_content"] == signed["extra_content"]
+    async with FakeOpenAI(Reply((reasoning("Hm."), *text("Yes."))), YES) as server:
+        message = last(await parts(server))
+        await parts(server, ASKED, message, UserMessage("Review it."))
+    assert server.journal[1].body["messages"][1] == {"role": "assistant", "content": "Yes."}
+
+
+async def test_a_call_that_was_not_made_is_answered_all_the_same() -> None:
+    calls = (call(SEARCH, A, id="1"), call(SEARCH, B, id="2", index=1))
+    async with FakeOpenAI(called(*calls), YES, YES) as server:
+        message = last(await parts(server))
+        await parts(server, ASKED, message, ToolMessage(((message.calls[0], ToolResult("A", "")),)))
+        await parts(server, ASKED, message, UserMessage("Answer now."))
+    assert server.refused == []
+    assert server.journal[1].body["messages"][3]["content"] == "This call was not made."
+    assert server.journal[2].body["messages"][-1] == {"role": "user", "content": "Answer now."}
+
+
+async def test_calls_of_a_tool_that_is_gone_and_of_another_model_are_put_as_text() -> None:
+    async with FakeOpenAI(called(call(SEARCH, A)), YES, YES) as server:
+        message = last(await parts(server))
+        results = ToolMessage(((message.calls[0], ToolResult("Result 1", "1")),))
+        await parts(server, ASKED, message, results, UserMessage("No more tools."), tools=())
+        await parts(server, ASKED, message, results, model="gpt-5-mini")
+    assert server.refused == []
+    assert server.journal[1].body["messages"][-1]["content"] == f"[{SEARCH}]\nResult 1\n\nNo more tools."
+    assert "tool_calls" not in str(server.journal[2].body["messages"])
+
+
+# -- limits ---------------------------------------------------------------------------------------------------------
+
+
+async def test_a_reply_cut_by_the_limit_says_so() -> None:
+    async with FakeOpenAI(Reply(text("30 da"), "length")) as server:
+        assert last(await parts(server)).cut
+
+
+@pytest.mark.parametrize(
+    "empty",
+    [
+        Reply((reasoning("…"),), "length"),
+        Reply(text("<think>…"), "length"),
+        called(call(SEARCH, '{"query": "a'), finish="length", before="I search."),
+        called(call(SEARCH, ""), finish="length"),
+    ],
+)
+async def test_a_limit_that_left_nothing_of_use_is_raised_once(empty: Reply) -> None:
+    async with FakeOpenAI(empty, Reply(text("30 days."))) as server:
+        message = last(await parts(server))
+    assert message.text == "30 days." and not message.cut and message.cost.calls == 2
+    assert [sent.body["max_tokens"] for sent in server.journal] == [8192, 32768]
+    assert [sent.body.get("reasoning_effort") for sent in server.journal] == [None, "low"]
+    assert isinstance(await failure(empty, empty), ModelExhausted)
+
+
+# -- JSON, and what servers do not take -----------------------------------------------------------------------------
+
+
+async def test_a_schema_asks_for_json_and_leaves_the_tools_declared_but_uncalled() -> None:
+    async with FakeOpenAI(Reply(text('{"verdict": "keep"}'))) as server:
+        assert last(await parts(server, schema=VERDICT)).text == '{"verdict": "keep"}'
+    sent = server.journal[0].body
+    assert sent["tool_choice"] == "none" and sent["tools"]
+    assert sent["response_format"]["json_schema"]["schema"] == VERDICT
+
+
+@pytest.mark.parametrize(
+    ("refused", "missing", "kept"),
+    [
+        (("schema",), {"response_format"}, {"stream_options", "max_tokens", "tool_choice"}),
+        (("usage",), {"stream_options"}, {"response_format", "max_tokens"}),
+        (("max_tokens",), {"max_tokens"}, {"max_completion_tokens", "response_format"}),
+        (("limit",), {"max_tokens", "max_completion_tokens"}, {"stream_options", "response_format"}),
+        (("effort",), {"reasoning_effort"}, {"response_format", "tools"}),
+        (("schema", "usage", "max_tokens"), {"response_format", "stream_options", "max_tokens"}, {"tools"}),
+    ],
+)
+async def test_what_a_server_refuses_is_left_out_and_not_asked_again(
+    refused: tuple[str, ...], missing: set[str], kept: set[str]
+) -> None:
+    async with FakeOpenAI(*(Reply(text('{"verdict": "keep"}')),) * 2, without=refused) as server:
+        using = model(server, effort="medium")
+        for _ in range(2):
+            assert last([part async for part in using.converse((SYSTEM, ASKED), (tool(),), schema=VERDICT)]).text
+        await using.close()
+    assert len(server.journal) == 2 + len(refused)
+    for sent in server.journal[-2:]:
+        assert not sent.body.keys() & missing and kept <= sent.body.keys()
+
+
+async def test_a_call_has_an_effort_of_its_own_and_reasoning_that_was_shown_is_remembered() -> None:
+    async with FakeOpenAI(Reply((reasoning("Hm."), *text("Yes."))), YES) as server:
+        using = model(server, effort="high")
+        before = using.thinks
+        for effort in (None, "low"):
+            assert [part async for part in using.converse((SYSTEM, ASKED), effort=effort)]
+        assert (before, using.thinks) == (False, True)
+        await using.close()
+    assert [sent.body["reasoning_effort"] for sent in server.journal] == ["high", "low"]
+
+
+async def test_a_refusal_that_names_nothing_costs_the_schema_and_then_ends() -> None:
+    detail = [{"loc": ["body", "messages"], "msg": "value is not valid", "input": "返金の質問"}]
+    wrong = Refuse(422, body={"detail": detail})
+    async with FakeOpenAI(*[wrong] * 9) as server:
+        with pytest.raises(ModelProtocolError, match=r"body\.messages: value is not valid") as caught:
+            await parts(server, schema=VERDICT)
+    assert len(server.journal) == 2 and "返金" not in str(caught.value)

@@ -1,0 +1,228 @@
+"""What may go wrong with an OpenAI-compatible server, as our errors; and where the key never shows."""
+
+import asyncio
+import logging
+import socket
+import traceback
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from agent.models.base import (
+    ModelBlocked,
+    ModelBusy,
+    ModelProtocolError,
+    ModelUnavailable,
+    TextPart,
+    ToolMessage,
+    ToolResult,
+)
+from agent.models.openai import OpenAIModel
+from agent.models.retry import RetryingModel
+from agent.outcomes import failed
+from agent.strategies.react import Agent
+from tests.agent.models.gemini_calls import ASKED, SYSTEM, last, tool
+from tests.agent.models.openai_calls import MODEL, failure, model, parts
+from tests.agent.turning import Searches, answer_of, asking
+from tests.fakes.openai import FakeOpenAI, Order, Refuse, Reply, busy, call, reasoning, text
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        Reply(text("I sh"), "content_filter"),
+        Reply(({"refusal": "I cannot help with that."},)),
+        Reply(({"content": [{"type": "refusal", "refusal": "I cannot help with that."}]},)),
+        Refuse(400, "The response was filtered.", word="content_filter"),
+        Refuse(400, "Rejected by our safety system.", word="content_policy_violation"),
+    ],
+)
+async def test_a_refusal_for_safety(order: Order) -> None:
+    assert isinstance(await failure(order), ModelBlocked)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(),
+        Reply((reasoning("Only thinking."),)),
+        Reply(text("<think>Only thinking.")),
+        Reply((), "solar_flare"),
+        Reply(call("search", '{"query": '), "solar_flare"),
+        Reply(({"content": [{"type": "text", "text": 7}]},)),
+        Reply(call("search", '{"query": '), "tool_calls"),
+        Reply(call("search", "[1]"), "tool_calls"),
+        Reply(call("", {"query": "a"}), "tool_calls"),
+        Reply(call("search", "[" * 100_000), "tool_calls"),
+        Reply(({"content": 7},)),
+        Reply(({"tool_calls": ["x"]},)),
+    ],
+)
+async def test_a_reply_without_use(reply: Reply) -> None:
+    assert isinstance(await failure(reply), ModelProtocolError)
+
+
+@pytest.mark.parametrize(
+    ("refusal", "seconds"),
+    [
+        (busy(), None),
+        (busy(**{"Retry-After": "3"}), 3.0),
+        (busy(**{"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}), 0.0),
+        (Refuse(429, page="<html>slow down</html>"), None),
+        (Refuse(429, "You exceeded your current quota.", word="insufficient_quota"), 3600.0),
+        (Refuse(402, "Insufficient Balance"), 3600.0),
+        (Reply(text("30"), None, "error", error={"message": "Slow down.", "code": "rate_limit_exceeded"}), None),
+        (Reply(text("30"), None, "error", error={"message": "Slow down.", "code": 429}), None),
+    ],
+)
+async def test_busy_says_how_long_to_wait_and_is_not_retried_here(refusal: Order, seconds: float | None) -> None:
+    async with FakeOpenAI(refusal) as server:
+        with pytest.raises(ModelBusy) as caught:
+            await parts(server)
+    assert caught.value.retry_after == seconds
+    assert len(server.journal) == 1
+
+
+@pytest.mark.parametrize(
+    ("order", "why"),
+    [
+        (Refuse(500, "Internal error.", "server_error"), "down"),
+        (Refuse(503, body={"error": {"code": 503, "message": "Loading model", "type": "unavailable_error"}}), "down"),
+        (Refuse(502, page="<html><h1>Bad gateway</h1></html>"), "down"),
+        (Refuse(200, page="<!doctype html><html>Sign in</html>"), "down"),
+        (Refuse(302, page="<html></html>", headers={"Location": "http://127.0.0.1:1/"}), "down"),
+        (Refuse(408, "Request timeout."), "timeout"),
+        (Refuse(504, page="<html>Gateway timeout</html>"), "timeout"),
+        (Refuse(401, "Unauthorized."), "key"),
+        (Refuse(403, "Country, region, or territory not supported."), "key"),
+        (Refuse(404, page="404 page not found"), "model"),
+        (Refuse(404, body={"error": 'model "qwen9" not found, try pulling it first'}), "model"),
+        (Refuse(400, "Invalid model name passed in model=x.", word="model_not_found"), "model"),
+        (Reply(text("30 da"), ending="cut"), "down"),
+        (Reply(text("30 days."), None), "down"),
+        (Reply(text("30 da"), None, "error"), "down"),
+        (Reply(text("30 da"), "abort"), "down"),
+    ],
+)
+async def test_out_of_order(order: Order, why: str) -> None:
+    error = await failure(order)
+    assert isinstance(error, ModelUnavailable) and error.why == why
+    assert "<" not in str(error)
+
+
+async def test_a_wrong_model() -> None:
+    error = await failure(model="gpt-9")
+    assert isinstance(error, ModelUnavailable) and error.why == "model" and "gpt-9" in str(error)
+    assert "gpt-9" not in failed(error, "en") and "利用できない" in failed(error, "ja")
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        Refuse(400, body={"error": {"message": "registry.ollama.ai/library/gemma:2b does not support tools"}}),
+        Refuse(400, body={"object": "error", "message": '"auto" tool choice requires --enable-auto-tool-choice'}),
+        Refuse(500, body={"error": {"message": "tools param requires --jinja flag", "type": "server_error"}}),
+        Refuse(404, body={"error": {"message": "No endpoints found that support tool use.", "code": 404}}),
+        Refuse(400, "`tool calling` is not supported with this model"),
+        Refuse(400, "deepseek-reasoner does not support Function Calling"),
+    ],
+)
+async def test_a_model_without_tools_answers_without_them_and_is_known_to_have_none(refusal: Refuse) -> None:
+    async with FakeOpenAI(refusal, Reply(text("Yes.")), Reply(text("No."))) as server:
+        using = model(server)
+        before = using.tools
+        said = [last([part async for part in using.converse((SYSTEM, ASKED), (tool(),))]).text for _ in range(2)]
+        assert (said, before, using.tools) == (["Yes.", "No."], None, False)
+        await using.close()
+    assert ["tools" in sent.body for sent in server.journal] == [True, False, False]
+
+
+async def test_calls_that_were_made_are_told_as_text_to_a_model_that_turns_out_to_have_no_tools() -> None:
+    called = call("search_rag_knowledge_base", {"query": "返金"})
+    async with FakeOpenAI(Reply(called, "tool_calls")) as server:
+        using = model(server)
+        message = last([part async for part in using.converse((SYSTEM, ASKED), (tool(),))])
+        assert using.tools
+        server.order(Refuse(400, "gemma:2b does not support tools"), Reply(text("30 days.")))
+        results = ToolMessage(((message.calls[0], ToolResult("Refunds take 30 days.", "")),))
+        assert [part async for part in using.converse((SYSTEM, ASKED, message, results), (tool(),))]
+        await using.close()
+    assert "Refunds take 30 days." in server.journal[-1].body["messages"][-1]["content"]
+
+
+async def test_a_turn_of_a_model_whose_thinking_eats_its_output_ends_after_two_calls_in_words() -> None:
+    async with FakeOpenAI(*[Reply((reasoning("…"),), "length")] * 3) as server:
+        using = model(server)
+        agent = Agent(RetryingModel(using), Searches())
+        answer = answer_of([event async for event in agent.run(asking("How long do refunds take?"))])
+        await using.close()
+    assert answer.outcome == "failed" and "nothing was left for an answer" in answer.text and len(server.journal) == 2
+
+
+async def test_silence_ends_at_the_time_limit() -> None:
+    error = await failure(Reply(text("30"), None, "hang"), timeout=0.2)
+    assert isinstance(error, ModelUnavailable) and error.why == "timeout"
+
+
+async def test_a_whole_reply_is_used_though_its_stream_does_not_end() -> None:
+    async with FakeOpenAI(Reply(text("30 days."), ending="linger")) as server:
+        assert last(await parts(server, timeout=1.5)).text == "30 days."
+
+
+async def test_nobody_listens() -> None:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        error = await failure(base_url=f"http://127.0.0.1:{held.getsockname()[1]}")
+    assert isinstance(error, ModelUnavailable) and error.why == "down"
+
+
+async def test_the_connect_may_take_five_seconds_of_the_sixty() -> None:
+    using = OpenAIModel(MODEL)
+    limits = using._http.timeout
+    address = str(using._url)
+    await using.close()
+    assert (limits.connect, limits.read) == (5.0, 60.0)
+    assert address == "https://api.openai.com/v1/chat/completions"
+
+
+async def test_who_reads_slowly_is_not_timed_out() -> None:
+    async with FakeOpenAI(Reply(text("one two three four", 2))) as server:
+        using = model(server, timeout=1.0)
+        read = 0
+        async for _ in using.converse((SYSTEM, ASKED), (tool(),)):
+            read += 1
+            if read == 1:
+                await asyncio.sleep(1.2)  # what is under test is time itself
+        await using.close()
+    assert read > 2
+
+
+async def test_a_turn_that_is_given_up_leaves_nothing_open() -> None:
+    async with FakeOpenAI(Reply(text("one two three", 2), ending="hang")) as server:
+        using = model(server)
+        conversation: Any = using.converse((SYSTEM, ASKED), (tool(),))
+        async with aclosing(conversation) as stream:
+            async for part in stream:
+                assert isinstance(part, TextPart)
+                break
+        await using.close()
+
+
+# -- the key --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", ["sk-Wrong-abcdefghijklmnopqrstuvwxyz", "sk\nbroken", "鍵sk-Wrong", "sk\x00broken"])
+async def test_the_key_is_in_no_error_log_or_representation(key: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    async with FakeOpenAI() as server:
+        using = model(server, key=SecretStr(key))
+        with pytest.raises(ModelUnavailable) as caught:
+            async for _ in using.converse((SYSTEM, ASKED), (tool(),)):
+                pass
+        await using.close()
+    assert caught.value.why == "key"
+    logging.getLogger("test").exception("turn failed", exc_info=caught.value)
+    shown = "".join(traceback.format_exception(caught.value)) + repr(using) + str(vars(using)) + caplog.text
+    assert key not in shown and repr(key)[1:-1] not in shown

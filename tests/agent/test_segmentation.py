@@ -1,0 +1,72 @@
+"""Lines that were wrapped at a margin, joined again; and what stays a line of its own."""
+
+import pytest
+
+from agent.segmentation import clean, link_spans, units, unwrapped
+
+LONG = "The database of the password manager is stored locally on your computer, though we"
+LONG_JA = "パスワード管理ツールのデータベースは、利用者のパソコンの中に保存されますが、共有ドラ"
+
+
+@pytest.mark.parametrize(
+    ("markdown", "joined"),
+    [
+        ("One line.", "One line."),
+        (f"{LONG}\nsync it.", f"{LONG} sync it."),
+        (f"{LONG_JA}\nイブにも同期します。", f"{LONG_JA}イブにも同期します。"),
+        ("Apply for a [travel\ncard](/card/) first.", "Apply for a [travel card](/card/) first."),
+        ("Read [the\npage](\n/page) first.", "Read [the page]( /page) first."),
+        ("> quoted text that\n> goes on", "quoted text that goes on"),
+        ("- an item\n  that goes on\n- another", "- an item that goes on\n- another"),
+        ("営業時間：9時から\n定休日：日曜", "営業時間：9時から\n定休日：日曜"),
+        (f"{LONG}\n- item", f"{LONG}\n- item"),
+        (f"{LONG}\n\nsync it.", f"{LONG}\n\nsync it."),
+        (f"{LONG}\n## sync it", f"{LONG}\n## sync it"),
+        (f"{LONG}\n| a | b |", f"{LONG}\n| a | b |"),
+        (f"```\n{LONG}\nsync\n```\n{LONG}\nsync", f"```\n{LONG}\nsync\n```\n{LONG} sync"),
+    ],
+)
+def test_lines_are_joined_where_only_a_margin_parts_them(markdown: str, joined: str) -> None:
+    assert unwrapped(markdown) == joined
+    assert unwrapped(joined) == joined
+
+
+def test_where_links_are() -> None:
+    text = "See [a](/a), [b (c)](/b_(c)) and [d][e], not [f]."
+    assert [text[start:end] for start, end in link_spans(text)] == ["[a](/a)", "[b (c)](/b_(c))", "[d][e]"]
+    assert link_spans("no [link] here") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [("two  spaces\n and a line ", "two spaces and a line"), ("a & b", "a & b"), ("a &amp; b", "a & b")],
+)
+def test_plain_text_and_markup_are_cleaned_alike(text: str, plain: str) -> None:
+    assert clean(text) == plain
+    assert clean(f"{text}<br>") == plain
+
+
+def test_lines_of_a_paragraph_are_joined_and_links_over_lines_are_understood() -> None:
+    wrapped = "You will also need to apply for a [travel\ncard](/card/), and then\n[update your\nprofile](/profile/). This takes two weeks."
+    assert [unit.text for unit in units(wrapped)] == [
+        "You will also need to apply for a travel card, and then update your profile.",
+        "This takes two weeks.",
+    ]
+    japanese = (
+        "経費の精算は、支払日から三十日以内に経費システムで申請して\nください。領収書は原本をスキャンして添付します。"
+    )
+    assert units(japanese)[0].text.endswith("申請してください。")
+
+
+def test_an_item_keeps_its_own_lines_its_nested_items_and_its_command() -> None:
+    steps = "1. Open the disk:\n\n   ```sh\n   disk open\n   ```\n\n2. Choose a name that\n   nobody else has:\n   - short\n   - lower case\n"
+    found_units = units(steps)
+    assert [(unit.kind, unit.text) for unit in found_units] == [
+        ("item", "Open the disk:"),
+        ("code", "disk open"),
+        ("item", "Choose a name that nobody else has:"),
+        ("item", "short"),
+        ("item", "lower case"),
+    ]
+    assert len({unit.group for unit in found_units}) == 1
+    assert found_units[3].lead == "Choose a name that nobody else has:"

@@ -1,0 +1,88 @@
+"""Calls that a model writes as text are calls; an answer that speaks of one is an answer."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.tool_calls import written_calls
+from agent.tools import SEARCH, TOOLS
+
+ARGUMENTS: dict[str, Any] = {"queries": ["refund period", "返金 期間"]}
+CALL = json.dumps({"name": SEARCH, "arguments": ARGUMENTS}, ensure_ascii=False)
+ANSWER = "Refunds take 30 days. [1]"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        CALL,
+        f"<tool_call>\n{CALL}\n</tool_call>",
+        f"<tool_call>{CALL}",
+        f"```json\n{CALL}\n```",
+        f"```tool_code\nprint({SEARCH}(queries=['refund period', '返金 期間']))\n```".replace("print(", "").replace(
+            "))", ")"
+        ),
+        f"[TOOL_CALLS] [{CALL}]",
+        f"<|python_tag|>{CALL}",
+        json.dumps(
+            {"tool_calls": [{"type": "function", "function": {"name": SEARCH, "arguments": json.dumps(ARGUMENTS)}}]}
+        ),
+        json.dumps({"tool": SEARCH, "parameters": ARGUMENTS}),
+        json.dumps({"action": SEARCH, "action_input": ARGUMENTS}),
+        json.dumps({SEARCH: ARGUMENTS}),
+        f"<function={SEARCH}>{json.dumps(ARGUMENTS)}</function>",
+        f"<tool_call><function={SEARCH}><parameter=queries>\n{json.dumps(ARGUMENTS['queries'])}\n</parameter></function></tool_call>",
+        f"Action: {SEARCH}\nAction Input: {json.dumps(ARGUMENTS)}",
+        f'{SEARCH}(queries=["refund period", "返金 期間"])',
+        f'{SEARCH}(["refund period",\n "返金 期間"])',
+    ],
+)
+def test_every_form_of_a_call(text: str) -> None:
+    rest, calls = written_calls(text, TOOLS)
+    assert (rest, calls) == ("", ((SEARCH, ARGUMENTS),))
+
+
+def test_what_is_said_beside_calls_and_several_of_them() -> None:
+    rest, calls = written_calls(f"I look it up.\n<tool_call>{CALL}</tool_call>\n<tool_call>{CALL}</tool_call>", TOOLS)
+    assert (rest, len(calls)) == ("I look it up.", 2)
+    rest, calls = written_calls(f'{SEARCH}(query="How long (in days)?")\nread_document("a.md", from=3)', TOOLS)
+    assert calls[0] == (SEARCH, {"query": "How long (in days)?"})
+    assert calls[1][0] == "read_document" and calls[1][1]["from"] == 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ANSWER,
+        f'{ANSWER} Kotae looks with `{SEARCH}(query="x")`. [2]',
+        f"{ANSWER}\n\n```json\n{CALL}\n```",
+        f"The tool is called {SEARCH}.",
+        '{"answer": "30 days. [1]"}',
+        "Restart it: `restart(service=1)`",
+    ],
+)
+def test_an_answer_is_no_call(text: str) -> None:
+    assert written_calls(text, TOOLS) == (text, ())
+
+
+@pytest.mark.parametrize(
+    "text", [f"<tool_call>{CALL[:-9]}", f"```json\n{CALL[:-9]}", "<tool_call></tool_call>", f"{ANSWER} <tool_call>"]
+)
+def test_half_a_call_is_neither(text: str) -> None:
+    with pytest.raises(ValueError, match="cannot be read"):
+        written_calls(text, TOOLS)
+
+
+def test_a_tag_makes_any_name_a_call_so_that_it_can_be_refused() -> None:
+    assert written_calls('<tool_call>{"name": "rm_rf", "arguments": {}}</tool_call>', TOOLS) == ("", (("rm_rf", {}),))
+
+
+@given(st.text(alphabet='{}[]()":,=<>/tool_cal nme1\\\n`', max_size=200))
+def test_no_text_breaks_the_reading(text: str) -> None:
+    try:
+        written_calls(f"{text}{SEARCH}({text}", TOOLS)
+    except ValueError as error:
+        assert str(error) == "a call that cannot be read"
