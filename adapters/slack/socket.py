@@ -5,6 +5,7 @@ except what could not be stored. Source: reliability.md R1, R4 and R31; docs.sla
 """
 
 import asyncio
+import json
 import logging
 import time
 from collections.abc import Callable
@@ -241,10 +242,14 @@ class _Client(SocketModeClient):
             log.warning("an envelope without a payload was acknowledged and left alone")
             await self.send_socket_mode_response(SocketModeResponse(envelope_id=str(message["envelope_id"])))
 
-    async def run_message_listeners(self, message: dict[str, Any], raw_message: str) -> None:
-        if message.get("type") == "disconnect":
-            self.reason = str(message.get("reason") or "")
-        await super().run_message_listeners(message, raw_message)
+    async def enqueue_message(self, message: str) -> None:
+        """Reads why Slack hangs up as it comes: a connection can be closed before the queue's turn comes to its last words."""
+        if '"disconnect"' in message:
+            with suppress(ValueError, AttributeError):
+                said = json.loads(message)
+                if said.get("type") == "disconnect":
+                    self.reason = str(said.get("reason") or "")
+        await super().enqueue_message(message)  # type: ignore[no-untyped-call]
 
     async def _work(self, client: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
         task = asyncio.current_task()

@@ -175,8 +175,9 @@ async def test_slack_may_give_no_address_for_a_while(fault: Fault) -> None:
             assert fault.status != 429 or asked[-1] - asked[0] >= 1
 
 
-async def test_one_connection_too_many_stays_away() -> None:
-    async with FakeSlack() as slack, linked(slack) as link:
+@pytest.mark.parametrize("watch", [CALM.watch, 0.0])  # 0: it is looked at in every turn of the loop
+async def test_one_connection_too_many_stays_away(watch: float) -> None:
+    async with FakeSlack() as slack, linked(slack, pace=replace(CALM, watch=watch)) as link:
         await slack.sockets.disconnect("too_many_websockets")
         sent = await steadily(link, lambda: asyncio.sleep(0.3))
         assert len(slack.sockets.of(slack.app)) == 1 and slack.sockets.opened == CONNECTIONS + 1
