@@ -13,9 +13,10 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from retrieval.memory import give_back
+from retrieval.onnx import without_spinning
 from retrieval.text import Said
 from retrieval.types import RAGToolError
 
@@ -223,7 +224,12 @@ def _open(name: str, folder: Path | None, cache: Path, threads: int) -> "TextCro
         except Exception as problem:
             raise RerankingError(_UNREACHABLE, name=name) from problem
     try:
-        model = TextCrossEncoder(name, str(cache / "fastembed"), threads, specific_model_path=str(folder))
+        model = TextCrossEncoder(
+            name, str(cache / "fastembed"), threads, lazy_load=True, specific_model_path=str(folder)
+        )
+        inside = cast(OnnxTextCrossEncoder, model.model)
+        without_spinning(inside)
+        inside.load_onnx_model()
     except Exception as problem:
         raise RerankingError(_FAILED, name=name) from problem
     give_back()

@@ -22,6 +22,7 @@ from retrieval.embeddings import bundled
 from retrieval.embeddings.prefixes import prefixes
 from retrieval.embeddings.unigram import Unigram
 from retrieval.memory import give_back
+from retrieval.onnx import without_spinning
 from retrieval.text import Said
 from retrieval.types import EmbeddingError, Vector, Vectors
 
@@ -248,6 +249,7 @@ def _open(name: str, cache: Path, threads: int) -> _Loaded:
     try:
         model = TextEmbedding(registered, str(cache), threads, lazy_load=True, specific_model_path=str(folder))
         inside = cast("OnnxTextModel[NumpyArray]", model.model)
+        without_spinning(inside)
         if ours:
             tokens = Unigram(folder, _MAX_TOKENS)
             inside.tokenizer = cast("Tokenizer", tokens)  # fastembed loads its own, of 280 MB, where there is none

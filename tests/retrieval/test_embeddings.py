@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
-from retrieval.embeddings import bundled
+from retrieval.embeddings import bundled, local
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.embeddings.local import LocalEmbedder
 from retrieval.types import EmbeddingError, Vector
@@ -85,6 +86,12 @@ async def test_a_question_is_closest_to_its_answer_also_across_languages(
 
 async def test_a_question_is_not_embedded_as_a_document(embedder: EmbeddingClient) -> None:
     assert 0.5 < cosine(await embedder.embed_query(REFUNDS), (await embedder.embed_documents([REFUNDS]))[0]) < 0.999
+
+
+async def test_threads_that_wait_take_no_core(embedder: EmbeddingClient) -> None:
+    await embedder.embed_query("loaded now")
+    session: Any = cast(Any, local._open(embedder.name, CACHE, 2).model.model).model
+    assert session.get_session_options().get_session_config_entry("session.intra_op.allow_spinning") == "0"
 
 
 async def test_a_repeated_question_gets_an_equal_vector_of_its_own(embedder: EmbeddingClient) -> None:

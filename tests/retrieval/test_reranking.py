@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -48,6 +49,12 @@ async def test_each_text_is_read_beside_the_question(folder: Path) -> None:
 async def test_a_folder_as_the_hub_lays_it_out(tmp_path: Path, file: str) -> None:
     folder = cross_encoder(tmp_path / "hub", WORDS, file=file)
     assert await scores(folder, "refunds", "refunds", "days") == [1, 0]
+
+
+async def test_threads_that_wait_take_no_core(folder: Path) -> None:
+    with closing(FastembedReranker(folder.parent, str(folder))) as reranker:
+        session: Any = cast(Any, reranker._open().model).model
+    assert session.get_session_options().get_session_config_entry("session.intra_op.allow_spinning") == "0"
 
 
 async def test_several_searches_at_once_get_their_own_scores(folder: Path) -> None:
