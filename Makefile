@@ -6,17 +6,19 @@ BIN := .venv/bin
 
 setup: .venv/installed
 
-# Each package as its lock file names it, with its hash; then Kotae itself, built by the setuptools that the lock names.
+# Each package as its lock file names it, with its hash, by the pip that a lock names; then Kotae itself, built by the
+# setuptools in the lock.
 # Bytecode is compiled on first use: that is faster than compiling all of every dependency.
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 INSTALL = test -x $(BIN)/python || $(PYTHON) -m venv .venv; \
 	echo "Installing Kotae into .venv …"; \
-	$(PIP) --require-hashes -r $< && $(PIP) --no-deps --no-build-isolation -e . && touch $@
+	$(PIP) --require-hashes -r requirements-pip.lock && $(PIP) --no-deps --require-hashes -r $< && \
+	$(PIP) --no-deps --no-build-isolation -e . && touch $@
 
-.venv/installed: requirements.lock pyproject.toml
+.venv/installed: requirements.lock requirements-pip.lock pyproject.toml
 	@$(INSTALL)
 
-.venv/installed-dev: requirements-dev.lock pyproject.toml
+.venv/installed-dev: requirements-dev.lock requirements-pip.lock pyproject.toml
 	@$(INSTALL)
 	@touch .venv/installed
 
@@ -46,7 +48,7 @@ types: .venv/installed-dev
 
 # The tests start many programs: with bytecode, also where the environment asks for none.
 tests: .venv/installed-dev
-	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -q -n 3 --dist loadfile
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder
 
 # Hours, not minutes: kill -9 at any moment, faults of the platforms, property tests with other examples, and each safeguard
 # taken out in turn. `make soak SEED=7` does again what a run with that seed did.
@@ -59,7 +61,7 @@ soak: .venv/installed-dev
 	$(BIN)/python -m benchmarks.slack --kills 200 --seed $(SEED)
 	$(BIN)/python -m benchmarks.slack --chaos 50 --seed $(SEED)
 	$(BIN)/python -m benchmarks.discord --kills 200 --seed $(SEED)
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile --hypothesis-profile random --hypothesis-seed $(SEED)
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder --hypothesis-profile random --hypothesis-seed $(SEED)
 	$(BIN)/python -m benchmarks.mutations --no-baseline
 
 # Drives a real Chromium (Debian: apt-get install chromium) through every page; pictures in build/screenshots.
@@ -67,10 +69,11 @@ browser-test: .venv/installed-dev
 	$(BIN)/python -m pytest -q -o addopts= -p no:schemathesis tests/browser
 
 # The lock files of all systems, after a change in pyproject.toml; `make lock UPGRADE=--upgrade` takes newer releases.
-LOCK = uv pip compile --quiet --universal --generate-hashes --group build $(UPGRADE)
+LOCK = uv pip compile --quiet --universal --generate-hashes $(UPGRADE)
 lock:
-	$(LOCK) pyproject.toml -o requirements.lock
-	$(LOCK) --all-extras pyproject.toml -o requirements-dev.lock
+	$(LOCK) --group pip -o requirements-pip.lock
+	$(LOCK) --group build pyproject.toml -o requirements.lock
+	$(LOCK) --group build --all-extras pyproject.toml -o requirements-dev.lock
 
 clean:
 	rm -rf .venv build *.egg-info .mypy_cache .ruff_cache .pytest_cache

@@ -34,6 +34,34 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # run in the background; 
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# Files of few tests that take long: one that began last would be waited for alone.
+LONG = (
+    "crash",
+    "test_readme.py",
+    "adapters/test_web_schema.py",
+    "adapters/web",
+    "retrieval/test_embeddings.py",
+    "hostile",
+    "bot/test_identity.py",
+    "bot/test_backup.py",
+    "bot/test_reindex.py",
+    "bot/test_one_owner.py",
+    "bot/test_knowledge.py",
+    "adapters/slack/test_chaos.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files that take long first; else in the order of their names."""
+    here = Path(__file__).parent
+
+    def rank(item: pytest.Item) -> int:
+        path = item.path.relative_to(here)
+        return next((at for at, name in enumerate(LONG) if path.is_relative_to(name)), len(LONG))
+
+    items.sort(key=rank)
+
+
 def pytest_collection_finish() -> None:
     """What has been imported by now stays: no collection of garbage needs to go over it, 0.3 s each time."""
     gc.collect()

@@ -17,6 +17,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 BUILD = PROJECT["build-system"]["requires"]
 EXTRAS = PROJECT["project"]["optional-dependencies"]
 WANTED = {
+    "requirements-pip.lock": PROJECT["dependency-groups"]["pip"],
     "requirements.lock": [*PROJECT["project"]["dependencies"], *BUILD],
     "requirements-dev.lock": [*PROJECT["project"]["dependencies"], *BUILD, *chain(*EXTRAS.values())],
 }

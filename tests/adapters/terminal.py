@@ -4,34 +4,18 @@ import codecs
 import os
 import pty
 import select
-import subprocess
 import termios
 from collections.abc import Mapping, Sequence
 
-from tests.bot.program import ROOT, Process
+from tests.bot.program import Process
 
 
 class Terminal:
-    """`kotae …`, or another program, on a pseudo terminal; `expect` waits for what it prints."""
+    """`kotae …`, or a module of the tests, on a pseudo terminal; `expect` waits for what it prints."""
 
-    def __init__(
-        self, arguments: Sequence[str], environment: Mapping[str, str], program: Sequence[str] | None = None
-    ) -> None:
+    def __init__(self, arguments: Sequence[str], environment: Mapping[str, str], module: str = "bot") -> None:
         self._ours, theirs = pty.openpty()
-        self._program: Process | subprocess.Popen[bytes]
-        if program is None:
-            self._program = Process(*arguments, env=environment, stdin=theirs, stdout=theirs, stderr=theirs)
-        else:
-            self._program = subprocess.Popen(
-                [*program, *arguments],
-                stdin=theirs,
-                stdout=theirs,
-                stderr=theirs,
-                env=environment,
-                cwd=ROOT,
-                start_new_session=True,
-                preexec_fn=lambda: _take_terminal(),
-            )
+        self._program = Process(*arguments, env=environment, stdin=theirs, stdout=theirs, stderr=theirs, module=module)
         os.close(theirs)
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self.seen = ""
@@ -77,10 +61,3 @@ class Terminal:
             return self._decoder.decode(os.read(self._ours, 65536))
         except OSError:  # Linux reports the other end's close so
             return ""
-
-
-def _take_terminal() -> None:
-    import fcntl
-    import termios
-
-    fcntl.ioctl(0, termios.TIOCSCTTY, 0)

@@ -9,24 +9,28 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 
 from tests.adapters.terminal import Terminal
+from tests.bot.program import Process
 
 ROOT = Path(__file__).parent.parent.parent
 GOLDEN = ROOT / "tests" / "golden" / "terminal"
-PROGRAM = [sys.executable, "-m", "tests.adapters.desk"]
+PROGRAM = "tests.adapters.desk"
 PROMPT = "kotae› "
 PLAIN = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "TZ": "UTC", "TERM": "xterm-256color"}
 
 
-def piped(
-    *arguments: str, lines: bytes = b"", environment: dict[str, str] | None = None
-) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [*PROGRAM, *arguments], input=lines, env=PLAIN | (environment or {}), cwd=ROOT, capture_output=True, timeout=60
-    )
+def piped(*arguments: str, lines: bytes = b"", encoding: str = "") -> subprocess.CompletedProcess[bytes]:
+    """`encoding`: that of its streams, which Python looks at when it starts."""
+    if encoding:
+        command = [sys.executable, "-m", PROGRAM, *arguments]
+        return subprocess.run(command, env=PLAIN | {"PYTHONIOENCODING": encoding}, cwd=ROOT, capture_output=True)
+    with Process(*arguments, env=PLAIN, stdin=PIPE, stdout=PIPE, stderr=PIPE, module=PROGRAM) as program:
+        said, complained = program.communicate(lines)
+    return subprocess.CompletedProcess(arguments, program.wait(), said, complained)
 
 
 def shown(done: subprocess.CompletedProcess[bytes]) -> str:
@@ -124,11 +128,11 @@ def test_bytes_that_are_no_text_are_put_all_the_same() -> None:
 
 @pytest.mark.parametrize("encoding", ["ascii", "cp932"])
 def test_a_terminal_without_emoji_or_japanese_gets_question_marks(encoding: str) -> None:
-    done = piped("ask", "有給は何日？", environment={"PYTHONIOENCODING": encoding})
+    done = piped("ask", "有給は何日？", encoding=encoding)
     assert done.returncode == 0, done.stderr
     text = done.stdout.decode(encoding)
     assert "Tool Call] search_rag_knowledge_base" in text and ("10" in text)
-    done = piped("ask", "有給は何日？", "--json", environment={"PYTHONIOENCODING": encoding})
+    done = piped("ask", "有給は何日？", "--json", encoding=encoding)
     assert json.loads(done.stdout.decode(encoding).splitlines()[-1])["text"].startswith("年次有給休暇")
 
 
@@ -190,9 +194,7 @@ def test_ctrl_c_stops_the_turn_and_ctrl_d_ends(terminals: list[Terminal]) -> Non
 
 
 def test_ctrl_c_from_a_pipe_ends_the_program() -> None:
-    with subprocess.Popen(
-        [*PROGRAM, "chat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=PLAIN, cwd=ROOT
-    ) as program:
+    with Process("chat", env=PLAIN, stdin=PIPE, stdout=PIPE, stderr=PIPE, module=PROGRAM) as program:
         assert program.stdin and program.stdout
         program.stdin.write(b"wait\n")
         program.stdin.flush()

@@ -1,4 +1,4 @@
-"""Starts the `kotae` command again and again by fork, as `tests.bot.program.Process` asks for it: each is a process of its
+"""Starts the `kotae` command, or a module of the tests, again and again by fork, as `tests.bot.program.Process` asks for it: each is a process of its
 own, with its own environment, signals and end; only Python's start and the imports happen once.
 
 Its standard input is a socket: a message is a JSON object with the descriptors of the program's standard streams and of a
@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from importlib import import_module
 from io import TextIOWrapper
+from runpy import run_module
 from typing import Any
 
 _LONGEST = 1 << 18  # bytes of a message
@@ -101,7 +102,7 @@ def become(asked: Mapping[str, Any]) -> None:
     os.environ.update(asked["environment"])
     os.chdir(asked["cwd"])
     random.seed()
-    sys.argv = ["kotae", *asked["arguments"]]
+    sys.argv = [str(asked["module"]), *asked["arguments"]]
     sys.stdin = TextIOWrapper(os.fdopen(0, "rb", closefd=False), "utf-8", "surrogateescape")
     sys.stdout = TextIOWrapper(os.fdopen(1, "wb", closefd=False), "utf-8", "strict", line_buffering=os.isatty(1))
     sys.stderr = TextIOWrapper(os.fdopen(2, "wb", closefd=False), "utf-8", "backslashreplace", line_buffering=True)
@@ -120,6 +121,4 @@ if __name__ == "__main__":
         program = serve(own)
     if program is not None:
         become(program)
-        from bot.cli import main
-
-        main()
+        run_module(program["module"], run_name="__main__", alter_sys=True)

@@ -1,5 +1,6 @@
 """The `kotae` command as people run it: a real process with next to nothing in its environment."""
 
+import asyncio
 import atexit
 import json
 import os
@@ -22,7 +23,6 @@ from typing import IO, Any, Self
 ROOT = Path(__file__).parents[2]
 PYTHON = [sys.executable, "-W", "error"]
 PROGRAM = [*PYTHON, "-m", "bot"]
-WARM = [*PYTHON, "-m", "tests.bot.warm"]
 # discord.py still imports `audioop`, which Python 3.13 has no more
 FORKS = [*PYTHON, "-W", "ignore:'audioop' is deprecated:DeprecationWarning", "-m", "tests.bot.forks"]
 _AT_START = ("KOTAE_LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG")  # what a process reads once
@@ -62,8 +62,8 @@ def environment(home: Path | None, **more: str) -> dict[str, str]:
 
 
 class Process:
-    """`kotae …` as a process of its own that is forked from one which has imported everything: `tests.bot.forks`. It is used
-    like a `subprocess.Popen`; what the start of Python itself does needs `PROGRAM`.
+    """`kotae …`, or a module of the tests, as a process of its own that is forked from one which has imported everything:
+    `tests.bot.forks`. It is used like a `subprocess.Popen`; what the start of Python itself does needs `PROGRAM`.
 
     The streams are as `Popen` takes them.
     """
@@ -76,9 +76,15 @@ class Process:
         stdin: int | None = None,
         stdout: int | None = None,
         stderr: int | None = None,
+        module: str = "bot",
     ) -> None:
         assert not any(name.startswith("PYTHON") and name != "PYTHONPATH" for name in env), "needs a start of its own"
-        asked = {"arguments": [os.fsdecode(one) for one in arguments], "environment": dict(env), "cwd": str(cwd)}
+        asked = {
+            "module": module,
+            "arguments": [os.fsdecode(one) for one in arguments],
+            "environment": dict(env),
+            "cwd": str(cwd),
+        }
         told, tell = os.pipe()
         pipes: dict[int, IO[bytes]] = {}
         theirs: list[int] = [tell]  # descriptors that are not ours to keep
@@ -165,6 +171,15 @@ class Process:
         return said, complained
 
 
+async def talking(process: Process) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """What a process prints, and what it reads, for an event loop; it was made with pipes for both."""
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(limit=2**20)
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), process.stdout)
+    told, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, process.stdin)
+    return reader, asyncio.StreamWriter(told, protocol, None, loop)
+
+
 class _Forks:
     """The process that the others are forked from."""
 
@@ -208,13 +223,20 @@ def kotae(
     return Done(process.wait(), said.decode("utf-8"), complained.decode("utf-8"))
 
 
+def dies(module: str, *arguments: str | Path) -> None:
+    """Runs a module of the tests that kills itself."""
+    with Process(*arguments, env=environment(None), stderr=PIPE, module=module) as process:
+        _, complained = process.communicate()
+    assert process.wait() == -signal.SIGKILL, complained.decode()
+
+
 class Warm:
     """`kotae(…)` for what a command does, where its start and its end are not the point: the commands run one after the
     other in one process (one a language), which Python, the imports and the weights cost once.
     """
 
     def __init__(self) -> None:
-        self._running: dict[tuple[str, ...], subprocess.Popen[bytes]] = {}
+        self._running: dict[tuple[str, ...], Process] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -223,7 +245,7 @@ class Warm:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for one in self._running.values():
-            one.communicate(timeout=_SECONDS)
+            one.communicate()
 
     def __call__(
         self,
@@ -256,10 +278,10 @@ class Warm:
         assert status, f"it died: {printed}"
         return Done(int(status), *printed)
 
-    def _process(self, at_start: dict[str, str]) -> "subprocess.Popen[bytes]":
+    def _process(self, at_start: dict[str, str]) -> Process:
         key = tuple(at_start.values())
         if key not in self._running:
-            self._running[key] = subprocess.Popen(
-                WARM, env=environment(None, **at_start), cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            self._running[key] = Process(
+                env=environment(None, **at_start), stdin=PIPE, stdout=PIPE, module="tests.bot.warm"
             )
         return self._running[key]

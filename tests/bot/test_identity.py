@@ -14,6 +14,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import pytest
@@ -33,7 +34,7 @@ from retrieval.index import Index
 from retrieval.payload import STAGED
 from retrieval.sparse import TOKENIZER
 from retrieval.types import TEAM, Point, QdrantConnectionError, Readers, View
-from tests.bot.program import Warm
+from tests.bot.program import Process, Warm, environment
 from tests.bot.sample_turns import settings
 from tests.fakes.openai import KEY, FakeOpenAI
 from tests.fakes.qdrant import KEY as QDRANT_KEY
@@ -448,14 +449,9 @@ async def _opened(home: Settings) -> None:
 
 
 async def killed(*lives: Life) -> list[int]:
-    program = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tests.bot.test_identity"),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        env={"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/tmp")},
-    )
     lines = "".join(json.dumps(vars(life)) + "\n" for life in lives)
-    out, _ = await program.communicate(lines.encode())
+    with Process(env=environment(None), stdin=PIPE, stdout=PIPE, module="tests.bot.test_identity") as program:
+        out, _ = await asyncio.to_thread(program.communicate, lines.encode())
     return [int(line) for line in out.split()]
 
 

@@ -1,9 +1,6 @@
 """Documents become visible, change and go in one step, whatever fails, dies or happens at the same time."""
 
 import asyncio
-import signal
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -27,6 +24,7 @@ from retrieval.types import (
     SearchMetrics,
 )
 from tests.bot.library import NEW, OLD, READERS, Library, opened
+from tests.bot.program import dies
 from tests.retrieval.test_ingest import HashEmbedder
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -344,14 +342,7 @@ async def test_the_wordings_of_a_question_are_one_search_and_one_measurement(tmp
 async def test_after_a_kill_the_version_is_the_old_or_the_new_one_and_nothing_is_left_over(
     tmp_path: Path, loader: Loader, moment: str, there: str
 ) -> None:
-    died = await asyncio.to_thread(
-        subprocess.run,
-        [sys.executable, "-m", "tests.bot.library", str(tmp_path), moment],
-        cwd=ROOT,
-        capture_output=True,
-        timeout=120,
-    )
-    assert died.returncode == -signal.SIGKILL, died.stderr.decode()
+    await asyncio.to_thread(dies, "tests.bot.library", tmp_path, moment)
     async with opened(tmp_path, loader=loader) as library:
         texts = [there.split("\n\n")[1].strip(), "The harbour café."]
         assert await library.found("harbour") == sorted(texts)

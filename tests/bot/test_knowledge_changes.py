@@ -2,8 +2,6 @@
 dies. As a program it dies while it changes who reads a document: `python -m tests.bot.test_knowledge_changes FOLDER`."""
 
 import asyncio
-import signal
-import subprocess
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -26,6 +24,7 @@ from retrieval.types import (
     Readers,
 )
 from tests.bot.library import NEW, OLD, READERS, Library, die, opened
+from tests.bot.program import dies
 from tests.bot.test_knowledge import FullDisk, pages
 from tests.retrieval.test_ingest import HashEmbedder
 
@@ -178,14 +177,7 @@ async def test_a_change_of_readers_that_fails_leaves_all_as_it_was(tmp_path: Pat
 
 
 async def test_a_process_that_dies_between_the_two_stores_has_changed_nothing(tmp_path: Path, loader: Loader) -> None:
-    died = await asyncio.to_thread(
-        subprocess.run,
-        [sys.executable, "-m", "tests.bot.test_knowledge_changes", str(tmp_path)],
-        cwd=ROOT,
-        capture_output=True,
-        timeout=120,
-    )
-    assert died.returncode == -signal.SIGKILL, died.stderr.decode()
+    await asyncio.to_thread(dies, "tests.bot.test_knowledge_changes", tmp_path)
     async with opened(tmp_path, loader=loader) as library:
         assert await library.found("harbour plan") == ["The old harbour plan."]
         assert await library.found("harbour plan", readers=Readers(frozenset({PRIVATE}))) == []

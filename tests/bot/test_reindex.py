@@ -32,6 +32,7 @@ from retrieval.search import Search
 from retrieval.sparse import TOKENIZER, SparseEncoder
 from retrieval.types import Point, QdrantConnectionError, RAGToolError, Readers, Vectors, View
 from tests.bot import databases
+from tests.bot.program import dies
 from tests.retrieval.test_ingest import HashEmbedder, guide
 
 SPARSE = SparseEncoder()
@@ -422,11 +423,6 @@ async def main(folder: Path, moment: str) -> None:
         await home.rebuilt(DyingEmbedder())
 
 
-async def dies(folder: Path, moment: str) -> None:
-    program = await asyncio.create_subprocess_exec(sys.executable, "-m", "tests.bot.test_reindex", folder, moment)
-    assert await program.wait() == -signal.SIGKILL
-
-
 async def points(home: Home, made: Made) -> int:
     index = await home.stores.open(made)
     count = await index.count(View(EVERYONE, 99))
@@ -442,7 +438,7 @@ async def test_killed_at_any_moment_a_search_sees_one_store_whole_and_the_next_r
             await home.add(knowledge, "c.md", "# C\n\nThe harbour wall.\n")
         before = await home.shown()
         for moment, there in (("half", 1 + 64), ("written", 151)):
-            await dies(tmp_path, moment)
+            await asyncio.to_thread(dies, "tests.bot.test_reindex", tmp_path, moment)
             assert await home.shown() == before
             assert [made_of(row) for row in await home.indexes.listed()] == [OLD]
             assert await found(home, "harbour") == ["a.md", "c.md"]
@@ -450,7 +446,7 @@ async def test_killed_at_any_moment_a_search_sees_one_store_whole_and_the_next_r
         (first,) = [row for row in await home.documents.listed() if row.name == "a.md"]
         async with home.knowledge() as knowledge:
             await knowledge.forget(first.id)  # the new store has it, and no process remembers
-        await dies(tmp_path, "swapped")
+        await asyncio.to_thread(dies, "tests.bot.test_reindex", tmp_path, "swapped")
         assert [made_of(row) for row in await home.indexes.listed()] == [NEW]
         del before["a.md"]
         assert await home.shown() == before

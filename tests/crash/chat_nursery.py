@@ -6,15 +6,15 @@ import json
 import os
 import signal
 import sqlite3
-import sys
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any, Protocol, TypeVar
 
+from tests.bot.program import Process, talking
 from tests.crash.chat_life import Life, lines
-from tests.crash.nursery import ROOT
 
 START_SECONDS = 60.0
 
@@ -57,8 +57,8 @@ class Bot:
 class Nursery:
     """Bots one after another. `pattern`: what all their lives have in common."""
 
-    def __init__(self, process: asyncio.subprocess.Process, pattern: Life) -> None:
-        self._process = process
+    def __init__(self, said: asyncio.StreamReader, told: asyncio.StreamWriter, pattern: Life) -> None:
+        self._said, self._told = said, told
         self._pattern = pattern
         self._bot: Bot | None = None
 
@@ -66,16 +66,14 @@ class Nursery:
         """The next process. It has begun when this returns, unless it is to die after some seconds."""
         life = replace(self._pattern, number=number, point=point, seconds=seconds)
         self._bot = Bot(life)
-        assert self._process.stdin
-        self._process.stdin.write((json.dumps(asdict(life)) + "\n").encode())
-        await self._process.stdin.drain()
+        self._told.write((json.dumps(asdict(life)) + "\n").encode())
+        await self._told.drain()
         if seconds is None:
             await self._bot.says("begun")
         return self._bot
 
     async def hear(self) -> None:
-        assert self._process.stdout
-        async for line in self._process.stdout:
+        async for line in self._said:
             if self._bot is not None:
                 self._bot.hears(json.loads(line))
         if self._bot is not None:
@@ -99,23 +97,16 @@ class Nursery:
 @asynccontextmanager
 async def nursery(module: str, pattern: Life) -> AsyncIterator[Nursery]:
     """`module`: what forks them, such as `tests.crash.slack_life`."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", module),
-        cwd=ROOT,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        env={"PATH": "/usr/bin:/bin", "HOME": pattern.home},
-        limit=2**20,
-    )
-    made = Nursery(process, pattern)
+    process = Process(env={"PATH": "/usr/bin:/bin", "HOME": pattern.home}, stdin=PIPE, stdout=PIPE, module=module)
+    said, told = await talking(process)
+    made = Nursery(said, told, pattern)
     hearing = asyncio.create_task(made.hear())
     try:
         yield made
     finally:
-        assert process.stdin
         made.close()
-        process.stdin.close()
-        await process.wait()
+        told.close()
+        await asyncio.to_thread(process.wait)
         hearing.cancel()
         with suppress(asyncio.CancelledError):
             await hearing

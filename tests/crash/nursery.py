@@ -3,14 +3,15 @@
 import asyncio
 import json
 import sqlite3
-import sys
 from collections import defaultdict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
+from tests.bot.program import Process, talking
 from tests.crash.life import Life
 from tests.fakes.openai import FakeOpenAI
 
@@ -20,17 +21,17 @@ KILLED = -9
 
 @dataclass
 class Nursery:
-    process: asyncio.subprocess.Process
+    said: asyncio.StreamReader
+    told: asyncio.StreamWriter
     url: str
 
     async def live(self, life: Life) -> tuple[int, list[dict[str, Any]]]:
         """How it ended (-9: killed) and what it said."""
-        assert self.process.stdin and self.process.stdout
-        self.process.stdin.write((json.dumps(asdict(life)) + "\n").encode())
-        await self.process.stdin.drain()
+        self.told.write((json.dumps(asdict(life)) + "\n").encode())
+        await self.told.drain()
         said: list[dict[str, Any]] = []
         while True:
-            line = json.loads(await self.process.stdout.readline())
+            line = json.loads(await self.said.readline())
             if "ended" in line:
                 return line["ended"], said
             said.append(line)
@@ -40,20 +41,14 @@ class Nursery:
 async def nursery(folder: Path) -> AsyncIterator[Nursery]:
     """`folder` takes what killed processes leave behind in the temporary folder."""
     async with FakeOpenAI(embedders={"hash": 32}) as server:
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "tests.crash.life"),
-            cwd=ROOT,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            env={"TMPDIR": str(folder), "PATH": "/usr/bin:/bin", "HOME": str(folder)},
-            limit=2**20,
-        )
+        env = {"TMPDIR": str(folder), "PATH": "/usr/bin:/bin", "HOME": str(folder)}
+        process = Process(env=env, stdin=PIPE, stdout=PIPE, module="tests.crash.life")
+        said, told = await talking(process)
         try:
-            yield Nursery(process, server.url)
+            yield Nursery(said, told, server.url)
         finally:
-            assert process.stdin
-            process.stdin.close()
-            await process.wait()
+            told.close()
+            await asyncio.to_thread(process.wait)
 
 
 @dataclass

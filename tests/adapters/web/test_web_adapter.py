@@ -3,8 +3,6 @@ commands and the digest's cards; and what is said in a private room stays there.
 
 import asyncio
 import os
-import signal
-import sys
 from contextlib import aclosing
 from datetime import timedelta
 from pathlib import Path
@@ -33,6 +31,7 @@ from tests.adapters.acting import UNKNOWN, answers, until
 from tests.adapters.acting import Held as HeldAct
 from tests.adapters.web.stage import ADDRESS, AKI, BEN, GENERAL, LEADS, Stage, channel
 from tests.bot.acting import says
+from tests.bot.program import dies
 from tests.bot.sample_turns import begun
 
 ASK = "@kotae How long do refunds take?"
@@ -168,8 +167,7 @@ async def test_a_question_that_is_changed_or_taken_back_while_it_runs_ends_as_it
 
 async def test_a_process_killed_between_answer_and_commit_leaves_one_answer(tmp_path: Path) -> None:
     """The answer stands there, and nobody knows that it does."""
-    died = await asyncio.create_subprocess_exec(sys.executable, "-m", "tests.adapters.web.stage", tmp_path)
-    assert await asyncio.wait_for(died.wait(), 60) == -signal.SIGKILL
+    await asyncio.to_thread(dies, "tests.adapters.web.stage", tmp_path)
     async with channel(tmp_path) as here:
         await until(lambda: here.desk.unfinished("web"), lambda found: not found)
         (asked,) = await here.board.messages(GENERAL, AKI)
