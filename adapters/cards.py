@@ -9,10 +9,9 @@ from dataclasses import replace
 from typing import Any
 
 from adapters.port import Desk
-from bot.cards import Action, Card, Link, Row
 from bot.closing import closing
 from bot.digest_text import remaining
-from bot.messages import Audience, Place, Post
+from bot.types import Action, Audience, Card, Link, Place, Post, Row
 from retrieval.text import Language
 
 _NUMBER = re.compile(r"^\d+\. ")  # of a row

@@ -23,7 +23,7 @@ from adapters.port import Talking, ThreadView, relay
 from adapters.verdicts import VERDICTS
 from agent.events import Answered, Citation, Drafted, Event, Outcome, Reflected, Step, Thought, ToolCalled, ToolReturned
 from bot.local_files import NotReadError, local_files
-from bot.messages import Audience, Feedback, Incoming, Place, Upload, Verdict
+from bot.types import Audience, Feedback, Incoming, Place, Upload, Verdict
 from bot.wire import as_json as event_json
 from bot.words import REASONS
 from retrieval.loaders import Limits

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 
 from adapters.port import Desk, Fetch, PostError
-from bot.messages import Intake
+from bot.types import Intake
 
 log = logging.getLogger(__name__)
 

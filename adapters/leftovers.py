@@ -10,8 +10,8 @@ from typing import Any
 from adapters import cards, teaching
 from adapters.port import Desk
 from adapters.tasks import Tasks
-from bot.messages import Audience, Intake, Notice, Post
-from bot.store.engine import StoreError
+from bot.errors import StoreError
+from bot.types import Audience, Intake, Notice, Post
 from retrieval.text import Language
 
 log = logging.getLogger(__name__)

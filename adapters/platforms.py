@@ -6,10 +6,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 
 from adapters.port import Adapter, Desk
-from bot.cards import Card
-from bot.messages import Audience, Place
-from bot.settings import SettingsError, filled
-from bot.store.digests import Period
+from bot.errors import SettingsError
+from bot.settings import filled
+from bot.types import Audience, Card, Period, Place
 from retrieval.text import Said
 
 log = logging.getLogger(__name__)

@@ -3,13 +3,14 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from agent.events import Answered, Events, Step
-from bot.cards import Card
-from bot.messages import (
+from bot.types import (
     Actor,
     Audience,
+    Card,
+    Claimed,
     Command,
     Feedback,
     FileRef,
@@ -17,19 +18,17 @@ from bot.messages import (
     Intake,
     Lesson,
     Notice,
+    OpenQuestions,
     Place,
     Post,
     PostKind,
     Preferences,
+    Question,
     Taught,
     Upload,
     Verdict,
 )
 from retrieval.text import Language
-
-if TYPE_CHECKING:  # a platform needs no database to be loaded
-    from bot.store.inbox import Claimed
-    from bot.store.questions import OpenQuestions, Question
 
 
 class Adapter(Protocol):
@@ -132,7 +131,7 @@ class Talking(Asking, Protocol):
         """Keep, change or take back a vote on `Answered.turn`. False: there is no such turn."""
         ...
 
-    async def unanswered(self, place: Place, audience: Audience) -> "OpenQuestions":
+    async def unanswered(self, place: Place, audience: Audience) -> OpenQuestions:
         """The misses that everyone who sees `place` may read, newest first, and how many more there are."""
         ...
 
@@ -142,19 +141,19 @@ class Desk(Talking, Protocol):
 
     # -- questions --------------------------------------------------------------------------------------------------
 
-    async def claim(self, message: Incoming) -> "Claimed | None":
+    async def claim(self, message: Incoming) -> Claimed | None:
         """Take a question durably, before it is acknowledged. None: it is taken or answered already."""
         ...
 
-    async def known(self, claimed: "Claimed", message: Incoming) -> "Claimed":
+    async def known(self, claimed: Claimed, message: Incoming) -> Claimed:
         """The claimed question with what was looked up since: audience, link, what was overheard, files."""
         ...
 
-    async def release(self, claimed: "Claimed") -> None:
+    async def release(self, claimed: Claimed) -> None:
         """Give back a claimed question whose `run` was never begun: `unfinished` finds it. Never raises."""
         ...
 
-    def run(self, claimed: "Claimed") -> Events:
+    def run(self, claimed: Claimed) -> Events:
         """Answer a claimed question: steps, then one `Answered`. No `Answered`: somebody else has the turn, or it was
         withdrawn. Exhaust it: the turn counts as shown when the next event after the `Answered` is asked for.
         """
@@ -215,7 +214,7 @@ class Desk(Talking, Protocol):
 
     # -- misses -------------------------------------------------------------------------------------------------------
 
-    async def questions(self, ids: Collection[int], place: Place, audience: Audience) -> "list[Question]":
+    async def questions(self, ids: Collection[int], place: Place, audience: Audience) -> list[Question]:
         """Of these misses those that everyone who sees `place` may read."""
         ...
 

@@ -8,18 +8,14 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from adapters.port import Desk, GoneError, PostError, TurnView, relay
 from adapters.tasks import Tasks
-from bot.messages import Incoming, Preferences
-
-if TYPE_CHECKING:
-    from bot.store.inbox import Claimed
+from bot.types import Claimed, Incoming, Preferences
 
 log = logging.getLogger(__name__)
 
-OpenView = Callable[["Claimed", Preferences], TurnView]
+OpenView = Callable[[Claimed, Preferences], TurnView]
 """A turn's view, with what holds at its place; nothing is posted yet."""
 
 LookUp = Callable[[Incoming, bool], Awaitable[Incoming]]
@@ -95,12 +91,12 @@ class Questions:
         if running is not None:
             await running.remove()
 
-    def _begin(self, claimed: "Claimed", stranger: bool) -> None:
+    def _begin(self, claimed: Claimed, stranger: bool) -> None:
         running = _Running(claimed.message.text)
         self._running[_key(claimed.message)] = running
         running.task = self._tasks.start(self._serve(claimed, stranger, running), f"{self._platform}-turn")
 
-    async def _serve(self, claimed: "Claimed", stranger: bool, running: _Running) -> None:
+    async def _serve(self, claimed: Claimed, stranger: bool, running: _Running) -> None:
         try:
             await self._answer(claimed, stranger, running)
         except GoneError as error:
@@ -112,7 +108,7 @@ class Questions:
             if self._running.get(_key(claimed.message)) is running:
                 del self._running[_key(claimed.message)]
 
-    async def _answer(self, claimed: "Claimed", stranger: bool, running: _Running) -> None:
+    async def _answer(self, claimed: Claimed, stranger: bool, running: _Running) -> None:
         """Raises PostError when the answer could not be posted, StoreError when it could not be begun."""
         begun = False
         try:

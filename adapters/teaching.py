@@ -11,7 +11,7 @@ from adapters.markdown import one_line, shortened
 from adapters.port import Desk
 from bot.closing import Closing, closing
 from bot.digest_text import what_it_closes
-from bot.messages import Audience, Notice, Post, Taught
+from bot.types import Audience, Notice, Post, Taught
 from retrieval.text import Language, Said
 from retrieval.types import TEAM
 

@@ -5,7 +5,7 @@ posted there and not what a button says. Source: product.md §4; reliability.md 
 from typing import Literal
 
 from adapters.port import Desk
-from bot.messages import Feedback, Place
+from bot.types import Feedback, Place
 from retrieval.text import Said
 
 TEXT_CHARACTERS = 3_000  # of what was wrong

@@ -28,8 +28,8 @@ from types import FrameType
 from benchmarks.homes import SAMPLE, Texts, furnish, percentile
 from bot.app import Application, running
 from bot.logs import Redactor
-from bot.messages import Audience, Incoming, Place, Upload
 from bot.settings import Settings
+from bot.types import Audience, Incoming, Place, Upload
 from retrieval.types import TEAM
 
 TICK = 0.005  # seconds

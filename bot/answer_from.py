@@ -16,8 +16,8 @@ from agent.strategies.selected_passages import MOST as MOST
 from agent.strategies.selected_passages import GivenPassages
 from bot.budget import Budget
 from bot.knowledge import Knowledge
-from bot.messages import Actor, Audience, Incoming, Place
 from bot.turns import DEADLINE_SECONDS
+from bot.types import Actor, Audience, Incoming, Place
 from retrieval.text import Language, Said
 from retrieval.types import Hit, RAGToolError, Readers
 

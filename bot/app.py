@@ -11,8 +11,9 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
+from adapters.port import Adapter
 from agent.extractive.model import ExtractiveModel
 from agent.model_call import PROTOCOL_RETRIES
 from agent.models.base import ChatModel
@@ -23,7 +24,6 @@ from bot.access import readers, thread_scope
 from bot.admission import Admission
 from bot.answer_from import AnswerFrom
 from bot.budget import Budget, Limits
-from bot.cards import Card
 from bot.copies import sweep
 from bot.curating import Curating
 from bot.database import Database, database
@@ -33,21 +33,20 @@ from bot.desk import FrontDesk
 from bot.digest import Digest, make_digest
 from bot.digest_text import card
 from bot.doubts import Doubts
+from bot.errors import SettingsError, StoreError
 from bot.figures import Metrics, metrics
 from bot.grouping import Grouping
 from bot.home import UNWRITABLE, probe, tighten
 from bot.inbox import Inbox
 from bot.knowledge import Knowledge, Progress
 from bot.logs import ChatLog, Redactor
-from bot.messages import Attachment, Audience, Incoming, Place, Upload, Verdict
 from bot.pairs import Pairs
 from bot.retention import daily
 from bot.schedule import Announce, DigestClock, Schedule
-from bot.settings import Settings, SettingsError, Strategy, filled
+from bot.settings import Settings, Strategy, filled
 from bot.store.audit import Audit
-from bot.store.digests import Digests, Period
+from bot.store.digests import Digests
 from bot.store.documents import Documents
-from bot.store.engine import StoreError
 from bot.store.figures import Figures
 from bot.store.inbox import TurnRows
 from bot.store.intakes import IntakeRows
@@ -58,6 +57,7 @@ from bot.store.usage import Usage
 from bot.teaching import ANSWERS
 from bot.trace import Trace, trace
 from bot.turns import Thinker, Turns
+from bot.types import Attachment, Audience, Card, Incoming, Period, Place, Upload, Verdict
 from bot.unanswered import Remembering, Unanswered
 from bot.vectors import open_vectors
 from retrieval import disk
@@ -84,9 +84,6 @@ from retrieval.types import (
     QdrantConnectionError,
     Readers,
 )
-
-if TYPE_CHECKING:
-    from adapters.port import Adapter
 
 log = logging.getLogger(__name__)
 
@@ -529,7 +526,7 @@ async def running(
         )
 
 
-def make_adapters(settings: Settings) -> list["Adapter"]:
+def make_adapters(settings: Settings) -> list[Adapter]:
     """The platforms that are set up; none of them is connected yet."""
     made: list[Adapter] = []
     if settings.slack is not None:

@@ -16,10 +16,10 @@ from agent.conversation import Ask
 from agent.events import Answered, Cost, Events
 from agent.models.base import ChatModel
 from agent.models.quota import TURN_TOKENS, OverBudgetError, QuotaModel
-from bot.messages import Incoming
-from bot.store.engine import StoreError
+from bot.errors import StoreError
 from bot.store.usage import Reason, Usage
 from bot.turns import Thinker
+from bot.types import Incoming
 from retrieval.text import Language, Said
 
 log = logging.getLogger(__name__)

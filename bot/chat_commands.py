@@ -9,19 +9,18 @@ from datetime import datetime
 from typing import Literal, cast, get_args
 
 from bot.access import readers, role
-from bot.cards import Card, Link, Row
 from bot.choices import Choices
 from bot.database import Database
 from bot.digest import Digest
 from bot.digest_text import card as digest_card
 from bot.digest_text import offers, safe_link, shortened
+from bot.errors import SettingsError
 from bot.expert_answers import ExpertAnswer, ExpertAnswers
 from bot.knowledge import Knowledge
 from bot.listing import SHORT_ID
-from bot.messages import Command, Preferences
-from bot.settings import Settings, SettingsError, Steps
+from bot.settings import Settings, Steps
 from bot.store.audit import Audit
-from bot.store.documents import DocumentRow
+from bot.types import Card, Command, DocumentRow, Link, Preferences, Row
 from bot.words import HIDDEN, NONE_OPEN, REASONS
 from retrieval.text import Language, Said, date_words, normalise
 from retrieval.types import EVERYONE, TEAM, CollectionInfo, Hit, RAGToolError, Readers

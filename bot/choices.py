@@ -9,11 +9,12 @@ from dataclasses import replace
 from typing import get_args
 
 from bot.access import role, scope_of
+from bot.errors import SettingsError
 from bot.knowledge import Knowledge
-from bot.messages import Actor, Place, Preferences
-from bot.settings import Settings, SettingsError, Steps, Strategy, filled
+from bot.settings import Settings, Steps, Strategy, filled
 from bot.store.audit import Audit
 from bot.store.places import Places
+from bot.types import Actor, Place, Preferences
 from retrieval.text import Said
 from retrieval.types import EVERYONE, TEAM, RAGToolError, Readers
 

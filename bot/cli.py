@@ -30,7 +30,7 @@ from bot.frame import (
     with_home,
 )
 from bot.frame import words as _
-from bot.messages import Verdict
+from bot.types import Verdict
 from bot.usage import Commands, obey
 from retrieval.text import Language
 from retrieval.types import TEAM

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # loaded where there is somebody to talk to
     import httpx
 
     from agent.events import Events
-    from bot.messages import Incoming
+    from bot.types import Incoming
 
 T = TypeVar("T")
 

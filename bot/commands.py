@@ -9,7 +9,7 @@ from pydantic import validate_call
 
 from bot import listing
 from bot.listing import Json
-from bot.messages import Actor, Upload
+from bot.types import Actor, Upload
 from retrieval.text import Language
 from retrieval.types import Mode
 

@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 
 from agent.events import Events
 from bot.access import readers, scopes
-from bot.cards import Card
 from bot.chat_commands import ChatCommands
 from bot.choices import Choices, Models
 from bot.database import Database
@@ -14,33 +13,35 @@ from bot.digest import Digest
 from bot.expert_answers import ExpertAnswers
 from bot.intake import Fetch, Intakes
 from bot.knowledge import Knowledge
-from bot.messages import (
+from bot.notices import Due
+from bot.settings import Settings
+from bot.store.audit import Audit
+from bot.store.intakes import IntakeRows
+from bot.store.notices import Notices
+from bot.store.places import Places
+from bot.store.posts import Posts
+from bot.teaching import Teaching
+from bot.turns import Turns
+from bot.types import (
     Actor,
     Audience,
+    Card,
+    Claimed,
     Command,
     Feedback,
     Incoming,
     Intake,
     Lesson,
     Notice,
+    OpenQuestions,
     Place,
     Post,
     Preferences,
+    Question,
     Taught,
     Upload,
     Verdict,
 )
-from bot.notices import Due
-from bot.settings import Settings
-from bot.store.audit import Audit
-from bot.store.inbox import Claimed
-from bot.store.intakes import IntakeRows
-from bot.store.notices import Notices
-from bot.store.places import Places
-from bot.store.posts import Posts
-from bot.store.questions import OpenQuestions, Question
-from bot.teaching import Teaching
-from bot.turns import Turns
 from retrieval.text import Language
 from retrieval.types import Readers
 

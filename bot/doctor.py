@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from bot.errors import SettingsError
 from bot.logs import Redactor
-from bot.settings import ENV_FILE, Settings, SettingsError, filled, load
+from bot.settings import ENV_FILE, Settings, filled, load
 from retrieval.text import Language, Said
 
 log = logging.getLogger(__name__)

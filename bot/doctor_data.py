@@ -10,14 +10,16 @@ from pathlib import Path
 
 from bot.doctor import Check, Remark, Subject, aside, fault, fine, warning
 from bot.doctor_machine import FREE_SOME, START
+from bot.errors import SettingsError, StoreError
 from bot.identity import Identity, trouble
-from bot.settings import Settings, SettingsError, filled
+from bot.settings import Settings, filled
 from bot.store.condition import Condition, condition, file_of, server_condition
 from bot.store.conversations import Conversations
-from bot.store.documents import DocumentRow, Documents
-from bot.store.engine import StoreError, connect
+from bot.store.documents import Documents
+from bot.store.engine import connect
 from bot.store.homes import Homes
 from bot.store.indexes import Indexes, IndexRow
+from bot.types import DocumentRow
 from bot.vectors import make_stores
 from retrieval.folder import Made, OwnedError, own, written_in
 from retrieval.index import Index

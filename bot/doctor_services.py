@@ -22,8 +22,9 @@ from agent.models.base import (
     UserMessage,
 )
 from bot.doctor import Check, Remark, Subject, aside, fault, fine, log, warning
+from bot.errors import SettingsError
 from bot.schedule import Schedule
-from bot.settings import Settings, SettingsError, filled
+from bot.settings import Settings, filled
 from retrieval import reranking
 from retrieval.embeddings import bundled
 from retrieval.refusals import A_DAY_IS_OVER

@@ -15,13 +15,13 @@ from datetime import UTC, datetime
 from bot.access import role
 from bot.knowledge import Knowledge
 from bot.listing import SHORT_ID
-from bot.messages import Actor, Upload
 from bot.settings import Settings, filled
 from bot.store.audit import Audit, Trace
-from bot.store.documents import DocumentRow, Documents
+from bot.store.documents import Documents
 from bot.store.notices import Notices, Telling
 from bot.store.questions import Questions
 from bot.teaching import ANSWERS, NAMED, NOT_KEPT, UNTOLD, cleaned, today, unfit, written
+from bot.types import Actor, DocumentRow, Upload
 from retrieval.text import Said, language_of
 from retrieval.types import Readers
 

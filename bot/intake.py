@@ -14,11 +14,12 @@ from itertools import count
 from pathlib import PurePath
 
 from bot.access import scope_of
+from bot.errors import LostError, StoreError
 from bot.knowledge import Knowledge
-from bot.messages import FileRef, Intake, Upload, Verdict
 from bot.store.audit import Trace
-from bot.store.engine import StoreError, finished
-from bot.store.intakes import IntakeRows, LostError
+from bot.store.intakes import IntakeRows
+from bot.types import FileRef, Intake, Upload, Verdict
+from bot.waiting import finished
 from retrieval.formats.cleaning import clean_name
 from retrieval.text import Said
 from retrieval.types import EVERYONE, TEAM, RAGToolError

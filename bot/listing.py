@@ -16,9 +16,8 @@ from retrieval.types import CollectionInfo, Found, Hit, SearchMetrics
 if TYPE_CHECKING:  # `kotae --help` needs no database
     from bot.expert_answers import Changed, ExpertAnswer
     from bot.store.conversations import TurnTotals
-    from bot.store.documents import DocumentRow
-    from bot.store.questions import OpenQuestions, Question
     from bot.store.searches import SearchTotals
+    from bot.types import DocumentRow, OpenQuestions, Question
 
 Json = dict[str, Any]
 

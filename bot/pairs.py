@@ -16,17 +16,17 @@ from bot.access import THREAD, readers, role, scopes
 from bot.budget import Budget, Limits
 from bot.grouping import Grouping
 from bot.knowledge import Knowledge
-from bot.messages import Actor, Audience, Place
 from bot.pair_documents import PairDocuments
 from bot.pair_estimate import Estimate, Material, estimate, left_of
 from bot.pair_work import AT_ONCE, EVERY, PairWork
 from bot.settings import Settings, filled
 from bot.store.audit import Trace
-from bot.store.documents import DocumentRow, Documents
+from bot.store.documents import Documents
 from bot.store.engine import Engine
 from bot.store.pair_jobs import Job, JobState, PairJobs, Reason, Spot
-from bot.store.pairs import Listed, Pair, PairRows, PairState
+from bot.store.pairs import Listed, Pair, PairRows
 from bot.store.usage import Usage
+from bot.types import Actor, Audience, DocumentRow, PairState, Place
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.index import Index
 from retrieval.pairs import wanted

@@ -20,11 +20,12 @@ from bot.copies import NOTES
 from bot.identity import Identity
 from bot.settings import Settings
 from bot.store.condition import whole
-from bot.store.documents import DocumentRow, Documents
+from bot.store.documents import Documents
 from bot.store.engine import connect
 from bot.store.erasure import close_open_turns
 from bot.store.homes import Homes
 from bot.store.indexes import Indexes, IndexRow
+from bot.types import DocumentRow
 from bot.unfinished import MANIFEST, UNFINISHED, unfinished
 from bot.vectors import make_stores
 from migrations import upgrade

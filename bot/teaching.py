@@ -14,12 +14,12 @@ from datetime import UTC, datetime
 from bot.access import readers, role
 from bot.closing import Closing, closing
 from bot.knowledge import Knowledge
-from bot.messages import Actor, Audience, Lesson, Place, Taught, Upload
 from bot.settings import Settings, filled
 from bot.store.audit import Trace
 from bot.store.documents import Documents
 from bot.store.notices import Notices, Telling
-from bot.store.questions import Question, Questions
+from bot.store.questions import Questions
+from bot.types import Actor, Audience, Lesson, Place, Question, Taught, Upload
 from bot.words import MEMBERS
 from retrieval.formats.cleaning import clean, clean_line
 from retrieval.text import Said, language_of, normalise

@@ -18,16 +18,15 @@ from agent.conversation import Ask, Exchange
 from agent.events import Answered, Events, Thought
 from bot.access import default_scope, reaches_team, readers
 from bot.admission import Admission, CrowdedError
+from bot.errors import LostError, SettingsError, StoreError
 from bot.inbox import Inbox
 from bot.logs import ChatLog
-from bot.messages import Attachment, Feedback, Incoming, Verdict
-from bot.settings import SettingsError
 from bot.store.conversations import Conversations
-from bot.store.engine import StoreError, finished
 from bot.store.feedback import Votes
-from bot.store.inbox import Claimed, Lost
 from bot.store.questions import OFFLINE, Miss
 from bot.trace import Recording
+from bot.types import Attachment, Claimed, Feedback, Incoming, Verdict
+from bot.waiting import finished
 from retrieval.text import Language, Said, language_of
 from retrieval.types import CollectionInfo, RAGToolError, Readers
 
@@ -201,7 +200,7 @@ class Turns:
                 yield answer
                 settled = True
                 await finished(self._inbox.shown(claimed))
-        except Lost:
+        except LostError:
             log.warning("another process has taken over a turn", extra={"turn": claimed.id})
         finally:
             if not settled:
@@ -222,7 +221,7 @@ class Turns:
             return
         try:
             note = Answered(_WITHDRAWN.to(self._language_of(message, ())), outcome="failed", turn=claimed.id)
-            with suppress(Lost):  # it has its answer, which was only not shown
+            with suppress(LostError):  # it has its answer, which was only not shown
                 await finished(self._inbox.finish(claimed, note, [], ()))
                 self._chat_log.record(claimed.id, note)
             await finished(self._inbox.shown(claimed))
@@ -271,7 +270,7 @@ class Turns:
     # -- from claim to stored answer --------------------------------------------------------------------------------
 
     async def _answer(self, claimed: Claimed) -> Events:
-        """Steps and one `Answered`, stored before it is given. Nothing more when the turn is Lost."""
+        """Steps and one `Answered`, stored before it is given. Nothing more when the turn is LostError."""
         began = time.monotonic()
         recording = Recording()
         steps = attempt = 0
@@ -313,7 +312,7 @@ class Turns:
                         yield event
             if answer is None:
                 raise RuntimeError("the agent ended without an answer")
-        except Lost:
+        except LostError:
             raise
         except asyncio.CancelledError as error:
             task = asyncio.current_task()

@@ -1,28 +1,25 @@
 """What people are told in several places: outcomes, reasons, refusals. Loads nothing of the database."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+from agent.events import Outcome
+from bot.types import MissReason, MissState
 from retrieval.text import Said
 
-if TYPE_CHECKING:
-    from agent.events import Outcome
-    from bot.store.questions import Reason, State
-
-OUTCOMES: "Mapping[Outcome, Said]" = {
+OUTCOMES: Mapping[Outcome, Said] = {
     "answered": Said(en="answered", ja="回答済み"),
     "unknown": Said(en="not found", ja="情報なし"),
     "declined": Said(en="declined", ja="対象外"),
     "failed": Said(en="outage", ja="障害"),
 }
-REASONS: "Mapping[Reason, Said]" = {
+REASONS: Mapping[MissReason, Said] = {
     "reported": Said(en="reported", ja="報告あり"),
     "unknown": Said(en="not found", ja="情報なし"),
     "low_confidence": Said(en="unsure answer", ja="確信度の低い回答"),
 }
 """Of a miss."""
 
-STATES: "Mapping[State, Said]" = {
+STATES: Mapping[MissState, Said] = {
     "open": Said(en="open", ja="未回答"),
     "closed": Said(en="answered", ja="回答済み"),
     "dismissed": Said(en="dismissed", ja="回答せずに終了"),

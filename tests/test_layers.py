@@ -17,6 +17,7 @@ MAY_IMPORT = {
     "migrations": {"migrations", "bot.store.schema"},
 }
 COMPOSITION_ROOT = {"bot/app.py", "bot/cli.py", "bot/upkeep.py", "bot/__main__.py"}
+NEVER = {"adapters": "bot.store"}  # platforms know values and errors (`bot/types.py`, `bot/errors.py`), no tables
 ONE_PLACE = {
     "slack_bolt": {"adapters/slack/"},
     "slack_sdk": {"adapters/slack/"},
@@ -64,6 +65,17 @@ def test_imports_point_one_way(path: Path) -> None:
         and not any(one.startswith(module + ".") for one in allowed)
     }
     assert not wrong
+
+
+@pytest.mark.parametrize(("package", "forbidden"), NEVER.items())
+def test_what_a_package_never_sees(package: str, forbidden: str) -> None:
+    seen = {
+        path.relative_to(ROOT).as_posix()
+        for path in modules()
+        if path.is_relative_to(ROOT / package)
+        and any(module == forbidden or module.startswith(forbidden + ".") for module in imports(path))
+    }
+    assert not seen
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import discord
 
@@ -43,14 +43,10 @@ from adapters.discord.surroundings import Surroundings
 from adapters.discord.thread import DiscordThread
 from adapters.port import Desk, PostError
 from adapters.questions import Questions
-from bot.cards import Card
-from bot.messages import Audience, Incoming, Place, Post, Preferences
+from bot.errors import StoreError
 from bot.settings import DiscordSettings
-from bot.store.engine import StoreError
+from bot.types import Audience, Card, Claimed, Incoming, Place, Post, Preferences
 from retrieval.text import Language
-
-if TYPE_CHECKING:
-    from bot.store.inbox import Claimed
 
 log = logging.getLogger(__name__)
 
@@ -338,7 +334,7 @@ async def _channel(office: Office, channel: int) -> Any:
     return found
 
 
-def _view(office: Office, claimed: "Claimed", preferences: Preferences) -> DiscordThread:
+def _view(office: Office, claimed: Claimed, preferences: Preferences) -> DiscordThread:
     return DiscordThread(
         office.bot,
         office.rest,

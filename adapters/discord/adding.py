@@ -24,8 +24,8 @@ from adapters.discord.modals import File, Given, ingest_modal
 from adapters.discord.office import Office
 from adapters.discord.reading import Target, channel_at, links_in, message_at, reader, root_of, target_of
 from adapters.port import PostError
-from bot.messages import Actor, Audience, FileRef, Intake, Place
-from bot.store.engine import StoreError
+from bot.errors import StoreError
+from bot.types import Actor, Audience, FileRef, Intake, Place
 from retrieval.text import Said
 from retrieval.types import RAGToolError
 

@@ -23,7 +23,7 @@ from adapters.discord.posting import channel_of
 from adapters.discord.reading import channel_at, message_at
 from adapters.markdown import shortened
 from adapters.port import PostError
-from bot.messages import Lesson, Post, Taught
+from bot.types import Lesson, Post, Taught
 from bot.words import MEMBERS
 from retrieval.text import Said
 

@@ -21,9 +21,8 @@ from adapters.discord.digest import ANSWER
 from adapters.discord.gestures import Gesture, Gestures, spot_of
 from adapters.discord.modals import File, given
 from adapters.discord.office import Office
-from bot.cards import Card
-from bot.messages import Command
-from bot.store.engine import StoreError
+from bot.errors import StoreError
+from bot.types import Card, Command
 from retrieval.text import normalise
 from retrieval.types import RAGToolError
 

@@ -24,8 +24,7 @@ from adapters.discord.posting import (
 )
 from adapters.markdown import shortened
 from adapters.port import PostError
-from bot.cards import Card
-from bot.messages import Audience, Notice, Place, Post
+from bot.types import Audience, Card, Notice, Place, Post
 
 log = logging.getLogger(__name__)
 

@@ -15,7 +15,8 @@ import yarl
 from discord.ext import commands
 
 from adapters.discord.errors import NETWORK, reason
-from bot.settings import DiscordSettings, SettingsError, filled
+from bot.errors import SettingsError
+from bot.settings import DiscordSettings, filled
 from bot.tokens import DISCORD_AT
 from retrieval.text import Said
 

@@ -17,7 +17,7 @@ from adapters.discord.posting import channel_of, say_once
 from adapters.discord.reading import channel_at, day, message_at, said_by, thread_at, transcript
 from adapters.intakes import work_off
 from adapters.port import PostError
-from bot.messages import FileRef, Intake, Post
+from bot.types import FileRef, Intake, Post
 from retrieval.loaders import Limits
 from retrieval.text import Said
 from retrieval.types import UnreadableError

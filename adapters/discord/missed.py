@@ -12,7 +12,7 @@ import discord
 from adapters.discord.events import DIRECT, PLATFORM
 from adapters.discord.office import Office
 from adapters.port import PostError
-from bot.store.engine import StoreError
+from bot.errors import StoreError
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from adapters.discord.events import DIRECT
 from adapters.discord.office import Office
 from adapters.discord.rest import Mark
 from adapters.markdown import shortened
-from bot.messages import Post
+from bot.types import Post
 
 Json = dict[str, Any]
 PRIMARY, SECONDARY, LINK = 1, 2, 5  # styles of buttons

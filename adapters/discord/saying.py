@@ -17,8 +17,8 @@ from adapters.discord.events import DIRECT, written_in
 from adapters.discord.rest import Mark, Rest
 from adapters.markdown import harmless, shortened, without_pings
 from adapters.port import Desk, PostError
-from bot.messages import Incoming, Post, PostKind
-from bot.store.engine import StoreError
+from bot.errors import StoreError
+from bot.types import Incoming, Post, PostKind
 from retrieval.text import Language, Said
 
 log = logging.getLogger(__name__)

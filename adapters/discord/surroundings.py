@@ -16,7 +16,7 @@ from adapters.discord.events import DIRECT, Spot, addressed, readable, written_i
 from adapters.discord.office import Office
 from adapters.port import PostError
 from agent.conversation import Overheard
-from bot.messages import Incoming
+from bot.types import Incoming
 from retrieval.loaders import Limits
 
 log = logging.getLogger(__name__)

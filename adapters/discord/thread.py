@@ -7,7 +7,6 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import discord
 
@@ -20,13 +19,10 @@ from adapters.discord.steps import Shown, Steps
 from adapters.markdown import EMPTY, answer_markdown
 from adapters.port import Desk, ThreadView
 from agent.events import Answered, Step
-from bot.messages import Post
-from bot.store.engine import StoreError
+from bot.errors import StoreError
+from bot.types import Claimed, Post
 from bot.waiting import Sleep
 from retrieval.text import Language, Said
-
-if TYPE_CHECKING:
-    from bot.store.inbox import Claimed
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +49,7 @@ class DiscordThread(ThreadView):
         client: discord.Client,
         rest: Rest,
         desk: Desk,
-        claimed: "Claimed",
+        claimed: Claimed,
         *,
         steps: Shown,
         language: Language,

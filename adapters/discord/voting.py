@@ -17,7 +17,7 @@ from adapters.discord.events import Thumb
 from adapters.discord.gestures import Gesture, Gestures, spot_of
 from adapters.discord.modals import given
 from adapters.discord.office import Office
-from bot.messages import Feedback, Place
+from bot.types import Feedback, Place
 from retrieval.text import Language
 
 

@@ -7,7 +7,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
@@ -40,14 +40,10 @@ from adapters.slack.office import Office
 from adapters.slack.socket import NOT_STORED, Connections, DisabledError
 from adapters.slack.surroundings import Surroundings
 from adapters.slack.thread import SlackThread
-from bot.cards import Card
-from bot.messages import Audience, Incoming, Place, Post, Preferences
-from bot.settings import SettingsError, SlackSettings, filled
-from bot.store.engine import StoreError
+from bot.errors import SettingsError, StoreError
+from bot.settings import SlackSettings, filled
+from bot.types import Audience, Card, Claimed, Incoming, Place, Post, Preferences
 from retrieval.text import Language, Said
-
-if TYPE_CHECKING:
-    from bot.store.inbox import Claimed
 
 log = logging.getLogger(__name__)
 
@@ -235,7 +231,7 @@ class SlackAdapter:
                 pass
 
 
-def _view(office: Office, claimed: "Claimed", preferences: Preferences) -> SlackThread:
+def _view(office: Office, claimed: Claimed, preferences: Preferences) -> SlackThread:
     return SlackThread(
         office.slack,
         office.desk,

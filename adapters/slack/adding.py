@@ -18,8 +18,8 @@ from adapters.slack.intake import begin, file_refs, link_target, links_in, messa
 from adapters.slack.modals import Kept, Shortcut, given_in, ingest_modal, kept_in
 from adapters.slack.office import Office
 from adapters.slack.widgets import Json, notice_modal, respond, whisper
-from bot.messages import Actor, Audience, FileRef, Intake, Place
-from bot.store.engine import StoreError
+from bot.errors import StoreError
+from bot.types import Actor, Audience, FileRef, Intake, Place
 from retrieval.text import Language, Said
 from retrieval.types import RAGToolError
 

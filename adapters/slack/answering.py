@@ -22,8 +22,8 @@ from adapters.slack.events import PLATFORM, readable
 from adapters.slack.intake import message_at
 from adapters.slack.office import Office
 from adapters.slack.widgets import CANCEL, Json, context, input_block, modal, notice_modal, section, whisper
-from bot.messages import Actor, Audience, Lesson, Post, Taught
-from bot.store.engine import StoreError
+from bot.errors import StoreError
+from bot.types import Actor, Audience, Lesson, Post, Taught
 from bot.words import MEMBERS
 from retrieval.text import Language, Said
 from retrieval.types import RAGToolError

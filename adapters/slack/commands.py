@@ -14,8 +14,8 @@ from adapters.slack.events import readable
 from adapters.slack.modals import INGEST
 from adapters.slack.office import Office
 from adapters.slack.widgets import Json, respond
-from bot.messages import Command
-from bot.store.engine import StoreError
+from bot.errors import StoreError
+from bot.types import Command
 from retrieval.types import RAGToolError
 
 SHORTCUT = "add_to_knowledge"

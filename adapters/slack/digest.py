@@ -13,8 +13,7 @@ from adapters.slack.dialect import escaped
 from adapters.slack.events import Replied
 from adapters.slack.office import Office
 from adapters.slack.widgets import Json, button, context, plain, say, say_once, section
-from bot.cards import Card
-from bot.messages import Audience, Notice, Place, Post
+from bot.types import Audience, Card, Notice, Place, Post
 
 log = logging.getLogger(__name__)
 

@@ -11,8 +11,8 @@ from adapters.slack.cards import card_blocks
 from adapters.slack.client import SlackError, UnsupportedError
 from adapters.slack.office import Office
 from adapters.slack.widgets import Json, button, section
-from bot.messages import Audience, Command
-from bot.store.engine import StoreError
+from bot.errors import StoreError
+from bot.types import Audience, Command
 from retrieval.text import Said
 from retrieval.types import RAGToolError
 

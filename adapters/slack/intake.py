@@ -15,7 +15,7 @@ from adapters.slack.client import GoneError, Mark, Slack, SlackError, Unreachabl
 from adapters.slack.events import readable
 from adapters.slack.office import Office
 from adapters.slack.widgets import Json, context, respond, say_once, section
-from bot.messages import FileRef, Intake, Post
+from bot.types import FileRef, Intake, Post
 from retrieval.loaders import Limits
 from retrieval.text import Said
 from retrieval.types import UnreadableError

@@ -7,7 +7,7 @@ from adapters.slack.audience import Places
 from adapters.slack.client import Slack
 from adapters.slack.events import PLATFORM
 from adapters.tasks import Tasks
-from bot.messages import Place
+from bot.types import Place
 from retrieval.text import Language
 
 

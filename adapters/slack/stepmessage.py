@@ -26,7 +26,7 @@ from adapters.slack.client import (
 )
 from adapters.slack.dialect import escaped
 from adapters.slack.taskcards import TaskCard, TaskCards, chunk, closed, rich
-from bot.messages import Place, Post
+from bot.types import Place, Post
 
 log = logging.getLogger(__name__)
 

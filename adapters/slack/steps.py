@@ -17,8 +17,8 @@ from adapters.slack.dialect import escaped
 from adapters.slack.stepmessage import PLAIN, SealedError, StepMessage, Turn, all_of, find, stop
 from adapters.slack.taskcards import TaskCard, TaskCards, after, closed, weight
 from agent.events import Step
-from bot.messages import Post
-from bot.store.engine import StoreError
+from bot.errors import StoreError
+from bot.types import Post
 from bot.waiting import Sleep
 from retrieval.text import Language, Said
 

@@ -16,7 +16,7 @@ from adapters.slack.client import SlackError
 from adapters.slack.events import mentions, readable
 from adapters.slack.office import Office
 from agent.conversation import Overheard
-from bot.messages import Incoming
+from bot.types import Incoming
 from retrieval.loaders import Limits
 
 log = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from adapters.markdown import EMPTY, one_line, said_markdown, shortened, sources_markdown
 from adapters.port import Desk, TurnView
@@ -19,13 +19,10 @@ from adapters.slack.dialect import Rendered, messages, plain_messages
 from adapters.slack.stepmessage import Turn
 from adapters.slack.steps import Shown, Steps
 from agent.events import Answered, Drafted, Step, ToolCalled
-from bot.messages import Post
-from bot.store.engine import StoreError
+from bot.errors import StoreError
+from bot.types import Claimed, Post
 from bot.waiting import Sleep
 from retrieval.text import Language, Said
-
-if TYPE_CHECKING:
-    from bot.store.inbox import Claimed
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +49,7 @@ class SlackThread(TurnView):
         self,
         slack: Slack,
         desk: Desk,
-        claimed: "Claimed",
+        claimed: Claimed,
         *,
         steps: Shown,
         language: Language,

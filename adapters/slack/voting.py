@@ -14,8 +14,8 @@ from adapters.slack.buttons import VOTE, voted
 from adapters.slack.client import SlackError
 from adapters.slack.office import Office
 from adapters.slack.widgets import CLOSE, Json, input_block, modal, plain, whisper
-from bot.messages import Feedback
-from bot.store.engine import StoreError
+from bot.errors import StoreError
+from bot.types import Feedback
 from retrieval.text import Language, Said
 
 log = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from adapters.markdown import shortened
 from adapters.slack.client import Mark, SlackError
 from adapters.slack.dialect import escaped
 from adapters.slack.office import Office
-from bot.messages import Post
+from bot.types import Post
 from retrieval.text import Language, Said
 
 log = logging.getLogger(__name__)

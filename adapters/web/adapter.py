@@ -6,9 +6,8 @@ reliability.md R3, R5, R10, R11 and R57.
 """
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from adapters import adding, leftovers, teaching, voting
 from adapters.port import Desk
@@ -19,27 +18,24 @@ from adapters.web.gestures import Typed, addressed, command
 from adapters.web.held import Held, NotTakenError
 from adapters.web.office import Office
 from adapters.web.rooms import PLATFORM, Member, Room, actor, audience, enter, place, room
-from bot.cards import Card
-from bot.messages import Audience, Command, Feedback, FileRef, Place, Preferences, Taught
-from bot.store.engine import StoreError
-from bot.store.feedback import Votes
-from bot.store.messages import Message, Messages
+from bot.app import Application
+from bot.errors import StoreError
+from bot.types import Audience, Card, Command, Feedback, FileRef, Place, Preferences, RoomMessage, Taught
 from retrieval.text import Language, Said
-
-if TYPE_CHECKING:
-    from bot.app import Application
 
 FILES = 5  # of one question that are read
 DRAIN_SECONDS = 20.0
 
 Files = Sequence[tuple[str, bytes]]  # their names and bytes
+Votes = Callable[[str], Awaitable[Sequence[Feedback]]]
+"""The votes on a turn."""
 
 
-def web_adapter(app: "Application", address: str = "") -> "WebAdapter":
+def web_adapter(app: Application, address: str = "") -> "WebAdapter":
     """The browser's channel of an application; `address`: of its pages, which links to messages begin with."""
-    board = Board(Messages(app.data.engine), app.knowledge)
+    board = Board(app.data, app.knowledge)
     held = Held(app.settings.home / "uploads")
-    return WebAdapter(board, app.data.votes, held, language=app.settings.language, address=address)
+    return WebAdapter(board, app.data.votes.of, held, language=app.settings.language, address=address)
 
 
 class WebAdapter:
@@ -131,7 +127,7 @@ class WebAdapter:
         collections: Sequence[str] | None = None,
         files: Files = (),
         language: Language | None = None,
-    ) -> Message | Card:
+    ) -> RoomMessage | Card:
         """Write in a room, or in a thread by its root. A message that mentions the bot is a question, to be answered with
         what was chosen for it; `files` come with a question, for its thread only, or with `/ingest`, for the knowledge.
 
@@ -160,7 +156,7 @@ class WebAdapter:
             await digest.replied(office, message)
         return message
 
-    async def edit(self, member: Member, message: int, text: str) -> Message:
+    async def edit(self, member: Member, message: int, text: str) -> RoomMessage:
         """New words for one's own message: a question that is not answered yet is answered in those. Raises LookupError,
         PermissionError, ValueError."""
         _, asking = self._at_work()
@@ -204,7 +200,7 @@ class WebAdapter:
         found = {}
         for message in messages:
             answer = await self._kind(member, message, "answer")
-            theirs = (vote for vote in await self._votes.of(answer.about or "") if vote.author == member.id)
+            theirs = (vote for vote in await self._votes(answer.about or "") if vote.author == member.id)
             if (vote := next(theirs, None)) is not None:
                 found[message] = vote
         return found
@@ -221,7 +217,7 @@ class WebAdapter:
         thread: int | None = None,
         *,
         language: Language | None = None,
-    ) -> Message:
+    ) -> RoomMessage:
         """Add files to the knowledge, where nothing is chosen as is usual in this room: the message that shows how far it
         is, then a verdict for each. Raises LookupError, NotTakenError with the reason in words."""
         office, _ = self._at_work()
@@ -256,7 +252,7 @@ class WebAdapter:
         thread: int | None = None,
         *,
         language: Language | None = None,
-    ) -> Message:
+    ) -> RoomMessage:
         """`add_files`, for a text that was typed or pasted."""
         office, _ = self._at_work()
         await self._into(member, room, thread)
@@ -328,7 +324,7 @@ class WebAdapter:
             raise ConnectionError("the channel is not open")
         return self._office, self._asking
 
-    async def _kind(self, member: Member, message: int, kind: str) -> Message:
+    async def _kind(self, member: Member, message: int, kind: str) -> RoomMessage:
         found = await self.board.get(member, message)
         if found.kind != kind:
             raise LookupError("there is no such message")
@@ -342,7 +338,7 @@ class WebAdapter:
 
     async def _typed(
         self, member: Member, room: Room, typed: Typed, thread: int | None, files: Files, language: Language
-    ) -> Message | Card:
+    ) -> RoomMessage | Card:
         office, _ = self._at_work()
         if typed.what == "ingest":
             if files and typed.text:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -23,15 +23,12 @@ from adapters.web.problems import Problem, ProblemBody, language_asked, refusal,
 from adapters.web.replies import EventStream, GoneError, Replies
 from bot import listing
 from bot.access import default_scope, readers
-from bot.messages import Audience, Incoming, Place, Upload
-from bot.settings import SettingsError
-from bot.store.engine import StoreError
+from bot.app import Application
+from bot.errors import SettingsError, StoreError
+from bot.types import Audience, Incoming, Place, Upload
 from bot.wire import as_json
 from retrieval.text import Language
 from retrieval.types import Mode, RAGToolError
-
-if TYPE_CHECKING:
-    from bot.app import Application
 
 PLACE = Place("api", "local", "http")
 AUDIENCE = Audience("public")  # the API is seen by the team: product.md §3
@@ -54,7 +51,7 @@ Responses = dict[int | str, dict[str, Any]]
 class Office:
     """What the API has at hand. `platforms`: which are set up, and whether each is connected now."""
 
-    app: "Application"
+    app: Application
     replies: Replies
     lag: gauges.Lag = field(default_factory=gauges.Lag)
     platforms: Callable[[], Mapping[str, bool]] = dict

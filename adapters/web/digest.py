@@ -15,9 +15,7 @@ from adapters.markdown import shortened
 from adapters.web.gestures import audience_of, link
 from adapters.web.office import Office, name_of
 from adapters.web.rooms import PLATFORM, Member, actor, audience, place, room
-from bot.cards import Card, Row
-from bot.messages import Audience, Lesson, Notice, Place, Post, Taught
-from bot.store.messages import BotMessage, Kind, Message
+from bot.types import Audience, BotMessage, Card, Lesson, MessageKind, Notice, Place, Post, RoomMessage, Row, Taught
 from retrieval.text import Said
 
 log = logging.getLogger(__name__)
@@ -42,7 +40,7 @@ async def redraw(office: Office, card: Post, status: str) -> None:
     await office.board.put(BotMessage(card.place.channel, None, card.about, "card", text, card.part, data))
 
 
-def row_of(card: Message) -> Row:
+def row_of(card: RoomMessage) -> Row:
     """What a card shows, without its buttons when it is closed."""
     where = Place(PLATFORM, "", card.room)
     return cards.row_on(Post(card.about or "", "card", card.part, where, data=card.data))
@@ -64,7 +62,7 @@ async def tell(office: Office, notice: Notice) -> None:
     await office.desk.said(notice)
 
 
-async def replied(office: Office, reply: Message) -> None:
+async def replied(office: Office, reply: RoomMessage) -> None:
     """Somebody wrote in a thread: where that is a card's, ask once whether it is the answer. Raises StoreError."""
     root = await office.board.written(reply.root)
     card = None if root is None or root.kind != "card" else await _post_of(office, root)
@@ -78,14 +76,14 @@ async def replied(office: Office, reply: Message) -> None:
 
 
 async def teach(
-    office: Office, member: Member, card: Message, answer: str, question: str, reference: int | None
+    office: Office, member: Member, card: RoomMessage, answer: str, question: str, reference: int | None
 ) -> Taught:
     """A member's answer to a card's question (None: the one it shows). Raises StoreError."""
     url = link(card, office.address)
     return await _teach(office, member, card, answer, url, question=question, reference=reference)
 
 
-async def dismiss(office: Office, member: Member, card: Message, questions: Collection[int] = ()) -> Taught:
+async def dismiss(office: Office, member: Member, card: RoomMessage, questions: Collection[int] = ()) -> Taught:
     """Close questions on a card without an answer. Raises StoreError."""
     where = room(card.room)
     ids = _chosen(card, questions)
@@ -95,13 +93,13 @@ async def dismiss(office: Office, member: Member, card: Message, questions: Coll
     return taught
 
 
-async def opened(office: Office, card: Message) -> teaching.Opened | Said:
+async def opened(office: Office, card: RoomMessage) -> teaching.Opened | Said:
     """What is still open on a card, for the form; or why nothing. Raises StoreError."""
     post = await _post_of(office, card)
     return teaching.GONE if post is None else await teaching.opened(office.desk, post, audience_of(card.room))
 
 
-async def save(office: Office, member: Member, confirm: Message) -> Taught:
+async def save(office: Office, member: Member, confirm: RoomMessage) -> Taught:
     """The reply that was asked about is the answer. Raises StoreError."""
     reply = await office.board.written(int(confirm.data["reply"]))
     card = await office.board.written(int(confirm.data["card"]))
@@ -128,7 +126,7 @@ async def tell_all(office: Office) -> None:
 # -- parts ----------------------------------------------------------------------------------------------------------
 
 
-async def _say_once(office: Office, post: Post, kind: Kind, text: str, data: Mapping[str, Any]) -> None:
+async def _say_once(office: Office, post: Post, kind: MessageKind, text: str, data: Mapping[str, Any]) -> None:
     before = await office.desk.intend(post)
     if before is None or before.message is None:
         said = BotMessage(post.place.channel, None, post.about, kind, text, post.part, data)
@@ -139,7 +137,7 @@ async def _say_once(office: Office, post: Post, kind: Kind, text: str, data: Map
 async def _teach(
     office: Office,
     member: Member,
-    card: Message,
+    card: RoomMessage,
     answer: str,
     url: str | None,
     *,
@@ -158,7 +156,7 @@ async def _teach(
     return taught
 
 
-def _settle(office: Office, who: str, card: Message, how: Said) -> None:
+def _settle(office: Office, who: str, card: RoomMessage, how: Said) -> None:
     """Cards whose question is not open any more say so, and the askers are told."""
     name = name_of(who, office.language)
 
@@ -171,7 +169,7 @@ def _settle(office: Office, who: str, card: Message, how: Said) -> None:
     office.tasks.start(settle(), "web-cards")
 
 
-async def _post_of(office: Office, card: Message) -> Post | None:
+async def _post_of(office: Office, card: RoomMessage) -> Post | None:
     return await office.desk.post_at(place(room(card.room)), str(card.id))
 
 
@@ -180,7 +178,7 @@ async def audience_at(card: Post) -> Audience:
     return audience_of(card.place.channel)
 
 
-def _chosen(card: Message, questions: Collection[int] = ()) -> tuple[int, ...]:
+def _chosen(card: RoomMessage, questions: Collection[int] = ()) -> tuple[int, ...]:
     """Which questions a card is about is what the database says."""
     there = tuple(card.data["questions"])
     return tuple(each for each in there if each in questions) if questions else there

@@ -12,8 +12,7 @@ from adapters import adding
 from adapters.web.held import NotTakenError
 from adapters.web.office import Office, name_of
 from adapters.web.rooms import PLATFORM, Member, Room, actor, audience, place
-from bot.messages import FileRef, Intake
-from bot.store.messages import BotMessage, Message
+from bot.types import BotMessage, FileRef, Intake, RoomMessage
 from retrieval.text import Language, Said
 
 _NOBODY = Said(
@@ -35,7 +34,7 @@ async def take(
     scope: str = "",
     thread: int | None = None,
     language: Language,
-) -> Message:
+) -> RoomMessage:
     """Take what a member gives for a room, and begin to read it: the message in which that shows. Empty `collection` and
     `scope`: as is usual there. Raises NotTakenError, StoreError."""
     where, seen = place(room), audience(room)
@@ -79,7 +78,7 @@ async def resume(office: Office, intake: Intake) -> None:
         await office.held.drop(file.ref for file in intake.files)
 
 
-async def _show(office: Office, intake: Intake) -> Message:
+async def _show(office: Office, intake: Intake) -> RoomMessage:
     """`data`: `who` added it, `done` and `total` files, and of each that was read its `verdicts`. Raises StoreError."""
     head, lines = adding.progress(intake)
     shown = [head, *lines[: adding.LINES]]

@@ -12,8 +12,8 @@ from starlette.types import Receive, Scope, Send
 
 from adapters.port import Talking
 from agent.events import Answered, Event
-from bot.messages import Incoming
-from bot.store.engine import StoreError
+from bot.errors import StoreError
+from bot.types import Incoming
 
 log = logging.getLogger(__name__)
 

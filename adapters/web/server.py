@@ -9,7 +9,6 @@ import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING
 
 import uvicorn
 from starlette.requests import Request
@@ -18,6 +17,7 @@ from starlette.types import ASGIApp
 from adapters.console import PASSING
 from adapters.port import Talking
 from adapters.web import api, orders
+from adapters.web.adapter import WebAdapter
 from adapters.web.api import Office, make_api
 from adapters.web.browser import OWN, Browser, Front
 from adapters.web.guard import BODY_BYTES, Guard
@@ -27,13 +27,10 @@ from adapters.web.patience import Patience, patient
 from adapters.web.problems import language_asked
 from adapters.web.replies import Replies
 from adapters.web.site import ROOT, Site
+from bot.app import Application
 from bot.client import SOCKET
-from bot.store.engine import StoreError
+from bot.errors import StoreError
 from retrieval.text import Language
-
-if TYPE_CHECKING:
-    from adapters.web.adapter import WebAdapter
-    from bot.app import Application
 
 log = logging.getLogger(__name__)
 
@@ -43,10 +40,10 @@ ABANDONED_SECONDS = 15.0
 
 @asynccontextmanager
 async def serving(
-    app: "Application",
+    app: Application,
     address: Address | None = None,
     *,
-    web: "WebAdapter | None" = None,
+    web: WebAdapter | None = None,
     platforms: Callable[[], Mapping[str, bool]] = dict,
     patience: Patience | None = None,
 ) -> AsyncIterator[None]:

@@ -8,8 +8,7 @@ from dataclasses import replace
 from adapters.web.gestures import addressed, audience_of
 from adapters.web.office import Office, name_of
 from agent.conversation import Overheard
-from bot.messages import Attachment, Incoming
-from bot.store.messages import Message
+from bot.types import Attachment, Incoming, RoomMessage
 from retrieval.text import Language
 from retrieval.types import UnreadableError
 
@@ -36,7 +35,7 @@ class Surroundings:
             files=await self._files(await board.written(asked), message.link, language),
         )
 
-    async def _files(self, asked: Message | None, link: str | None, language: Language) -> tuple[Attachment, ...]:
+    async def _files(self, asked: RoomMessage | None, link: str | None, language: Language) -> tuple[Attachment, ...]:
         found = []
         for ref in asked.data.get("files", ()) if asked else ():
             try:

@@ -11,10 +11,10 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent.conversation import Exchange
 from agent.events import Answered, Citation, Cost
-from bot.messages import Audience, Incoming, Place
 from bot.store.engine import read, rows, storable
 from bot.store.schema import answers, turns
 from bot.store.searches import percentile
+from bot.types import Audience, Incoming, Place
 from bot.wire import citation_json
 
 MAX_EXCHANGES = 10

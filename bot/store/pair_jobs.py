@@ -15,23 +15,20 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent.events import Cost
 from agent.qa_generation import Proposed
+from bot.errors import LostError
 from bot.store.audit import Trace, add_traces
 from bot.store.engine import change, look, rows, storable
 from bot.store.leases import lease, present
 from bot.store.schema import documents, pair_chunks, pair_jobs, pairs
+from bot.types import ChunkState
 from retrieval.types import Readers
 
 JobState = Literal["running", "paused", "done", "cancelled"]
 Reason = Literal["", "asked", "budget", "busy", "refused"]
-ChunkState = Literal["todo", "done", "blocked", "failed", "stale"]
 
 _COSTS = ("calls", "input_tokens", "output_tokens", "thought_tokens")
 _NOTHING = Cost()
 _source = documents.alias("source")
-
-
-class LostError(Exception):
-    """The job is no longer this owner's: its lease passed and another took it, or it is gone or cancelled."""
 
 
 @dataclass(frozen=True, slots=True)

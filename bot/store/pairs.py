@@ -6,7 +6,7 @@ Who may read a pair follows from its document, as it is now; a pair of an earlie
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, case, delete, func, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -14,9 +14,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from bot.store.audit import Trace, add_traces
 from bot.store.engine import change, insert, rows, storable
 from bot.store.schema import documents, pair_documents, pairs
+from bot.types import PairState
 from retrieval.types import QAPair, Readers
-
-PairState = Literal["pending", "repeated", "approved", "rejected"]
 
 _SLICE = 500  # ids in one statement
 PART = 50  # chunks whose approved pairs are one document: what an approval embeds again stays small

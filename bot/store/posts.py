@@ -11,9 +11,9 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from bot.messages import Place, Post
 from bot.store.engine import change, insert, rows
 from bot.store.schema import posts
+from bot.types import Place, Post
 
 _KEY = ("about", "kind", "part")
 

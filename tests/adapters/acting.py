@@ -18,11 +18,11 @@ from bot.digest import Digest
 from bot.inbox import Inbox
 from bot.knowledge import Knowledge
 from bot.logs import ChatLog, Redactor
-from bot.messages import Incoming
 from bot.settings import Settings
-from bot.store.digests import Period, Totals
+from bot.store.digests import Totals
 from bot.store.inbox import TurnRows
 from bot.turns import MakeAgent, Turns
+from bot.types import Incoming, Period
 from retrieval.types import CollectionInfo, Readers
 
 T = TypeVar("T")

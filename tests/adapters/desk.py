@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from adapters.console import Channel, Steps, ask_once
 from agent.events import Answered, Citation, Drafted, Event, Events, Reflected, Thought, ToolCalled, ToolReturned
-from bot.messages import Audience, Feedback, Incoming, Place, Upload, Verdict
+from bot.types import Audience, Feedback, Incoming, Place, Upload, Verdict
 from retrieval.text import Language, language_of
 from retrieval.types import Hit, Passage
 
 if TYPE_CHECKING:
-    from bot.store.questions import OpenQuestions
+    from bot.types import OpenQuestions
 
 SEARCH = "search_rag_knowledge_base"
 
@@ -126,7 +126,7 @@ class FixedDesk:
         return feedback.turn in ("turn-ja", "turn-en")
 
     async def unanswered(self, place: Place, audience: Audience) -> "OpenQuestions":
-        from bot.store.questions import OpenQuestions, Question  # here alone, since it loads the database
+        from bot.types import OpenQuestions, Question
 
         asked = datetime(2026, 11, 2, 3, 4, tzinfo=UTC)
         one = Question(1, "t", "駐車場は\nどこ？", "unknown", "", ("handbook",), 0.1, "team", None, asked, None)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from adapters.port import TurnView, relay
 from agent.events import Event, Events
-from bot.messages import Place, Post
+from bot.types import Place, Post
 
 Key = tuple[str, str, int]
 

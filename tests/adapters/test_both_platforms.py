@@ -8,7 +8,7 @@ from adapters.slack.digest import ANSWER
 from bot.app import make_adapters, running
 from bot.logs import Redactor
 from bot.settings import Settings
-from bot.store.digests import Period
+from bot.types import Period
 from tests.fakes.discord_fake import ANN, GENERAL, FakeDiscord
 from tests.fakes.slack import FakeSlack
 

@@ -105,7 +105,7 @@ def test_questions_of_those_who_are_gone_are_closed_at_the_next_start(tmp_path: 
     from adapters.console import PASSING, PLACE
     from adapters.web.api import AUDIENCE, AUTHOR
     from adapters.web.api import PLACE as API
-    from bot.messages import Incoming
+    from bot.types import Incoming
 
     async def leave_open(app: Application) -> None:
         for number, place in enumerate((API, PASSING, PLACE)):

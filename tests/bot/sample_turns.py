@@ -12,8 +12,8 @@ from typing import Any
 from adapters.console import AUDIENCE, PASSING
 from bot.app import Application, running
 from bot.logs import Redactor
-from bot.messages import Incoming
 from bot.settings import Settings
+from bot.types import Incoming
 from bot.wire import as_json
 from tests.bot import databases
 

@@ -14,14 +14,13 @@ import pytest
 from adapters.console import AUDIENCE, PASSING, PLACE
 from agent.events import Answered
 from bot.app import SAMPLE, Application, running
+from bot.errors import SettingsError
 from bot.knowledge import Knowledge
 from bot.listing import banner
 from bot.logs import Redactor
-from bot.messages import FileRef, Incoming, Intake, Upload
-from bot.settings import SettingsError
 from bot.store.engine import write
-from bot.store.questions import Wanted
 from bot.store.schema import intakes, turns
+from bot.types import FileRef, Incoming, Intake, Upload, WantedQuestions
 from retrieval.types import TEAM, CollectionNotFoundError, QdrantConnectionError
 from tests.bot.sample_turns import begun
 from tests.fakes import openai
@@ -209,7 +208,7 @@ async def test_looking_at_what_was_missed_counts_as_nobody_s_search(tmp_path: Pa
         assert (await answer(app, asked("How much is a ticket for the zoo?"))).outcome == "unknown"
         await app.knowledge.close()
         before = (await app.data.searches.totals()).searches
-        (group,) = (await app.unanswered.groups(Wanted(), app.readers)).groups
+        (group,) = (await app.unanswered.groups(WantedQuestions(), app.readers)).groups
         nearest = await app.unanswered.nearest(group.questions[0].id, app.readers)
         assert nearest and nearest.now[0].passage.document == "harbour.md"
         await app.digest(app.readers)

@@ -10,24 +10,24 @@ import pytest
 from agent.extractive.model import ExtractiveModel
 from bot.access import scope_of
 from bot.app import Models
-from bot.cards import Card, Link
 from bot.chat_commands import ROWS, ChatCommands
 from bot.choices import Choices
 from bot.database import Database
 from bot.digest import Digest, make_digest
+from bot.errors import SettingsError
 from bot.expert_answers import ExpertAnswers
 from bot.grouping import Grouping
-from bot.messages import Actor, Audience, Command, Lesson, Place, Preferences, Upload, Visibility
-from bot.settings import SettingsError
 from bot.store.audit import Audit
 from bot.store.conversations import Conversations
-from bot.store.digests import Digests, Period
+from bot.store.digests import Digests
 from bot.store.feedback import Votes
+from bot.store.messages import Messages
 from bot.store.notices import Notices
 from bot.store.places import Places
 from bot.store.questions import Questions
 from bot.store.searches import Searches
 from bot.teaching import Teaching
+from bot.types import Actor, Audience, Card, Command, Lesson, Link, Period, Place, Preferences, Upload, Visibility
 from retrieval.text import Language
 from retrieval.types import TEAM, Readers
 from tests.bot.library import SPARSE, Library, opened
@@ -97,8 +97,8 @@ async def office(tmp_path: Path) -> AsyncIterator[Office]:
             return []
 
         data = Database(
-            *(chosen, engine, library.documents, library.collections),
-            *(questions, Conversations(engine), Searches(engine), Votes(engine)),
+            *(chosen, engine, library.documents, library.collections, questions),
+            *(Conversations(engine), Searches(engine), Votes(engine), Messages(engine)),
         )
         audit = Audit(engine)
         models = Models(chosen, ExtractiveModel(similarity, tokenise=SPARSE.terms), stack)

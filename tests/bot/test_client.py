@@ -12,7 +12,7 @@ import pytest
 
 from adapters.console import PASSING
 from bot.client import SOCKET, Owner, RefusedError, at_home
-from bot.messages import Audience, Incoming
+from bot.types import Audience, Incoming
 from bot.wire import packed, unpacked
 from retrieval.folder import OwnedError, own
 from retrieval.text import Language

@@ -18,7 +18,7 @@ from bot.datasets import Datasets, Job, Order, Upstream
 from bot.logs import Redactor
 from bot.settings import Settings
 from bot.store.audit import Audit
-from bot.store.documents import DocumentRow
+from bot.types import DocumentRow
 from retrieval.datasets import NAMED, Columns, DatasetError, Limits, Sieve
 from retrieval.datasets.hub import Hub
 from retrieval.text import Said

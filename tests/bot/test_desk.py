@@ -11,7 +11,7 @@ from agent.events import Answered
 from bot.app import Application, running
 from bot.desk import FrontDesk
 from bot.logs import Redactor
-from bot.messages import Actor, Audience, Command, FileRef, Incoming, Intake, Lesson, Place, Post, Preferences, Upload
+from bot.types import Actor, Audience, Command, FileRef, Incoming, Intake, Lesson, Place, Post, Preferences, Upload
 from retrieval.types import TEAM
 from tests.bot.sample_turns import begun
 

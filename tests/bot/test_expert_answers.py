@@ -10,14 +10,15 @@ import pytest
 from sqlalchemy import update
 
 from bot.access import readers, scope_of
+from bot.errors import StoreError
 from bot.expert_answers import EDIT, TAKE_BACK, Changed, ExpertAnswer, ExpertAnswers, parse
-from bot.messages import Actor, Audience, Lesson, Notice, Place
 from bot.store.audit import Audit, Trace
-from bot.store.engine import StoreError, change
+from bot.store.engine import change
 from bot.store.notices import Notices, Telling
-from bot.store.questions import Question, Questions
+from bot.store.questions import Questions
 from bot.store.schema import turns
 from bot.teaching import ANSWERS, LONGEST, Teaching, written
+from bot.types import Actor, Audience, Lesson, Notice, Place, Question
 from retrieval.text import Said
 from retrieval.types import Readers
 from tests.bot.library import Library, opened

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from bot.intake import FILES, LEASE, TRIES, WAITING, Intakes
-from bot.messages import FileRef, Intake, Place
 from bot.store.audit import Audit
 from bot.store.intakes import IntakeRows
+from bot.types import FileRef, Intake, Place
 from retrieval.text import Said
 from retrieval.types import TEAM, UnreadableError
 from tests.bot.acting import Clock

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from bot.store.documents import DocumentRow, Documents
-from bot.store.engine import StoreError
+from bot.errors import StoreError
+from bot.store.documents import Documents
+from bot.types import DocumentRow
 from retrieval.index import EdgeIndex
 from retrieval.loaders import Loader
 from retrieval.text import Said

@@ -26,17 +26,16 @@ from sqlalchemy.ext.asyncio import create_async_engine
 import migrations
 from agent.events import Answered, Citation, Cost, Thought, ToolReturned
 from agent.qa_generation import Proposed
-from bot.messages import Audience, Feedback, FileRef, Incoming, Intake, Place, Post, Preferences
 from bot.store.audit import Trace
 from bot.store.digests import Digests
-from bot.store.documents import DocumentRow, Documents
+from bot.store.documents import Documents
 from bot.store.engine import connect
 from bot.store.feedback import Votes
 from bot.store.homes import Homes
 from bot.store.inbox import TurnRows
 from bot.store.indexes import Indexes
 from bot.store.intakes import IntakeRows
-from bot.store.messages import BotMessage, Messages
+from bot.store.messages import Messages
 from bot.store.notices import Notices, Telling
 from bot.store.pair_jobs import PairJobs, Spot
 from bot.store.pairs import PairRows, Tracked
@@ -47,6 +46,7 @@ from bot.store.schema import metadata
 from bot.store.searches import Searches
 from bot.store.usage import Usage
 from bot.trace import Recording
+from bot.types import Audience, BotMessage, DocumentRow, Feedback, FileRef, Incoming, Intake, Place, Post, Preferences
 from migrations import MigrationError, NewerDatabaseError, Upgraded, upgrade
 from retrieval.types import Hit, Passage, SearchMetrics
 from tests.disks import small_disk

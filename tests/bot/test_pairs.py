@@ -34,17 +34,18 @@ from bot.access import scope_of
 from bot.app import running
 from bot.budget import Budget, Limits
 from bot.curating import Person
+from bot.errors import LostError
 from bot.logs import Redactor
-from bot.messages import Actor, Audience, Place, Upload
 from bot.pair_work import LEASE, WAITS
 from bot.pairs import Decided, Job, Pair, Pairs, PairsError, Reviewer
 from bot.settings import Settings
 from bot.store.audit import Audit, Trace
-from bot.store.documents import DocumentRow, Documents
+from bot.store.documents import Documents
 from bot.store.indexes import Indexes
-from bot.store.pair_jobs import Held, LostError, PairJobs, Spot
+from bot.store.pair_jobs import Held, PairJobs, Spot
 from bot.store.pairs import PART, PairRows, Tracked
 from bot.store.usage import Usage
+from bot.types import Actor, Audience, DocumentRow, Place, Upload
 from retrieval.loaders import Loader
 from retrieval.types import EVERYONE, TEAM, Document, QAPair, Readers
 from tests.bot.acting import Clock

@@ -10,7 +10,6 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent.events import Answered
 from bot.access import default_scope, scope_of
-from bot.messages import Audience, Incoming, Place, Post, Preferences, Visibility
 from bot.notices import Due
 from bot.store.audit import Audit, Trace
 from bot.store.engine import rows
@@ -20,6 +19,7 @@ from bot.store.places import Places
 from bot.store.posts import Posts
 from bot.store.questions import Miss, Questions
 from bot.store.schema import notices as notice_table
+from bot.types import Audience, Incoming, Place, Post, Preferences, Visibility
 from retrieval.types import TEAM
 
 NOW = datetime(2026, 11, 22, 9, tzinfo=UTC)

@@ -14,14 +14,14 @@ from sqlalchemy import Table, event, func, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent.events import Answered, Citation, Thought, ToolCalled
+from bot.errors import StoreError
 from bot.logs import ChatLog, Redactor
-from bot.messages import Audience, Feedback, FileRef, Incoming, Intake, Place, Post
 from bot.retention import CLAIMS, EVERY, FIRST_AFTER, TRACES, Person, WhoError, daily, forget, retain
 from bot.store import erasure
 from bot.store.audit import Audit, Trace
 from bot.store.condition import file_of
-from bot.store.documents import DocumentRow, Documents
-from bot.store.engine import StoreError, connect, rows, write
+from bot.store.documents import Documents
+from bot.store.engine import connect, rows, write
 from bot.store.erasure import FORGOTTEN, Erasure, close_open_turns
 from bot.store.feedback import Votes
 from bot.store.inbox import TurnRows
@@ -48,6 +48,7 @@ from bot.store.schema import (
 )
 from bot.store.searches import Searches
 from bot.trace import Recording
+from bot.types import Audience, DocumentRow, Feedback, FileRef, Incoming, Intake, Place, Post
 from retrieval.types import TEAM, SearchMetrics
 
 NOW = datetime(2026, 11, 22, 9, tzinfo=UTC)

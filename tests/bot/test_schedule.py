@@ -9,8 +9,9 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.schedule import LEASE, CronError, DigestClock, Schedule
-from bot.store.digests import TRIES, Digests, Period
+from bot.store.digests import TRIES, Digests
 from bot.store.engine import connect
+from bot.types import Period
 
 TOKYO = ZoneInfo("Asia/Tokyo")
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -12,13 +12,13 @@ import pytest
 from agent.events import Answered
 from bot.access import readers, scope_of
 from bot.app import Application, running
+from bot.errors import StoreError
 from bot.logs import Redactor
-from bot.messages import Actor, Audience, Incoming, Lesson, Place, Taught, Visibility
 from bot.store.audit import Audit, Trace
-from bot.store.engine import StoreError
 from bot.store.notices import Closed, Notices, Telling
 from bot.store.questions import Questions
 from bot.teaching import ANSWERS, LONGEST, Teaching
+from bot.types import Actor, Audience, Incoming, Lesson, Place, Taught, Visibility
 from retrieval.text import Said
 from retrieval.types import TEAM, Readers
 from tests.bot.library import Library, opened

@@ -13,12 +13,12 @@ from agent.conversation import Ask, Exchange
 from agent.events import Answered, Events, Thought
 from bot.admission import Admission
 from bot.logs import set_up
-from bot.messages import Feedback, Place
 from bot.store.conversations import MAX_EXCHANGES, Conversations
 from bot.store.engine import connect, read
 from bot.store.feedback import Votes
 from bot.store.questions import Questions
 from bot.store.traces import Traces
+from bot.types import Feedback, Place
 from retrieval.types import Readers
 from tests.bot.acting import (
     ANSWER,

@@ -25,9 +25,9 @@ from agent.conversation import Ask
 from agent.events import Answered, Drafted, Events, Reflected, Thought, ToolCalled, ToolReturned
 from bot.desk import FrontDesk
 from bot.inbox import Inbox
-from bot.messages import Incoming, Place, Post, Preferences
 from bot.settings import Settings
-from bot.store.inbox import Claimed, TurnRows
+from bot.store.inbox import TurnRows
+from bot.types import Claimed, Incoming, Place, Post, Preferences
 from retrieval.types import CollectionInfo, Readers
 from tests.adapters.acting import front_desk, settings
 from tests.crash.life import die, say

@@ -14,7 +14,7 @@ from adapters.markdown import answer_markdown, step_text
 from agent.events import Answered, Event, ToolCalled, ToolReturned
 from bot.app import Application, running
 from bot.logs import Redactor
-from bot.messages import Audience, Incoming, Place, Upload, Verdict, Visibility
+from bot.types import Audience, Incoming, Place, Upload, Verdict, Visibility
 from retrieval.text import Language
 from retrieval.types import TEAM
 from tests.bot.sample_turns import begun

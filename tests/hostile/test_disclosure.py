@@ -15,7 +15,7 @@ import pytest_asyncio
 from agent.events import ToolReturned
 from bot.access import default_scope, scope_of
 from bot.logs import OURS
-from bot.messages import Audience, Feedback, Place, Visibility
+from bot.types import Audience, Feedback, Place, Visibility
 from retrieval.types import EVERYONE, TEAM
 from tests.hostile.attacks import Attack
 from tests.hostile.servant import prompts, sent

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil  # type: ignore[import-untyped]
 import pytest
 
-from bot.messages import Upload
+from bot.types import Upload
 from retrieval.formats.limits import MIB, REASONS, Limits
 from retrieval.loaders import Loader
 from retrieval.types import TEAM, UnreadableError

@@ -16,8 +16,7 @@ from starlette.responses import Response
 from adapters.web.login import COOKIE
 from adapters.web.rooms import MEMBERS
 from adapters.web.site import ROOT, YEAR, ZONE, Site, Theme, Visitor, visitor
-from bot.settings import SettingsError
-from bot.store.engine import StoreError
+from bot.errors import SettingsError, StoreError
 from retrieval.text import Language, Said
 from retrieval.types import RAGToolError
 

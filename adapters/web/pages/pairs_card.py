@@ -8,7 +8,7 @@ from adapters.web.pages import parts
 from adapters.web.pages.curators import readers_of
 from adapters.web.pages.frame import saying
 from bot.pairs import Pair
-from bot.store.pairs import PairState
+from bot.types import PairState
 from retrieval.text import Said
 
 if TYPE_CHECKING:

@@ -18,9 +18,8 @@ from adapters.web.rooms import actor, audience, deciding, place
 from adapters.web.site import Site, Visitor
 from bot.closing import Closing, closing
 from bot.digest_text import safe_link
-from bot.messages import Lesson, Taught
-from bot.store.questions import Question, Reason, State, Wanted
 from bot.trace import TracedHit
+from bot.types import Lesson, MissReason, MissState, Question, Taught, WantedQuestions
 from bot.unanswered import QuestionGroup, state_of
 from bot.words import REASONS, STATES
 from retrieval.text import Language, Said
@@ -103,11 +102,11 @@ class _List:
         ui.label(_WEEKS.to(language, zone=self._site.app.settings.timezone_name)).classes("kotae-quiet")
 
     @property
-    def _wanted(self) -> Wanted:
+    def _wanted(self) -> WantedQuestions:
         days = int(self._since.value or 0)
-        return Wanted(
-            state=cast(State, self._state.value),
-            reason=cast(Reason, self._reason.value) if self._reason.value in get_args(Reason) else None,
+        return WantedQuestions(
+            state=cast(MissState, self._state.value),
+            reason=cast(MissReason, self._reason.value) if self._reason.value in get_args(MissReason) else None,
             collection=self._where.value or None,
             text=(self._text.value or "").strip()[:200],
             since=datetime.now(UTC) - timedelta(days=days) if days else None,

@@ -14,10 +14,8 @@ from adapters.discord.commands import register
 from adapters.discord.office import Office
 from adapters.discord.registering import publish
 from adapters.discord.rest import Rest
-from bot.cards import Card
 from bot.desk import FrontDesk
-from bot.messages import Audience, Command, Incoming, Place
-from bot.store.questions import Question
+from bot.types import Audience, Card, Command, Incoming, Place, Question
 from tests.adapters.acting import Player, front_desk, misses, settings
 from tests.bot.library import Library, opened
 from tests.fakes.discord_client import Heard, running

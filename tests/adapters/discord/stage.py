@@ -11,8 +11,7 @@ from adapters.discord.steps import EVERY_SECONDS, Shown
 from adapters.discord.thread import DiscordThread
 from adapters.port import Desk
 from agent.events import Event
-from bot.messages import Audience, Incoming, Place
-from bot.store.inbox import Claimed
+from bot.types import Audience, Claimed, Incoming, Place
 from retrieval.text import Language
 from tests.adapters.staging import Hours, Rows, Skipping, play
 from tests.fakes.discord_client import pointed_at

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from bot.messages import Place
-from bot.settings import SettingsError
-from bot.store.engine import StoreError
+from bot.errors import SettingsError, StoreError
+from bot.types import Place
 from retrieval.text import Said
 from tests.adapters.acting import Held, answers, until
 from tests.adapters.discord.service import Service, bot

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from adapters.discord.cards import CONTENT, MESSAGES, card_texts, pieces
-from bot.cards import Card, Link, Row
+from bot.types import Card, Link, Row
 from tests.adapters.discord.gesturing import Here, gesturing
 from tests.fakes.discord_fake import ANN, FakeDiscord
 from tests.fakes.discord_gate import CUT_AFTER, CUT_BEFORE, Fault, error

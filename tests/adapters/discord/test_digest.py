@@ -9,10 +9,8 @@ import pytest
 from adapters.discord import digest
 from adapters.discord.events import Replied
 from adapters.port import PostError
-from bot.cards import Card, Link, Row
 from bot.digest_text import offers
-from bot.messages import Actor, Audience, Command, Notice, Place
-from bot.store.questions import Question
+from bot.types import Actor, Audience, Card, Command, Link, Notice, Place, Question, Row
 from tests.adapters.discord.gesturing import Here, gesturing
 from tests.adapters.discord.test_commands import EVIL, answered
 from tests.fakes.discord_fake import ANN, BEN, GENERAL, GUILD, FakeDiscord

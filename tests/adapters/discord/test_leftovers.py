@@ -10,9 +10,8 @@ import pytest
 
 from adapters.discord.missed import DIRECT_ONES, missed
 from adapters.platforms import digest_target
-from bot.cards import Card, Row
 from bot.digest_text import offers
-from bot.messages import Actor, Audience, FileRef, Incoming, Intake, Lesson, Place, Post
+from bot.types import Actor, Audience, Card, FileRef, Incoming, Intake, Lesson, Place, Post, Row
 from retrieval.types import TEAM
 from tests.adapters.acting import Act, answers, misses, until
 from tests.adapters.discord.service import Service, bot

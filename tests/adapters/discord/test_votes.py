@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.messages import Place, Post
+from bot.types import Place, Post
 from tests.adapters.acting import until
 from tests.adapters.discord.service import Service, bot
 from tests.fakes.discord_fake import GENERAL, GUILD, FakeDiscord

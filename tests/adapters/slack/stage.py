@@ -10,8 +10,7 @@ from adapters.slack.client import Slack
 from adapters.slack.steps import EVERY_SECONDS, Shown
 from adapters.slack.thread import SlackThread
 from agent.events import Answered, Drafted, Event, Reflected, Step, Thought, ToolCalled, ToolReturned
-from bot.messages import Audience, Incoming, Place
-from bot.store.inbox import Claimed
+from bot.types import Audience, Claimed, Incoming, Place
 from bot.waiting import Sleep
 from retrieval.text import Language
 from tests.adapters.staging import Hours, Rows, Skipping, play

@@ -184,7 +184,7 @@ async def test_what_cannot_be_stored_is_not_acknowledged_and_comes_again(tmp_pat
 
             async def __call__(self, message: object) -> object:
                 if fails:
-                    from bot.store.engine import StoreError
+                    from bot.errors import StoreError
                     from retrieval.text import Said
 
                     fails.pop()
@@ -248,7 +248,7 @@ async def test_many_turns_wait_in_line_and_say_so(tmp_path: Path) -> None:
 
 
 async def test_a_refused_token_is_said_once_and_in_words(tmp_path: Path) -> None:
-    from bot.settings import SettingsError
+    from bot.errors import SettingsError
 
     async with FakeSlack() as slack:
         slack.app.bot_token = "xoxb-another"

@@ -15,7 +15,7 @@ from adapters.slack.client import Slack
 from adapters.slack.office import Office
 from adapters.slack.people import MEMBERS_SECONDS
 from adapters.slack.surroundings import HEARD, Surroundings
-from bot.messages import Audience, Incoming
+from bot.types import Audience, Incoming
 from retrieval.text import Language
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_gate import error, slow

@@ -22,9 +22,8 @@ from hypothesis import strategies as st
 from adapters.slack.client import Slack
 from agent.conversation import Ask
 from agent.events import Answered, Events, Thought, ToolCalled, ToolReturned
-from bot.messages import Incoming, Place, Preferences
-from bot.store.inbox import Claimed
 from bot.store.places import Places
+from bot.types import Claimed, Incoming, Place, Preferences
 from tests.adapters.acting import answers
 from tests.adapters.slack.service import Service, bot
 from tests.fakes.slack import FakeSlack

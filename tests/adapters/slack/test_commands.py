@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from adapters.slack.cards import card_blocks
-from bot.cards import Card, Link, Row
-from bot.messages import Upload
+from bot.types import Card, Link, Row, Upload
 from tests.adapters.acting import misses
 from tests.adapters.slack.service import taught, whole
 from tests.fakes.slack import FakeSlack

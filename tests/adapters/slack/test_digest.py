@@ -9,15 +9,12 @@ from pathlib import Path
 import pytest
 
 from adapters.platforms import announcing, digest_target
-from bot.cards import Card, Link, Row
 from bot.digest_text import offers
-from bot.messages import Actor, Audience, Incoming, Place
+from bot.errors import SettingsError, StoreError
 from bot.schedule import DigestClock
-from bot.settings import SettingsError
 from bot.store.audit import Audit
-from bot.store.digests import Digests, Period
-from bot.store.engine import StoreError
-from bot.store.questions import Question
+from bot.store.digests import Digests
+from bot.types import Actor, Audience, Card, Incoming, Link, Period, Place, Question, Row
 from retrieval.text import Said
 from tests.adapters.acting import misses
 from tests.adapters.slack.service import Service, taught, whole

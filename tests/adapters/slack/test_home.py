@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.messages import Upload
+from bot.types import Upload
 from retrieval.text import Said
 from retrieval.types import QdrantConnectionError
 from tests.adapters.acting import misses

@@ -17,7 +17,7 @@ from adapters.web.held import Held
 from adapters.web.rooms import MEMBERS, ROOMS
 from bot.database import Database
 from bot.desk import FrontDesk
-from bot.store.messages import BotMessage, Message, Messages
+from bot.types import BotMessage, RoomMessage
 from tests.adapters.acting import Act, Player, front_desk, serving, settings, until
 from tests.bot.library import Library, opened
 
@@ -37,26 +37,26 @@ class Stage:
     held: Path  # the folder of files that wait
     task: "asyncio.Task[None]"
 
-    async def thread(self, message: Message, kind: str = "") -> list[Message]:
+    async def thread(self, message: RoomMessage, kind: str = "") -> list[RoomMessage]:
         """What stands under a message, as whoever is in the room sees it; of one kind."""
         room = next(room for room in ROOMS if room.id == message.room)
         found = await self.board.messages(room, AKI, message.root)
         return [each for each in found if each.id != message.root and (not kind or each.kind == kind)]
 
-    async def answers(self, message: Message, count: int = 1) -> list[Message]:
+    async def answers(self, message: RoomMessage, count: int = 1) -> list[RoomMessage]:
         """The answers in a thread, once there are so many and nothing runs."""
         found = await until(lambda: self.thread(message, "answer"), lambda found: len(found) >= count)
         await self.quiet()
         return found
 
-    async def ask(self, text: str, member: Any = AKI, room: Any = GENERAL, **more: Any) -> Message:
+    async def ask(self, text: str, member: Any = AKI, room: Any = GENERAL, **more: Any) -> RoomMessage:
         """Ask, and wait for the answer: the answer."""
         asked = await self.said(text, member, room, **more)
         return (await until(lambda: self.thread(asked, "answer"), lambda found: any_after(found, asked)))[-1]
 
-    async def said(self, text: str, member: Any = AKI, room: Any = GENERAL, **more: Any) -> Message:
+    async def said(self, text: str, member: Any = AKI, room: Any = GENERAL, **more: Any) -> RoomMessage:
         message = await self.adapter.say(member, room, text, **more)
-        assert isinstance(message, Message)
+        assert isinstance(message, RoomMessage)
         return message
 
     async def quiet(self) -> None:
@@ -69,7 +69,7 @@ class Stage:
         await until(busy)
 
 
-def any_after(found: list[Message], asked: Message) -> bool:
+def any_after(found: list[RoomMessage], asked: RoomMessage) -> bool:
     return any(each.data["asked"] == asked.id for each in found)
 
 
@@ -80,10 +80,12 @@ async def channel(
     """One process that serves the rooms."""
     player, given = Player(*acts), settings(home, **more)
     async with opened(home) as library, front_desk(given, player.make, library.knowledge) as (data, desk):
-        board = board_class(Messages(data.engine), library.knowledge)
+        board = board_class(data, library.knowledge)
         held = home / "uploads"
         waits = Held(held)
-        adapter = WebAdapter(board, data.votes, waits, language=given.language, address=ADDRESS, look_every=look_every)
+        adapter = WebAdapter(
+            board, data.votes.of, waits, language=given.language, address=ADDRESS, look_every=look_every
+        )
         async with serving(adapter, desk) as task:
             yield Stage(adapter, board, desk, data, library, player, held, task)
 
@@ -92,7 +94,7 @@ async def channel(
 
 
 class DyingBoard(Board):
-    async def put(self, said: BotMessage) -> Message:
+    async def put(self, said: BotMessage) -> RoomMessage:
         put = await super().put(said)
         if said.kind == "answer":
             os.kill(os.getpid(), signal.SIGKILL)

@@ -19,14 +19,11 @@ from adapters.web.gestures import Typed, addressed, command, question
 from adapters.web.held import DAYS, Held, NotTakenError
 from agent.events import Answered, Citation, Thought, ToolCalled
 from bot.app import running
-from bot.cards import Card, Row
 from bot.digest_text import offers
+from bot.errors import SettingsError, StoreError
 from bot.logs import Redactor
-from bot.messages import Actor, Audience, FileRef, Intake, Place, Preferences
-from bot.settings import SettingsError
-from bot.store.engine import StoreError
 from bot.store.erasure import Erasure
-from bot.store.messages import Message
+from bot.types import Actor, Audience, Card, FileRef, Intake, Place, Preferences, RoomMessage, Row
 from retrieval.text import Said
 from retrieval.types import TEAM, UnreadableError
 from tests.adapters.acting import UNKNOWN, answers, until
@@ -403,7 +400,7 @@ def _card(*questions: tuple[int, str]) -> Card:
     return Card("Unanswered questions", ("2 asked",), rows, ("and 1 asked in private places",))
 
 
-async def _missed(here: Stage, *questions: str) -> tuple[list[Message], Card]:
+async def _missed(here: Stage, *questions: str) -> tuple[list[RoomMessage], Card]:
     """Questions nobody could answer, and the card of them."""
     asked = [await here.board.get(AKI, (await here.ask(f"@kotae {text}", BEN)).root) for text in questions]
     found = (await here.desk.unanswered(*await here.adapter.place("general"))).questions

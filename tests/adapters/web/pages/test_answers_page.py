@@ -4,7 +4,7 @@ from nicegui import ui
 
 from adapters.web.rooms import MEMBERS, ROOMS, actor, audience, place
 from adapters.web.site import Site
-from bot.messages import Lesson
+from bot.types import Lesson
 from tests.adapters.acting import until
 from tests.adapters.web.pages.conftest import Visit
 from tests.adapters.web.pages.test_unanswered_page import OPEN, SECRET, asked

@@ -7,7 +7,7 @@ from nicegui import ui
 
 from adapters.web.rooms import MEMBERS, ROOMS
 from adapters.web.site import Site
-from bot.store.messages import Message
+from bot.types import RoomMessage
 from tests.adapters.acting import until
 from tests.adapters.web.pages.conftest import Visit
 from tests.adapters.web.pages.waiting import sees
@@ -21,7 +21,7 @@ OPEN = "What did the zoo in Reykjavik charge for a ticket in 1987?"
 async def asked(site: Site, text: str, room: int = 0, member: int = 0) -> int:
     """A question that is answered by now; its message."""
     said = await site.web.say(MEMBERS[member], ROOMS[room], f"@kotae {text}")
-    assert isinstance(said, Message)
+    assert isinstance(said, RoomMessage)
 
     async def there() -> bool:
         thread = await site.web.board.messages(ROOMS[room], MEMBERS[member], said.id)

@@ -1,12 +1,13 @@
 """What an adapter hands to the application. Filled from facts of the platform, never from the text."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
 
 from agent.conversation import Overheard
 from retrieval.text import Language, Said
+from retrieval.types import Passage
 
 Visibility = Literal["public", "private", "outsiders", "unknown"]
 
@@ -236,3 +237,240 @@ class Verdict:
         if self.reason:
             shown["reason"] = self.reason
         return shown
+
+
+# -- what is shown outside of a turn ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """`url` is http or https."""
+
+    text: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """A button on open questions. A platform keeps their ids with it; the application asks again who may read them.
+    `reference`: the one that is answered."""
+
+    text: str
+    questions: tuple[int, ...]
+    kind: Literal["answer", "dismiss"] = "answer"
+    reference: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    text: str
+    details: tuple[str, ...] = ()
+    links: tuple[Link, ...] = ()
+    actions: tuple[Action, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A title, lines under it, rows, and lines at the foot; all plain text, each one line."""
+
+    title: str
+    lines: tuple[str, ...] = ()
+    rows: tuple[Row, ...] = ()
+    foot: tuple[str, ...] = ()
+
+
+# -- questions ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A turn that this owner now holds. `waiting` others stand before it in its thread."""
+
+    id: str
+    message: Incoming
+    sequence: int
+    waiting: int
+    started: bool = False  # its first attempt has begun with the claim
+
+
+MissReason = Literal["unknown", "low_confidence", "reported"]
+
+
+Resolution = Literal["answered", "dismissed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A miss as it is kept."""
+
+    id: int
+    turn: str
+    question: str
+    reason: MissReason
+    detail: str
+    searched: tuple[str, ...]
+    confidence: float | None
+    scope: str
+    link: str | None
+    asked_at: datetime
+    resolved_at: datetime | None
+    resolution: Resolution | None = None  # None: it is open, or was closed before this was kept
+    answer: str | None = None  # the document that answers it
+    reopened_at: datetime | None = None  # its answer was taken back
+
+
+@dataclass(frozen=True, slots=True)
+class OpenQuestions:
+    """What these readers may see of the open questions, newest first; `shown` of `total` are theirs to read."""
+
+    questions: tuple[Question, ...]
+    shown: int  # all that these readers may see, also beyond the limit
+    hidden: int  # asked in places that these readers do not see
+
+    @property
+    def total(self) -> int:
+        return self.shown + self.hidden
+
+
+MissState = Literal["open", "closed", "dismissed", "all"]
+"""`closed`: somebody answered it; `dismissed`: it was closed without an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class WantedQuestions:
+    """Which misses to list; what is None or empty does not matter. `collection`: one that was searched."""
+
+    state: MissState = "open"
+    reason: MissReason | None = None
+    collection: str | None = None
+    text: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """From `since` up to, but not including, `until`."""
+
+    since: datetime
+    until: datetime
+
+    @property
+    def before(self) -> "Period":
+        """As long a time just before it."""
+        return Period(self.since - (self.until - self.since), self.since)
+
+
+# -- documents and their Q/A pairs --------------------------------------------------------------------------------------
+
+DocumentOrder = Literal["name", "newest", "largest"]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentRow:
+    """A document's current version. Its identity is collection, scope and name; its version the bytes' SHA-256."""
+
+    id: str
+    collection: str
+    scope: str
+    name: str
+    title: str
+    url: str | None
+    hash: str
+    markdown: str  # the kept Markdown's address in the documents folder
+    chunks: int
+    language: Language
+    author: str
+    born: int  # the generation that shows this version
+    added_at: datetime
+    updated_at: datetime
+    changed_at: str | None = None  # its own date or month, ISO; None: not known
+
+    def with_(self, **changes: Any) -> "DocumentRow":
+        return replace(self, **changes)
+
+    def about(self) -> Passage:
+        """What all its passages have in common, as `Ingest` fills in the rest."""
+        return Passage(
+            collection=self.collection,
+            document_id=self.id,
+            document=self.name,
+            chunk=0,
+            text="",
+            scope=self.scope,
+            title=self.title,
+            url=self.url,
+            updated=self.changed_at or "",
+        )
+
+
+PairState = Literal["pending", "repeated", "approved", "rejected"]
+ChunkState = Literal["todo", "done", "blocked", "failed", "stale"]
+
+
+# -- the browser's rooms ------------------------------------------------------------------------------------------------
+
+MessageKind = Literal["text", "steps", "answer", "card", "notice", "intake", "confirm", "system"]
+"""Of a message: `text` is what people write, `system` the head of a digest; the others are as posts on any platform."""
+
+
+BROWSER = "web"  # whose rooms these are
+
+
+BOT = "kotae"  # the author of what the bot says
+
+
+@dataclass(frozen=True, slots=True)
+class RoomMessage:
+    """`data` depends on the kind: see whoever writes it. A deleted one keeps its place, and nothing else."""
+
+    id: int
+    room: str
+    thread: int | None  # the root's id; None: it stands in the room itself
+    author: str
+    kind: MessageKind
+    text: str
+    data: Mapping[str, Any]
+    about: str | None
+    part: int
+    created_at: datetime
+    edited_at: datetime | None = None
+    deleted_at: datetime | None = None
+
+    @property
+    def root(self) -> int:
+        """Of its thread; a message in the room is the root of its own."""
+        return self.thread or self.id
+
+
+@dataclass(frozen=True, slots=True)
+class BotMessage:
+    """What the bot says: once for `about`, `kind` and `part`; said again, it takes the place of what was there."""
+
+    room: str
+    thread: int | None
+    about: str
+    kind: MessageKind
+    text: str
+    part: int = 0
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RoomReplies:
+    """What stands under a root."""
+
+    count: int
+    last: datetime
+    authors: tuple[str, ...]
+
+
+# -- figures ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Nearest-rank percentiles; None of nothing. Seconds of turns, milliseconds of searches."""
+
+    p50: float | None = None
+    p95: float | None = None
