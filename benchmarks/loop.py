@@ -146,7 +146,7 @@ def _stack(frame: FrameType | None) -> str:
 async def one(app: Application, text: str, channel: str) -> None:
     place = Place("terminal", "local", channel)
     message = Incoming(place, uuid.uuid4().hex, uuid.uuid4().hex, "U1", text, Audience("public"))
-    async for _ in app.turns.reply(message):
+    async for _ in app.bot.turns.reply(message):
         pass
 
 

@@ -416,7 +416,7 @@ MUTATIONS = (
         "no step of the clock has a notice said twice",
         "bot/store/notices.py",
         (", notices.c.id.not_in(saying))", ")"),
-        ("tests/bot/test_posts.py::test_a_process_is_given_a_notice_again_when_a_minute_of_its_own_has_passed",),
+        ("tests/bot/test_outbox.py::test_a_process_is_given_a_notice_again_when_a_minute_of_its_own_has_passed",),
     ),
     Mutation(
         "nobody waits for the pool of connections itself",
@@ -1121,7 +1121,7 @@ MUTATIONS = (
     Mutation(
         "Slack: what is to be said is written down first",
         "adapters/slack/thread.py",
-        ("        before = await self._desk.intend(post)\n", "        before = None\n"),
+        ("        before = await self._bot.outbox.reserve(post)\n", "        before = None\n"),
         (SLACK_KILLED,),
     ),
     Mutation(

@@ -23,17 +23,18 @@ from agent.strategies.synthesis import CONCURRENCY, PASSAGES, Synthesis
 from bot.access import readers, thread_scope
 from bot.admission import Admission
 from bot.answer_from import AnswerFrom
+from bot.bot import Bot, make_bot
 from bot.budget import Budget, Limits
 from bot.copies import sweep
 from bot.curating import Curating
 from bot.database import Database, database
 from bot.dataset_files import OwnFiles
 from bot.datasets import Datasets
-from bot.desk import FrontDesk
 from bot.digest import Digest, make_digest
 from bot.digest_text import card
 from bot.doubts import Doubts
 from bot.errors import SettingsError, StoreError
+from bot.expert_answers import ExpertAnswers
 from bot.figures import Metrics, metrics
 from bot.grouping import Grouping
 from bot.home import UNWRITABLE, probe, tighten
@@ -134,12 +135,12 @@ class Application:
     index: Index
     embedder: EmbeddingClient
     knowledge: Knowledge
-    turns: Turns
     models: "Models"
-    desk: FrontDesk
+    bot: Bot
     owner: str  # this process among those of its database
     doubts: Doubts
     unanswered: Unanswered
+    answers: ExpertAnswers
     datasets: Datasets
     pairs: Pairs
     curating: Curating
@@ -476,11 +477,15 @@ async def running(
         )
         schedule = Schedule(settings.digest_cron, settings.timezone)
         doubts = Doubts(data.questions, Grouping(Remembering(embedder)))
-        desk = FrontDesk(
+        answers = ExpertAnswers(
+            settings, knowledge, data.questions, Notices(data.engine), data.documents, Audit(data.engine)
+        )
+        bot = make_bot(
             settings,
             data,
             knowledge,
             turns,
+            answers,
             models=models,
             make_digest=partial(_digest, schedule, data, doubts, knowledge),
             owner=inbox.owner,
@@ -512,12 +517,12 @@ async def running(
             index,
             embedder,
             knowledge,
-            turns,
             models,
-            desk,
+            bot,
             inbox.owner,
             doubts=doubts,
             unanswered=unanswered,
+            answers=answers,
             datasets=datasets,
             pairs=pairs,
             curating=curating,

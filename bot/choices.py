@@ -35,8 +35,8 @@ _ONE_OF = Said(
 )
 
 
-class Choices:
-    """Preferences of places."""
+class Channels:
+    """Preferences of channels."""
 
     def __init__(self, places: Places, audit: Audit, settings: Settings, knowledge: Knowledge, models: Models) -> None:
         self._places = places
@@ -45,12 +45,17 @@ class Choices:
         self._knowledge = knowledge
         self._models = models
 
-    async def of(self, place: Place) -> Preferences:
+    async def chosen(self, place: Place) -> Preferences:
         """What was chosen there. Raises StoreError."""
         return await self._places.get(place)
 
-    async def put(self, actor: Actor, place: Place, chosen: Preferences) -> None:
-        """Raises SettingsError for what does not exist or is not this person's to choose; StoreError."""
+    async def preferences(self, place: Place) -> Preferences:
+        """What holds there: what was chosen over the settings; `steps` is never None. Raises StoreError."""
+        chosen = await self.chosen(place)
+        return replace(chosen, steps=chosen.steps or self._settings.steps)
+
+    async def prefer(self, actor: Actor, place: Place, chosen: Preferences) -> None:
+        """Choose for a place. Raises SettingsError for what does not exist or is not this person's to choose; StoreError."""
         if role(actor, self._settings) == "outsider":
             raise SettingsError(_NOT_YOURS)
         if chosen.model is not None:

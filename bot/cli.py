@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -37,7 +37,7 @@ from retrieval.types import TEAM
 
 if TYPE_CHECKING:  # what is heavy is imported by the commands that need it
     from adapters.console import Channel
-    from adapters.port import Adapter, Desk
+    from adapters.port import Adapter
     from bot.app import Application
     from bot.client import Owner
     from bot.commands import Looking, Working
@@ -116,7 +116,7 @@ def run(
             if others:
                 await app.warm()  # nobody's first question waits for it
                 await stack.enter_async_context(aside(_say_problems(settings)))
-            platforms = await stack.enter_async_context(connected(adapters, app.desk, _say_who))
+            platforms = await stack.enter_async_context(connected(adapters, app.bot, _say_who))
             await stack.enter_async_context(serving(app, address, web=web, platforms=lambda: platforms.connected))
             if (posted_to := settings.digest_channel or (None if others else BROWSER_ROOM)) is not None:
                 adapter, channel = digest_target(adapters, posted_to)
@@ -138,7 +138,7 @@ def run(
 
 async def _talk(terminal: "Channel", app: "Application", stopped: asyncio.Event, *, alone: bool) -> None:
     """The terminal's channel, or the lines of a pipe. `alone`: nobody else uses the bot, so its end is the bot's too."""
-    await terminal.run(app.desk)
+    await terminal.run(app.bot)
     if alone and (terminal.interactive or terminal.used):
         stopped.set()
     elif terminal.interactive:
@@ -190,7 +190,7 @@ def chat(as_json: AsJson = False) -> None:
         async with app.looked_after(), serving(app):
             if not quiet:
                 listing.banner(app.settings, await app.knowledge.collections(app.readers), LANGUAGE)
-            return await Channel(app.settings, as_json=as_json).run(app.desk)
+            return await Channel(app.settings, as_json=as_json).run(app.bot)
 
     as_owner(work)
 
@@ -216,7 +216,7 @@ def ask(
         where = _readable(collections)
         await home("check", model=model, strategy=strategy, collections=where)
         outcome = await ask_once(
-            cast("Desk", home.desk),  # as much of one as a single question takes
+            home.turns,
             question,
             settings,
             as_json=as_json,

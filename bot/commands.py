@@ -16,7 +16,7 @@ from retrieval.types import Mode
 if TYPE_CHECKING:  # `kotae documents` needs the database only, and neither where another process does the work
     from bot.app import Application
     from bot.database import Database
-    from bot.desk import FrontDesk
+    from bot.turns import Turns
 
 LOOKING = frozenset({"documents", "collections", "unanswered", "metrics", "searches", "clear_metrics"})
 WORKING = LOOKING | {"check", "search", "forget", "describe", "merge", "delete", "digest", "backup"}
@@ -74,8 +74,8 @@ class Working(Looking):
         self._app = app
 
     @property
-    def desk(self) -> "FrontDesk":
-        return self._app.desk
+    def turns(self) -> "Turns":
+        return self._app.bot.turns
 
     async def ingest(
         self, name: str, data: bytes, collection: str | None, scope: str, changed_at: str | None = None
@@ -122,16 +122,16 @@ class Working(Looking):
 
     async def answers(self) -> Json:
         """What experts have answered, the latest first."""
-        found, _ = await self.desk.answers.listed(self._app.readers, limit=listing.ANSWERS)
+        found, _ = await self._app.answers.listed(self._app.readers, limit=listing.ANSWERS)
         return {"answers": [listing.answer_json(one) for one in found]}
 
     async def edit_answer(self, id: str, answer: str) -> Json:
         """By its id, or by the first characters of it."""
-        changed = await self.desk.answers.edit(_TERMINAL, self._app.readers, id, answer)
+        changed = await self._app.answers.edit(_TERMINAL, self._app.readers, id, answer)
         return listing.changed_json(changed, self._language)
 
     async def take_back_answer(self, id: str) -> Json:
-        changed = await self.desk.answers.take_back(_TERMINAL, self._app.readers, id)
+        changed = await self._app.answers.take_back(_TERMINAL, self._app.readers, id)
         return listing.changed_json(changed, self._language)
 
     async def digest(self) -> Json:

@@ -6,7 +6,6 @@ Source: style.md "A turn's life"; product.md §1 "Never silent"; reliability.md 
 import asyncio
 import hashlib
 import logging
-import re
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
@@ -27,7 +26,8 @@ from bot.store.questions import OFFLINE, Miss
 from bot.trace import Recording
 from bot.types import Attachment, Claimed, Feedback, Incoming, Verdict
 from bot.waiting import finished
-from retrieval.text import Language, Said, language_of
+from bot.words import reply_language
+from retrieval.text import Language, Said
 from retrieval.types import CollectionInfo, RAGToolError, Readers
 
 log = logging.getLogger(__name__)
@@ -120,8 +120,6 @@ _WITHDRAWN = Said(
     ja="回答の前に中止されました。",
 )
 
-_LETTER = re.compile(r"[^\W\d_]")
-
 
 class LateError(Exception):
     """The agent did not end at its deadline."""
@@ -171,7 +169,7 @@ class Turns:
             claimed = await self.claim(message)
         except StoreError as error:
             log.error("a question could not be stored", exc_info=True)
-            yield Answered(error.text(self._language_of(message, ())), outcome="failed")
+            yield Answered(error.text(reply_language(message, self._language)), outcome="failed")
             return
         if claimed is not None:
             async with aclosing(self.run(claimed)) as events:
@@ -220,7 +218,7 @@ class Turns:
             await self._inbox.cancel(message)
             return
         try:
-            note = Answered(_WITHDRAWN.to(self._language_of(message, ())), outcome="failed", turn=claimed.id)
+            note = Answered(_WITHDRAWN.to(reply_language(message, self._language)), outcome="failed", turn=claimed.id)
             with suppress(LostError):  # it has its answer, which was only not shown
                 await finished(self._inbox.finish(claimed, note, [], ()))
                 self._chat_log.record(claimed.id, note)
@@ -229,7 +227,7 @@ class Turns:
             await finished(self._inbox.release(claimed))
             raise
 
-    async def known(self, claimed: Claimed, message: Incoming) -> Claimed:
+    async def enrich(self, claimed: Claimed, message: Incoming) -> Claimed:
         """The claimed question with what its platform has looked up since. Raises StoreError."""
         message = replace(message, language=message.language or claimed.message.language)
         await self._inbox.describe(claimed, message)
@@ -243,15 +241,11 @@ class Turns:
         """The question was edited: open again, in its new words. False: it is answered, or not known. Raises StoreError."""
         return await self._inbox.amend(message)
 
-    def language(self, message: Incoming) -> Language:
-        """Of what is said to the asker around an answer."""
-        return self._language_of(message, ())
-
     async def unfinished(self, platform: str) -> list[Incoming]:
         """Questions left open by a process or reply that ended: give them to `reply`, at start and every few seconds."""
         return await self._inbox.unfinished(platform)
 
-    async def history(self, message: Incoming, *, before: int | None = None) -> tuple[Exchange, ...]:
+    async def _history(self, message: Incoming, *, before: int | None = None) -> tuple[Exchange, ...]:
         """The earlier questions and answers of its thread, oldest first, bounded; where it is a direct message outside
         of any thread, those of the last half hour there."""
         since = datetime.now(UTC) - DIRECT if message.direct else None
@@ -274,7 +268,7 @@ class Turns:
         began = time.monotonic()
         recording = Recording()
         steps = attempt = 0
-        language = self._language_of(claimed.message, ())
+        language = reply_language(claimed.message, self._language)
         answer: Answered | None = None
         try:
             busy = self._inbox.busy(claimed)
@@ -287,14 +281,15 @@ class Turns:
                     else:
                         await self._inbox.shown(claimed)  # it cannot be posted where it belongs
                     return
-            looking = asyncio.ensure_future(self.history(claimed.message, before=claimed.sequence))
+            looking = asyncio.ensure_future(self._history(claimed.message, before=claimed.sequence))
             try:
                 if not (await asyncio.wait({looking}, timeout=self._sign))[0]:
                     yield Thought(_SLOW.to(language))
                 history = await looking
             finally:
                 looking.cancel()
-            language = self._language_of(claimed.message, history)
+            earlier = (exchange.question for exchange in reversed(history))
+            language = reply_language(claimed.message, self._language, earlier)
             self._chat_log.asked(claimed.id, claimed.message)
             if busy:
                 answer = Answered(_BUSY.to(language), outcome="declined")
@@ -437,12 +432,6 @@ class Turns:
             asked_at=datetime.now(UTC),
         )
         return (miss,)
-
-    def _language_of(self, message: Incoming, history: tuple[Exchange, ...]) -> Language:
-        if message.language is not None:
-            return message.language
-        earlier = (exchange.question for exchange in reversed(history))
-        return next((language_of(text) for text in (message.text, *earlier) if _LETTER.search(text)), self._language)
 
 
 async def _before(end: float, work: Awaitable[T]) -> T:

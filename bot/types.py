@@ -1,6 +1,6 @@
 """What an adapter hands to the application. Filled from facts of the platform, never from the text."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
@@ -134,6 +134,10 @@ class FileRef:
     name: str
     ref: Mapping[str, str]
     verdict: "Verdict | None" = None  # once it was read
+
+
+Fetch = Callable[[FileRef], Awaitable[bytes]]
+"""The bytes of a file on a platform. Raises UnreadableError with the reason in words."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,12 @@
-"""What people are told in several places: outcomes, reasons, refusals. Loads nothing of the database."""
+"""What people are told in several places: outcomes, reasons, refusals, and in which language. Loads nothing of the
+database."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 
 from agent.events import Outcome
-from bot.types import MissReason, MissState
-from retrieval.text import Said
+from bot.types import Incoming, MissReason, MissState
+from retrieval.text import Language, Said, language_of
 
 OUTCOMES: Mapping[Outcome, Said] = {
     "answered": Said(en="answered", ja="回答済み"),
@@ -31,3 +33,12 @@ MEMBERS = Said(
     en="Only members of the team can answer or dismiss questions.",
     ja="質問に回答したり、質問を閉じたりできるのはチームのメンバーだけです。",
 )
+
+_LETTER = re.compile(r"[^\W\d_]")
+
+
+def reply_language(message: Incoming, otherwise: Language, earlier: Iterable[str] = ()) -> Language:
+    """Of what is said to an asker: that which was chosen, else the question's own, else that of the `earlier` ones."""
+    if message.language is not None:
+        return message.language
+    return next((language_of(text) for text in (message.text, *earlier) if _LETTER.search(text)), otherwise)

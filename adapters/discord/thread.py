@@ -17,8 +17,9 @@ from adapters.discord.rest import Rest
 from adapters.discord.saying import Saying
 from adapters.discord.steps import Shown, Steps
 from adapters.markdown import EMPTY, answer_markdown
-from adapters.port import Desk, ThreadView
+from adapters.port import ThreadView
 from agent.events import Answered, Step
+from bot.bot import Bot
 from bot.errors import StoreError
 from bot.types import Claimed, Post
 from bot.waiting import Sleep
@@ -48,7 +49,7 @@ class DiscordThread(ThreadView):
         self,
         client: discord.Client,
         rest: Rest,
-        desk: Desk,
+        bot: Bot,
         claimed: Claimed,
         *,
         steps: Shown,
@@ -57,12 +58,12 @@ class DiscordThread(ThreadView):
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         self._rest = rest
-        self._desk = desk
+        self._bot = bot
         self._turn = claimed.id
         self._language = language
         self._clock = clock
         self._sleep = sleep
-        self._saying = Saying(client, rest, desk, claimed.id, claimed.message, language)
+        self._saying = Saying(client, rest, bot, claimed.id, claimed.message, language)
         self._steps = Steps(self._saying, steps=steps, language=language, turn=claimed.id, sleep=sleep)
         self._alive: asyncio.Task[None] | None = None
         self._answered = False
@@ -71,7 +72,7 @@ class DiscordThread(ThreadView):
         """Show that the question has arrived; returns before that has reached Discord."""
         earlier: list[Post] = []
         try:
-            earlier = await self._desk.posts(self._turn)
+            earlier = await self._bot.outbox.of(self._turn)
         except StoreError as error:
             log.warning("what turn %s has posted is not known: %s", self._turn, error)
         self._saying.resume(earlier)

@@ -79,7 +79,7 @@ async def _command(office: Office, body: Json) -> None:
     audience = await office.places.audience(channel, user)
     command = Command(actor, office.place(channel), audience, name.lower(), " ".join(rest).strip(), language)
     try:
-        card = await office.desk.command(command)
+        card = await office.bot.commands(command)
     except (StoreError, RAGToolError) as error:
         await respond(office, body["response_url"], error.text(language))
     else:

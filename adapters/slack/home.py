@@ -48,7 +48,7 @@ async def publish(office: Office, user: str) -> None:
         blocks.append({"type": "actions", "elements": [add]})
         for name in ("unanswered", "documents"):
             try:
-                card = await office.desk.command(Command(actor, office.place(""), _TEAM, name, "", language))
+                card = await office.bot.commands(Command(actor, office.place(""), _TEAM, name, "", language))
                 shown = card_blocks(card)[1]
             except (StoreError, RAGToolError) as error:
                 shown = [section(error.text(language))]

@@ -249,7 +249,7 @@ class _Client(SocketModeClient):
                 said = json.loads(message)
                 if said.get("type") == "disconnect":
                     self.reason = str(said.get("reason") or "")
-        await super().enqueue_message(message)  # type: ignore[no-untyped-call]
+        await super().enqueue_message(message)
 
     async def _work(self, client: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
         task = asyncio.current_task()

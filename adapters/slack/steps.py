@@ -146,7 +146,7 @@ class Steps:
         """The question is gone, and so are its steps. For after `abandon` or `finish`."""
         known = {part.message.ts for part in self._parts if part.message is not None}
         try:
-            for post in await self._turn.desk.posts(self._turn.id):
+            for post in await self._turn.bot.outbox.of(self._turn.id):
                 if post.kind == "steps":
                     lost = not post.message and post.data.get("stream")
                     known.add(await find(self._turn, post.part) if lost else post.message or "")

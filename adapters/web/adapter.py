@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
 
 from adapters import adding, leftovers, teaching, voting
-from adapters.port import Desk
 from adapters.web import digest, intake
 from adapters.web.asking import Asking
 from adapters.web.board import Board
@@ -19,6 +18,7 @@ from adapters.web.held import Held, NotTakenError
 from adapters.web.office import Office
 from adapters.web.rooms import PLATFORM, Member, Room, actor, audience, enter, place, room
 from bot.app import Application
+from bot.bot import Bot
 from bot.errors import StoreError
 from bot.types import Audience, Card, Command, Feedback, FileRef, Place, Preferences, RoomMessage, Taught
 from retrieval.text import Language, Said
@@ -73,9 +73,9 @@ class WebAdapter:
     def connected(self) -> bool:
         return self._office is not None
 
-    async def run(self, desk: Desk) -> None:
+    async def run(self, bot: Bot) -> None:
         """Serve until cancelled; then take nothing new in and let what runs end, for at most 20 seconds."""
-        office = Office(self.board, desk, self._held, self._language, self._address)
+        office = Office(self.board, bot, self._held, self._language, self._address)
         asking = Asking(office)
         self._office, self._asking = office, asking
         self.ready.set()
@@ -83,7 +83,7 @@ class WebAdapter:
             await self._held.sweep()
             await leftovers.look_after(
                 PLATFORM,
-                desk,
+                bot,
                 office.tasks,
                 office.language,
                 questions=asking.resume,
@@ -191,7 +191,7 @@ class WebAdapter:
         office, _ = self._at_work()
         answer = await self._kind(member, message, "answer")
         given = Feedback(answer.about or "", member.id, vote, reason, text[: voting.TEXT_CHARACTERS])
-        kept = await office.desk.vote(given)
+        kept = await office.bot.turns.vote(given)
         self.board.changed(answer)
         return kept
 
@@ -266,13 +266,13 @@ class WebAdapter:
         """Who may be allowed to read what this member adds here, the default first. Raises LookupError."""
         office, _ = self._at_work()
         enter(room, member)
-        return await office.desk.scopes(actor(member), place(room), audience(room))
+        return office.bot.ingestion.scopes(actor(member), place(room), audience(room))
 
     async def collections(self, member: Member, room: Room) -> tuple[str, ...]:
         """The collections to choose from here, the default first. Raises LookupError."""
         office, _ = self._at_work()
         enter(room, member)
-        return await office.desk.collections(place(room), audience(room))
+        return await office.bot.ingestion.collections(place(room), audience(room))
 
     # -- misses ------------------------------------------------------------------------------------------------------
 
@@ -309,13 +309,13 @@ class WebAdapter:
         """What holds in a room: `steps` is never None. Raises LookupError."""
         office, _ = self._at_work()
         enter(room, member)
-        return await office.desk.preferences(place(room))
+        return await office.bot.channels.preferences(place(room))
 
     async def prefer(self, member: Member, room: Room, chosen: Preferences) -> None:
         """Choose for a room. Raises LookupError; SettingsError for what does not exist."""
         office, _ = self._at_work()
         enter(room, member)
-        await office.desk.prefer(actor(member), place(room), chosen)
+        await office.bot.channels.prefer(actor(member), place(room), chosen)
 
     # -- parts -------------------------------------------------------------------------------------------------------
 
@@ -347,4 +347,4 @@ class WebAdapter:
                 return await self.add_files(member, room, files, thread=thread, language=language)
             return await self.add_text(member, room, typed.text, thread=thread, language=language)
         asked = Command(actor(member), place(room), audience(room), typed.name or "help", typed.text, language)
-        return await office.desk.command(asked)
+        return await office.bot.commands(asked)

@@ -237,7 +237,7 @@ def _answers(office: Office, speaking: Speaking) -> APIRouter:
 
     @router.get("/unanswered", summary="The questions nobody could answer yet", response_model=values.UnansweredList)
     async def unanswered() -> Any:
-        return listing.unanswered_json(await app.desk.unanswered(PLACE, AUDIENCE))
+        return listing.unanswered_json(await app.bot.experts.open(PLACE, AUDIENCE))
 
     return router
 

@@ -13,6 +13,7 @@ from adapters.web.surroundings import Surroundings
 from adapters.web.thread import WebThread
 from bot.errors import StoreError
 from bot.types import Claimed, Preferences, RoomMessage
+from bot.words import reply_language
 
 log = logging.getLogger(__name__)
 
@@ -24,7 +25,7 @@ class Asking:
 
     def __init__(self, office: Office) -> None:
         self._office = office
-        self._questions = Questions(PLATFORM, office.desk, office.tasks, partial(_view, office), Surroundings(office))
+        self._questions = Questions(PLATFORM, office.bot, office.tasks, partial(_view, office), Surroundings(office))
         self._unclaimed: dict[int, RoomMessage] = {}
         self._looked_up = False
 
@@ -81,6 +82,6 @@ def _view(office: Office, claimed: Claimed, preferences: Preferences) -> WebThre
         office.board,
         claimed,
         steps=preferences.steps or "live",
-        language=office.desk.language(claimed.message),
+        language=reply_language(claimed.message, office.language),
         answered=answered,
     )

@@ -26,7 +26,7 @@ async def announce(office: Office, where: Place, card: Card, about: str) -> None
     text = "\n".join((card.title, *card.lines, *card.foot))
     head = {"title": card.title, "lines": list(card.lines), "foot": list(card.foot)}
     await _say_once(office, Post(about, "digest", 0, where), "system", text, head)
-    for post in await cards.posts_for(office.desk, where, card, about):
+    for post in await cards.posts_for(office.bot, where, card, about):
         await _say_once(office, post, "card", _text(cards.row_on(post)), post.data)
 
 
@@ -34,7 +34,7 @@ async def redraw(office: Office, card: Post, status: str) -> None:
     """The card as it is now, and what became of it. Raises StoreError."""
     if card.message is None:
         return
-    await office.desk.placed(card)
+    await office.bot.outbox.confirm(card)
     text = f"{_text(cards.row_on(card))}\n{status}"
     data = {**card.data, "status": status}
     await office.board.put(BotMessage(card.place.channel, None, card.about, "card", text, card.part, data))
@@ -59,7 +59,7 @@ async def tell(office: Office, notice: Notice) -> None:
         await office.board.put(said)
     else:
         log.info("an asker's thread is gone")
-    await office.desk.said(notice)
+    await office.bot.experts.notices.said(notice)
 
 
 async def replied(office: Office, reply: RoomMessage) -> None:
@@ -87,7 +87,7 @@ async def dismiss(office: Office, member: Member, card: RoomMessage, questions: 
     """Close questions on a card without an answer. Raises StoreError."""
     where = room(card.room)
     ids = _chosen(card, questions)
-    taught = await office.desk.dismiss(actor(member), ids, place(where), audience(where))
+    taught = await office.bot.experts.dismiss(actor(member), ids, place(where), audience(where))
     if taught.refusal is None:
         _settle(office, member.id, card, teaching.DISMISSED)
     return taught
@@ -96,7 +96,7 @@ async def dismiss(office: Office, member: Member, card: RoomMessage, questions: 
 async def opened(office: Office, card: RoomMessage) -> teaching.Opened | Said:
     """What is still open on a card, for the form; or why nothing. Raises StoreError."""
     post = await _post_of(office, card)
-    return teaching.GONE if post is None else await teaching.opened(office.desk, post, audience_of(card.room))
+    return teaching.GONE if post is None else await teaching.opened(office.bot, post, audience_of(card.room))
 
 
 async def save(office: Office, member: Member, confirm: RoomMessage) -> Taught:
@@ -119,7 +119,7 @@ async def save(office: Office, member: Member, confirm: RoomMessage) -> Taught:
 
 async def tell_all(office: Office) -> None:
     """Say what is to be said now. Raises StoreError."""
-    for notice in await office.desk.notices(PLATFORM):
+    for notice in await office.bot.experts.notices(PLATFORM):
         office.tasks.start(tell(office, notice), "web-notice")
 
 
@@ -127,11 +127,11 @@ async def tell_all(office: Office) -> None:
 
 
 async def _say_once(office: Office, post: Post, kind: MessageKind, text: str, data: Mapping[str, Any]) -> None:
-    before = await office.desk.intend(post)
+    before = await office.bot.outbox.reserve(post)
     if before is None or before.message is None:
         said = BotMessage(post.place.channel, None, post.about, kind, text, post.part, data)
         posted = await office.board.put(said)
-        await office.desk.placed(replace(post, message=str(posted.id)))
+        await office.bot.outbox.confirm(replace(post, message=str(posted.id)))
 
 
 async def _teach(
@@ -150,7 +150,7 @@ async def _teach(
     lesson = Lesson(
         actor(member), place(where), audience(where), _chosen(card), answer, question, url, chosen, author
     )  # fmt: skip
-    taught = await office.desk.teach(lesson)
+    taught = await office.bot.experts.answer(lesson)
     if taught.refusal is None:
         _settle(office, author or member.id, card, teaching.ANSWERED)
     return taught
@@ -162,7 +162,7 @@ def _settle(office: Office, who: str, card: RoomMessage, how: Said) -> None:
 
     async def settle() -> None:
         post = await _post_of(office, card)
-        for now in await cards.changed(office.desk, post, audience_at, office.language) if post is not None else ():
+        for now in await cards.changed(office.bot, post, audience_at, office.language) if post is not None else ():
             await redraw(office, now, teaching.status(now, how, office.language, name))
         await tell_all(office)
 
@@ -170,7 +170,7 @@ def _settle(office: Office, who: str, card: RoomMessage, how: Said) -> None:
 
 
 async def _post_of(office: Office, card: RoomMessage) -> Post | None:
-    return await office.desk.post_at(place(room(card.room)), str(card.id))
+    return await office.bot.outbox.find(place(room(card.room)), str(card.id))
 
 
 async def audience_at(card: Post) -> Audience:

@@ -40,12 +40,12 @@ async def take(
     where, seen = place(room), audience(room)
     if not refs:
         raise NotTakenError(adding.NOTHING)
-    scopes = await office.desk.scopes(actor(member), where, seen)
+    scopes = office.bot.ingestion.scopes(actor(member), where, seen)
     if not scopes:
         raise NotTakenError(_NOBODY)
     if scope and scope not in scopes:
         raise NotTakenError(_NO_SCOPE, scopes="、".join(scopes) if language == "ja" else ", ".join(scopes))
-    collection = collection or (await office.desk.collections(where, seen))[0]
+    collection = collection or (await office.bot.ingestion.collections(where, seen))[0]
     intake = Intake(
         uuid.uuid4().hex,
         where,
@@ -56,7 +56,7 @@ async def take(
         language,
         tuple(refs),
     )
-    taken = await office.desk.take_in(f"{PLATFORM}:gesture:{intake.id}", intake)
+    taken = await office.bot.ingestion.accept(f"{PLATFORM}:gesture:{intake.id}", intake)
     assert taken is not None  # its claim is its own
     shown = await _show(office, taken)
     office.tasks.start(resume(office, taken), "web-intake")
@@ -70,7 +70,7 @@ async def resume(office: Office, intake: Intake) -> None:
         return file.ref["text"].encode() if "text" in file.ref else await office.held.read(file.ref)
 
     done = False
-    async with aclosing(office.desk.work_off(intake, fetch)) as states:
+    async with aclosing(office.bot.ingestion.process(intake, fetch)) as states:
         async for state in states:
             await _show(office, state)
             done = state.done

@@ -15,7 +15,6 @@ from starlette.requests import Request
 from starlette.types import ASGIApp
 
 from adapters.console import PASSING
-from adapters.port import Talking
 from adapters.web import api, orders
 from adapters.web.adapter import WebAdapter
 from adapters.web.api import Office, make_api
@@ -30,6 +29,7 @@ from adapters.web.site import ROOT, Site
 from bot.app import Application
 from bot.client import SOCKET
 from bot.errors import StoreError
+from bot.turns import Turns
 from retrieval.text import Language
 
 log = logging.getLogger(__name__)
@@ -52,10 +52,10 @@ async def serving(
     without one. `patience`: with who sends half a request to the address.
     """
     language = app.settings.language
-    office = Office(app, Replies(app.desk), platforms=platforms)
+    office = Office(app, Replies(app.bot.turns), platforms=platforms)
     servers: list[_Server] = []
     browser = None
-    helpers = [asyncio.create_task(office.lag.watch()), asyncio.create_task(_close_abandoned(app.desk))]
+    helpers = [asyncio.create_task(office.lag.watch()), asyncio.create_task(_close_abandoned(app.bot.turns))]
     path = app.settings.home / SOCKET
     try:
         try:
@@ -140,13 +140,16 @@ class _Server(uvicorn.Server):
             one.close()
 
 
-async def _close_abandoned(desk: Talking) -> None:
+async def _close_abandoned(turns: Turns) -> None:
     """Questions whose asker is gone with the process, or the connection, that brought them: closed, and not answered."""
     while True:
         try:
-            for message in [*await desk.unfinished(api.PLACE.platform), *await desk.unfinished(PASSING.platform)]:
+            for message in [
+                *await turns.unfinished(api.PLACE.platform),
+                *await turns.unfinished(PASSING.platform),
+            ]:
                 if message.place in (api.PLACE, PASSING):
-                    await desk.withdraw(message)
+                    await turns.withdraw(message)
         except StoreError:
             log.warning("abandoned questions could not be closed; trying again", exc_info=True)
         await asyncio.sleep(ABANDONED_SECONDS)

@@ -9,6 +9,7 @@ from adapters.web.gestures import addressed, audience_of
 from adapters.web.office import Office, name_of
 from agent.conversation import Overheard
 from bot.types import Attachment, Incoming, RoomMessage
+from bot.words import reply_language
 from retrieval.text import Language
 from retrieval.types import UnreadableError
 
@@ -24,7 +25,7 @@ class Surroundings:
     async def __call__(self, message: Incoming, stranger: bool) -> Incoming:
         """The question with all that is known of it now. Raises StoreError."""
         board = self._office.board
-        language = self._office.desk.language(message)
+        language = reply_language(message, self._office.language)
         asked = int(message.message)
         around = await board.heard(message.place.channel, int(message.thread), before=asked, limit=2 * HEARD)
         heard = [each for each in around if each.kind == "text" and not each.deleted_at and not addressed(each.text)]

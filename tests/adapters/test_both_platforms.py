@@ -31,7 +31,7 @@ async def test_an_answer_given_in_slack_reaches_whoever_asked_in_discord(tmp_pat
         }
         settings = Settings.model_validate(given)
         adapters = make_adapters(settings)
-        async with running(settings, Redactor()) as app, connected(adapters, app.desk) as platforms:
+        async with running(settings, Redactor()) as app, connected(adapters, app.bot) as platforms:
             for adapter in adapters:
                 await adapter.ready.wait()
             assert dict(platforms.connected) == {"Slack": True, "Discord": True}

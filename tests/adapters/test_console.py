@@ -16,7 +16,7 @@ from tests.adapters.terminal import Terminal
 
 ROOT = Path(__file__).parent.parent.parent
 GOLDEN = ROOT / "tests" / "golden" / "terminal"
-PROGRAM = [sys.executable, "-m", "tests.adapters.desk"]
+PROGRAM = [sys.executable, "-m", "tests.adapters.fixed"]
 PROMPT = "kotae› "
 PLAIN = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "TZ": "UTC", "TERM": "xterm-256color"}
 

@@ -48,7 +48,7 @@ async def conversation(app: Application, questions: list[str]) -> list[dict[str,
     thread, turns = uuid.uuid4().hex, []
     for question in questions:
         message = Incoming(PASSING, thread, uuid.uuid4().hex, "golden", question, AUDIENCE)
-        events = [as_json(event) async for event in app.turns.reply(message)]
+        events = [as_json(event) async for event in app.bot.turns.reply(message)]
         turns.append({"question": question, "events": [_steady(event) for event in events]})
     return turns
 

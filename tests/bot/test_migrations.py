@@ -37,10 +37,10 @@ from bot.store.indexes import Indexes
 from bot.store.intakes import IntakeRows
 from bot.store.messages import Messages
 from bot.store.notices import Notices, Telling
+from bot.store.outbox import Outbox
 from bot.store.pair_jobs import PairJobs, Spot
 from bot.store.pairs import PairRows, Tracked
 from bot.store.places import Places
-from bot.store.posts import Posts
 from bot.store.questions import Miss
 from bot.store.schema import metadata
 from bot.store.searches import Searches
@@ -350,8 +350,8 @@ async def fill(url: str) -> None:
     await Usage(engine).add({(moment.date(), "gemini:gemini-3.8-flash"): Cost(3, 1200, 90, 40)})
     await Usage(engine).refuse(message, "user")
     await Places(engine).put(message.place, Preferences(steps="off", collections=("handbook",)))
-    await Posts(engine).intend(Post(held.id, "answer", 0, message.place, "1.0"))
-    await Posts(engine).placed(Post(held.id, "answer", 0, message.place, "1.0", "2.0"))
+    await Outbox(engine).reserve(Post(held.id, "answer", 0, message.place, "1.0"))
+    await Outbox(engine).confirm(Post(held.id, "answer", 0, message.place, "1.0", "2.0"))
     file = FileRef("経費.pdf", {"file": "F1"})
     intake = Intake("i" * 32, message.place, None, "U1", "handbook", "team", "ja", (file,))
     admitted = IntakeRows(engine).take("slack:1", intake, owner="me", now=moment, until=until, admit=lambda it, n: it)

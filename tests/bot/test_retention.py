@@ -28,7 +28,7 @@ from bot.store.inbox import TurnRows
 from bot.store.indexes import Indexes
 from bot.store.intakes import IntakeRows
 from bot.store.notices import Notices, Telling
-from bot.store.posts import Posts
+from bot.store.outbox import Outbox
 from bot.store.questions import Miss, Questions
 from bot.store.schema import (
     answers,
@@ -103,7 +103,7 @@ class Kept:
         await Searches(self.engine).add((SearchMetrics(query, "handbook", 5.0, 9, 3, 0.8, (0.8,), None, when), TEAM))
 
     async def posted(self, when: datetime, about: str, text: str = "") -> None:
-        await Posts(self.engine).placed(Post(about, "card", 0, PLACE, message="1", data={"row": {"text": text}}))
+        await Outbox(self.engine).confirm(Post(about, "card", 0, PLACE, message="1", data={"row": {"text": text}}))
         await self._date(posts.update().where(posts.c.about == about).values(at=when))
 
     async def taken_in(self, when: datetime, claim: str, *, by: str = "U1", done: bool = False) -> None:
@@ -404,9 +404,9 @@ async def test_a_card_that_holds_their_question_goes_and_others_stay(kept: Kept)
     ids = [row.id for row in await rows(kept.engine, select(questions.c.id).order_by(questions.c.id))]
     for part, number in enumerate(ids):
         post = Post("digest:1", "card", part, PLACE, message=str(part), data={"questions": [number], "row": {}})
-        await Posts(kept.engine).placed(post)
+        await Outbox(kept.engine).confirm(post)
     assert (await Erasure(kept.engine).forget(PERSON.platform, PERSON.id)).turns == (theirs,)
-    assert [post.data["questions"] for post in await Posts(kept.engine).of("digest:1")] == [ids[1:]]
+    assert [post.data["questions"] for post in await Outbox(kept.engine).of("digest:1")] == [ids[1:]]
 
 
 async def test_no_file_holds_a_word_of_the_person(sqlite_url: str, tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ async def test_llm06_bombs_are_refused_while_questions_are_answered(tmp_path: Pa
 
         watcher, asking = asyncio.create_task(watch()), asyncio.create_task(keep_asking())
         uploads = [Upload(name, data, "docs", TEAM, "U1") for name, data in FILES.items()]
-        verdicts = await asyncio.gather(*(made.app.desk.ingest(upload) for upload in uploads))
+        verdicts = await asyncio.gather(*(made.app.bot.ingestion.add(upload) for upload in uploads))
         over.set()
         assert await asking
         await watcher

@@ -49,7 +49,7 @@ class _Answers:
     """The answers that this browser's member may read, the latest first."""
 
     def __init__(self, site: Site, who: Visitor) -> None:
-        self._answers = site.app.desk.answers
+        self._answers = site.app.answers
         self._zone = site.app.settings.timezone
         self._who = who
         self._start = 0

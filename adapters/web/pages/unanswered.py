@@ -253,7 +253,7 @@ class _List:
             lesson = Lesson(
                 actor(self._who.member), place(room), audience(room), ids, answer, better, reference=opened.reference
             )
-            taught = await self._site.app.desk.teach(lesson)
+            taught = await self._site.app.bot.experts.answer(lesson)
             if taught.refusal is None:
                 await self._fill()
             return taught
@@ -267,7 +267,7 @@ class _List:
 
             async def close() -> None:
                 with saying(language):
-                    taught = await self._site.app.desk.dismiss(
+                    taught = await self._site.app.bot.experts.dismiss(
                         actor(self._who.member), [one.id for one in questions], place(room), audience(room)
                     )
                     if taught.refusal is not None:

@@ -1,4 +1,4 @@
-"""The browser's channel at work in a test: real database, desk and knowledge (whose embedder only counts), an agent that
+"""The browser's channel at work in a test: real database, services and knowledge (whose embedder only counts), an agent that
 plays. As a program it asks a question and dies when the answer is posted: `python -m tests.adapters.web.stage HOME`."""
 
 import asyncio
@@ -15,10 +15,10 @@ from adapters.web.adapter import WebAdapter
 from adapters.web.board import Board
 from adapters.web.held import Held
 from adapters.web.rooms import MEMBERS, ROOMS
+from bot.bot import Bot
 from bot.database import Database
-from bot.desk import FrontDesk
 from bot.types import BotMessage, RoomMessage
-from tests.adapters.acting import Act, Player, front_desk, serving, settings, until
+from tests.adapters.acting import Act, Player, process, serving, settings, until
 from tests.bot.library import Library, opened
 
 AKI, BEN = MEMBERS
@@ -30,7 +30,7 @@ ADDRESS = "http://127.0.0.1:8080"
 class Stage:
     adapter: WebAdapter
     board: Board
-    desk: FrontDesk
+    bot: Bot
     data: Database
     library: Library
     player: Player
@@ -79,15 +79,15 @@ async def channel(
 ) -> AsyncIterator[Stage]:
     """One process that serves the rooms."""
     player, given = Player(*acts), settings(home, **more)
-    async with opened(home) as library, front_desk(given, player.make, library.knowledge) as (data, desk):
+    async with opened(home) as library, process(given, player.make, library.knowledge) as (data, bot):
         board = board_class(data, library.knowledge)
         held = home / "uploads"
         waits = Held(held)
         adapter = WebAdapter(
             board, data.votes.of, waits, language=given.language, address=ADDRESS, look_every=look_every
         )
-        async with serving(adapter, desk) as task:
-            yield Stage(adapter, board, desk, data, library, player, held, task)
+        async with serving(adapter, bot) as task:
+            yield Stage(adapter, board, bot, data, library, player, held, task)
 
 
 # -- a process that dies ------------------------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ async def site(tmp_path: Path) -> AsyncIterator[Site]:
     """In `leads` Aki has added a document, asked what it answers and what it does not, and reported an answer."""
     async with running(begun(tmp_path / "home"), Redactor()) as app:
         web = web_adapter(app, "http://localhost")
-        async with connected([web], app.desk) as platforms:
+        async with connected([web], app.bot) as platforms:
             await until(lambda: _soon(web.ready.is_set()))
             site = Site(app, web, lambda: platforms.connected, "http://localhost")
             await web.add_text(AKI, LEADS, DOCUMENT, NAME, SHELF)

@@ -131,7 +131,7 @@ async def test_a_vote_counts_at_once_and_its_reason_with_the_form(visit: Visit, 
     await sees(user, "This goes to the people who can answer it")
     voted = await site.web.votes(AKI, [found.id])
     assert voted[found.id].reason == "outdated"
-    missed = await site.app.desk.unanswered(*await site.web.place("general"))
+    missed = await site.app.bot.experts.open(*await site.web.place("general"))
     assert [each.reason for each in missed.questions] == ["reported"]
 
 
