@@ -32,6 +32,7 @@ from bot.frame import (
 from bot.frame import words as _
 from bot.types import Verdict
 from bot.usage import Commands, obey
+from bot.views import Json
 from retrieval.text import Language
 from retrieval.types import TEAM
 
@@ -278,9 +279,7 @@ def ingest(
     with_home(work, changes=True)
 
 
-async def _add(
-    home: "Working | Owner", file: "LocalFile", name: str, collection: str | None, scope: str
-) -> listing.Json:
+async def _add(home: "Working | Owner", file: "LocalFile", name: str, collection: str | None, scope: str) -> Json:
     """The verdict on one file, as JSON."""
     from bot.local_files import NotReadError
     from retrieval.loaders import Limits
@@ -468,9 +467,7 @@ def take_back(id: AnswerId, as_json: AsJson = False) -> None:
     _change_answer("take_back_answer", listing.taken_back, as_json, id=readable(id))
 
 
-def _change_answer(
-    command: str, done: Callable[[listing.Json, Language], None], as_json: bool, **arguments: str
-) -> None:
+def _change_answer(command: str, done: Callable[[Json, Language], None], as_json: bool, **arguments: str) -> None:
     async def work(home: "Working | Owner") -> int:
         changed = await home(command, **arguments)
         if as_json:

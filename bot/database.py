@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from bot.access import readers
-from bot.listing import Summary
 from bot.settings import Settings
 from bot.store.collections import Collections
 from bot.store.condition import probe
@@ -18,7 +17,7 @@ from bot.store.feedback import Votes
 from bot.store.messages import Messages
 from bot.store.questions import Questions
 from bot.store.searches import Searches
-from bot.types import Audience, Place
+from bot.types import Audience, Place, Summary
 from bot.unfinished import refuse_unfinished
 from migrations import upgrade
 from retrieval.types import Readers

@@ -17,9 +17,8 @@ from bot.access import readers, scope_of, scopes
 from bot.errors import LostError, StoreError
 from bot.knowledge import Knowledge
 from bot.settings import Settings
-from bot.store.audit import Trace
 from bot.store.intakes import IntakeRows
-from bot.types import Actor, Audience, Fetch, FileRef, Intake, Place, Upload, Verdict
+from bot.types import Actor, Audience, AuditRecord, Fetch, FileRef, Intake, Place, Upload, Verdict
 from bot.waiting import finished
 from retrieval.formats.cleaning import clean_name
 from retrieval.text import Said
@@ -158,7 +157,7 @@ class Ingestion:
             verdict, digest = await self._add(intake, file, fetch)
         else:
             verdict = _refused(intake, file, _INTERRUPTED.to(intake.language, n=begun))
-        trace = Trace(
+        trace = AuditRecord(
             f"{intake.place.platform}:{intake.author}",
             "ingest",
             f"{intake.collection}/{file.name} ({intake.scope}){f' sha256:{digest}' if digest else ''}",

@@ -16,12 +16,11 @@ from bot.closing import Closing, closing
 from bot.knowledge import Knowledge
 from bot.notices import Due
 from bot.settings import Settings, filled
-from bot.store.audit import Trace
 from bot.store.documents import Documents
 from bot.store.notices import Notices, Telling
 from bot.store.outbox import Outbox
 from bot.store.questions import Questions
-from bot.types import Actor, Audience, Lesson, OpenQuestions, Place, Post, Question, Taught, Upload
+from bot.types import Actor, Audience, AuditRecord, Lesson, OpenQuestions, Place, Post, Question, Taught, Upload
 from bot.words import MEMBERS
 from retrieval.formats.cleaning import clean, clean_line
 from retrieval.text import Said, language_of, normalise
@@ -143,7 +142,7 @@ class Experts:
             [one.id for one in asked],
             {one.scope for one in asked},
             now=datetime.now(UTC),
-            trace=Trace(
+            trace=AuditRecord(
                 who, "teach", _subject(asked, pairs), kept if who == author else f"{kept}, written by {author}"
             ),
             telling=Telling(answer, author, here=lesson.url, silent=UNTOLD, documents=documents),
@@ -161,7 +160,7 @@ class Experts:
             [one.id for one in asked],
             {one.scope for one in asked},
             now=datetime.now(UTC),
-            trace=Trace(f"{actor.platform}:{actor.id}", "dismiss", _subject(asked), "closed"),
+            trace=AuditRecord(f"{actor.platform}:{actor.id}", "dismiss", _subject(asked), "closed"),
         )
         return Taught(closed.ids) if closed.ids else Taught(refusal=_CLOSED)
 

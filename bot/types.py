@@ -6,8 +6,9 @@ from datetime import datetime
 from typing import Any, Literal
 
 from agent.conversation import Overheard
+from agent.events import Cost
 from retrieval.text import Language, Said
-from retrieval.types import Passage
+from retrieval.types import Passage, SearchMetrics
 
 Visibility = Literal["public", "private", "outsiders", "unknown"]
 
@@ -365,6 +366,17 @@ class Period:
         return Period(self.since - (self.until - self.since), self.since)
 
 
+@dataclass(frozen=True, slots=True)
+class AuditRecord:
+    """One privileged act. `actor` is `platform:id`; `subject` names what it was done to, with the hash of what came."""
+
+    actor: str
+    action: str
+    subject: str
+    result: str
+    at: datetime | None = None  # None: now
+
+
 # -- documents and their Q/A pairs --------------------------------------------------------------------------------------
 
 DocumentOrder = Literal["name", "newest", "largest"]
@@ -410,6 +422,26 @@ class DocumentRow:
 
 PairState = Literal["pending", "repeated", "approved", "rejected"]
 ChunkState = Literal["todo", "done", "blocked", "failed", "stale"]
+
+
+@dataclass(frozen=True, slots=True)
+class ExpertAnswer:
+    """An answer in its document. `wordings`: the questions as they were asked; `edited`: the last time, if ever."""
+
+    row: DocumentRow
+    wordings: tuple[str, ...]
+    answer: str
+    edited: AuditRecord | None
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """What became of a change: how many threads will be told of it, how many questions are open again, or why nothing was
+    done."""
+
+    told: int = 0
+    reopened: int = 0
+    refusal: Said | None = None
 
 
 # -- the browser's rooms ------------------------------------------------------------------------------------------------
@@ -478,3 +510,39 @@ class Latency:
 
     p50: float | None = None
     p95: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchTotals:
+    """The searches of a time. Latencies in ms, None without any search; shares 0..1."""
+
+    searches: int
+    failed: int
+    empty: int  # worked, but nothing was relevant enough
+    p50_ms: float | None
+    p95_ms: float | None
+
+    @property
+    def error_share(self) -> float:
+        return self.failed / self.searches if self.searches else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class TurnTotals:
+    """The turns of a time, by outcome or `unsure`. Seconds are None without any turn."""
+
+    turns: int
+    outcomes: dict[str, int]
+    p50_seconds: float | None
+    p95_seconds: float | None
+    cost: Cost
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """How it goes: searches, answers and votes since the measurements were cleared."""
+
+    searches: SearchTotals
+    turns: TurnTotals
+    votes: Mapping[str, int]
+    recent: tuple[SearchMetrics, ...]

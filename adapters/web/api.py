@@ -21,7 +21,7 @@ from adapters.web import gauges, problems, values
 from adapters.web.guard import STRANGER
 from adapters.web.problems import Problem, ProblemBody, language_asked, refusal, said_by
 from adapters.web.replies import EventStream, GoneError, Replies
-from bot import listing
+from bot import views
 from bot.access import default_scope, readers
 from bot.app import Application
 from bot.errors import SettingsError, StoreError
@@ -233,11 +233,11 @@ def _answers(office: Office, speaking: Speaking) -> APIRouter:
     ) -> Any:
         chosen = tuple(collection) if collection else None
         await app.knowledge.check(chosen, READERS, speaking(request))
-        return listing.search_json(await app.knowledge.search(query, READERS, chosen, mode=mode, limit=limit))
+        return views.search_json(await app.knowledge.search(query, READERS, chosen, mode=mode, limit=limit))
 
     @router.get("/unanswered", summary="The questions nobody could answer yet", response_model=values.UnansweredList)
     async def unanswered() -> Any:
-        return listing.unanswered_json(await app.bot.experts.open(PLACE, AUDIENCE))
+        return views.unanswered_json(await app.bot.experts.open(PLACE, AUDIENCE))
 
     return router
 
@@ -297,7 +297,7 @@ def _documents(office: Office, speaking: Speaking) -> APIRouter:
     async def listed(request: Request, collection: values.Collection | None = None) -> Any:
         if collection is not None:
             await app.knowledge.check((collection,), READERS, speaking(request))
-        return listing.documents_json(await app.knowledge.documents(READERS, collection))
+        return views.documents_json(await app.knowledge.documents(READERS, collection))
 
     @router.get(
         "/documents/{document_id}",
@@ -322,14 +322,14 @@ def _documents(office: Office, speaking: Speaking) -> APIRouter:
 
     @router.get("/collections", summary="The collections", response_model=values.CollectionList)
     async def collections() -> Any:
-        return listing.collections_json(await app.knowledge.collections(READERS))
+        return views.collections_json(await app.knowledge.collections(READERS))
 
     async def _readable(document_id: str) -> dict[str, Any]:
         """Raises Problem for one that is not there or not for the team, without telling which."""
         row = await app.data.documents.get(document_id) if document_id.isalnum() else None
         if row is None or row.scope not in READERS.scopes:
             raise Problem(404, "no_document", problems.NO_DOCUMENT)
-        found: dict[str, Any] = listing.documents_json([row])["documents"][0]
+        found: dict[str, Any] = views.documents_json([row])["documents"][0]
         return found
 
     return router

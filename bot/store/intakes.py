@@ -12,11 +12,11 @@ from sqlalchemy import ColumnElement, Connection, and_, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.errors import LostError
-from bot.store.audit import Trace, add_traces
+from bot.store.audit import add_traces
 from bot.store.engine import change, insert, look
 from bot.store.leases import lease, present
 from bot.store.schema import intakes
-from bot.types import FileRef, Intake, Place, Verdict
+from bot.types import AuditRecord, FileRef, Intake, Place, Verdict
 
 
 class IntakeRows:
@@ -92,7 +92,7 @@ class IntakeRows:
 
         return await change(self._engine, begin)
 
-    async def verdict(self, intake: str, index: int, verdict: Verdict, *, owner: str, trace: Trace) -> None:
+    async def verdict(self, intake: str, index: int, verdict: Verdict, *, owner: str, trace: AuditRecord) -> None:
         """What became of a file, and the trace of it. Raises LostError."""
 
         def keep(db: Connection) -> None:

@@ -16,11 +16,11 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from agent.events import Cost
 from agent.qa_generation import Proposed
 from bot.errors import LostError
-from bot.store.audit import Trace, add_traces
+from bot.store.audit import add_traces
 from bot.store.engine import change, look, rows, storable
 from bot.store.leases import lease, present
 from bot.store.schema import documents, pair_chunks, pair_jobs, pairs
-from bot.types import ChunkState
+from bot.types import AuditRecord, ChunkState
 from retrieval.types import Readers
 
 JobState = Literal["running", "paused", "done", "cancelled"]
@@ -102,7 +102,7 @@ class PairJobs:
 
     async def create(
         self, job: str, *, document: str | None, collection: str, model: str, spots: Sequence[Spot], now: datetime,
-        trace: Trace,
+        trace: AuditRecord,
     ) -> bool:  # fmt: skip
         """A job that whoever looks for work finds; False when one of the documents has just been forgotten."""
 
@@ -181,7 +181,7 @@ class PairJobs:
         return Cost(*map(int, row))
 
     async def turn(
-        self, job: str, readers: Readers, state: JobState, *, since: Collection[JobState], now: datetime, trace: Trace,
+        self, job: str, readers: Readers, state: JobState, *, since: Collection[JobState], now: datetime, trace: AuditRecord,
         reason: Reason = "", model: str | None = None,
     ) -> bool:  # fmt: skip
         """Put a job that is in one of the states `since` into another; False when there is none. One that is to run does

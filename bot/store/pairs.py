@@ -11,10 +11,10 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, and_, case, delete, func, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from bot.store.audit import Trace, add_traces
+from bot.store.audit import add_traces
 from bot.store.engine import change, insert, rows, storable
 from bot.store.schema import documents, pair_documents, pairs
-from bot.types import PairState
+from bot.types import AuditRecord, PairState
 from retrieval.types import QAPair, Readers
 
 _SLICE = 500  # ids in one statement
@@ -133,7 +133,7 @@ class PairRows:
             found += [Pair(**row._mapping) for row in await rows(self._engine, _PAIRS.where(some).order_by(pairs.c.id))]
         return found
 
-    async def decide(self, ids: Sequence[int], state: PairState, *, now: datetime, trace: Trace) -> int:
+    async def decide(self, ids: Sequence[int], state: PairState, *, now: datetime, trace: AuditRecord) -> int:
         """Approve, reject or reopen; returns how many have changed."""
 
         def decide(db: Connection) -> int:
@@ -148,7 +148,7 @@ class PairRows:
 
         return await change(self._engine, decide)
 
-    async def edit(self, pair: int, words: QAPair, *, marked: bool, trace: Trace) -> None:
+    async def edit(self, pair: int, words: QAPair, *, marked: bool, trace: AuditRecord) -> None:
         """Other words for a pair; one that repeated another may be a new one now."""
         state = case((pairs.c.state == "repeated", "pending"), else_=pairs.c.state)
         values = {"question": storable(words.question), "answer": storable(words.answer), "marked": marked}

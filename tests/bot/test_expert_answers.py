@@ -11,15 +11,15 @@ from sqlalchemy import update
 
 from bot.access import readers, scope_of
 from bot.errors import StoreError
-from bot.expert_answers import EDIT, TAKE_BACK, Changed, ExpertAnswer, ExpertAnswers, parse
-from bot.store.audit import Audit, Trace
+from bot.expert_answers import EDIT, TAKE_BACK, ExpertAnswers, parse
+from bot.store.audit import Audit
 from bot.store.engine import change
 from bot.store.notices import Notices, Telling
 from bot.store.outbox import Outbox
 from bot.store.questions import Questions
 from bot.store.schema import turns
 from bot.teaching import ANSWERS, LONGEST, Experts, written
-from bot.types import Actor, Audience, Lesson, Notice, Place, Question
+from bot.types import Actor, Audience, AuditRecord, Changed, ExpertAnswer, Lesson, Notice, Place, Question
 from retrieval.text import Said
 from retrieval.types import Readers
 from tests.bot.library import Library, opened
@@ -65,7 +65,7 @@ class Desk:
     async def due(self) -> list[Notice]:
         return await self.notices.due("slack", owner="me", now=NOW, until=NOW)
 
-    async def traces(self, action: str) -> list[Trace]:
+    async def traces(self, action: str) -> list[AuditRecord]:
         return [one for one in await self.audit.listed() if one.action == action]
 
     async def open(self, scopes: Readers = HERE) -> tuple[Question, ...]:
@@ -77,7 +77,7 @@ class Broken(Notices):
 
     away = False
 
-    async def correct(self, document: str, *, now: datetime, trace: Trace, telling: Telling) -> int:
+    async def correct(self, document: str, *, now: datetime, trace: AuditRecord, telling: Telling) -> int:
         if self.away:
             raise StoreError(Said(en="away", ja="停止中"))
         return await super().correct(document, now=now, trace=trace, telling=telling)

@@ -26,7 +26,6 @@ from sqlalchemy.ext.asyncio import create_async_engine
 import migrations
 from agent.events import Answered, Citation, Cost, Thought, ToolReturned
 from agent.qa_generation import Proposed
-from bot.store.audit import Trace
 from bot.store.digests import Digests
 from bot.store.documents import Documents
 from bot.store.engine import connect
@@ -46,7 +45,19 @@ from bot.store.schema import metadata
 from bot.store.searches import Searches
 from bot.store.usage import Usage
 from bot.trace import Recording
-from bot.types import Audience, BotMessage, DocumentRow, Feedback, FileRef, Incoming, Intake, Place, Post, Preferences
+from bot.types import (
+    Audience,
+    AuditRecord,
+    BotMessage,
+    DocumentRow,
+    Feedback,
+    FileRef,
+    Incoming,
+    Intake,
+    Place,
+    Post,
+    Preferences,
+)
 from migrations import MigrationError, NewerDatabaseError, Upgraded, upgrade
 from retrieval.types import Hit, Passage, SearchMetrics
 from tests.disks import small_disk
@@ -356,7 +367,7 @@ async def fill(url: str) -> None:
     intake = Intake("i" * 32, message.place, None, "U1", "handbook", "team", "ja", (file,))
     admitted = IntakeRows(engine).take("slack:1", intake, owner="me", now=moment, until=until, admit=lambda it, n: it)
     assert await admitted is not None
-    trace = Trace("slack:U1", "teach", "経費の締切は？", "answered", moment)
+    trace = AuditRecord("slack:U1", "teach", "経費の締切は？", "answered", moment)
     telling = Telling("毎月25日です。", "slack:U3")
     await Notices(engine).close((1,), ("team",), now=moment, trace=trace, telling=telling)
     jobs, spot = PairJobs(engine), Spot(page.id, page.hash, 0)

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from agent.events import Answered
 from bot.access import default_scope, scope_of
 from bot.notices import Due
-from bot.store.audit import Audit, Trace
+from bot.store.audit import Audit
 from bot.store.engine import rows
 from bot.store.inbox import TurnRows
 from bot.store.notices import TRIES, Closed, Notices, Telling
@@ -19,7 +19,7 @@ from bot.store.outbox import Outbox
 from bot.store.places import Places
 from bot.store.questions import Miss, Questions
 from bot.store.schema import notices as notice_table
-from bot.types import Audience, Incoming, Place, Post, Preferences, Visibility
+from bot.types import Audience, AuditRecord, Incoming, Place, Post, Preferences, Visibility
 from retrieval.types import TEAM
 
 NOW = datetime(2026, 11, 22, 9, tzinfo=UTC)
@@ -101,7 +101,7 @@ async def test_a_place_keeps_what_was_chosen_there(engine: AsyncEngine) -> None:
 
 # -- notices --------------------------------------------------------------------------------------------------------
 
-TRACE = Trace("slack:U9", "teach", "questions", "answers")
+TRACE = AuditRecord("slack:U9", "teach", "questions", "answers")
 
 
 class Asked:

@@ -18,7 +18,7 @@ from bot.errors import StoreError
 from bot.logs import ChatLog, Redactor
 from bot.retention import CLAIMS, EVERY, FIRST_AFTER, TRACES, Person, WhoError, daily, forget, retain
 from bot.store import erasure
-from bot.store.audit import Audit, Trace
+from bot.store.audit import Audit
 from bot.store.condition import file_of
 from bot.store.documents import Documents
 from bot.store.engine import connect, rows, write
@@ -48,7 +48,7 @@ from bot.store.schema import (
 )
 from bot.store.searches import Searches
 from bot.trace import Recording
-from bot.types import Audience, DocumentRow, Feedback, FileRef, Incoming, Intake, Place, Post
+from bot.types import Audience, AuditRecord, DocumentRow, Feedback, FileRef, Incoming, Intake, Place, Post
 from retrieval.types import TEAM, SearchMetrics
 
 NOW = datetime(2026, 11, 22, 9, tzinfo=UTC)
@@ -120,7 +120,7 @@ class Kept:
     async def told(self, turn: str, answer: str, by: str) -> None:
         """The turn's misses are closed by an answer, which its asker will be told."""
         ids = [row.id for row in await rows(self.engine, select(questions.c.id).where(questions.c.turn == turn))]
-        trace = Trace(by, "teach", "questions", "answers")
+        trace = AuditRecord(by, "teach", "questions", "answers")
         await Notices(self.engine).close(ids, [TEAM], now=NOW, trace=trace, telling=Telling(answer, by))
 
     async def _date(self, change: Any) -> None:
