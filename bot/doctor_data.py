@@ -8,9 +8,9 @@ from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 
-from bot.doctor import Check, Remark, Subject, aside, fault, fine, warning
 from bot.doctor_machine import FREE_SOME, START
 from bot.errors import SettingsError, StoreError
+from bot.findings import Check, Remark, Subject, aside, fault, fine, warning
 from bot.identity import Identity, trouble
 from bot.settings import Settings, filled
 from bot.store.condition import Condition, condition, file_of, server_condition

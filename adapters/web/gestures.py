@@ -6,8 +6,8 @@ Source: product.md §1 and §5.
 import re
 from dataclasses import dataclass
 
+from adapters.web.paths import ROOT
 from adapters.web.rooms import PLATFORM, WORKSPACE, audience, room
-from adapters.web.site import ROOT
 from bot.types import Audience, Incoming, Place, RoomMessage
 
 _NAME = "".join(

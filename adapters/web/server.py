@@ -22,10 +22,11 @@ from adapters.web.browser import OWN, Browser, Front
 from adapters.web.guard import BODY_BYTES, Guard
 from adapters.web.listening import Address, listen_in
 from adapters.web.orders import make_orders
+from adapters.web.paths import ROOT
 from adapters.web.patience import Patience, patient
 from adapters.web.problems import language_asked
 from adapters.web.replies import Replies
-from adapters.web.site import ROOT, Site
+from adapters.web.site import Site
 from bot.app import Application
 from bot.client import SOCKET
 from bot.errors import StoreError
