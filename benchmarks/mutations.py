@@ -436,7 +436,7 @@ MUTATIONS = (
     Mutation(
         "an asker is told that the database keeps a turn waiting",
         "bot/turns.py",
-        ("                    yield Thought(_SLOW.to(language))\n", "                    pass\n"),
+        ("                yield Thought(_SLOW.to(turn.language))\n", "                pass\n"),
         ("tests/bot/test_turns.py::test_an_asker_is_told_when_the_database_keeps_a_turn_waiting",),
     ),
     Mutation(

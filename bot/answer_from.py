@@ -81,9 +81,13 @@ class AnswerFrom:
         place = Place(actor.platform, actor.workspace, "-")
         asked = Incoming(place, one, one, actor.id, question, Audience("private"), language=language)
         ask = Ask(question, language, deadline=asyncio.get_running_loop().time() + DEADLINE_SECONDS)
-        async with aclosing(self._budget.guard(answering, asked).run(ask)) as events:
-            async for event in events:
-                yield _said(event, language) if isinstance(event, Answered) else event
+        if (refusal := await self._budget.refusal(asked, language)) is not None:
+            yield Answered(refusal, outcome="declined")
+            return
+        with self._budget.spending():
+            async with aclosing(answering.run(ask)) as events:
+                async for event in events:
+                    yield _said(event, language) if isinstance(event, Answered) else event
 
     async def _is_there(self, hit: Hit, readers: Readers) -> bool:
         now = await self._knowledge.context(hit, readers, around=0)

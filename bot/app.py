@@ -429,7 +429,7 @@ async def running(
             judge = None
             if settings.judge_model is not None and model is not extractive:
                 judge = budget.model(models(settings.judge_model), calls=JUDGE_CALLS, kept=0)
-            agent = strategy(
+            return strategy(
                 model if model is extractive else budget.model(model, calls=calls, kept=AFTERWARDS),
                 search,
                 fallback=None if model is extractive else extractive,
@@ -440,7 +440,6 @@ async def running(
                 still_readable=still_readable,
                 today=lambda: datetime.now(settings.timezone).date(),
             )
-            return budget.guard(agent, message)
 
         async def list_collections(message: Incoming, allowed: Readers) -> tuple[CollectionInfo, ...]:
             infos = await knowledge.collections(allowed)
@@ -471,6 +470,7 @@ async def running(
             list_collections=list_collections,
             chat_log=chat_log,
             admission=Admission(settings.concurrency),
+            budget=budget,
             prefer=prefer,
             attach=attach,
             language=settings.language,

@@ -230,8 +230,7 @@ class Bot:
 
         def make(message: Incoming, readers: Readers, infos: tuple[CollectionInfo, ...]) -> Thinker:
             rules = ScriptedModel(Reply(text=NO_ANSWER, cost=Cost()), name="extractive")
-            agent = Agent(self.budget.model(self._model, calls=12), Searches(), fallback=rules)
-            return self.budget.guard(agent, message)
+            return Agent(self.budget.model(self._model, calls=12), Searches(), fallback=rules)
 
         async def collections(message: Incoming, readers: Readers) -> tuple[CollectionInfo, ...]:
             return ()
@@ -243,6 +242,7 @@ class Bot:
             make_agent=make,
             list_collections=collections,
             chat_log=ChatLog(folder / "chat.log", Redactor()),
+            budget=self.budget,
         )
 
     async def ask(self, message: Incoming) -> Answered:
