@@ -8,8 +8,9 @@ from contextlib import asynccontextmanager
 from adapters.port import Adapter
 from bot.bot import Bot
 from bot.errors import SettingsError
+from bot.records import Period
 from bot.settings import filled
-from bot.types import Audience, Card, Period, Place
+from bot.types import Audience, Card, Place
 from retrieval.text import Said
 
 log = logging.getLogger(__name__)

@@ -19,10 +19,10 @@ import numpy as np
 
 from benchmarks.search_latency import DIMENSIONS, Corpus
 from bot.beir import read
+from bot.records import DocumentRow
 from bot.store.documents import Documents
 from bot.store.engine import connect
 from bot.store.indexes import Indexes
-from bot.types import DocumentRow
 from migrations import upgrade
 from retrieval.embeddings.local import E5_SMALL
 from retrieval.index import EdgeIndex

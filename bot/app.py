@@ -42,6 +42,7 @@ from bot.inbox import Inbox
 from bot.knowledge import Knowledge, Progress
 from bot.logs import ChatLog, Redactor
 from bot.pairs import Pairs
+from bot.records import Period
 from bot.retention import daily
 from bot.schedule import Announce, DigestClock, Schedule
 from bot.settings import Settings, Strategy, filled
@@ -58,7 +59,7 @@ from bot.store.usage import Usage
 from bot.teaching import ANSWERS
 from bot.trace import Trace, trace
 from bot.turns import Thinker, Turns
-from bot.types import Attachment, Audience, Card, Incoming, Period, Place, Upload, Verdict
+from bot.types import Attachment, Audience, Card, Incoming, Place, Upload, Verdict
 from bot.unanswered import Remembering, Unanswered
 from bot.vectors import open_vectors
 from retrieval import disk

@@ -21,12 +21,12 @@ from pathlib import Path
 from typing import Any
 
 from bot.copies import copying, sweep
+from bot.records import DocumentRow
 from bot.settings import Settings
 from bot.store.condition import copy, file_of
 from bot.store.documents import Documents
 from bot.store.engine import connect
 from bot.store.indexes import Indexes, IndexRow
-from bot.types import DocumentRow
 from bot.unfinished import MANIFEST
 from migrations import revisions, upgrade
 from retrieval.durable import replacing

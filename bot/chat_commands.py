@@ -17,9 +17,10 @@ from bot.digest_text import offers, safe_link, shortened
 from bot.errors import SettingsError
 from bot.expert_answers import ExpertAnswers
 from bot.knowledge import Knowledge
+from bot.records import DocumentRow, ExpertAnswer
 from bot.settings import Settings, Steps
 from bot.store.audit import Audit
-from bot.types import Card, Command, DocumentRow, ExpertAnswer, Link, Preferences, Row
+from bot.types import Card, Command, Link, Preferences, Row
 from bot.views import SHORT_ID
 from bot.words import HIDDEN, NONE_OPEN, REASONS
 from retrieval.text import Language, Said, date_words, normalise

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from bot.access import readers
+from bot.records import Summary
 from bot.settings import Settings
 from bot.store.collections import Collections
 from bot.store.condition import probe
@@ -17,7 +18,7 @@ from bot.store.feedback import Votes
 from bot.store.messages import Messages
 from bot.store.questions import Questions
 from bot.store.searches import Searches
-from bot.types import Audience, Place, Summary
+from bot.types import Audience, Place
 from bot.unfinished import refuse_unfinished
 from migrations import upgrade
 from retrieval.types import Readers

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 from bot.closing import closing
 from bot.grouping import Grouping
+from bot.records import Period
 from bot.store.digests import Digests, Totals
 from bot.store.questions import Asked, Questions
-from bot.types import MissReason, Period
+from bot.types import MissReason
 from retrieval.types import Found, RAGToolError, Readers
 
 log = logging.getLogger(__name__)

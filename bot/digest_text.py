@@ -10,8 +10,9 @@ from typing import Any
 
 from bot.closing import Closing
 from bot.digest import LINKS, Closest, Digest, Group
+from bot.records import Period
 from bot.store.digests import Totals
-from bot.types import Action, Card, Link, Period, Row
+from bot.types import Action, Card, Link, Row
 from bot.words import HIDDEN, NONE_OPEN, REASONS
 from retrieval.formats.cleaning import clean_line
 from retrieval.text import Language, Said

@@ -12,6 +12,7 @@ from bot.doctor_machine import FREE_SOME, START
 from bot.errors import SettingsError, StoreError
 from bot.findings import Check, Remark, Subject, aside, fault, fine, warning
 from bot.identity import Identity, trouble
+from bot.records import DocumentRow
 from bot.settings import Settings, filled
 from bot.store.condition import Condition, condition, file_of, server_condition
 from bot.store.conversations import Conversations
@@ -19,7 +20,6 @@ from bot.store.documents import Documents
 from bot.store.engine import connect
 from bot.store.homes import Homes
 from bot.store.indexes import Indexes, IndexRow
-from bot.types import DocumentRow
 from bot.vectors import make_stores
 from retrieval.folder import Made, OwnedError, own, written_in
 from retrieval.index import Index

@@ -13,13 +13,14 @@ from datetime import UTC, datetime
 
 from bot.access import role
 from bot.knowledge import Knowledge
+from bot.records import AuditRecord, Changed, DocumentRow, ExpertAnswer
 from bot.settings import Settings, filled
 from bot.store.audit import Audit
 from bot.store.documents import Documents
 from bot.store.notices import Notices, Telling
 from bot.store.questions import Questions
 from bot.teaching import ANSWERS, NAMED, NOT_KEPT, UNTOLD, cleaned, today, unfit, written
-from bot.types import Actor, AuditRecord, Changed, DocumentRow, ExpertAnswer, Upload
+from bot.types import Actor, Upload
 from bot.views import SHORT_ID
 from retrieval.text import Said, language_of
 from retrieval.types import Readers

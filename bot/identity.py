@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.errors import SettingsError
+from bot.records import DocumentRow
 from bot.settings import Settings, filled
 from bot.store.condition import name_of
 from bot.store.engine import Engine
 from bot.store.homes import Homes
-from bot.types import DocumentRow
 from retrieval.folder import home_in, sign
 from retrieval.text import Said
 from retrieval.types import Readers, View

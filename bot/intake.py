@@ -16,9 +16,10 @@ from pathlib import PurePath
 from bot.access import readers, scope_of, scopes
 from bot.errors import LostError, StoreError
 from bot.knowledge import Knowledge
+from bot.records import AuditRecord
 from bot.settings import Settings
 from bot.store.intakes import IntakeRows
-from bot.types import Actor, Audience, AuditRecord, Fetch, FileRef, Intake, Place, Upload, Verdict
+from bot.types import Actor, Audience, Fetch, FileRef, Intake, Place, Upload, Verdict
 from bot.waiting import finished
 from retrieval.formats.cleaning import clean_name
 from retrieval.text import Said

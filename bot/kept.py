@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Collection
 from pathlib import Path
 
-from bot.types import DocumentRow
+from bot.records import DocumentRow
 from retrieval.durable import make_folder, replacing
 from retrieval.index import Index
 from retrieval.ingest import MAX_CHUNKS

@@ -18,11 +18,12 @@ from bot.access import valid_scope
 from bot.errors import StoreError
 from bot.generations import Generations
 from bot.kept import ContentLostError, Kept, address_of, document_of, stored
+from bot.records import DocumentRow
 from bot.shelves import Shelves, check_name
 from bot.store.collections import Collections
 from bot.store.documents import Documents
 from bot.store.searches import Searches, failure
-from bot.types import DocumentRow, Upload, Verdict
+from bot.types import Upload, Verdict
 from bot.waiting import finished
 from retrieval.formats.cleaning import clean_name
 from retrieval.index import Index

@@ -18,9 +18,9 @@ from bot.budget import Budget
 from bot.errors import LostError, SettingsError, StoreError
 from bot.grouping import Grouping
 from bot.pair_documents import PairDocuments
+from bot.records import ChunkState
 from bot.store.pair_jobs import Held, PairJobs, Reason, Task
 from bot.store.pairs import PairRows
-from bot.types import ChunkState
 from bot.waiting import sleep_unless
 from retrieval.pairs import Outcome, generate, repeats, wanted
 from retrieval.types import Passage, RAGToolError, Readers

@@ -19,13 +19,14 @@ from bot.knowledge import Knowledge
 from bot.pair_documents import PairDocuments
 from bot.pair_estimate import Estimate, Material, estimate, left_of
 from bot.pair_work import AT_ONCE, EVERY, PairWork
+from bot.records import AuditRecord, DocumentRow, PairState
 from bot.settings import Settings, filled
 from bot.store.documents import Documents
 from bot.store.engine import Engine
 from bot.store.pair_jobs import Job, JobState, PairJobs, Reason, Spot
 from bot.store.pairs import Listed, Pair, PairRows
 from bot.store.usage import Usage
-from bot.types import Actor, Audience, AuditRecord, DocumentRow, PairState, Place
+from bot.types import Actor, Audience, Place
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.index import Index
 from retrieval.pairs import wanted

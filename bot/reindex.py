@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from bot.kept import ContentLostError, Kept, document_of, stored
+from bot.records import DocumentRow
 from bot.store.documents import Documents
 from bot.store.indexes import Indexes, IndexRow
-from bot.types import DocumentRow
 from retrieval.durable import make_folder, replacing
 from retrieval.folder import Made
 from retrieval.index import Index

@@ -18,6 +18,7 @@ from typing import IO, Any
 from bot.backup import DATABASE, FORMAT, BackupError, digest, disk_error, sqlite_file, url_of
 from bot.copies import NOTES
 from bot.identity import Identity
+from bot.records import DocumentRow
 from bot.settings import Settings
 from bot.store.condition import whole
 from bot.store.documents import Documents
@@ -25,7 +26,6 @@ from bot.store.engine import connect
 from bot.store.erasure import close_open_turns
 from bot.store.homes import Homes
 from bot.store.indexes import Indexes, IndexRow
-from bot.types import DocumentRow
 from bot.unfinished import MANIFEST, UNFINISHED, unfinished
 from bot.vectors import make_stores
 from migrations import upgrade

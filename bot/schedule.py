@@ -14,8 +14,8 @@ from itertools import chain
 from apscheduler.triggers.cron import CronTrigger  # type: ignore[import-untyped]
 
 from bot.errors import StoreError
+from bot.records import Period
 from bot.store.digests import Digests
-from bot.types import Period
 from bot.waiting import finished
 from retrieval.text import Language, Said
 

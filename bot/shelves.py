@@ -13,9 +13,9 @@ from itertools import groupby
 from bot.errors import StoreError
 from bot.generations import Generations
 from bot.kept import Kept
+from bot.records import DocumentRow
 from bot.store.collections import Collections
 from bot.store.documents import Documents
-from bot.types import DocumentRow
 from bot.waiting import finished
 from retrieval.index import Index
 from retrieval.text import Language, Said

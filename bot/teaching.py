@@ -15,12 +15,13 @@ from bot.access import readers, role
 from bot.closing import Closing, closing
 from bot.knowledge import Knowledge
 from bot.notices import Due
+from bot.records import AuditRecord
 from bot.settings import Settings, filled
 from bot.store.documents import Documents
 from bot.store.notices import Notices, Telling
 from bot.store.outbox import Outbox
 from bot.store.questions import Questions
-from bot.types import Actor, Audience, AuditRecord, Lesson, OpenQuestions, Place, Post, Question, Taught, Upload
+from bot.types import Actor, Audience, Lesson, OpenQuestions, Place, Post, Question, Taught, Upload
 from bot.words import MEMBERS
 from retrieval.formats.cleaning import clean, clean_line
 from retrieval.text import Said, language_of, normalise

@@ -15,10 +15,11 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 from bot.digest import Group, SearchDocuments, as_group, urgency
 from bot.grouping import Grouping
+from bot.records import MissState, WantedQuestions
 from bot.store.questions import Asked, Questions, Week
 from bot.store.spans import Span
 from bot.trace import Trace, TracedHit
-from bot.types import MissState, Question, WantedQuestions
+from bot.types import Question
 from bot.words import REASONS, STATES
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.text import Language, Said

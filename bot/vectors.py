@@ -12,11 +12,11 @@ from bot.aside import set_aside, was_here
 from bot.database import Database
 from bot.errors import SettingsError
 from bot.identity import Identity, Known, own
+from bot.records import DocumentRow
 from bot.reindex import Reindex, made_of
 from bot.settings import Settings, filled
 from bot.store.homes import Homes
 from bot.store.indexes import Indexes, IndexRow
-from bot.types import DocumentRow
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.folder import Made
 from retrieval.index import Index

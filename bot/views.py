@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from bot.types import Changed, DocumentRow, ExpertAnswer, OpenQuestions, Question, Summary
+from bot.records import Changed, DocumentRow, ExpertAnswer, Summary
+from bot.types import OpenQuestions, Question
 from retrieval.text import Language
 from retrieval.types import CollectionInfo, Found, Hit, SearchMetrics
 

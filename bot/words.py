@@ -5,7 +5,8 @@ import re
 from collections.abc import Iterable, Mapping
 
 from agent.events import Outcome
-from bot.types import Incoming, MissReason, MissState
+from bot.records import MissState
+from bot.types import Incoming, MissReason
 from retrieval.text import Language, Said, language_of
 
 OUTCOMES: Mapping[Outcome, Said] = {

@@ -20,7 +20,8 @@ from adapters.web.rooms import PLATFORM, Member, Room, actor, audience, enter, p
 from bot.app import Application
 from bot.bot import Bot
 from bot.errors import StoreError
-from bot.types import Audience, Card, Command, Feedback, FileRef, Place, Preferences, RoomMessage, Taught
+from bot.records import RoomMessage
+from bot.types import Audience, Card, Command, Feedback, FileRef, Place, Preferences, Taught
 from retrieval.text import Language, Said
 
 FILES = 5  # of one question that are read

@@ -12,7 +12,8 @@ from adapters.web.rooms import PLATFORM
 from adapters.web.surroundings import Surroundings
 from adapters.web.thread import WebThread
 from bot.errors import StoreError
-from bot.types import Claimed, Preferences, RoomMessage
+from bot.records import RoomMessage
+from bot.types import Claimed, Preferences
 from bot.words import reply_language
 
 log = logging.getLogger(__name__)

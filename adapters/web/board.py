@@ -16,7 +16,7 @@ from adapters.web.rooms import Member, Room, audience, enter, place, room, rooms
 from bot.access import readers
 from bot.database import Database
 from bot.knowledge import Knowledge
-from bot.types import BotMessage, RoomMessage, RoomReplies
+from bot.records import BotMessage, RoomMessage, RoomReplies
 from retrieval.types import Hit, Passage
 
 log = logging.getLogger(__name__)

@@ -15,7 +15,8 @@ from adapters.markdown import shortened
 from adapters.web.gestures import audience_of, link
 from adapters.web.office import Office, name_of
 from adapters.web.rooms import PLATFORM, Member, actor, audience, place, room
-from bot.types import Audience, BotMessage, Card, Lesson, MessageKind, Notice, Place, Post, RoomMessage, Row, Taught
+from bot.records import BotMessage, MessageKind, RoomMessage
+from bot.types import Audience, Card, Lesson, Notice, Place, Post, Row, Taught
 from retrieval.text import Said
 
 log = logging.getLogger(__name__)

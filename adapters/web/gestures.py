@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from adapters.web.paths import ROOT
 from adapters.web.rooms import PLATFORM, WORKSPACE, audience, room
-from bot.types import Audience, Incoming, Place, RoomMessage
+from bot.records import RoomMessage
+from bot.types import Audience, Incoming, Place
 
 _NAME = "".join(
     f"[{letter}{letter.upper()}{chr(ord(letter) + 0xFEE0)}{chr(ord(letter.upper()) + 0xFEE0)}]" for letter in "kotae"

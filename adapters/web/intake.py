@@ -12,7 +12,8 @@ from adapters import adding
 from adapters.web.held import NotTakenError
 from adapters.web.office import Office, name_of
 from adapters.web.rooms import PLATFORM, Member, Room, actor, audience, place
-from bot.types import BotMessage, FileRef, Intake, RoomMessage
+from bot.records import BotMessage, RoomMessage
+from bot.types import FileRef, Intake
 from retrieval.text import Language, Said
 
 _NOBODY = Said(

@@ -7,7 +7,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from bot.access import scope_of
-from bot.types import BROWSER, Actor, Audience, Place, Role
+from bot.records import BROWSER
+from bot.types import Actor, Audience, Place, Role
 from retrieval.text import Said
 from retrieval.types import EVERYONE, TEAM, Readers
 

@@ -8,7 +8,8 @@ from dataclasses import replace
 from adapters.web.gestures import addressed, audience_of
 from adapters.web.office import Office, name_of
 from agent.conversation import Overheard
-from bot.types import Attachment, Incoming, RoomMessage
+from bot.records import RoomMessage
+from bot.types import Attachment, Incoming
 from bot.words import reply_language
 from retrieval.text import Language
 from retrieval.types import UnreadableError

@@ -13,7 +13,8 @@ from adapters.port import GoneError, PostError, TurnView
 from adapters.web.board import Board
 from agent.events import Answered, Step
 from bot.errors import StoreError
-from bot.types import BotMessage, Claimed, RoomMessage
+from bot.records import BotMessage, RoomMessage
+from bot.types import Claimed
 from bot.wire import citation_json
 from retrieval.text import Language
 

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from sqlalchemy import Connection, or_, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from bot.records import AuditRecord
 from bot.store.engine import change, rows, storable
 from bot.store.schema import audit
-from bot.types import AuditRecord
 
 
 class Audit:

@@ -11,10 +11,11 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent.conversation import Exchange
 from agent.events import Answered, Citation, Cost
+from bot.records import TurnTotals
 from bot.store.engine import read, rows, storable
 from bot.store.schema import answers, turns
 from bot.store.searches import percentile
-from bot.types import Audience, Incoming, Place, TurnTotals
+from bot.types import Audience, Incoming, Place
 from bot.wire import citation_json
 
 MAX_EXCHANGES = 10

@@ -7,10 +7,11 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection, delete, func, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from bot.records import Period
 from bot.store.engine import change, insert, read, write
 from bot.store.leases import lease, present
 from bot.store.schema import answers, digests, questions
-from bot.types import MissReason, Period
+from bot.types import MissReason
 
 AHEAD = timedelta(days=8)  # of the clock: rows up to there are believed
 TRIES = 12  # with the waits between them most of a working day; then it is left to the next one

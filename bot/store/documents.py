@@ -8,12 +8,12 @@ from sqlalchemy import and_, delete, exists, func, or_, select, true
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from bot.access import THREAD
+from bot.records import DocumentOrder, DocumentRow
 from bot.store.engine import insert, read, rows, write
 from bot.store.indexes import advance
 from bot.store.questions import reopen
 from bot.store.schema import collections, documents, pair_documents
 from bot.store.traces import scrub
-from bot.types import DocumentOrder, DocumentRow
 from retrieval.types import Readers
 
 

@@ -16,11 +16,12 @@ from typing import Any
 from sqlalchemy import CTE, ColumnElement, Text, case, cast, exists, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from bot.records import Latency
 from bot.store.conversations import how_ended
 from bot.store.engine import read
 from bot.store.schema import Moment, answers, documents, feedback, questions, searches, sources, turns
 from bot.store.spans import Span, count, of, table, within
-from bot.types import Audience, Latency, MissReason, Place
+from bot.types import Audience, MissReason, Place
 
 BUCKETS = 10  # of relevance, each a tenth
 

@@ -12,11 +12,12 @@ from sqlalchemy import ColumnElement, Connection, and_, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.errors import LostError
+from bot.records import AuditRecord
 from bot.store.audit import add_traces
 from bot.store.engine import change, insert, look
 from bot.store.leases import lease, present
 from bot.store.schema import intakes
-from bot.types import AuditRecord, FileRef, Intake, Place, Verdict
+from bot.types import FileRef, Intake, Place, Verdict
 
 
 class IntakeRows:

@@ -10,9 +10,9 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, and_, delete, exists, func, or_, select, tuple_, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from bot.records import BOT, BROWSER, BotMessage, MessageKind, RoomMessage, RoomReplies
 from bot.store.engine import change, insert, rows, storable
 from bot.store.schema import documents, messages
-from bot.types import BOT, BROWSER, BotMessage, MessageKind, RoomMessage, RoomReplies
 from retrieval.types import Readers
 
 

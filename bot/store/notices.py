@@ -13,11 +13,12 @@ from typing import Any
 from sqlalchemy import Connection, Select, case, delete, func, or_, select, true, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from bot.records import AuditRecord
 from bot.store.audit import add_traces
 from bot.store.engine import change, insert, look, rows, storable
 from bot.store.leases import lease, present
 from bot.store.schema import notices, questions, turns
-from bot.types import AuditRecord, Notice, Place
+from bot.types import Notice, Place
 from retrieval.text import language_of
 from retrieval.types import TEAM
 

@@ -16,11 +16,11 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from agent.events import Cost
 from agent.qa_generation import Proposed
 from bot.errors import LostError
+from bot.records import AuditRecord, ChunkState
 from bot.store.audit import add_traces
 from bot.store.engine import change, look, rows, storable
 from bot.store.leases import lease, present
 from bot.store.schema import documents, pair_chunks, pair_jobs, pairs
-from bot.types import AuditRecord, ChunkState
 from retrieval.types import Readers
 
 JobState = Literal["running", "paused", "done", "cancelled"]

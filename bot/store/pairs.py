@@ -11,10 +11,10 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, and_, case, delete, func, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from bot.records import AuditRecord, PairState
 from bot.store.audit import add_traces
 from bot.store.engine import change, insert, rows, storable
 from bot.store.schema import documents, pair_documents, pairs
-from bot.types import AuditRecord, PairState
 from retrieval.types import QAPair, Readers
 
 _SLICE = 500  # ids in one statement

@@ -10,10 +10,11 @@ from sqlalchemy import ColumnElement, Connection, Text, and_, case, cast, delete
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.access import default_scope
+from bot.records import MissState, WantedQuestions
 from bot.store.engine import change, insert, read, storable, write
 from bot.store.schema import answers, notices, questions, turns
 from bot.store.spans import Span, count, of, table
-from bot.types import Audience, MissReason, MissState, OpenQuestions, Place, Question, WantedQuestions
+from bot.types import Audience, MissReason, OpenQuestions, Place, Question
 
 OFFLINE = "extractive"
 """What answers without a model, as `answers.model` names it."""

@@ -7,9 +7,9 @@ from typing import Any
 from sqlalchemy import delete, select, true
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from bot.records import SearchTotals
 from bot.store.engine import change, read, storable, write
 from bot.store.schema import searches
-from bot.types import SearchTotals
 from retrieval.types import SearchMetrics
 
 

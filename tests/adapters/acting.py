@@ -19,13 +19,14 @@ from bot.expert_answers import ExpertAnswers
 from bot.inbox import Inbox
 from bot.knowledge import Knowledge
 from bot.logs import ChatLog, Redactor
+from bot.records import Period
 from bot.settings import Settings
 from bot.store.audit import Audit
 from bot.store.digests import Totals
 from bot.store.inbox import TurnRows
 from bot.store.notices import Notices
 from bot.turns import MakeAgent, Turns
-from bot.types import Incoming, Period
+from bot.types import Incoming
 from retrieval.types import CollectionInfo, Readers
 
 T = TypeVar("T")

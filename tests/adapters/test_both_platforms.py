@@ -7,8 +7,8 @@ from adapters.platforms import announcing, connected, digest_target
 from adapters.slack.digest import ANSWER
 from bot.app import make_adapters, running
 from bot.logs import Redactor
+from bot.records import Period
 from bot.settings import Settings
-from bot.types import Period
 from tests.fakes.discord_fake import ANN, GENERAL, FakeDiscord
 from tests.fakes.slack import FakeSlack
 

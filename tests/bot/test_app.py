@@ -18,9 +18,10 @@ from bot.errors import SettingsError
 from bot.knowledge import Knowledge
 from bot.listing import banner
 from bot.logs import Redactor
+from bot.records import WantedQuestions
 from bot.store.engine import write
 from bot.store.schema import intakes, turns
-from bot.types import FileRef, Incoming, Intake, Upload, WantedQuestions
+from bot.types import FileRef, Incoming, Intake, Upload
 from retrieval.types import TEAM, CollectionNotFoundError, QdrantConnectionError
 from tests.bot.sample_turns import begun
 from tests.fakes import openai

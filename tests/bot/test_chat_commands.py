@@ -17,6 +17,7 @@ from bot.digest import Digest, make_digest
 from bot.errors import SettingsError
 from bot.expert_answers import ExpertAnswers
 from bot.grouping import Grouping
+from bot.records import Period
 from bot.store.audit import Audit
 from bot.store.conversations import Conversations
 from bot.store.digests import Digests
@@ -28,7 +29,7 @@ from bot.store.places import Places
 from bot.store.questions import Questions
 from bot.store.searches import Searches
 from bot.teaching import Experts
-from bot.types import Actor, Audience, Card, Command, Lesson, Link, Period, Place, Preferences, Upload, Visibility
+from bot.types import Actor, Audience, Card, Command, Lesson, Link, Place, Preferences, Upload, Visibility
 from retrieval.text import Language
 from retrieval.types import TEAM, Readers
 from tests.bot.library import SPARSE, Library, opened

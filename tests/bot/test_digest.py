@@ -14,11 +14,12 @@ from bot.access import default_scope, readers
 from bot.digest import CLOSEST, LINKS, Closest, Digest, Group, make_digest
 from bot.digest_text import as_json, card, markdown, plain
 from bot.grouping import Grouping
+from bot.records import Period
 from bot.store.digests import Digests, Totals
 from bot.store.feedback import Votes
 from bot.store.inbox import TurnRows
 from bot.store.questions import Miss, Questions
-from bot.types import Action, Audience, Feedback, Incoming, Link, MissReason, Period, Place, Visibility
+from bot.types import Action, Audience, Feedback, Incoming, Link, MissReason, Place, Visibility
 from retrieval.text import Said
 from retrieval.types import Found, Hit, Passage, RAGToolError, Readers, SearchMetrics
 from tests.retrieval.test_ingest import HashEmbedder

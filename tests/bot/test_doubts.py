@@ -9,11 +9,12 @@ from agent.events import Answered
 from bot.access import readers
 from bot.doubts import ALIKE, WITHIN, Doubts
 from bot.grouping import Grouping
+from bot.records import WantedQuestions
 from bot.store.conversations import Conversations
 from bot.store.feedback import Votes
 from bot.store.inbox import TurnRows
 from bot.store.questions import Questions
-from bot.types import Audience, Feedback, Incoming, Place, Visibility, WantedQuestions
+from bot.types import Audience, Feedback, Incoming, Place, Visibility
 from tests.retrieval.test_ingest import HashEmbedder
 
 NOW = datetime(2026, 11, 23, tzinfo=UTC)

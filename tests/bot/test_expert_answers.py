@@ -12,6 +12,7 @@ from sqlalchemy import update
 from bot.access import readers, scope_of
 from bot.errors import StoreError
 from bot.expert_answers import EDIT, TAKE_BACK, ExpertAnswers, parse
+from bot.records import AuditRecord, Changed, ExpertAnswer
 from bot.store.audit import Audit
 from bot.store.engine import change
 from bot.store.notices import Notices, Telling
@@ -19,7 +20,7 @@ from bot.store.outbox import Outbox
 from bot.store.questions import Questions
 from bot.store.schema import turns
 from bot.teaching import ANSWERS, LONGEST, Experts, written
-from bot.types import Actor, Audience, AuditRecord, Changed, ExpertAnswer, Lesson, Notice, Place, Question
+from bot.types import Actor, Audience, Lesson, Notice, Place, Question
 from retrieval.text import Said
 from retrieval.types import Readers
 from tests.bot.library import Library, opened

@@ -17,6 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from agent.events import Answered, Cost, Outcome
 from bot.access import default_scope, readers
 from bot.figures import Metrics, days, metrics
+from bot.records import DocumentRow, Latency
 from bot.store.collections import Collections
 from bot.store.documents import Documents
 from bot.store.engine import connect
@@ -28,7 +29,7 @@ from bot.store.questions import Miss
 from bot.store.searches import Searches, percentile
 from bot.store.traces import Noted
 from bot.store.usage import Usage
-from bot.types import Audience, DocumentRow, Feedback, Incoming, Latency, MissReason, Place, Visibility
+from bot.types import Audience, Feedback, Incoming, MissReason, Place, Visibility
 from retrieval.types import TEAM, SearchMetrics
 
 TOKYO = ZoneInfo("Asia/Tokyo")

@@ -23,9 +23,10 @@ from bot.backup import BackupError, back_up
 from bot.errors import SettingsError
 from bot.identity import Identity, trouble
 from bot.logs import Redactor
+from bot.records import DocumentRow
 from bot.restore import restore
 from bot.settings import Settings
-from bot.types import DocumentRow, Upload
+from bot.types import Upload
 from bot.vectors import make_stores
 from retrieval.embeddings.openai import OpenAIEmbedder
 from retrieval.folder import Made, home_in

@@ -11,9 +11,10 @@ import pytest
 import pytest_asyncio
 
 from bot.errors import StoreError
+from bot.records import DocumentRow
 from bot.store.documents import Documents
 from bot.store.searches import Searches
-from bot.types import DocumentRow, Upload
+from bot.types import Upload
 from retrieval.index import EdgeIndex
 from retrieval.loaders import Loader
 from retrieval.text import Said

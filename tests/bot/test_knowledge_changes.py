@@ -12,8 +12,8 @@ import pytest
 import pytest_asyncio
 
 from bot.errors import StoreError
+from bot.records import DocumentRow
 from bot.store.documents import Documents
-from bot.types import DocumentRow
 from retrieval.index import EdgeIndex
 from retrieval.loaders import Loader
 from retrieval.text import Said

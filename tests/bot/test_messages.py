@@ -5,9 +5,9 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from bot.records import BOT, BotMessage, RoomMessage
 from bot.store.engine import change
 from bot.store.messages import Messages, expire_messages, forget_author, forget_turns
-from bot.types import BOT, BotMessage, RoomMessage
 
 
 async def test_a_forgotten_person_and_old_messages_leave_nothing(engine: AsyncEngine) -> None:

@@ -26,6 +26,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 import migrations
 from agent.events import Answered, Citation, Cost, Thought, ToolReturned
 from agent.qa_generation import Proposed
+from bot.records import AuditRecord, BotMessage, DocumentRow
 from bot.store.digests import Digests
 from bot.store.documents import Documents
 from bot.store.engine import connect
@@ -45,19 +46,7 @@ from bot.store.schema import metadata
 from bot.store.searches import Searches
 from bot.store.usage import Usage
 from bot.trace import Recording
-from bot.types import (
-    Audience,
-    AuditRecord,
-    BotMessage,
-    DocumentRow,
-    Feedback,
-    FileRef,
-    Incoming,
-    Intake,
-    Place,
-    Post,
-    Preferences,
-)
+from bot.types import Audience, Feedback, FileRef, Incoming, Intake, Place, Post, Preferences
 from migrations import MigrationError, NewerDatabaseError, Upgraded, upgrade
 from retrieval.types import Hit, Passage, SearchMetrics
 from tests.disks import small_disk

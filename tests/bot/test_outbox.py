@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from agent.events import Answered
 from bot.access import default_scope, scope_of
 from bot.notices import Due
+from bot.records import AuditRecord
 from bot.store.audit import Audit
 from bot.store.engine import rows
 from bot.store.inbox import TurnRows
@@ -19,7 +20,7 @@ from bot.store.outbox import Outbox
 from bot.store.places import Places
 from bot.store.questions import Miss, Questions
 from bot.store.schema import notices as notice_table
-from bot.types import Audience, AuditRecord, Incoming, Place, Post, Preferences, Visibility
+from bot.types import Audience, Incoming, Place, Post, Preferences, Visibility
 from retrieval.types import TEAM
 
 NOW = datetime(2026, 11, 22, 9, tzinfo=UTC)

@@ -38,6 +38,7 @@ from bot.errors import LostError
 from bot.logs import Redactor
 from bot.pair_work import LEASE, WAITS
 from bot.pairs import Decided, Job, Pair, Pairs, PairsError, Reviewer
+from bot.records import AuditRecord, DocumentRow
 from bot.settings import Settings
 from bot.store.audit import Audit
 from bot.store.documents import Documents
@@ -45,7 +46,7 @@ from bot.store.indexes import Indexes
 from bot.store.pair_jobs import Held, PairJobs, Spot
 from bot.store.pairs import PART, PairRows, Tracked
 from bot.store.usage import Usage
-from bot.types import Actor, Audience, AuditRecord, DocumentRow, Place, Upload
+from bot.types import Actor, Audience, Place, Upload
 from retrieval.loaders import Loader
 from retrieval.types import EVERYONE, TEAM, Document, QAPair, Readers
 from tests.bot.acting import Clock

@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from agent.events import Answered, Citation, Thought, ToolCalled
 from bot.errors import StoreError
 from bot.logs import ChatLog, Redactor
+from bot.records import AuditRecord, DocumentRow
 from bot.retention import CLAIMS, EVERY, FIRST_AFTER, TRACES, Person, WhoError, daily, forget, retain
 from bot.store import erasure
 from bot.store.audit import Audit
@@ -48,7 +49,7 @@ from bot.store.schema import (
 )
 from bot.store.searches import Searches
 from bot.trace import Recording
-from bot.types import Audience, AuditRecord, DocumentRow, Feedback, FileRef, Incoming, Intake, Place, Post
+from bot.types import Audience, Feedback, FileRef, Incoming, Intake, Place, Post
 from retrieval.types import TEAM, SearchMetrics
 
 NOW = datetime(2026, 11, 22, 9, tzinfo=UTC)

@@ -8,10 +8,10 @@ from zoneinfo import ZoneInfo
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from bot.records import Period
 from bot.schedule import LEASE, CronError, DigestClock, Schedule
 from bot.store.digests import TRIES, Digests
 from bot.store.engine import connect
-from bot.types import Period
 
 TOKYO = ZoneInfo("Asia/Tokyo")
 BERLIN = ZoneInfo("Europe/Berlin")

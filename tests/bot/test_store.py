@@ -10,12 +10,12 @@ from sqlalchemy import event
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from bot.records import DocumentRow
 from bot.store.collections import Collections
 from bot.store.documents import Documents
 from bot.store.homes import Homes
 from bot.store.indexes import Indexes, IndexRow, OvertakenError
 from bot.store.searches import Searches, failure, percentile
-from bot.types import DocumentRow
 from retrieval.types import CollectionInfo, Readers, SearchMetrics
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, 123456, tzinfo=UTC)

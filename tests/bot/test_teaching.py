@@ -14,12 +14,13 @@ from bot.access import readers, scope_of
 from bot.app import Application, running
 from bot.errors import StoreError
 from bot.logs import Redactor
+from bot.records import AuditRecord
 from bot.store.audit import Audit
 from bot.store.notices import Closed, Notices, Telling
 from bot.store.outbox import Outbox
 from bot.store.questions import Questions
 from bot.teaching import ANSWERS, LONGEST, Experts
-from bot.types import Actor, Audience, AuditRecord, Incoming, Lesson, Place, Taught, Visibility
+from bot.types import Actor, Audience, Incoming, Lesson, Place, Taught, Visibility
 from retrieval.text import Said
 from retrieval.types import TEAM, Readers
 from tests.bot.library import Library, opened

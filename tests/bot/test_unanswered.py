@@ -13,13 +13,14 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from agent.events import Answered, Cost
 from bot.access import default_scope, readers
 from bot.grouping import Grouping
+from bot.records import AuditRecord as Act
+from bot.records import WantedQuestions
 from bot.store.engine import connect
 from bot.store.inbox import TurnRows
 from bot.store.notices import Notices, Telling
 from bot.store.questions import Miss, Questions, Week
 from bot.trace import Trace, TracedHit, TracedStep
-from bot.types import Audience, Incoming, MissReason, Place, Question, Visibility, WantedQuestions
-from bot.types import AuditRecord as Act
+from bot.types import Audience, Incoming, MissReason, Place, Question, Visibility
 from bot.unanswered import Remembering, Unanswered, as_csv, harmless
 from retrieval.types import Found, Hit, Passage, Readers, SearchMetrics
 from tests.retrieval.test_ingest import HashEmbedder

@@ -23,8 +23,9 @@ from typing import Any, NoReturn
 from agent.events import Answered, Drafted, Event, Reflected, Thought, ToolCalled, ToolReturned
 from bot.app import Application, running
 from bot.logs import Redactor
+from bot.records import DocumentRow
 from bot.store.documents import Documents
-from bot.types import Audience, DocumentRow, Incoming, Place, Upload
+from bot.types import Audience, Incoming, Place, Upload
 from retrieval.index import EdgeIndex
 from retrieval.loaders import Loader
 from retrieval.payload import STAGED

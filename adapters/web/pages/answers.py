@@ -10,7 +10,7 @@ from adapters.web.pages.frame import Page, saying
 from adapters.web.rooms import actor
 from adapters.web.site import Site, Visitor
 from bot.digest_text import safe_link
-from bot.types import Changed, ExpertAnswer
+from bot.records import Changed, ExpertAnswer
 from retrieval.text import Said
 
 PAGE_SIZE = 20  # answers

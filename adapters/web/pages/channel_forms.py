@@ -9,7 +9,8 @@ from adapters.web.pages.dialogs import CANCEL, answering, buttons, form
 from adapters.web.pages.frame import saying
 from adapters.web.rooms import Room
 from adapters.web.site import Site, Visitor
-from bot.types import RoomMessage, Taught
+from bot.records import RoomMessage
+from bot.types import Taught
 from retrieval.text import Said
 
 _SAVE = Said(en="Save", ja="保存")

@@ -8,7 +8,7 @@ from nicegui import ui
 from adapters.web.pages.channel_messages import Drawing
 from adapters.web.pages.frame import saying
 from adapters.web.rooms import Room
-from bot.types import RoomMessage, RoomReplies
+from bot.records import RoomMessage, RoomReplies
 
 SHOWN = 50  # messages at a time
 

@@ -17,7 +17,8 @@ from adapters.web.pages.frame import saying
 from adapters.web.site import Site, Visitor
 from agent.events import Outcome
 from bot.digest_text import safe_link
-from bot.types import BOT, Card, RoomMessage, RoomReplies, Row
+from bot.records import BOT, RoomMessage, RoomReplies
+from bot.types import Card, Row
 from bot.words import OUTCOMES
 from retrieval.text import Language, Said
 

@@ -11,7 +11,7 @@ from adapters.web.pages.curators import person, readers_of
 from adapters.web.pages.dialogs import CANCEL, confirmed
 from adapters.web.pages.frame import saying
 from adapters.web.site import Site, Visitor
-from bot.types import DocumentOrder, DocumentRow
+from bot.records import DocumentOrder, DocumentRow
 from retrieval.text import Language, Said, date_words
 from retrieval.types import EVERYONE, TEAM
 

@@ -16,7 +16,8 @@ from adapters.web.pages.frame import Page
 from adapters.web.rooms import PLATFORM, ROOMS
 from adapters.web.site import Site, Visitor
 from bot.figures import PERIODS, Metrics
-from bot.types import Latency, Place
+from bot.records import Latency
+from bot.types import Place
 from bot.words import OUTCOMES, REASONS
 from retrieval.text import Language, Said
 

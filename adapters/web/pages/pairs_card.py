@@ -10,7 +10,7 @@ from adapters.web.pages.curators import readers_of
 from adapters.web.pages.frame import saying
 from adapters.web.site import Visitor
 from bot.pairs import Pair, Pairs
-from bot.types import PairState
+from bot.records import PairState
 from retrieval.text import Said
 
 Decision = Literal["approved", "rejected", "pending"]

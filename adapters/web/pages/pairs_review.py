@@ -16,7 +16,7 @@ from adapters.web.pages.pairs_jobs import job_name
 from adapters.web.site import Site, Visitor
 from agent.qa_generation import ANSWER, QUESTION
 from bot.pairs import Job, Pair, Reviewer
-from bot.types import DocumentRow, PairState
+from bot.records import DocumentRow, PairState
 from retrieval.text import Said
 
 _PAGE = 20

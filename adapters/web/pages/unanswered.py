@@ -18,8 +18,9 @@ from adapters.web.rooms import actor, audience, deciding, place
 from adapters.web.site import Site, Visitor
 from bot.closing import Closing, closing
 from bot.digest_text import safe_link
+from bot.records import MissState, WantedQuestions
 from bot.trace import TracedHit
-from bot.types import Lesson, MissReason, MissState, Question, Taught, WantedQuestions
+from bot.types import Lesson, MissReason, Question, Taught
 from bot.unanswered import QuestionGroup, state_of
 from bot.words import REASONS, STATES
 from retrieval.text import Language, Said

@@ -10,7 +10,8 @@ import pytest
 from adapters.discord.files import ExpiredError, download
 from adapters.discord.intake import resume
 from adapters.discord.reading import Target, target_of
-from bot.types import DocumentRow, FileRef, Intake, Place
+from bot.records import DocumentRow
+from bot.types import FileRef, Intake, Place
 from retrieval.types import TEAM, UnreadableError
 from tests.adapters.discord.gesturing import Here, gesturing
 from tests.adapters.discord.test_commands import answered, answers

@@ -11,10 +11,11 @@ import pytest
 from adapters.platforms import announcing, digest_target
 from bot.digest_text import offers
 from bot.errors import SettingsError, StoreError
+from bot.records import Period
 from bot.schedule import DigestClock
 from bot.store.audit import Audit
 from bot.store.digests import Digests
-from bot.types import Actor, Audience, Card, Incoming, Link, Period, Place, Question, Row
+from bot.types import Actor, Audience, Card, Incoming, Link, Place, Question, Row
 from retrieval.text import Said
 from tests.adapters.acting import misses
 from tests.adapters.slack.service import Service, taught, whole

@@ -17,7 +17,7 @@ from adapters.web.held import Held
 from adapters.web.rooms import MEMBERS, ROOMS
 from bot.bot import Bot
 from bot.database import Database
-from bot.types import BotMessage, RoomMessage
+from bot.records import BotMessage, RoomMessage
 from tests.adapters.acting import Act, Player, process, serving, settings, until
 from tests.bot.library import Library, opened
 

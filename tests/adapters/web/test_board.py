@@ -12,7 +12,8 @@ from adapters.web.rooms import PLATFORM, WORKSPACE, readers_of, rooms_of
 from agent.events import Citation
 from bot.access import thread_scope
 from bot.database import Database, database
-from bot.types import BOT, BotMessage, Place, RoomMessage, Upload
+from bot.records import BOT, BotMessage, RoomMessage
+from bot.types import Place, Upload
 from bot.wire import citation_json
 from retrieval.types import EVERYONE, TEAM
 from tests.adapters.acting import settings

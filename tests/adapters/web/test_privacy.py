@@ -16,7 +16,7 @@ from adapters.web.rooms import MEMBERS, ROOMS, readers_of
 from adapters.web.site import AS, LANGUAGE, Site
 from bot.app import running
 from bot.logs import Redactor
-from bot.types import RoomMessage, WantedQuestions
+from bot.records import RoomMessage, WantedQuestions
 from tests.adapters.acting import until
 from tests.adapters.web.fresh import fresh_nicegui
 from tests.bot.sample_turns import begun

@@ -22,8 +22,9 @@ from bot.app import running
 from bot.digest_text import offers
 from bot.errors import SettingsError, StoreError
 from bot.logs import Redactor
+from bot.records import RoomMessage
 from bot.store.erasure import Erasure
-from bot.types import Actor, Audience, Card, FileRef, Intake, Place, Preferences, RoomMessage, Row
+from bot.types import Actor, Audience, Card, FileRef, Intake, Place, Preferences, Row
 from retrieval.text import Said
 from retrieval.types import TEAM, UnreadableError
 from tests.adapters.acting import UNKNOWN, answers, until

@@ -9,7 +9,7 @@ from adapters.web.rooms import MEMBERS, ROOMS
 from adapters.web.site import Site
 from agent.events import Citation
 from agent.grounding.quantities import squeeze
-from bot.types import BotMessage, RoomMessage
+from bot.records import BotMessage, RoomMessage
 from bot.wire import citation_json
 from tests.adapters.acting import until
 from tests.adapters.web.pages.conftest import Visit

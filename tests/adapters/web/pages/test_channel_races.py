@@ -11,7 +11,7 @@ from adapters.web.board import Board
 from adapters.web.guard import UPLOAD_BYTES
 from adapters.web.rooms import MEMBERS, ROOMS, Member, Room
 from adapters.web.site import Site
-from bot.types import RoomReplies
+from bot.records import RoomReplies
 from tests.adapters.acting import until
 from tests.adapters.web.pages.conftest import Visit
 

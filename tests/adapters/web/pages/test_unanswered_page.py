@@ -7,7 +7,7 @@ from nicegui import ui
 
 from adapters.web.rooms import MEMBERS, ROOMS
 from adapters.web.site import Site
-from bot.types import RoomMessage
+from bot.records import RoomMessage
 from tests.adapters.acting import until
 from tests.adapters.web.pages.conftest import Visit
 from tests.adapters.web.pages.waiting import sees
