@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from bot import doctor_data, doctor_machine, doctor_services
 from bot.errors import SettingsError
 from bot.findings import Check, Finding, Level, Remark, Subject, fault
 from bot.logs import Redactor
@@ -17,7 +18,6 @@ from bot.settings import ENV_FILE, Settings, filled, load
 from retrieval.text import Language, Said
 
 log = logging.getLogger(__name__)
-
 
 SETTINGS = Subject("settings", Said(en="Settings", ja="設定"))
 
@@ -56,8 +56,6 @@ async def diagnose(more: Sequence[Check] = (), *, env_file: Path | None = ENV_FI
     except (OSError, UnicodeDecodeError) as error:
         why = (error.strerror if isinstance(error, OSError) else None) or type(error).__name__
         return [Finding(SETTINGS, "fault", filled(_UNREADABLE, file=str(env_file), why=why), _SAVE)]
-    from bot import doctor_data, doctor_machine, doctor_services
-
     checks = (*doctor_machine.CHECKS, *doctor_data.CHECKS, *doctor_services.CHECKS, *more)
     return [Finding(SETTINGS, "ok", _LOADED), *await examine(settings, checks)]
 
