@@ -86,7 +86,7 @@ class Experts:
         self._rows = notices
         self._documents = documents
         self._outbox = outbox
-        self.notices = Due(notices, owner=owner)
+        self.notices = Due(notices, owner=owner)  # what is to be said to askers now
         self._one_by_one = asyncio.Lock()  # two answers to one question at once: the second is told so
 
     async def open(self, place: Place, audience: Audience) -> OpenQuestions:
