@@ -11,7 +11,7 @@ from datetime import datetime
 
 from adapters.markdown import shortened
 from adapters.verdicts import verdict_line
-from bot.messages import FileRef, Intake, Verdict
+from bot.types import FileRef, Intake, Verdict
 from retrieval.text import Language, Said
 from retrieval.types import EVERYONE, TEAM
 

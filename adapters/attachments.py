@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from bot.messages import Attachment
+from bot.types import Attachment
 from retrieval.text import Language, Said
 from retrieval.types import UnreadableError
 

@@ -8,49 +8,48 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from adapters.port import Desk
-from bot.cards import Action, Card, Link, Row
+from bot.bot import Bot
 from bot.closing import closing
 from bot.digest_text import remaining
-from bot.messages import Audience, Place, Post
+from bot.types import Action, Audience, Card, Link, Place, Post, Row
 from retrieval.text import Language
 
 _NUMBER = re.compile(r"^\d+\. ")  # of a row
 
 
-async def posts_for(desk: Desk, place: Place, card: Card, about: str) -> list[Post]:
+async def posts_for(bot: Bot, place: Place, card: Card, about: str) -> list[Post]:
     """A post a group of questions, those first that were begun before: known by their questions, as groups change their
     places when one of them is answered meanwhile. Raises StoreError."""
-    earlier = [post for post in await desk.posts(about) if post.kind == "card"]
+    earlier = [post for post in await bot.outbox.of(about) if post.kind == "card"]
     rows = [row for row in card.rows if not any(_is_on(row, post) for post in earlier)]
     return earlier + [
         Post(about, "card", part, place, data=_data(row)) for part, row in enumerate(rows, start=len(earlier))
     ]
 
 
-async def find(desk: Desk, about: str, part: str) -> Post | None:
+async def find(bot: Bot, about: str, part: str) -> Post | None:
     """The card of this name. Raises StoreError."""
-    found = (post for post in await desk.posts(about) if post.kind == "card" and str(post.part) == part)
+    found = (post for post in await bot.outbox.of(about) if post.kind == "card" and str(post.part) == part)
     return next(found, None)
 
 
 async def changed(
-    desk: Desk, card: Post, audience_of: Callable[[Post], Awaitable[Audience]], language: Language
+    bot: Bot, card: Post, audience_of: Callable[[Post], Awaitable[Audience]], language: Language
 ) -> list[Post]:
     """The cards of the same questions, on the card's platform, whose question is not open any more, as they are now.
     Raises StoreError."""
     found = [
-        await renewed(desk, other, await audience_of(other), language)
-        for other in await desk.cards(card.data["questions"])
+        await renewed(bot, other, await audience_of(other), language)
+        for other in await bot.outbox.cards(card.data["questions"])
         if other.place.platform == card.place.platform
     ]
     return [card for card in found if card is not None]
 
 
-async def renewed(desk: Desk, card: Post, audience: Audience, language: Language) -> Post | None:
+async def renewed(bot: Bot, card: Post, audience: Audience, language: Language) -> Post | None:
     """A card whose question is not open any more, as it is now: closed, or with what it leaves open. None: it stays as it
     is. Raises StoreError."""
-    asked = await desk.questions(card.data["questions"], card.place, audience)
+    asked = await bot.experts.questions(card.data["questions"], card.place, audience)
     still = [question for question in asked if question.resolved_at is None]
     if not asked or reference_of(card) in {question.id for question in still}:
         return None

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol, assert_never
+from typing import TYPE_CHECKING, Literal, Protocol, assert_never
 
 from rich.console import Console, RenderableType
 from rich.text import Text
@@ -19,16 +19,31 @@ from rich.text import Text
 from adapters import console_words as say
 from adapters.lines import Lines, repaired
 from adapters.markdown import SOURCES, doubt_line, one_line, source_line, source_place, step_words
-from adapters.port import Talking, ThreadView, relay
+from adapters.port import ThreadView, relay
 from adapters.verdicts import VERDICTS
-from agent.events import Answered, Citation, Drafted, Event, Outcome, Reflected, Step, Thought, ToolCalled, ToolReturned
+from agent.events import (
+    Answered,
+    Citation,
+    Drafted,
+    Event,
+    Events,
+    Outcome,
+    Reflected,
+    Step,
+    Thought,
+    ToolCalled,
+    ToolReturned,
+)
 from bot.local_files import NotReadError, local_files
-from bot.messages import Audience, Feedback, Incoming, Place, Upload, Verdict
+from bot.types import Audience, Feedback, Incoming, Place, Upload, Verdict
 from bot.wire import as_json as event_json
 from bot.words import REASONS
 from retrieval.loaders import Limits
 from retrieval.text import Language, Said, language_of
 from retrieval.types import TEAM, Passage
+
+if TYPE_CHECKING:  # a question that is asked over the socket needs no database
+    from bot.bot import Bot
 
 Steps = Literal["live", "verbose", "off"]
 PLACE = Place("terminal", "local", "terminal")
@@ -49,6 +64,16 @@ _REASONS: dict[str, Literal["wrong", "outdated", "incomplete", "wrong_source"]] 
     "不足": "incomplete",
     "出典違い": "wrong_source",
 }
+
+
+class TurnService(Protocol):
+    """Turns of this process (`bot.turns.Turns`), or of the one that owns the home (`bot.client.FarTurns`)."""
+
+    def reply(self, message: Incoming) -> Events: ...
+
+    async def unfinished(self, platform: str) -> list[Incoming]: ...
+
+    async def withdraw(self, message: Incoming) -> None: ...
 
 
 class Preferences(Protocol):
@@ -165,7 +190,7 @@ def _key(passage: Passage) -> tuple[str, str, int]:
 
 
 async def ask_once(
-    desk: Talking,
+    turns: TurnService,
     question: str,
     preferences: Preferences,
     *,
@@ -176,7 +201,7 @@ async def ask_once(
 ) -> Outcome:
     """`kotae ask`: one question in a thread of its own. `failed` when there was no answer at all."""
     question = repaired(question)
-    await _leftovers(desk)
+    await _leftovers(turns)
     message = Incoming(
         place=PASSING,
         thread=uuid.uuid4().hex,
@@ -191,25 +216,25 @@ async def ask_once(
     shown = screen()
     view = JsonView() if as_json else ConsoleView(shown, language_of(question), preferences.steps)
     with _busy(shown, preferences.language, quiet=as_json):
-        await _relay(desk, message, view)
+        await _relay(turns, message, view)
     return view.answered.outcome if view.answered else "failed"
 
 
-async def _relay(desk: Talking, message: Incoming, view: ThreadView) -> None:
+async def _relay(turns: TurnService, message: Incoming, view: ThreadView) -> None:
     """Show a turn. One that is stopped, or that nobody can read any longer, is over: it does not come back."""
     try:
-        await relay(desk.reply(message), view)
+        await relay(turns.reply(message), view)
     except (asyncio.CancelledError, OSError, SystemExit):  # the last: Rich, when nobody reads its output
-        await desk.withdraw(message)
+        await turns.withdraw(message)
         raise
 
 
-async def _leftovers(desk: Talking) -> list[Incoming]:
+async def _leftovers(turns: TurnService) -> list[Incoming]:
     """The channel's questions that a process left open when it died; those of dead pipes are closed."""
-    left = await desk.unfinished(PLACE.platform)
+    left = await turns.unfinished(PLACE.platform)
     for message in left:
         if message.place != PLACE:
-            await desk.withdraw(message)
+            await turns.withdraw(message)
     return [message for message in left if message.place == PLACE]
 
 
@@ -261,14 +286,14 @@ class Channel:
         """Whether anybody has asked anything."""
         return any(thread.questions for thread in self._threads)
 
-    async def run(self, desk: Talking) -> int:
+    async def run(self, bot: "Bot") -> int:
         """Until the input ends or /quit. Returns the exit status."""
-        left = await _leftovers(desk)
+        left = await _leftovers(bot.turns)
         if self._lines.interactive and not self._json:
             self._say(say.WELCOME)
         with self._interrupts(), self._lines.tidy():
             if self._lines.interactive:
-                await self._resume(desk, left)
+                await self._resume(bot.turns, left)
             while (line := await self._lines.next(PROMPT)) is not None:
                 if not line.strip():
                     continue
@@ -276,16 +301,16 @@ class Channel:
                 if command is None or self._json:
                     if not self._lines.interactive and not self._json:
                         show(self._screen, Text(f"{PROMPT}{_clean(line.strip())}", style="bold"))
-                    await self._ask(desk, line.strip())
+                    await self._ask(bot.turns, line.strip())
                 elif command in ("/quit", "/exit"):
                     return 0
                 else:
-                    await self._do(desk, command, rest)
+                    await self._do(bot, command, rest)
         if self._lines.interactive:
             show(self._screen, "")
         return 0
 
-    async def _resume(self, desk: Talking, left: list[Incoming]) -> None:
+    async def _resume(self, turns: TurnService, left: list[Incoming]) -> None:
         """Answer what a crash interrupted, each question in its thread; the conversation goes on in the last of them."""
         for message in left:
             if not self._json:
@@ -297,19 +322,19 @@ class Channel:
                 self._threads.append(_Thread(message.thread))
                 at = len(self._threads) - 1
             self._at = at
-            await self._put(desk, message)
+            await self._put(turns, message)
 
-    async def _ask(self, desk: Talking, question: str) -> None:
+    async def _ask(self, turns: TurnService, question: str) -> None:
         place = PLACE if self._lines.interactive else PASSING
         thread = self._threads[self._at]
-        await self._put(desk, Incoming(place, thread.id, uuid.uuid4().hex, AUTHOR, question, AUDIENCE))
+        await self._put(turns, Incoming(place, thread.id, uuid.uuid4().hex, AUTHOR, question, AUDIENCE))
 
-    async def _put(self, desk: Talking, message: Incoming) -> None:
+    async def _put(self, turns: TurnService, message: Incoming) -> None:
         thread, question = self._threads[self._at], message.text
         view: JsonView | ConsoleView
         view = JsonView() if self._json else ConsoleView(self._screen, language_of(question), self._preferences.steps)
         thread.questions.append(question)
-        self._running = asyncio.create_task(_relay(desk, message, view))
+        self._running = asyncio.create_task(_relay(turns, message, view))
         try:
             with _busy(self._screen, self._preferences.language, quiet=self._json):
                 await self._running
@@ -352,7 +377,7 @@ class Channel:
 
     # -- commands ---------------------------------------------------------------------------------------------------
 
-    async def _do(self, desk: Talking, command: str, rest: str) -> None:
+    async def _do(self, bot: "Bot", command: str, rest: str) -> None:
         match command:
             case "/help":
                 self._say(say.HELP)
@@ -367,13 +392,13 @@ class Channel:
             case "/thread":
                 self._go(rest)
             case "/up" | "/down":
-                await self._vote(desk, "up" if command == "/up" else "down", rest)
+                await self._vote(bot, "up" if command == "/up" else "down", rest)
             case "/sources":
                 self._sources(rest)
             case "/ingest":
-                await self._ingest(desk, rest)
+                await self._ingest(bot, rest)
             case "/unanswered":
-                await self._unanswered(desk)
+                await self._unanswered(bot)
             case _:
                 self._say(say.UNKNOWN, command=command)
 
@@ -385,7 +410,7 @@ class Channel:
         else:
             self._say(say.WHICH_THREAD, n=len(self._threads))
 
-    async def _vote(self, desk: Talking, vote: Literal["up", "down"], rest: str) -> None:
+    async def _vote(self, bot: "Bot", vote: Literal["up", "down"], rest: str) -> None:
         answered = self._threads[self._at].answered
         if answered is None:
             self._say(say.NO_ANSWER_YET)
@@ -393,7 +418,7 @@ class Channel:
         first, _, after = rest.partition(" ")
         reason = _REASONS.get(first.lower()) if vote == "down" else None
         text = after.strip() if reason else rest
-        kept = await desk.vote(Feedback(answered.turn, AUTHOR, vote, reason, text))
+        kept = await bot.turns.vote(Feedback(answered.turn, AUTHOR, vote, reason, text))
         self._say(say.NO_ANSWER_YET if not kept else say.THANKS if vote == "up" else say.REPORTED)
 
     def _sources(self, rest: str) -> None:
@@ -412,7 +437,7 @@ class Channel:
         else:
             self._say(say.WHICH_SOURCE, numbers=", ".join(str(citation.n) for citation in citations))
 
-    async def _ingest(self, desk: Talking, rest: str) -> None:
+    async def _ingest(self, bot: "Bot", rest: str) -> None:
         if not rest:
             self._say(say.WHICH_FILE)
             return
@@ -431,11 +456,11 @@ class Channel:
             into = self._preferences.default_collection
             upload = Upload(file.name, data, into, TEAM, AUTHOR, changed_at=day)
             with _busy(self._screen, self._preferences.language, quiet=False):
-                verdict = await desk.ingest(upload)
+                verdict = await bot.ingestion.add(upload)
             self._say(VERDICTS[verdict.status], **_shown(verdict))
 
-    async def _unanswered(self, desk: Talking) -> None:
-        found = await desk.unanswered(PLACE, AUDIENCE)
+    async def _unanswered(self, bot: "Bot") -> None:
+        found = await bot.experts.open(PLACE, AUDIENCE)
         if not found.total:
             self._say(say.NONE_UNANSWERED)
         for question in found.questions:

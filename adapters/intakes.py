@@ -8,14 +8,15 @@ import logging
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 
-from adapters.port import Desk, Fetch, PostError
-from bot.messages import Intake
+from adapters.port import PostError
+from bot.bot import Bot
+from bot.types import Fetch, Intake
 
 log = logging.getLogger(__name__)
 
 
-async def work_off(
-    desk: Desk,
+async def process(
+    bot: Bot,
     intake: Intake,
     fetch: Fetch,
     show: Callable[[Intake], Awaitable[None]],
@@ -32,7 +33,7 @@ async def work_off(
     """
     clock = asyncio.get_running_loop().time
     possible, due = True, 0.0
-    async with aclosing(desk.work_off(intake, fetch)) as states:
+    async with aclosing(bot.ingestion.process(intake, fetch)) as states:
         async for intake in states:
             now = clock()
             if possible and (intake.done or now >= due):

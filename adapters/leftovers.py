@@ -8,10 +8,10 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from adapters import cards, teaching
-from adapters.port import Desk
 from adapters.tasks import Tasks
-from bot.messages import Audience, Intake, Notice, Post
-from bot.store.engine import StoreError
+from bot.bot import Bot
+from bot.errors import StoreError
+from bot.types import Audience, Intake, Notice, Post
 from retrieval.text import Language
 
 log = logging.getLogger(__name__)
@@ -23,7 +23,7 @@ Work = Coroutine[Any, Any, None]
 
 async def look_after(
     platform: str,
-    desk: Desk,
+    bot: Bot,
     tasks: Tasks,
     language: Language,
     *,
@@ -38,18 +38,18 @@ async def look_after(
     their answers, and redraw a card whose question is not open any more. `language`: of what everybody reads."""
 
     async def settle(card: Post) -> None:
-        now = card if card.data["closed"] else await cards.renewed(desk, card, await audience_of(card), language)
+        now = card if card.data["closed"] else await cards.renewed(bot, card, await audience_of(card), language)
         if now is not None:
             await redraw(now, teaching.status(now, teaching.SETTLED, language))
 
     while True:
         try:
             await questions()
-            for left in await desk.intakes(platform):
+            for left in await bot.ingestion.unfinished(platform):
                 tasks.start(intake(left), f"{platform}-intake")
-            for notice in await desk.notices(platform):
+            for notice in await bot.experts.notices(platform):
                 tasks.start(tell(notice), f"{platform}-notice")
-            for card in await desk.settled(platform):
+            for card in await bot.experts.settled(platform):
                 tasks.start(settle(card), f"{platform}-cards")
         except StoreError:
             log.warning("what was left unfinished could not be looked up; trying again", exc_info=True)

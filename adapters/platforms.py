@@ -5,11 +5,12 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
-from adapters.port import Adapter, Desk
-from bot.cards import Card
-from bot.messages import Audience, Place
-from bot.settings import SettingsError, filled
-from bot.store.digests import Period
+from adapters.port import Adapter
+from bot.bot import Bot
+from bot.errors import SettingsError
+from bot.records import Period
+from bot.settings import filled
+from bot.types import Audience, Card, Place
 from retrieval.text import Said
 
 log = logging.getLogger(__name__)
@@ -45,11 +46,11 @@ class Platforms:
         await self._refused.wait()
         stopped.set()
 
-    async def keep(self, adapter: Adapter, desk: Desk) -> None:
+    async def keep(self, adapter: Adapter, bot: Bot) -> None:
         """Until cancelled. An adapter that fails is begun again: the other platforms go on meanwhile."""
         while True:
             try:
-                await adapter.run(desk)
+                await adapter.run(bot)
             except SettingsError as error:
                 log.error("%s: %s", adapter.name, error)
                 self.refusal = self.refusal or error
@@ -66,7 +67,7 @@ class Platforms:
 
 @asynccontextmanager
 async def connected(
-    adapters: Sequence[Adapter], desk: Desk, ready: Callable[[Adapter], None] = lambda adapter: None
+    adapters: Sequence[Adapter], bot: Bot, ready: Callable[[Adapter], None] = lambda adapter: None
 ) -> AsyncIterator[Platforms]:
     """Serve the platforms while the block runs; at its end each takes nothing new in and lets what runs end.
 
@@ -78,7 +79,7 @@ async def connected(
         await adapter.ready.wait()
         ready(adapter)
 
-    tasks = [asyncio.create_task(platforms.keep(each, desk), name=each.name) for each in adapters]
+    tasks = [asyncio.create_task(platforms.keep(each, bot), name=each.name) for each in adapters]
     tasks += [asyncio.create_task(tell(each), name=f"{each.name}-ready") for each in adapters]
     try:
         yield platforms

@@ -1,35 +1,19 @@
-"""What a platform provides and may ask for, nothing more."""
+"""What a platform provides; what it is given is `bot.bot.Bot`."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Protocol
 
 from agent.events import Answered, Events, Step
-from bot.cards import Card
-from bot.messages import (
-    Actor,
+from bot.types import (
     Audience,
-    Command,
-    Feedback,
-    FileRef,
-    Incoming,
-    Intake,
-    Lesson,
-    Notice,
+    Card,
     Place,
-    Post,
     PostKind,
-    Preferences,
-    Taught,
-    Upload,
-    Verdict,
 )
-from retrieval.text import Language
 
-if TYPE_CHECKING:  # a platform needs no database to be loaded
-    from bot.store.inbox import Claimed
-    from bot.store.questions import OpenQuestions, Question
+if TYPE_CHECKING:  # a terminal that asks over the socket needs no database
+    from bot.bot import Bot
 
 
 class Adapter(Protocol):
@@ -45,7 +29,7 @@ class Adapter(Protocol):
         """Whether messages can arrive now."""
         ...
 
-    async def run(self, desk: "Desk") -> None:
+    async def run(self, bot: "Bot") -> None:
         """Serve until cancelled; then take nothing new in and let what runs end, for at most 20 seconds.
 
         Raises `bot.settings.SettingsError` when the platform refuses the settings for good, ConnectionError when it
@@ -101,163 +85,6 @@ class TurnView(ThreadView, Protocol):
         ...
 
 
-Fetch = Callable[[FileRef], Awaitable[bytes]]
-"""The bytes of a file on a platform. Raises UnreadableError with the reason in words."""
-
-
-class Asking(Protocol):
-    """What the application offers whoever only asks."""
-
-    def reply(self, message: Incoming) -> Events:
-        """Answer a question: steps, then exactly one `Answered`; nothing for a message that was taken already."""
-        ...
-
-
-class Talking(Asking, Protocol):
-    """What it offers whoever talks for one person: a terminal, a program. All raise StoreError."""
-
-    async def unfinished(self, platform: str) -> list[Incoming]:
-        """Questions that a process or a reply left open when it ended: to be put to `reply` again, or withdrawn."""
-        ...
-
-    async def withdraw(self, message: Incoming) -> None:
-        """Nobody waits for this question's answer any longer: it is closed and never answered, whoever works on it."""
-        ...
-
-    async def ingest(self, upload: Upload) -> Verdict:
-        """Add a document. A refusal is a verdict with its reason in the interface language, not an error."""
-        ...
-
-    async def vote(self, feedback: Feedback) -> bool:
-        """Keep, change or take back a vote on `Answered.turn`. False: there is no such turn."""
-        ...
-
-    async def unanswered(self, place: Place, audience: Audience) -> "OpenQuestions":
-        """The misses that everyone who sees `place` may read, newest first, and how many more there are."""
-        ...
-
-
-class Desk(Talking, Protocol):
-    """What it offers a platform. All raise StoreError when the database does not work."""
-
-    # -- questions --------------------------------------------------------------------------------------------------
-
-    async def claim(self, message: Incoming) -> "Claimed | None":
-        """Take a question durably, before it is acknowledged. None: it is taken or answered already."""
-        ...
-
-    async def known(self, claimed: "Claimed", message: Incoming) -> "Claimed":
-        """The claimed question with what was looked up since: audience, link, what was overheard, files."""
-        ...
-
-    async def release(self, claimed: "Claimed") -> None:
-        """Give back a claimed question whose `run` was never begun: `unfinished` finds it. Never raises."""
-        ...
-
-    def run(self, claimed: "Claimed") -> Events:
-        """Answer a claimed question: steps, then one `Answered`. No `Answered`: somebody else has the turn, or it was
-        withdrawn. Exhaust it: the turn counts as shown when the next event after the `Answered` is asked for.
-        """
-        ...
-
-    async def amend(self, message: Incoming) -> bool:
-        """The question was edited before it was answered: it is open again, in its new words, for `claim`. False: it is
-        answered or not known, and nothing happens."""
-        ...
-
-    def language(self, message: Incoming) -> Language:
-        """Of what is said to the asker around an answer: the question's own, else that of the interface."""
-        ...
-
-    # -- what was posted ----------------------------------------------------------------------------------------------
-
-    async def intend(self, post: Post) -> Post | None:
-        """Write down that this is about to be posted. What is there already is returned, and stays as it is."""
-        ...
-
-    async def placed(self, post: Post) -> None:
-        """It was posted: `post.message` (and `data`) are known now."""
-        ...
-
-    async def posts(self, about: str) -> list[Post]:
-        """All that was posted, or was about to be, in the order of kind and part."""
-        ...
-
-    async def post_at(self, place: Place, message: str) -> Post | None:
-        """What the bot posted as this message."""
-        ...
-
-    async def spoken_in(self, platform: str, workspace: str, *, limit: int) -> list[str]:
-        """The channels of a workspace that the bot has posted in, where it did so last first."""
-        ...
-
-    # -- knowledge ----------------------------------------------------------------------------------------------------
-
-    async def take_in(self, claim: str, intake: Intake) -> Intake | None:
-        """Take files durably, before it is acknowledged; `claim` is what the person did. None: taken already."""
-        ...
-
-    def work_off(self, intake: Intake, fetch: Fetch) -> AsyncGenerator[Intake]:
-        """Read the files one by one: the intake as it stands, first and after each. Nothing when another has it."""
-        ...
-
-    async def intakes(self, platform: str) -> list[Intake]:
-        """Intakes that a process left unfinished: for `work_off`."""
-        ...
-
-    async def scopes(self, actor: Actor, place: Place, audience: Audience) -> tuple[str, ...]:
-        """Who may be allowed to read what this person adds at this place, the default first; empty: nobody adds here."""
-        ...
-
-    async def collections(self, place: Place, audience: Audience) -> tuple[str, ...]:
-        """The collections to choose from when something is added, the default first."""
-        ...
-
-    # -- misses -------------------------------------------------------------------------------------------------------
-
-    async def questions(self, ids: Collection[int], place: Place, audience: Audience) -> "list[Question]":
-        """Of these misses those that everyone who sees `place` may read."""
-        ...
-
-    async def teach(self, lesson: Lesson) -> Taught:
-        """Learn an answer: it becomes a Q/A pair, the questions are closed, their askers will be told."""
-        ...
-
-    async def dismiss(self, actor: Actor, ids: Collection[int], place: Place, audience: Audience) -> Taught:
-        """Close questions without an answer."""
-        ...
-
-    async def cards(self, ids: Collection[int]) -> list[Post]:
-        """The cards on any platform that still offer these questions."""
-        ...
-
-    async def settled(self, platform: str) -> list[Post]:
-        """The cards of a platform whose question was closed elsewhere; `closed` where none of theirs is open any more."""
-        ...
-
-    async def notices(self, platform: str) -> list[Notice]:
-        """What is to be said now in threads of this platform; nobody else is given it for a minute."""
-        ...
-
-    async def said(self, notice: Notice) -> None:
-        """The notice was posted, or never can be."""
-        ...
-
-    # -- the rest -----------------------------------------------------------------------------------------------------
-
-    async def command(self, command: Command) -> Card:
-        """Do what `/kotae …` asks for. A refusal and wrong use are cards too."""
-        ...
-
-    async def preferences(self, place: Place) -> Preferences:
-        """What holds at this place: what was chosen there over the settings; `steps` is never None."""
-        ...
-
-    async def prefer(self, actor: Actor, place: Place, chosen: Preferences) -> None:
-        """Choose for a place. Raises SettingsError for what does not exist or is not this person's to choose."""
-        ...
-
-
 async def relay(events: Events, view: ThreadView) -> bool:
     """Post a turn as it happens; whether it had an answer. A post that fails ends the turn too."""
     answered = False
@@ -271,17 +98,4 @@ async def relay(events: Events, view: ThreadView) -> bool:
     return answered
 
 
-__all__ = [
-    "Adapter",
-    "Asking",
-    "Card",
-    "Desk",
-    "Fetch",
-    "GoneError",
-    "PostError",
-    "PostKind",
-    "Talking",
-    "ThreadView",
-    "TurnView",
-    "relay",
-]
+__all__ = ["Adapter", "Card", "GoneError", "PostError", "PostKind", "ThreadView", "TurnView", "relay"]

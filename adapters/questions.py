@@ -8,18 +8,15 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from adapters.port import Desk, GoneError, PostError, TurnView, relay
+from adapters.port import GoneError, PostError, TurnView, relay
 from adapters.tasks import Tasks
-from bot.messages import Incoming, Preferences
-
-if TYPE_CHECKING:
-    from bot.store.inbox import Claimed
+from bot.bot import Bot
+from bot.types import Claimed, Incoming, Preferences
 
 log = logging.getLogger(__name__)
 
-OpenView = Callable[["Claimed", Preferences], TurnView]
+OpenView = Callable[[Claimed, Preferences], TurnView]
 """A turn's view, with what holds at its place; nothing is posted yet."""
 
 LookUp = Callable[[Incoming, bool], Awaitable[Incoming]]
@@ -50,9 +47,9 @@ class _Running:
 class Questions:
     """The questions of one platform that this process works on."""
 
-    def __init__(self, platform: str, desk: Desk, tasks: Tasks, open_view: OpenView, look_up: LookUp) -> None:
+    def __init__(self, platform: str, bot: Bot, tasks: Tasks, open_view: OpenView, look_up: LookUp) -> None:
         self._platform = platform
-        self._desk = desk
+        self._bot = bot
         self._tasks = tasks
         self._open_view = open_view
         self._look_up = look_up
@@ -60,7 +57,7 @@ class Questions:
 
     async def ask(self, message: Incoming, *, stranger: bool = False) -> None:
         """Claim a question, then answer it in a task. However often it comes, it is one claim. Raises StoreError."""
-        claimed = await self._desk.claim(message)
+        claimed = await self._bot.turns.claim(message)
         if claimed is not None:
             self._begin(claimed, stranger)
 
@@ -73,7 +70,7 @@ class Questions:
                 return
             await running.stop()
         if addressed:
-            await self._desk.amend(message)
+            await self._bot.turns.amend(message)
             await self.ask(message, stranger=stranger)
         else:
             await self._take_back(message, running)
@@ -87,47 +84,47 @@ class Questions:
 
     async def resume(self) -> None:
         """Take up what was claimed and left by a process or a reply that ended. Raises StoreError."""
-        for message in await self._desk.unfinished(self._platform):
+        for message in await self._bot.turns.unfinished(self._platform):
             await self.ask(message)  # whether its author is a stranger is looked up again
 
     async def _take_back(self, message: Incoming, running: _Running | None) -> None:
-        await self._desk.withdraw(message)
+        await self._bot.turns.withdraw(message)
         if running is not None:
             await running.remove()
 
-    def _begin(self, claimed: "Claimed", stranger: bool) -> None:
+    def _begin(self, claimed: Claimed, stranger: bool) -> None:
         running = _Running(claimed.message.text)
         self._running[_key(claimed.message)] = running
         running.task = self._tasks.start(self._serve(claimed, stranger, running), f"{self._platform}-turn")
 
-    async def _serve(self, claimed: "Claimed", stranger: bool, running: _Running) -> None:
+    async def _serve(self, claimed: Claimed, stranger: bool, running: _Running) -> None:
         try:
             await self._answer(claimed, stranger, running)
         except GoneError as error:
             log.info("a thread is gone (%s): its question is closed", error.code)
-            await self._desk.withdraw(claimed.message)
+            await self._bot.turns.withdraw(claimed.message)
         except PostError as error:
             log.warning("an answer could not be posted (%s); trying again later", error.code)
         finally:
             if self._running.get(_key(claimed.message)) is running:
                 del self._running[_key(claimed.message)]
 
-    async def _answer(self, claimed: "Claimed", stranger: bool, running: _Running) -> None:
+    async def _answer(self, claimed: Claimed, stranger: bool, running: _Running) -> None:
         """Raises PostError when the answer could not be posted, StoreError when it could not be begun."""
         begun = False
         try:
-            preferences = await self._desk.preferences(claimed.message.place)
+            preferences = await self._bot.channels.preferences(claimed.message.place)
             running.view = view = self._open_view(claimed, preferences)
             try:
                 _, message = await asyncio.gather(view.begin(), self._look_up(claimed.message, stranger))
-                claimed = await self._desk.known(claimed, message)
+                claimed = await self._bot.turns.enrich(claimed, message)
                 begun = True
-                await relay(self._desk.run(claimed), view)
+                await relay(self._bot.turns.run(claimed), view)
             finally:
                 await view.close()
         finally:
             if not begun:
-                await self._desk.release(claimed)
+                await self._bot.turns.release(claimed)
 
 
 def _key(message: Incoming) -> _Key:

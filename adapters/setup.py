@@ -13,7 +13,8 @@ from adapters.discord import check as discord
 from adapters.slack import check as slack
 from adapters.slack import making
 from adapters.wizard import FAILED, UNCHECKED, USAGE, Given, Question, StopError, Terminal, Wizard
-from bot.settings import ENV_FILE, Settings, SettingsError, filled
+from bot.errors import SettingsError
+from bot.settings import ENV_FILE, Settings, filled
 from bot.setup import EnvFileError, ProbeError, digest_channel, machine_timezone, problem
 from bot.tokens import (
     DISCORD_AT,

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from adapters.cards import reference_of
 from adapters.markdown import one_line, shortened
-from adapters.port import Desk
+from bot.bot import Bot
 from bot.closing import Closing, closing
 from bot.digest_text import what_it_closes
-from bot.messages import Audience, Notice, Post, Taught
+from bot.types import Audience, Notice, Post, Taught
 from retrieval.text import Language, Said
 from retrieval.types import TEAM
 
@@ -91,9 +91,9 @@ class Opened:
         return [*what_it_closes(self.closes, self.others, language, most=most, each=each), read_by.to(language)]
 
 
-async def opened(desk: Desk, card: Post, audience: Audience) -> Opened | Said:
+async def opened(bot: Bot, card: Post, audience: Audience) -> Opened | Said:
     """What can be answered of a card by those who see it, or why nothing. Raises StoreError."""
-    asked = await desk.questions(card.data["questions"], card.place, audience)
+    asked = await bot.experts.questions(card.data["questions"], card.place, audience)
     still = [question for question in asked if question.resolved_at is None]
     if not still:
         return GONE

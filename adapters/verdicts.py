@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from bot.messages import Verdict
+from bot.types import Verdict
 from retrieval.text import Language, Said
 
 VERDICTS: dict[Literal["added", "replaced", "unchanged", "refused"], Said] = {

@@ -4,8 +4,8 @@ posted there and not what a button says. Source: product.md §4; reliability.md 
 
 from typing import Literal
 
-from adapters.port import Desk
-from bot.messages import Feedback, Place
+from bot.bot import Bot
+from bot.types import Feedback, Place
 from retrieval.text import Said
 
 TEXT_CHARACTERS = 3_000  # of what was wrong
@@ -39,16 +39,16 @@ def reason(chosen: str | None) -> Reason | None:
     return next((each for each in REASONS if each == chosen), None)
 
 
-async def press(desk: Desk, place: Place, message: str, feedback: Feedback) -> bool:
+async def press(bot: Bot, place: Place, message: str, feedback: Feedback) -> bool:
     """A button under `message`: keep the vote. False: that message is not this turn's answer. Raises StoreError."""
-    post = await desk.post_at(place, message)
+    post = await bot.outbox.find(place, message)
     known = post is not None and post.kind == "answer" and post.about == feedback.turn
-    return known and await desk.vote(feedback)
+    return known and await bot.turns.vote(feedback)
 
 
-async def react(desk: Desk, place: Place, message: str, author: str, vote: Vote | None, thumb: Vote) -> None:
+async def react(bot: Bot, place: Place, message: str, author: str, vote: Vote | None, thumb: Vote) -> None:
     """A thumb among the reactions to an answer is a vote, too; `vote` None: the `thumb` was taken away. Raises
     StoreError."""
-    post = await desk.post_at(place, message)
+    post = await bot.outbox.find(place, message)
     if post is not None and post.kind == "answer":
-        await desk.vote(Feedback(post.about, author, vote, only=thumb))
+        await bot.turns.vote(Feedback(post.about, author, vote, only=thumb))

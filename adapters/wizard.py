@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bot import listing
-from bot.doctor import Level, Remark
+from bot.findings import Level, Remark
 from bot.logs import Redactor
 from bot.settings import filled
 from bot.setup import EnvFileError, ProbeError, current, write

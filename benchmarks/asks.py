@@ -39,8 +39,8 @@ from benchmarks.cassette import MODEL, Cassette, Heard, Words
 from benchmarks.homes import percentile
 from bot.app import Application, running
 from bot.logs import Redactor
-from bot.messages import Upload
 from bot.settings import Settings
+from bot.types import Upload
 from retrieval.search import WrittenBy
 from retrieval.types import TEAM, Passage
 

@@ -33,13 +33,13 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Discord: files that were left are read",
         "adapters/leftovers.py",
-        ("for left in await desk.intakes(platform):", "for left in ():"),
+        ("for left in await bot.ingestion.unfinished(platform):", "for left in ():"),
         (f"{DISCORD}/test_leftovers.py",),
     ),
     (
         "Discord: askers are told",
         "adapters/leftovers.py",
-        ("for notice in await desk.notices(platform):", "for notice in ():"),
+        ("for notice in await bot.experts.notices(platform):", "for notice in ():"),
         (f"{DISCORD}/test_leftovers.py",),
     ),
     (
@@ -166,7 +166,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Discord: what is to be said is written down first",
         "adapters/discord/saying.py",
-        ("            before = await self._desk.intend(post)\n", "            before = None\n"),
+        ("            before = await self._bot.outbox.reserve(post)\n", "            before = None\n"),
         (f"{DISCORD}/test_thread.py::test_a_crash_between_the_post_and_its_row_says_nothing_twice",),
     ),
     # Discord: who reads along, and who may do what

@@ -19,7 +19,8 @@ import numpy as np
 
 from benchmarks.search_latency import DIMENSIONS, Corpus
 from bot.beir import read
-from bot.store.documents import DocumentRow, Documents
+from bot.records import DocumentRow
+from bot.store.documents import Documents
 from bot.store.engine import connect
 from bot.store.indexes import Indexes
 from migrations import upgrade

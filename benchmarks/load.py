@@ -29,8 +29,8 @@ from benchmarks.loop import watched
 from benchmarks.search_latency import CACHE
 from benchmarks.turn import opened
 from bot.admission import Admission
-from bot.messages import Audience, Incoming, Place
 from bot.turns import Turns
+from bot.types import Audience, Incoming, Place
 from retrieval.embeddings.local import LocalEmbedder
 
 LIMIT = 6.0  # seconds, with a model that takes five

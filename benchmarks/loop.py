@@ -28,8 +28,8 @@ from types import FrameType
 from benchmarks.homes import SAMPLE, Texts, furnish, percentile
 from bot.app import Application, running
 from bot.logs import Redactor
-from bot.messages import Audience, Incoming, Place, Upload
 from bot.settings import Settings
+from bot.types import Audience, Incoming, Place, Upload
 from retrieval.types import TEAM
 
 TICK = 0.005  # seconds
@@ -146,7 +146,7 @@ def _stack(frame: FrameType | None) -> str:
 async def one(app: Application, text: str, channel: str) -> None:
     place = Place("terminal", "local", channel)
     message = Incoming(place, uuid.uuid4().hex, uuid.uuid4().hex, "U1", text, Audience("public"))
-    async for _ in app.turns.reply(message):
+    async for _ in app.bot.turns.reply(message):
         pass
 
 

@@ -416,7 +416,7 @@ MUTATIONS = (
         "no step of the clock has a notice said twice",
         "bot/store/notices.py",
         (", notices.c.id.not_in(saying))", ")"),
-        ("tests/bot/test_posts.py::test_a_process_is_given_a_notice_again_when_a_minute_of_its_own_has_passed",),
+        ("tests/bot/test_outbox.py::test_a_process_is_given_a_notice_again_when_a_minute_of_its_own_has_passed",),
     ),
     Mutation(
         "nobody waits for the pool of connections itself",
@@ -436,7 +436,7 @@ MUTATIONS = (
     Mutation(
         "an asker is told that the database keeps a turn waiting",
         "bot/turns.py",
-        ("                    yield Thought(_SLOW.to(language))\n", "                    pass\n"),
+        ("                yield Thought(_SLOW.to(turn.language))\n", "                pass\n"),
         ("tests/bot/test_turns.py::test_an_asker_is_told_when_the_database_keeps_a_turn_waiting",),
     ),
     Mutation(
@@ -1121,7 +1121,7 @@ MUTATIONS = (
     Mutation(
         "Slack: what is to be said is written down first",
         "adapters/slack/thread.py",
-        ("        before = await self._desk.intend(post)\n", "        before = None\n"),
+        ("        before = await self._bot.outbox.reserve(post)\n", "        before = None\n"),
         (SLACK_KILLED,),
     ),
     Mutation(

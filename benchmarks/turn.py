@@ -29,7 +29,6 @@ from bot.admission import Admission
 from bot.inbox import Inbox
 from bot.knowledge import Knowledge
 from bot.logs import ChatLog, Redactor
-from bot.messages import Audience, Incoming, Place
 from bot.store.collections import Collections
 from bot.store.conversations import Conversations
 from bot.store.documents import Documents
@@ -38,6 +37,7 @@ from bot.store.feedback import Votes
 from bot.store.inbox import TurnRows
 from bot.store.searches import Searches
 from bot.turns import Turns
+from bot.types import Audience, Incoming, Place
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.embeddings.local import LocalEmbedder
 from retrieval.ingest import Ingest

@@ -5,14 +5,12 @@ Source: product.md §3 and §5; reliability.md R11, R13 and R19.
 """
 
 import re
-from typing import TYPE_CHECKING, assert_never
+from typing import assert_never
 from urllib.parse import quote
 
-from bot.messages import Actor, Audience, Place, Role
+from bot.settings import Settings
+from bot.types import Actor, Audience, Place, Role
 from retrieval.types import EVERYONE, TEAM, Readers
-
-if TYPE_CHECKING:
-    from bot.settings import Settings
 
 _PLACE = re.compile(r"place:[^:\s]+:[^:\s]+:[^:\s]+")
 THREAD = "thread:"  # what the scopes of threads begin with
@@ -61,14 +59,14 @@ def valid_scope(text: str) -> bool:
     return text in (EVERYONE, TEAM) or _PLACE.fullmatch(text) is not None
 
 
-def role(actor: Actor, settings: "Settings") -> Role:
+def role(actor: Actor, settings: Settings) -> Role:
     """What somebody may do: an editor is whom the platform calls one, or a full member whom KOTAE_EDITORS names as
     `slack:U123` or by the bare id. An outsider stays one."""
     listed = actor.id in settings.editors or f"{actor.platform}:{actor.id}" in settings.editors
     return "editor" if actor.role == "member" and listed else actor.role
 
 
-def scopes(actor: Actor, place: Place, audience: Audience, settings: "Settings") -> tuple[str, ...]:
+def scopes(actor: Actor, place: Place, audience: Audience, settings: Settings) -> tuple[str, ...]:
     """Who may be allowed to read what this person adds at `place`, the default first; empty: nothing is added.
 
     Any full member adds for the place, an editor also for more. Where outsiders read along, what is added for the place

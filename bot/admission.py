@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from bot.messages import Place
+from bot.types import Place
 
 AT_ONCE = 200  # turns: mostly they wait for a model
 WAITING = 400  # more than that would be answered too late for anybody

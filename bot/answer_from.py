@@ -16,8 +16,8 @@ from agent.strategies.selected_passages import MOST as MOST
 from agent.strategies.selected_passages import GivenPassages
 from bot.budget import Budget
 from bot.knowledge import Knowledge
-from bot.messages import Actor, Audience, Incoming, Place
 from bot.turns import DEADLINE_SECONDS
+from bot.types import Actor, Audience, Incoming, Place
 from retrieval.text import Language, Said
 from retrieval.types import Hit, RAGToolError, Readers
 
@@ -81,9 +81,13 @@ class AnswerFrom:
         place = Place(actor.platform, actor.workspace, "-")
         asked = Incoming(place, one, one, actor.id, question, Audience("private"), language=language)
         ask = Ask(question, language, deadline=asyncio.get_running_loop().time() + DEADLINE_SECONDS)
-        async with aclosing(self._budget.guard(answering, asked).run(ask)) as events:
-            async for event in events:
-                yield _said(event, language) if isinstance(event, Answered) else event
+        if (refusal := await self._budget.refusal(asked, language)) is not None:
+            yield Answered(refusal, outcome="declined")
+            return
+        with self._budget.spending():
+            async with aclosing(answering.run(ask)) as events:
+                async for event in events:
+                    yield _said(event, language) if isinstance(event, Answered) else event
 
     async def _is_there(self, hit: Hit, readers: Readers) -> bool:
         now = await self._knowledge.context(hit, readers, around=0)

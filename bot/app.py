@@ -11,8 +11,9 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
+from adapters.port import Adapter
 from agent.extractive.model import ExtractiveModel
 from agent.model_call import PROTOCOL_RETRIES
 from agent.models.base import ChatModel
@@ -22,32 +23,32 @@ from agent.strategies.synthesis import CONCURRENCY, PASSAGES, Synthesis
 from bot.access import readers, thread_scope
 from bot.admission import Admission
 from bot.answer_from import AnswerFrom
+from bot.bot import Bot, make_bot
 from bot.budget import Budget, Limits
-from bot.cards import Card
 from bot.copies import sweep
 from bot.curating import Curating
 from bot.database import Database, database
 from bot.dataset_files import OwnFiles
 from bot.datasets import Datasets
-from bot.desk import FrontDesk
 from bot.digest import Digest, make_digest
 from bot.digest_text import card
 from bot.doubts import Doubts
+from bot.errors import SettingsError, StoreError
+from bot.expert_answers import ExpertAnswers
 from bot.figures import Metrics, metrics
 from bot.grouping import Grouping
 from bot.home import UNWRITABLE, probe, tighten
 from bot.inbox import Inbox
 from bot.knowledge import Knowledge, Progress
 from bot.logs import ChatLog, Redactor
-from bot.messages import Attachment, Audience, Incoming, Place, Upload, Verdict
 from bot.pairs import Pairs
+from bot.records import Period
 from bot.retention import daily
 from bot.schedule import Announce, DigestClock, Schedule
-from bot.settings import Settings, SettingsError, Strategy, filled
+from bot.settings import Settings, Strategy, filled
 from bot.store.audit import Audit
-from bot.store.digests import Digests, Period
+from bot.store.digests import Digests
 from bot.store.documents import Documents
-from bot.store.engine import StoreError
 from bot.store.figures import Figures
 from bot.store.inbox import TurnRows
 from bot.store.intakes import IntakeRows
@@ -58,6 +59,7 @@ from bot.store.usage import Usage
 from bot.teaching import ANSWERS
 from bot.trace import Trace, trace
 from bot.turns import Thinker, Turns
+from bot.types import Attachment, Audience, Card, Incoming, Place, Upload, Verdict
 from bot.unanswered import Remembering, Unanswered
 from bot.vectors import open_vectors
 from retrieval import disk
@@ -84,9 +86,6 @@ from retrieval.types import (
     QdrantConnectionError,
     Readers,
 )
-
-if TYPE_CHECKING:
-    from adapters.port import Adapter
 
 log = logging.getLogger(__name__)
 
@@ -137,12 +136,12 @@ class Application:
     index: Index
     embedder: EmbeddingClient
     knowledge: Knowledge
-    turns: Turns
     models: "Models"
-    desk: FrontDesk
+    bot: Bot
     owner: str  # this process among those of its database
     doubts: Doubts
     unanswered: Unanswered
+    answers: ExpertAnswers
     datasets: Datasets
     pairs: Pairs
     curating: Curating
@@ -431,7 +430,7 @@ async def running(
             judge = None
             if settings.judge_model is not None and model is not extractive:
                 judge = budget.model(models(settings.judge_model), calls=JUDGE_CALLS, kept=0)
-            agent = strategy(
+            return strategy(
                 model if model is extractive else budget.model(model, calls=calls, kept=AFTERWARDS),
                 search,
                 fallback=None if model is extractive else extractive,
@@ -442,7 +441,6 @@ async def running(
                 still_readable=still_readable,
                 today=lambda: datetime.now(settings.timezone).date(),
             )
-            return budget.guard(agent, message)
 
         async def list_collections(message: Incoming, allowed: Readers) -> tuple[CollectionInfo, ...]:
             infos = await knowledge.collections(allowed)
@@ -473,17 +471,22 @@ async def running(
             list_collections=list_collections,
             chat_log=chat_log,
             admission=Admission(settings.concurrency),
+            budget=budget,
             prefer=prefer,
             attach=attach,
             language=settings.language,
         )
         schedule = Schedule(settings.digest_cron, settings.timezone)
         doubts = Doubts(data.questions, Grouping(Remembering(embedder)))
-        desk = FrontDesk(
+        answers = ExpertAnswers(
+            settings, knowledge, data.questions, Notices(data.engine), data.documents, Audit(data.engine)
+        )
+        bot = make_bot(
             settings,
             data,
             knowledge,
             turns,
+            answers,
             models=models,
             make_digest=partial(_digest, schedule, data, doubts, knowledge),
             owner=inbox.owner,
@@ -515,12 +518,12 @@ async def running(
             index,
             embedder,
             knowledge,
-            turns,
             models,
-            desk,
+            bot,
             inbox.owner,
             doubts=doubts,
             unanswered=unanswered,
+            answers=answers,
             datasets=datasets,
             pairs=pairs,
             curating=curating,
@@ -529,7 +532,7 @@ async def running(
         )
 
 
-def make_adapters(settings: Settings) -> list["Adapter"]:
+def make_adapters(settings: Settings) -> list[Adapter]:
     """The platforms that are set up; none of them is connected yet."""
     made: list[Adapter] = []
     if settings.slack is not None:

@@ -8,9 +8,10 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
+from bot.errors import SettingsError
 from bot.identity import Identity, Known, trouble
-from bot.kept import Kept, LostError
-from bot.settings import SettingsError, filled
+from bot.kept import ContentLostError, Kept
+from bot.settings import filled
 from retrieval.folder import MARK, DamagedError, Made, home_in
 from retrieval.index import Index
 from retrieval.index.stores import EdgeStores, Stores
@@ -71,7 +72,7 @@ async def _strange(stores: Stores, made: Made, known: Known) -> SettingsError | 
 def _reads(kept: Kept, address: str) -> bool:
     try:
         kept.read(address)
-    except LostError:
+    except ContentLostError:
         return False
     return True
 

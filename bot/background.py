@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from bot.messages import Verdict
-from bot.store.engine import StoreError
+from bot.errors import StoreError
+from bot.types import Verdict
 from retrieval.text import Language, Said
 from retrieval.types import RAGToolError
 

@@ -21,9 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from bot.copies import copying, sweep
+from bot.records import DocumentRow
 from bot.settings import Settings
 from bot.store.condition import copy, file_of
-from bot.store.documents import DocumentRow, Documents
+from bot.store.documents import Documents
 from bot.store.engine import connect
 from bot.store.indexes import Indexes, IndexRow
 from bot.unfinished import MANIFEST

@@ -7,19 +7,17 @@ written yet.
 
 import asyncio
 import logging
-from collections.abc import Callable
-from contextlib import aclosing, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
-from agent.conversation import Ask
-from agent.events import Answered, Cost, Events
+from agent.events import Cost
 from agent.models.base import ChatModel
 from agent.models.quota import TURN_TOKENS, OverBudgetError, QuotaModel
-from bot.messages import Incoming
-from bot.store.engine import StoreError
+from bot.errors import StoreError
 from bot.store.usage import Reason, Usage
-from bot.turns import Thinker
+from bot.types import Incoming
 from retrieval.text import Language, Said
 
 log = logging.getLogger(__name__)
@@ -74,10 +72,6 @@ class Budget:
         """The model for one turn: see `QuotaModel`."""
         return QuotaModel(model, self, calls=calls, kept=kept, tokens=tokens)
 
-    def guard(self, thinker: Thinker, message: Incoming) -> Thinker:
-        """`thinker` for a claimed question, which it is not given when it came too fast; what it cost is stored."""
-        return _Guarded(self, thinker, message)
-
     async def refusal(self, message: Incoming, language: Language) -> str | None:
         """Before a turn: why it is refused, in words, or None. Raises StoreError."""
         await self._look()
@@ -94,6 +88,14 @@ class Budget:
                 await self._usage.refuse(message, reason)
                 return said.to(language, n=limit)
         return None
+
+    @contextmanager
+    def spending(self) -> Iterator[None]:
+        """Around a turn: what it cost is stored after it."""
+        try:
+            yield
+        finally:
+            self.settle()
 
     # -- the ledger -------------------------------------------------------------------------------------------------
 
@@ -149,23 +151,15 @@ class Budget:
             self._stored = found  # sums only grow: a smaller one was read earlier
 
 
-class _Guarded:
-    def __init__(self, budget: Budget, thinker: Thinker, message: Incoming) -> None:
-        self._budget = budget
-        self._thinker = thinker
-        self._message = message
+class Unlimited:
+    """No limits, and nothing is stored of what is spent."""
 
-    async def run(self, ask: Ask) -> Events:
-        refusal = await self._budget.refusal(self._message, ask.language)
-        if refusal is not None:
-            yield Answered(refusal, outcome="declined")
-            return
-        try:
-            async with aclosing(self._thinker.run(ask)) as events:
-                async for event in events:
-                    yield event
-        finally:
-            self._budget.settle()
+    async def refusal(self, message: Incoming, language: Language) -> str | None:
+        return None
+
+    @contextmanager
+    def spending(self) -> Iterator[None]:
+        yield
 
 
 def _tokens(cost: Cost) -> int:

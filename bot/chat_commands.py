@@ -9,19 +9,19 @@ from datetime import datetime
 from typing import Literal, cast, get_args
 
 from bot.access import readers, role
-from bot.cards import Card, Link, Row
-from bot.choices import Choices
+from bot.choices import Channels
 from bot.database import Database
 from bot.digest import Digest
 from bot.digest_text import card as digest_card
 from bot.digest_text import offers, safe_link, shortened
-from bot.expert_answers import ExpertAnswer, ExpertAnswers
+from bot.errors import SettingsError
+from bot.expert_answers import ExpertAnswers
 from bot.knowledge import Knowledge
-from bot.listing import SHORT_ID
-from bot.messages import Command, Preferences
-from bot.settings import Settings, SettingsError, Steps
+from bot.records import DocumentRow, ExpertAnswer
+from bot.settings import Settings, Steps
 from bot.store.audit import Audit
-from bot.store.documents import DocumentRow
+from bot.types import Card, Command, Link, Preferences, Row
+from bot.views import SHORT_ID
 from bot.words import HIDDEN, NONE_OPEN, REASONS
 from retrieval.text import Language, Said, date_words, normalise
 from retrieval.types import EVERYONE, TEAM, CollectionInfo, Hit, RAGToolError, Readers
@@ -188,7 +188,7 @@ _NO_VALUE = Said(
 )
 
 
-class ChatCommands:
+class SlashCommands:
     """Does what a command asks for. Raises StoreError; all else that goes wrong is said on the card."""
 
     def __init__(
@@ -196,7 +196,7 @@ class ChatCommands:
         settings: Settings,
         data: Database,
         knowledge: Knowledge,
-        choices: Choices,
+        channels: Channels,
         answers: ExpertAnswers,
         audit: Audit,
         make_digest: MakeDigest,
@@ -204,7 +204,7 @@ class ChatCommands:
         self._settings = settings
         self._data = data
         self._knowledge = knowledge
-        self._choices = choices
+        self._channels = channels
         self._answers = answers
         self._audit = audit
         self._make_digest = make_digest
@@ -353,7 +353,7 @@ class ChatCommands:
 
     async def _change(self, command: Command, allowed: Readers) -> Card:
         typed, _, value = " ".join(command.text.split()).partition(" ")
-        chosen = await self._choices.of(command.place)
+        chosen = await self._channels.chosen(command.place)
         if not typed:
             return self._shown(chosen, command.language)
         if normalise(typed) in _RESET:
@@ -366,7 +366,7 @@ class ChatCommands:
                 return _said("settings", _NO_VALUE, command.language, key=key)
             chosen = _with(chosen, key, None if normalise(value) in _RESET else value)
             await self._knowledge.check(chosen.collections, allowed, command.language)
-        await self._choices.put(command.actor, command.place, chosen)
+        await self._channels.prefer(command.actor, command.place, chosen)
         return self._shown(chosen, command.language, _SAVED.to(command.language))
 
     def _shown(self, chosen: Preferences, language: Language, *first: str) -> Card:
@@ -452,7 +452,7 @@ def _with(chosen: Preferences, key: str, value: str | None) -> Preferences:
         case "strategy":
             return replace(chosen, strategy=value and value.lower())
         case "steps":
-            return replace(chosen, steps=cast(Steps | None, value and value.lower()))  # `Choices.put` checks it
+            return replace(chosen, steps=cast(Steps | None, value and value.lower()))  # `Channels.prefer` checks it
         case _:
             names = None if value is None else tuple(name.strip() for name in value.replace("、", ",").split(","))
             return replace(chosen, collections=None if names is None else tuple(filter(None, names)))

@@ -9,11 +9,12 @@ from dataclasses import replace
 from typing import get_args
 
 from bot.access import role, scope_of
+from bot.errors import SettingsError
 from bot.knowledge import Knowledge
-from bot.messages import Actor, Place, Preferences
-from bot.settings import Settings, SettingsError, Steps, Strategy, filled
+from bot.settings import Settings, Steps, Strategy, filled
 from bot.store.audit import Audit
 from bot.store.places import Places
+from bot.types import Actor, Place, Preferences
 from retrieval.text import Said
 from retrieval.types import EVERYONE, TEAM, RAGToolError, Readers
 
@@ -34,8 +35,8 @@ _ONE_OF = Said(
 )
 
 
-class Choices:
-    """Preferences of places."""
+class Channels:
+    """Preferences of channels."""
 
     def __init__(self, places: Places, audit: Audit, settings: Settings, knowledge: Knowledge, models: Models) -> None:
         self._places = places
@@ -44,12 +45,17 @@ class Choices:
         self._knowledge = knowledge
         self._models = models
 
-    async def of(self, place: Place) -> Preferences:
+    async def chosen(self, place: Place) -> Preferences:
         """What was chosen there. Raises StoreError."""
         return await self._places.get(place)
 
-    async def put(self, actor: Actor, place: Place, chosen: Preferences) -> None:
-        """Raises SettingsError for what does not exist or is not this person's to choose; StoreError."""
+    async def preferences(self, place: Place) -> Preferences:
+        """What holds there: what was chosen over the settings; `steps` is never None. Raises StoreError."""
+        chosen = await self.chosen(place)
+        return replace(chosen, steps=chosen.steps or self._settings.steps)
+
+    async def prefer(self, actor: Actor, place: Place, chosen: Preferences) -> None:
+        """Choose for a place. Raises SettingsError for what does not exist or is not this person's to choose; StoreError."""
         if role(actor, self._settings) == "outsider":
             raise SettingsError(_NOT_YOURS)
         if chosen.model is not None:

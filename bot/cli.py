@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -30,14 +30,15 @@ from bot.frame import (
     with_home,
 )
 from bot.frame import words as _
-from bot.messages import Verdict
+from bot.types import Verdict
 from bot.usage import Commands, obey
+from bot.views import Json
 from retrieval.text import Language
 from retrieval.types import TEAM
 
 if TYPE_CHECKING:  # what is heavy is imported by the commands that need it
     from adapters.console import Channel
-    from adapters.port import Adapter, Desk
+    from adapters.port import Adapter
     from bot.app import Application
     from bot.client import Owner
     from bot.commands import Looking, Working
@@ -116,7 +117,7 @@ def run(
             if others:
                 await app.warm()  # nobody's first question waits for it
                 await stack.enter_async_context(aside(_say_problems(settings)))
-            platforms = await stack.enter_async_context(connected(adapters, app.desk, _say_who))
+            platforms = await stack.enter_async_context(connected(adapters, app.bot, _say_who))
             await stack.enter_async_context(serving(app, address, web=web, platforms=lambda: platforms.connected))
             if (posted_to := settings.digest_channel or (None if others else BROWSER_ROOM)) is not None:
                 adapter, channel = digest_target(adapters, posted_to)
@@ -138,7 +139,7 @@ def run(
 
 async def _talk(terminal: "Channel", app: "Application", stopped: asyncio.Event, *, alone: bool) -> None:
     """The terminal's channel, or the lines of a pipe. `alone`: nobody else uses the bot, so its end is the bot's too."""
-    await terminal.run(app.desk)
+    await terminal.run(app.bot)
     if alone and (terminal.interactive or terminal.used):
         stopped.set()
     elif terminal.interactive:
@@ -190,7 +191,7 @@ def chat(as_json: AsJson = False) -> None:
         async with app.looked_after(), serving(app):
             if not quiet:
                 listing.banner(app.settings, await app.knowledge.collections(app.readers), LANGUAGE)
-            return await Channel(app.settings, as_json=as_json).run(app.desk)
+            return await Channel(app.settings, as_json=as_json).run(app.bot)
 
     as_owner(work)
 
@@ -216,7 +217,7 @@ def ask(
         where = _readable(collections)
         await home("check", model=model, strategy=strategy, collections=where)
         outcome = await ask_once(
-            cast("Desk", home.desk),  # as much of one as a single question takes
+            home.turns,
             question,
             settings,
             as_json=as_json,
@@ -278,9 +279,7 @@ def ingest(
     with_home(work, changes=True)
 
 
-async def _add(
-    home: "Working | Owner", file: "LocalFile", name: str, collection: str | None, scope: str
-) -> listing.Json:
+async def _add(home: "Working | Owner", file: "LocalFile", name: str, collection: str | None, scope: str) -> Json:
     """The verdict on one file, as JSON."""
     from bot.local_files import NotReadError
     from retrieval.loaders import Limits
@@ -468,9 +467,7 @@ def take_back(id: AnswerId, as_json: AsJson = False) -> None:
     _change_answer("take_back_answer", listing.taken_back, as_json, id=readable(id))
 
 
-def _change_answer(
-    command: str, done: Callable[[listing.Json, Language], None], as_json: bool, **arguments: str
-) -> None:
+def _change_answer(command: str, done: Callable[[Json, Language], None], as_json: bool, **arguments: str) -> None:
     async def work(home: "Working | Owner") -> int:
         changed = await home(command, **arguments)
         if as_json:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # loaded where there is somebody to talk to
     import httpx
 
     from agent.events import Events
-    from bot.messages import Incoming
+    from bot.types import Incoming
 
 T = TypeVar("T")
 
@@ -176,8 +176,8 @@ class Owner:
         return await self._done("POST", "/commands/ingest", params=about, content=data, headers=kind)
 
     @property
-    def desk(self) -> "FarDesk":
-        return FarDesk(self._http, self._language)
+    def turns(self) -> "FarTurns":
+        return FarTurns(self._http, self._language)
 
     async def _done(self, method: str, path: str, **request: Any) -> dict[str, Any]:
         import httpx
@@ -190,8 +190,8 @@ class Owner:
         return _result(response, self._language)
 
 
-class FarDesk:
-    """As much of the owner's desk as one question needs. Leaving a reply early withdraws its question there."""
+class FarTurns:
+    """As much of the owner's `Turns` as one question needs. Leaving a reply early withdraws its question there."""
 
     def __init__(self, http: "httpx.AsyncClient", language: Language) -> None:
         self._http = http

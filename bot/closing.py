@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from bot.grouping import squeezed
 from bot.paraphrases import alike
-from bot.store.questions import Question
+from bot.types import Question
 from retrieval.types import TEAM
 
 

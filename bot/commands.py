@@ -7,20 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import validate_call
 
-from bot import listing
-from bot.listing import Json
-from bot.messages import Actor, Upload
+from bot import views
+from bot.types import Actor, Upload
+from bot.views import Json
 from retrieval.text import Language
 from retrieval.types import Mode
 
 if TYPE_CHECKING:  # `kotae documents` needs the database only, and neither where another process does the work
     from bot.app import Application
     from bot.database import Database
-    from bot.desk import FrontDesk
+    from bot.turns import Turns
 
 LOOKING = frozenset({"documents", "collections", "unanswered", "metrics", "searches", "clear_metrics"})
 WORKING = LOOKING | {"check", "search", "forget", "describe", "merge", "delete", "digest", "backup"}
 WORKING |= {"answers", "edit_answer", "take_back_answer"}
+_ANSWERS = 1_000  # of experts that are listed
 _TERMINAL = Actor("terminal", "", "terminal", "editor")  # whoever has the home may change all that is in it
 
 
@@ -44,21 +45,21 @@ class Looking:
     async def documents(self, collection: str | None = None) -> Json:
         if collection is not None:
             await self._data.collections.require((collection,), self._data.readers, self._language)
-        return listing.documents_json(await self._data.documents.listed(self._data.readers, collection=collection))
+        return views.documents_json(await self._data.documents.listed(self._data.readers, collection=collection))
 
     async def collections(self) -> Json:
-        return listing.collections_json(await self._data.collections.listed(self._data.readers))
+        return views.collections_json(await self._data.collections.listed(self._data.readers))
 
     async def unanswered(self) -> Json:
-        return listing.unanswered_json(await self._data.questions.open(self._data.readers.scopes))
+        return views.unanswered_json(await self._data.questions.open(self._data.readers.scopes))
 
     async def metrics(self) -> Json:
-        return listing.metrics_json(await self._data.summary())
+        return views.metrics_json(await self._data.summary())
 
     async def searches(self) -> Json:
         """Every measurement, for an export."""
         rows = await self._data.searches.listed(self._data.readers.scopes)
-        return {"searches": [listing.search_metrics_json(row) for row in rows]}
+        return {"searches": [views.search_metrics_json(row) for row in rows]}
 
     async def clear_metrics(self) -> Json:
         return {"cleared": await self._data.searches.clear()}
@@ -74,8 +75,8 @@ class Working(Looking):
         self._app = app
 
     @property
-    def desk(self) -> "FrontDesk":
-        return self._app.desk
+    def turns(self) -> "Turns":
+        return self._app.bot.turns
 
     async def ingest(
         self, name: str, data: bytes, collection: str | None, scope: str, changed_at: str | None = None
@@ -97,14 +98,14 @@ class Working(Looking):
     ) -> Json:
         await self._app.knowledge.check(collections, self._app.readers, self._language)
         found = await self._app.knowledge.search(query, self._app.readers, collections, mode=mode, limit=limit)
-        return listing.search_json(found)
+        return views.search_json(found)
 
     async def forget(self, name: str, collection: str | None = None) -> Json:
         """Forget the documents of that name or id, or whose id begins so."""
         await self._app.knowledge.check((collection,) if collection else None, self._app.readers, self._language)
         rows = await self._app.knowledge.documents(self._app.readers, collection)
         matching = [row for row in rows if name in (row.id, row.name)]
-        if not matching and len(name) >= listing.SHORT_ID:
+        if not matching and len(name) >= views.SHORT_ID:
             matching = [row for row in rows if row.id.startswith(name)]
         for row in matching:
             await self._app.knowledge.forget(row.id)
@@ -122,17 +123,17 @@ class Working(Looking):
 
     async def answers(self) -> Json:
         """What experts have answered, the latest first."""
-        found, _ = await self.desk.answers.listed(self._app.readers, limit=listing.ANSWERS)
-        return {"answers": [listing.answer_json(one) for one in found]}
+        found, _ = await self._app.answers.listed(self._app.readers, limit=_ANSWERS)
+        return {"answers": [views.answer_json(one) for one in found]}
 
     async def edit_answer(self, id: str, answer: str) -> Json:
         """By its id, or by the first characters of it."""
-        changed = await self.desk.answers.edit(_TERMINAL, self._app.readers, id, answer)
-        return listing.changed_json(changed, self._language)
+        changed = await self._app.answers.edit(_TERMINAL, self._app.readers, id, answer)
+        return views.changed_json(changed, self._language)
 
     async def take_back_answer(self, id: str) -> Json:
-        changed = await self.desk.answers.take_back(_TERMINAL, self._app.readers, id)
-        return listing.changed_json(changed, self._language)
+        changed = await self._app.answers.take_back(_TERMINAL, self._app.readers, id)
+        return views.changed_json(changed, self._language)
 
     async def digest(self) -> Json:
         """What was missed since the last digest that was sent, or since it would have been, as JSON and in words."""

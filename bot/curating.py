@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 from bot.access import role, scopes
 from bot.background import Background, Job
+from bot.errors import StoreError
 from bot.knowledge import Knowledge
-from bot.messages import Actor, Audience, Place, Upload, Verdict
+from bot.records import DocumentRow
 from bot.settings import Settings
 from bot.store.audit import Audit
-from bot.store.documents import DocumentRow
-from bot.store.engine import StoreError
 from bot.store.searches import Searches
+from bot.types import Actor, Audience, Place, Upload, Verdict
 from retrieval.formats.cleaning import clean_name
 from retrieval.text import Language, Said
 from retrieval.types import EVERYONE, TEAM, RAGToolError, Readers

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from bot.access import readers
-from bot.listing import Summary
-from bot.messages import Audience, Place
+from bot.records import Summary
 from bot.settings import Settings
 from bot.store.collections import Collections
 from bot.store.condition import probe
@@ -16,8 +15,10 @@ from bot.store.conversations import Conversations
 from bot.store.documents import Documents
 from bot.store.engine import Engine, connect
 from bot.store.feedback import Votes
+from bot.store.messages import Messages
 from bot.store.questions import Questions
 from bot.store.searches import Searches
+from bot.types import Audience, Place
 from bot.unfinished import refuse_unfinished
 from migrations import upgrade
 from retrieval.types import Readers
@@ -39,6 +40,7 @@ class Database:
     conversations: Conversations
     searches: Searches
     votes: Votes
+    messages: Messages  # of the browser's rooms
 
     @property
     def readers(self) -> Readers:
@@ -77,6 +79,7 @@ async def database(settings: Settings) -> AsyncIterator[Database]:
             conversations=Conversations(engine),
             searches=Searches(engine),
             votes=Votes(engine),
+            messages=Messages(engine),
         )
     finally:
         await collections.close()

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Literal
 
 from bot.access import valid_scope
 from bot.dataset_files import OwnFile, OwnFiles
+from bot.errors import StoreError
 from bot.knowledge import Knowledge
-from bot.messages import Upload, Verdict
 from bot.store.audit import Audit
-from bot.store.engine import StoreError
+from bot.types import Upload, Verdict
 from retrieval.datasets import (
     NAMED,
     Dataset,

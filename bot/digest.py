@@ -12,8 +12,10 @@ from dataclasses import dataclass
 
 from bot.closing import closing
 from bot.grouping import Grouping
-from bot.store.digests import Digests, Period, Totals
-from bot.store.questions import Asked, Questions, Reason
+from bot.records import Period
+from bot.store.digests import Digests, Totals
+from bot.store.questions import Asked, Questions
+from bot.types import MissReason
 from retrieval.types import Found, RAGToolError, Readers
 
 log = logging.getLogger(__name__)
@@ -22,7 +24,7 @@ TOP = 10  # groups that are shown
 READ = 5_000  # questions that are grouped, the newest
 LINKS = 5  # threads of a group
 CLOSEST = 3  # documents of a group
-_REASONS: tuple[Reason, ...] = ("reported", "unknown", "low_confidence")  # what is shown first
+_REASONS: tuple[MissReason, ...] = ("reported", "unknown", "low_confidence")  # what is shown first
 
 SearchDocuments = Callable[[str, Readers], Awaitable[Found]]
 """`Knowledge.search`, as far as it is needed here."""
@@ -45,7 +47,7 @@ class Group:
     question: str  # the reference's: as most people put it
     count: int  # how often it was asked
     askers: int
-    reasons: tuple[tuple[Reason, int], ...]
+    reasons: tuple[tuple[MissReason, int], ...]
     documents: tuple[Closest, ...]
     links: tuple[str, ...]  # to their threads, the newest first, at most LINKS
     ids: tuple[int, ...]

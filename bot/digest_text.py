@@ -8,10 +8,11 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta, tzinfo
 from typing import Any
 
-from bot.cards import Action, Card, Link, Row
 from bot.closing import Closing
 from bot.digest import LINKS, Closest, Digest, Group
-from bot.store.digests import Period, Totals
+from bot.records import Period
+from bot.store.digests import Totals
+from bot.types import Action, Card, Link, Row
 from bot.words import HIDDEN, NONE_OPEN, REASONS
 from retrieval.formats.cleaning import clean_line
 from retrieval.text import Language, Said

@@ -6,73 +6,18 @@ a finding itself. A platform adds its own by handing `Check`s to `diagnose`.
 
 import asyncio
 import logging
-import threading
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any
 
+from bot import doctor_data, doctor_machine, doctor_services
+from bot.errors import SettingsError
+from bot.findings import Check, Finding, Level, Remark, Subject, fault
 from bot.logs import Redactor
-from bot.settings import ENV_FILE, Settings, SettingsError, filled, load
+from bot.settings import ENV_FILE, Settings, filled, load
 from retrieval.text import Language, Said
 
 log = logging.getLogger(__name__)
-T = TypeVar("T")
-
-Level = Literal["ok", "warning", "fault"]
-
-SECONDS = 10.0
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """What a finding is about: a word that stays the same, for programs, and one for people."""
-
-    key: str
-    title: Said
-
-
-@dataclass(frozen=True, slots=True)
-class Remark:
-    """What one check noticed. What is not well always comes with a next step."""
-
-    level: Level
-    what: Said
-    todo: Said | None = None
-
-    def __post_init__(self) -> None:
-        if self.level != "ok" and self.todo is None:
-            raise ValueError(f"a {self.level} needs a next step")
-
-
-def fine(what: Said, todo: Said | None = None) -> Remark:
-    return Remark("ok", what, todo)
-
-
-def warning(what: Said, todo: Said) -> Remark:
-    return Remark("warning", what, todo)
-
-
-def fault(what: Said, todo: Said) -> Remark:
-    return Remark("fault", what, todo)
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    about: Subject
-    level: Level
-    what: Said
-    todo: Said | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """`run` looks at one subject, for at most `seconds`."""
-
-    about: Subject
-    run: Callable[[Settings], Awaitable[Sequence[Remark]]]
-    seconds: float = SECONDS
-
 
 SETTINGS = Subject("settings", Said(en="Settings", ja="設定"))
 
@@ -111,8 +56,6 @@ async def diagnose(more: Sequence[Check] = (), *, env_file: Path | None = ENV_FI
     except (OSError, UnicodeDecodeError) as error:
         why = (error.strerror if isinstance(error, OSError) else None) or type(error).__name__
         return [Finding(SETTINGS, "fault", filled(_UNREADABLE, file=str(env_file), why=why), _SAVE)]
-    from bot import doctor_data, doctor_machine, doctor_services
-
     checks = (*doctor_machine.CHECKS, *doctor_data.CHECKS, *doctor_services.CHECKS, *more)
     return [Finding(SETTINGS, "ok", _LOADED), *await examine(settings, checks)]
 
@@ -174,25 +117,3 @@ def as_json(findings: Sequence[Finding], language: Language) -> dict[str, Any]:
         for finding in findings
     ]
     return {"ok": not status(findings), "status": status(findings), "findings": shown}
-
-
-async def aside(work: Callable[[], T]) -> T:
-    """Blocking work in a thread that keeps neither a check nor the process waiting when it hangs."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[T] = loop.create_future()
-
-    def tell(put: Callable[[], None]) -> None:
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(lambda: None if done.done() else put())
-
-    def run() -> None:
-        try:
-            result = work()
-        except BaseException as error:
-            failure = error
-            tell(lambda: done.set_exception(failure))
-        else:
-            tell(lambda: done.set_result(result))
-
-    threading.Thread(target=run, daemon=True, name="doctor").start()
-    return await done

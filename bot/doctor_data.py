@@ -8,14 +8,16 @@ from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 
-from bot.doctor import Check, Remark, Subject, aside, fault, fine, warning
 from bot.doctor_machine import FREE_SOME, START
+from bot.errors import SettingsError, StoreError
+from bot.findings import Check, Remark, Subject, aside, fault, fine, warning
 from bot.identity import Identity, trouble
-from bot.settings import Settings, SettingsError, filled
+from bot.records import DocumentRow
+from bot.settings import Settings, filled
 from bot.store.condition import Condition, condition, file_of, server_condition
 from bot.store.conversations import Conversations
-from bot.store.documents import DocumentRow, Documents
-from bot.store.engine import StoreError, connect
+from bot.store.documents import Documents
+from bot.store.engine import connect
 from bot.store.homes import Homes
 from bot.store.indexes import Indexes, IndexRow
 from bot.vectors import make_stores

@@ -12,7 +12,7 @@ from importlib import metadata
 from pathlib import Path
 from platform import python_version
 
-from bot.doctor import Check, Remark, Subject, aside, fault, fine, warning
+from bot.findings import Check, Remark, Subject, aside, fault, fine, warning
 from bot.home import probe, readable_by_others
 from bot.settings import Settings, filled
 from bot.unfinished import unfinished

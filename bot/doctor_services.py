@@ -4,6 +4,7 @@ What a provider answered stays in the log; a finding says in plain words what it
 """
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from contextlib import AsyncExitStack, closing
 from dataclasses import replace
@@ -21,14 +22,17 @@ from agent.models.base import (
     ToolResult,
     UserMessage,
 )
-from bot.doctor import Check, Remark, Subject, aside, fault, fine, log, warning
+from bot.errors import SettingsError
+from bot.findings import Check, Remark, Subject, aside, fault, fine, warning
 from bot.schedule import Schedule
-from bot.settings import Settings, SettingsError, filled
+from bot.settings import Settings, filled
 from retrieval import reranking
 from retrieval.embeddings import bundled
 from retrieval.refusals import A_DAY_IS_OVER
 from retrieval.text import Said
 from retrieval.types import EmbeddingError
+
+log = logging.getLogger(__name__)
 
 EMBEDDER = Subject("embedder", Said(en="Embedder", ja="埋め込みモデル"))
 RERANKER = Subject("reranker", Said(en="Reranker", ja="リランカー"))

@@ -7,8 +7,8 @@ import asyncio
 import logging
 from datetime import UTC, datetime, timedelta
 
+from bot.errors import StoreError
 from bot.grouping import Grouping
-from bot.store.engine import StoreError
 from bot.store.questions import Doubted, Questions
 
 log = logging.getLogger(__name__)

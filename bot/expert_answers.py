@@ -9,19 +9,19 @@ import hashlib
 import logging
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from bot.access import role
 from bot.knowledge import Knowledge
-from bot.listing import SHORT_ID
-from bot.messages import Actor, Upload
+from bot.records import AuditRecord, Changed, DocumentRow, ExpertAnswer
 from bot.settings import Settings, filled
-from bot.store.audit import Audit, Trace
-from bot.store.documents import DocumentRow, Documents
+from bot.store.audit import Audit
+from bot.store.documents import Documents
 from bot.store.notices import Notices, Telling
 from bot.store.questions import Questions
 from bot.teaching import ANSWERS, NAMED, NOT_KEPT, UNTOLD, cleaned, today, unfit, written
+from bot.types import Actor, Upload
+from bot.views import SHORT_ID
 from retrieval.text import Said, language_of
 from retrieval.types import Readers
 
@@ -37,26 +37,6 @@ _NOT_YOURS = Said(
 )
 _SAME = Said(en="The answer says this already.", ja="回答はすでにこの内容です。")
 _PAIR = re.compile(r"Q: ([^\n]*)\nA: ")
-
-
-@dataclass(frozen=True, slots=True)
-class ExpertAnswer:
-    """An answer in its document. `wordings`: the questions as they were asked; `edited`: the last time, if ever."""
-
-    row: DocumentRow
-    wordings: tuple[str, ...]
-    answer: str
-    edited: Trace | None
-
-
-@dataclass(frozen=True, slots=True)
-class Changed:
-    """What became of a change: how many threads will be told of it, how many questions are open again, or why nothing was
-    done."""
-
-    told: int = 0
-    reopened: int = 0
-    refusal: Said | None = None
 
 
 class ExpertAnswers:
@@ -126,7 +106,7 @@ class ExpertAnswers:
             told = await self._notices.correct(
                 row.id,
                 now=datetime.now(UTC),
-                trace=Trace(who, EDIT, _subject(row), f"{row.collection} ({row.scope}) {version}"),
+                trace=AuditRecord(who, EDIT, _subject(row), f"{row.collection} ({row.scope}) {version}"),
                 telling=Telling(text, who, silent=UNTOLD),
             )
             log.info("edited an answer: %d threads to be told", told)
@@ -163,7 +143,7 @@ class ExpertAnswers:
             return _NOT_YOURS
         return row
 
-    async def _read(self, row: DocumentRow, edited: Trace | None = None) -> ExpertAnswer:
+    async def _read(self, row: DocumentRow, edited: AuditRecord | None = None) -> ExpertAnswer:
         wordings, answer = parse(await self._knowledge.markdown(row))
         return ExpertAnswer(row, tuple(wordings), answer, edited)
 

@@ -11,11 +11,11 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 from agent.events import Cost
 from bot.access import default_scope
-from bot.messages import Place
 from bot.store.collections import Collections
 from bot.store.figures import ChannelFigures, CollectionFigures, Figures, Sums
 from bot.store.spans import Span
 from bot.store.usage import Spent, Usage
+from bot.types import Place
 from retrieval.types import Readers
 
 PERIODS = (7, 30, 90)  # days, today among them

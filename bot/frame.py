@@ -16,7 +16,8 @@ import typer
 
 from bot import listing
 from bot.client import GoneError, RefusedError, at_home, reach
-from bot.settings import Settings, SettingsError, interface_language, load
+from bot.errors import SettingsError
+from bot.settings import Settings, interface_language, load
 from retrieval.folder import own
 from retrieval.text import Language, Said
 from retrieval.types import CollectionNotFoundError, QdrantConnectionError, RAGToolError
@@ -178,7 +179,7 @@ def finish(main: Callable[[], Coroutine[None, None, int]]) -> NoReturn:
         complain(f"{error.strerror or type(error).__name__}{where}", FAILED)
     except Exception as error:
         from bot.backup import BackupError  # these load the database
-        from bot.store.engine import StoreError
+        from bot.errors import StoreError
         from migrations import MigrationError
 
         if not isinstance(error, BackupError | StoreError | MigrationError):

@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.settings import Settings, SettingsError, filled
+from bot.errors import SettingsError
+from bot.records import DocumentRow
+from bot.settings import Settings, filled
 from bot.store.condition import name_of
-from bot.store.documents import DocumentRow
 from bot.store.engine import Engine
 from bot.store.homes import Homes
 from retrieval.folder import home_in, sign

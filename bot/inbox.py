@@ -14,12 +14,13 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 from agent.events import Answered
-from bot.messages import Incoming
-from bot.store.engine import StoreError, finished
-from bot.store.inbox import Blocked, Claimed, Lost, Started, TurnRows
+from bot.errors import LostError, StoreError
+from bot.store.inbox import Blocked, Started, TurnRows
 from bot.store.questions import Miss
 from bot.store.together import Together
 from bot.store.traces import Noted
+from bot.types import Claimed, Incoming
+from bot.waiting import finished
 
 log = logging.getLogger(__name__)
 
@@ -87,7 +88,7 @@ class Inbox:
         return await self._rows.cancel(message)
 
     async def amend(self, message: Incoming) -> bool:
-        """New words for a question that has no answer yet; whoever works on it has Lost it. Raises StoreError."""
+        """New words for a question that has no answer yet; whoever works on it has LostError it. Raises StoreError."""
         return await self._rows.amend(message, now=self._clock())
 
     def busy(self, claimed: Claimed) -> bool:
@@ -95,7 +96,7 @@ class Inbox:
         return claimed.waiting >= QUEUE
 
     async def start(self, claimed: Claimed) -> Started:
-        """Wait until the turns before it in its thread have ended. Raises Lost, StoreError."""
+        """Wait until the turns before it in its thread have ended. Raises LostError, StoreError."""
         thread = _thread(claimed)
         while True:
             changed = self._changed.setdefault(thread, asyncio.Event())
@@ -110,7 +111,7 @@ class Inbox:
                             await changed.wait()
 
     async def finish(self, claimed: Claimed, answer: Answered, steps: Sequence[Noted], misses: Sequence[Miss]) -> None:
-        """Store the answer, its cost and its misses at once. Raises Lost, StoreError."""
+        """Store the answer, its cost and its misses at once. Raises LostError, StoreError."""
         await self._rows.finish(claimed, answer, owner=self.owner, steps=steps, misses=misses, now=self._clock())
 
     def finish_later(self, claimed: Claimed, answer: Answered, steps: Sequence[Noted], misses: Sequence[Miss]) -> None:
@@ -201,7 +202,7 @@ class Inbox:
                 await store()
             except StoreError:
                 log.warning("still nothing can be stored", extra={"turn": turn})
-            except Lost:
+            except LostError:
                 log.warning("another process has taken over a turn", extra={"turn": turn})
                 self._owed.pop(turn, None)
                 self._held.discard(turn)

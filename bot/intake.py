@@ -6,19 +6,21 @@ import asyncio
 import hashlib
 import logging
 import uuid
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import PurePath
 
-from bot.access import scope_of
+from bot.access import readers, scope_of, scopes
+from bot.errors import LostError, StoreError
 from bot.knowledge import Knowledge
-from bot.messages import FileRef, Intake, Upload, Verdict
-from bot.store.audit import Trace
-from bot.store.engine import StoreError, finished
-from bot.store.intakes import IntakeRows, LostError
+from bot.records import AuditRecord
+from bot.settings import Settings
+from bot.store.intakes import IntakeRows
+from bot.types import Actor, Audience, Fetch, FileRef, Intake, Place, Upload, Verdict
+from bot.waiting import finished
 from retrieval.formats.cleaning import clean_name
 from retrieval.text import Said
 from retrieval.types import EVERYONE, TEAM, RAGToolError
@@ -31,8 +33,6 @@ TRIES = 3  # a file that ended so many processes is not begun again
 LEASE = timedelta(seconds=15)
 NAME = 200  # characters of a file's name
 
-Fetch = Callable[[FileRef], Awaitable[bytes]]
-"""The bytes of a file on a platform. Raises UnreadableError with the reason in words."""
 
 _WAITING = Said(
     en="You already have {n} files waiting to be read. Please add this one when they are done.",
@@ -56,22 +56,30 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-class Intakes:
+class Ingestion:
     """The files given to this process, and those another one left behind.
 
     An intake is held while it is worked off, by a lease that a heartbeat keeps.
     """
 
     def __init__(
-        self, rows: IntakeRows, knowledge: Knowledge, *, owner: str, clock: Callable[[], datetime] = _now
+        self,
+        rows: IntakeRows,
+        knowledge: Knowledge,
+        settings: Settings,
+        *,
+        owner: str,
+        clock: Callable[[], datetime] = _now,
     ) -> None:
+        """`owner` names this process in the leases."""
         self._rows = rows
         self._knowledge = knowledge
+        self._settings = settings
         self._owner = owner
         self._clock = clock
         self._working: set[str] = set()
 
-    async def take_in(self, claim: str, intake: Intake) -> Intake | None:
+    async def accept(self, claim: str, intake: Intake) -> Intake | None:
         """Take files durably, once for what a person did (`claim`); None: taken already. What is taken may have verdicts
         at once: a file too much is refused. `FileRef.ref` may have a `link` to the file, for people.
 
@@ -84,12 +92,25 @@ class Intakes:
         intake = replace(intake, id=intake.id or uuid.uuid4().hex, files=_named(intake.files))
         return await self._rows.take(claim, intake, owner=self._owner, now=now, until=now + LEASE, admit=_within_limits)
 
+    async def add(self, upload: Upload) -> Verdict:
+        """Add a document at once. A refusal is a verdict with its reason in the interface language, not an error."""
+        return await self._knowledge.add(upload, self._settings.language)
+
+    def scopes(self, actor: Actor, place: Place, audience: Audience) -> tuple[str, ...]:
+        """Who may be allowed to read what this person adds at this place, the default first; empty: nobody adds here."""
+        return scopes(actor, place, audience, self._settings)
+
+    async def collections(self, place: Place, audience: Audience) -> tuple[str, ...]:
+        """The collections to choose from when something is added, the default first. Raises StoreError."""
+        infos = await self._knowledge.collections(readers(place, audience))
+        return tuple(dict.fromkeys((self._settings.default_collection, *(info.name for info in infos))))
+
     async def unfinished(self, platform: str) -> list[Intake]:
         """Intakes whose files have no verdicts, or whose verdicts were not shown, since a process ended. Raises StoreError."""
         found = await self._rows.unfinished(platform, now=self._clock())
         return [intake for intake in found if intake.id not in self._working]
 
-    async def work_off(self, intake: Intake, fetch: Fetch) -> AsyncGenerator[Intake]:
+    async def process(self, intake: Intake, fetch: Fetch) -> AsyncGenerator[Intake]:
         """Read the files one by one: the intake as it stands, first and after each. Nothing when another has it.
 
         Exhaust it: the verdicts count as shown when the next value after the last file's is asked for. Raises StoreError;
@@ -137,7 +158,7 @@ class Intakes:
             verdict, digest = await self._add(intake, file, fetch)
         else:
             verdict = _refused(intake, file, _INTERRUPTED.to(intake.language, n=begun))
-        trace = Trace(
+        trace = AuditRecord(
             f"{intake.place.platform}:{intake.author}",
             "ingest",
             f"{intake.collection}/{file.name} ({intake.scope}){f' sha256:{digest}' if digest else ''}",

@@ -6,14 +6,14 @@ import hashlib
 from collections.abc import Collection
 from pathlib import Path
 
-from bot.store.documents import DocumentRow
+from bot.records import DocumentRow
 from retrieval.durable import make_folder, replacing
 from retrieval.index import Index
 from retrieval.ingest import MAX_CHUNKS
 from retrieval.types import Document, Passage, QAPair, Readers, View
 
 
-class LostError(Exception):
+class ContentLostError(Exception):
     """The kept Markdown of a document is not there as it was kept."""
 
 
@@ -38,13 +38,13 @@ class Kept:
         return address
 
     def read(self, address: str) -> str:
-        """Raises LostError."""
+        """Raises ContentLostError."""
         try:
             data = self.path(address).read_bytes()
         except OSError as error:
-            raise LostError(f"its kept Markdown cannot be read: {error}") from error
+            raise ContentLostError(f"its kept Markdown cannot be read: {error}") from error
         if hashlib.sha256(data).hexdigest() != address:
-            raise LostError(f"its kept Markdown {address} has been changed")
+            raise ContentLostError(f"its kept Markdown {address} has been changed")
         return data.decode()
 
     def drop(self, address: str) -> None:

@@ -15,14 +15,16 @@ from pathlib import Path
 from weakref import WeakValueDictionary
 
 from bot.access import valid_scope
+from bot.errors import StoreError
 from bot.generations import Generations
-from bot.kept import Kept, LostError, address_of, document_of, stored
-from bot.messages import Upload, Verdict
+from bot.kept import ContentLostError, Kept, address_of, document_of, stored
+from bot.records import DocumentRow
 from bot.shelves import Shelves, check_name
 from bot.store.collections import Collections
-from bot.store.documents import DocumentRow, Documents
-from bot.store.engine import StoreError, finished
+from bot.store.documents import Documents
 from bot.store.searches import Searches, failure
+from bot.types import Upload, Verdict
+from bot.waiting import finished
 from retrieval.formats.cleaning import clean_name
 from retrieval.index import Index
 from retrieval.ingest import Ingest
@@ -292,7 +294,7 @@ class Knowledge:
         """What a document says, as it was kept. Raises RAGToolError when that is lost."""
         try:
             return await asyncio.to_thread(self._kept.read, row.markdown)
-        except LostError as error:
+        except ContentLostError as error:
             raise RAGToolError(_LOST, name=row.name) from error
 
     # -- out --------------------------------------------------------------------------------------------------------

@@ -1,41 +1,19 @@
-"""Lists and verdicts as JSON for programs, and that JSON as the terminal shows it."""
+"""What the terminal prints: lists, verdicts and figures from their JSON (`bot/views.py`), progress and warnings."""
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
 
 from bot.settings import Settings
+from bot.views import SHORT_ID, Json
 from bot.words import REASONS
 from retrieval.text import Language, Said
-from retrieval.types import CollectionInfo, Found, Hit, SearchMetrics
-
-if TYPE_CHECKING:  # `kotae --help` needs no database
-    from bot.expert_answers import Changed, ExpertAnswer
-    from bot.store.conversations import TurnTotals
-    from bot.store.documents import DocumentRow
-    from bot.store.questions import OpenQuestions, Question
-    from bot.store.searches import SearchTotals
-
-Json = dict[str, Any]
+from retrieval.types import CollectionInfo
 
 _EXCERPT = 160
 _DAY = len("2026-01-31")
-ANSWERS = 1_000  # of experts that are listed
-SHORT_ID = 8  # characters of an id that the list of documents shows, and that forget takes
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """How it goes: searches, answers and votes since the measurements were cleared."""
-
-    searches: "SearchTotals"
-    turns: "TurnTotals"
-    votes: Mapping[str, int]
-    recent: tuple[SearchMetrics, ...]
 
 
 def say(text: str) -> None:
@@ -124,28 +102,6 @@ def verdict(one: Json, language: Language) -> None:
     say(f"{_STATUS[one['status']].to(language)}  {one['name']}  —  {detail}")
 
 
-def documents_json(rows: "Sequence[DocumentRow]") -> dict[str, Any]:
-    return {
-        "documents": [
-            {
-                "id": row.id,
-                "name": row.name,
-                "title": row.title,
-                "collection": row.collection,
-                "scope": row.scope,
-                "chunks": row.chunks,
-                "language": row.language,
-                "url": row.url,
-                "hash": row.hash,
-                "added_at": row.added_at.isoformat(),
-                "updated_at": row.updated_at.isoformat(),
-                "date": row.changed_at,
-            }
-            for row in rows
-        ]
-    }
-
-
 def documents(found: Json, language: Language) -> None:
     rows = found["documents"]
     if not rows:
@@ -177,21 +133,6 @@ def documents(found: Json, language: Language) -> None:
     )
 
 
-def collections_json(infos: Sequence[CollectionInfo]) -> dict[str, Any]:
-    return {
-        "collections": [
-            {
-                "name": info.name,
-                "description": info.description,
-                "languages": list(info.languages),
-                "documents": info.documents,
-                "chunks": info.chunks,
-            }
-            for info in infos
-        ]
-    }
-
-
 def collections(found: Json, language: Language) -> None:
     headings = Said(en="name,documents,chunks,languages,description", ja="名前,文書,チャンク,言語,説明").to(language)
     table(
@@ -213,32 +154,6 @@ def collections(found: Json, language: Language) -> None:
 # -- search ---------------------------------------------------------------------------------------------------------
 
 
-def hit_json(hit: Hit) -> dict[str, Any]:
-    passage = hit.passage
-    return {
-        "collection": passage.collection,
-        "document": passage.document,
-        "document_id": passage.document_id,
-        "chunk": passage.chunk,
-        "title": passage.title,
-        "headings": list(passage.headings),
-        "text": passage.text,
-        "question": passage.question,
-        "url": passage.url,
-        "relevance": round(hit.relevance, 4),
-        "scores": {name: round(score, 4) for name, score in hit.scores.items()},
-    }
-
-
-def search_json(found: Found) -> dict[str, Any]:
-    return {
-        "results": [hit_json(hit) for hit in found.hits],
-        "rejected": [hit_json(hit) for hit in found.rejected],
-        "failed": list(found.failed),
-        "latency_ms": round(found.metrics.latency_ms, 2),
-    }
-
-
 def search(found: Json, language: Language) -> None:
     if not found["results"]:
         say(Said(en="Nothing relevant was found.", ja="関連する情報は見つかりませんでした。").to(language))
@@ -256,35 +171,6 @@ def search(found: Json, language: Language) -> None:
 
 
 # -- misses ---------------------------------------------------------------------------------------------------------
-
-
-def question_json(question: "Question") -> dict[str, Any]:
-    return {
-        "id": question.id,
-        "turn": question.turn,
-        "question": question.question,
-        "reason": question.reason,
-        "detail": question.detail,
-        "searched": list(question.searched),
-        "confidence": question.confidence,
-        "link": question.link,
-        "asked_at": question.asked_at.isoformat(),
-    }
-
-
-def answer_json(one: "ExpertAnswer") -> dict[str, Any]:
-    """`edited_at` and `edited_by` are None for an answer as it was given."""
-    return {
-        "id": one.row.id,
-        "questions": list(one.wordings),
-        "answer": one.answer,
-        "author": one.row.author,
-        "scope": one.row.scope,
-        "url": one.row.url,
-        "added_at": one.row.added_at.isoformat(),
-        "edited_at": one.edited.at.isoformat() if one.edited and one.edited.at else None,
-        "edited_by": one.edited.actor if one.edited else None,
-    }
 
 
 _ANSWER_ROW = (
@@ -317,26 +203,12 @@ def answers(found: Json, language: Language) -> None:
         say(_NO_ANSWERS.to(language))
 
 
-def changed_json(changed: "Changed", language: Language) -> dict[str, Any]:
-    """`refusal` is None where it was done."""
-    refusal = changed.refusal.to(language) if changed.refusal is not None else None
-    return {"told": changed.told, "reopened": changed.reopened, "refusal": refusal}
-
-
 def corrected(changed: Json, language: Language) -> None:
     say(_CORRECTED.to(language, n=changed["told"]))
 
 
 def taken_back(changed: Json, language: Language) -> None:
     say(_TAKEN_BACK.to(language, n=changed["reopened"]))
-
-
-def unanswered_json(misses: "OpenQuestions") -> dict[str, Any]:
-    return {
-        "questions": [question_json(one) for one in misses.questions],
-        "total": misses.total,
-        "hidden": misses.hidden,
-    }
 
 
 def unanswered(misses: Json, language: Language) -> None:
@@ -356,47 +228,6 @@ def unanswered(misses: Json, language: Language) -> None:
 
 
 # -- measurements ---------------------------------------------------------------------------------------------------
-
-
-def search_metrics_json(row: SearchMetrics) -> dict[str, Any]:
-    return {
-        "query": row.query,
-        "collection_name": row.collection_name,
-        "latency_ms": row.latency_ms,
-        "total_results": row.total_results,
-        "filtered_results": row.filtered_results,
-        "top_score": row.top_score,
-        "scores": list(row.scores),
-        "error": row.error,
-        "timestamp": row.timestamp.isoformat(),
-    }
-
-
-def metrics_json(summary: Summary) -> dict[str, Any]:
-    cost = summary.turns.cost
-    return {
-        "turns": {
-            "total": summary.turns.turns,
-            "outcomes": summary.turns.outcomes,
-            "p50_seconds": summary.turns.p50_seconds,
-            "p95_seconds": summary.turns.p95_seconds,
-        },
-        "feedback": dict(summary.votes),
-        "cost": {
-            "calls": cost.calls,
-            "input_tokens": cost.input_tokens,
-            "output_tokens": cost.output_tokens,
-            "thought_tokens": cost.thought_tokens,
-        },
-        "searches": {
-            "total": summary.searches.searches,
-            "failed": summary.searches.failed,
-            "empty": summary.searches.empty,
-            "p50_ms": summary.searches.p50_ms,
-            "p95_ms": summary.searches.p95_ms,
-            "recent": [search_metrics_json(row) for row in summary.recent],
-        },
-    }
 
 
 def metrics(summary: Json, language: Language) -> None:

@@ -21,7 +21,7 @@ from typing import Any, TextIO
 from urllib.parse import quote
 
 from agent.events import Event
-from bot.messages import Incoming
+from bot.types import Incoming
 from bot.wire import as_json
 from retrieval.durable import make_folder
 

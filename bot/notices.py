@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from bot.messages import Notice
 from bot.store.notices import Notices
+from bot.types import Notice
 
 LEASE = timedelta(minutes=1)  # for whoever says one; then anybody may try again
 

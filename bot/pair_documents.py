@@ -11,10 +11,11 @@ from datetime import UTC, datetime
 from itertools import count
 
 from bot.knowledge import Knowledge
-from bot.messages import Upload
+from bot.records import DocumentRow
 from bot.settings import filled
-from bot.store.documents import DocumentRow, Documents
+from bot.store.documents import Documents
 from bot.store.pairs import PairRows, Tracked, Wanted
+from bot.types import Upload
 from retrieval.text import Language, Said
 
 AUTHOR = "kotae"

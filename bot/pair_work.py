@@ -15,11 +15,11 @@ from agent.models.base import ChatModel, ModelBlocked, ModelBusy, ModelError, Mo
 from agent.models.quota import OverBudgetError, QuotaModel
 from agent.qa_generation import Proposal, agree, propose
 from bot.budget import Budget
+from bot.errors import LostError, SettingsError, StoreError
 from bot.grouping import Grouping
 from bot.pair_documents import PairDocuments
-from bot.settings import SettingsError
-from bot.store.engine import StoreError
-from bot.store.pair_jobs import ChunkState, Held, LostError, PairJobs, Reason, Task
+from bot.records import ChunkState
+from bot.store.pair_jobs import Held, PairJobs, Reason, Task
 from bot.store.pairs import PairRows
 from bot.waiting import sleep_unless
 from retrieval.pairs import Outcome, generate, repeats, wanted

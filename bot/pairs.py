@@ -16,17 +16,17 @@ from bot.access import THREAD, readers, role, scopes
 from bot.budget import Budget, Limits
 from bot.grouping import Grouping
 from bot.knowledge import Knowledge
-from bot.messages import Actor, Audience, Place
 from bot.pair_documents import PairDocuments
 from bot.pair_estimate import Estimate, Material, estimate, left_of
 from bot.pair_work import AT_ONCE, EVERY, PairWork
+from bot.records import AuditRecord, DocumentRow, PairState
 from bot.settings import Settings, filled
-from bot.store.audit import Trace
-from bot.store.documents import DocumentRow, Documents
+from bot.store.documents import Documents
 from bot.store.engine import Engine
 from bot.store.pair_jobs import Job, JobState, PairJobs, Reason, Spot
-from bot.store.pairs import Listed, Pair, PairRows, PairState
+from bot.store.pairs import Listed, Pair, PairRows
 from bot.store.usage import Usage
+from bot.types import Actor, Audience, Place
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.index import Index
 from retrieval.pairs import wanted
@@ -221,7 +221,7 @@ class Pairs:
                 model=self._settings.model_id,
                 spots=spots,
                 now=self._clock(),
-                trace=Trace(who.name, "pairs start", subject, job),
+                trace=AuditRecord(who.name, "pairs start", subject, job),
             )
         if not made:
             raise PairsError(_NO_SOURCE)
@@ -270,7 +270,7 @@ class Pairs:
     ) -> None:  # fmt: skip
         if role(who.actor, self._settings) == "outsider":
             raise PairsError(_MEMBERS)
-        trace = Trace(who.name, f"pairs {state}", job, state)
+        trace = AuditRecord(who.name, f"pairs {state}", job, state)
         if not await self._jobs.turn(
             job, who.readers, state, since=since, now=self._clock(), trace=trace, reason=reason, model=model
         ):
@@ -368,7 +368,7 @@ class Pairs:
             raise PairsError(refused[0])
         passage = await self.source(mine[0], who.readers)
         marked = passage is None or supported(words, passage) != "yes"
-        trace = Trace(who.name, "pairs edit", f"pair {pair}", "edited")
+        trace = AuditRecord(who.name, "pairs edit", f"pair {pair}", "edited")
         await self._rows.edit(pair, words, marked=marked, trace=trace)
         if mine[0].state == "approved" and (failed := await self._published.follow(mine[0].document)):
             raise PairsError(failed[0])
@@ -397,7 +397,7 @@ class Pairs:
         if not mine:
             return Decided(0, tuple(refused))
         numbers = ", ".join(str(one.id) for one in mine)
-        trace = Trace(who.name, "pairs review", f"pairs {numbers}", state)
+        trace = AuditRecord(who.name, "pairs review", f"pairs {numbers}", state)
         changed = await self._rows.decide([one.id for one in mine], state, now=self._clock(), trace=trace)
         for source in dict.fromkeys(one.document for one in mine if "approved" in (one.state, state)):
             refused += await self._published.follow(source)

@@ -14,8 +14,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from bot.kept import Kept, LostError, document_of, stored
-from bot.store.documents import DocumentRow, Documents
+from bot.kept import ContentLostError, Kept, document_of, stored
+from bot.records import DocumentRow
+from bot.store.documents import Documents
 from bot.store.indexes import Indexes, IndexRow
 from retrieval.durable import make_folder, replacing
 from retrieval.folder import Made
@@ -207,7 +208,7 @@ class Reindex:
                 await asyncio.to_thread(self._note.add, row.id)
                 copy.touched.add(row.id)
             count = await copy.ingest.write(document, about, born=row.born, version=row.hash)
-        except (LostError, UnreadableError) as error:
+        except (ContentLostError, UnreadableError) as error:
             if await self._documents.get(row.id) != row:
                 return True  # replaced or forgotten a moment ago
             log.warning("a document cannot be indexed anew: %s", error)
@@ -218,7 +219,7 @@ class Reindex:
         return True
 
     async def _read(self, copy: "_Copy", row: DocumentRow) -> Document:
-        """The document as it was cut before. Raises LostError."""
+        """The document as it was cut before. Raises ContentLostError."""
         markdown = await asyncio.to_thread(self._kept.read, row.markdown)
         return document_of(row, markdown, await stored(copy.old, row) if copy.old else [])
 

@@ -18,9 +18,10 @@ from typing import IO, Any
 from bot.backup import DATABASE, FORMAT, BackupError, digest, disk_error, sqlite_file, url_of
 from bot.copies import NOTES
 from bot.identity import Identity
+from bot.records import DocumentRow
 from bot.settings import Settings
 from bot.store.condition import whole
-from bot.store.documents import DocumentRow, Documents
+from bot.store.documents import Documents
 from bot.store.engine import connect
 from bot.store.erasure import close_open_turns
 from bot.store.homes import Homes

@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from bot.errors import StoreError
 from bot.logs import CHAT_LOG_FILES
 from bot.store.condition import file_of
-from bot.store.engine import Engine, StoreError
+from bot.store.engine import Engine
 from bot.store.erasure import FORGOTTEN, Erased, Erasure, Expired
 from retrieval.text import Language, Said
 from retrieval.types import RAGToolError

@@ -13,8 +13,10 @@ from itertools import chain
 
 from apscheduler.triggers.cron import CronTrigger  # type: ignore[import-untyped]
 
-from bot.store.digests import Digests, Period
-from bot.store.engine import StoreError, finished
+from bot.errors import StoreError
+from bot.records import Period
+from bot.store.digests import Digests
+from bot.waiting import finished
 from retrieval.text import Language, Said
 
 log = logging.getLogger(__name__)

@@ -16,6 +16,7 @@ from pydantic import Field, SecretStr, ValidationError, model_validator
 from pydantic.functional_validators import ModelWrapValidatorHandler
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from bot.errors import SettingsError
 from bot.kinds import (
     LOWER,
     TEXT,
@@ -53,18 +54,6 @@ Strategy = Literal["react", "synthesis"]
 Fallback = Literal["off", "general"]
 Thinking = Literal["low", "medium", "high", "default"]
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
-
-
-class SettingsError(Exception):
-    """Settings that cannot work; `problems` are sentences for people, each names its variable and holds no secret."""
-
-    def __init__(self, *problems: Said) -> None:
-        super().__init__("\n".join(problem.en for problem in problems))
-        self.problems = problems
-
-    def text(self, language: Language) -> str:
-        """One line a problem."""
-        return "\n".join(problem.to(language) for problem in self.problems)
 
 
 @dataclass(frozen=True, slots=True)

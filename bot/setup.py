@@ -12,8 +12,9 @@ from pathlib import Path
 from dotenv import dotenv_values
 from dotenv.parser import Binding, parse_stream
 
-from bot.doctor import Remark
-from bot.settings import ENV_FILE, Settings, SettingsError, filled
+from bot.errors import SettingsError
+from bot.findings import Remark
+from bot.settings import ENV_FILE, Settings, filled
 from retrieval.durable import replacing
 from retrieval.text import Language, Said
 

@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import groupby
 
+from bot.errors import StoreError
 from bot.generations import Generations
 from bot.kept import Kept
+from bot.records import DocumentRow
 from bot.store.collections import Collections
-from bot.store.documents import DocumentRow, Documents
-from bot.store.engine import StoreError, finished
+from bot.store.documents import Documents
+from bot.waiting import finished
 from retrieval.index import Index
 from retrieval.text import Language, Said
 from retrieval.types import RAGToolError, Readers, View

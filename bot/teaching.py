@@ -9,17 +9,19 @@ import logging
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from bot.access import readers, role
 from bot.closing import Closing, closing
 from bot.knowledge import Knowledge
-from bot.messages import Actor, Audience, Lesson, Place, Taught, Upload
+from bot.notices import Due
+from bot.records import AuditRecord
 from bot.settings import Settings, filled
-from bot.store.audit import Trace
 from bot.store.documents import Documents
 from bot.store.notices import Notices, Telling
-from bot.store.questions import Question, Questions
+from bot.store.outbox import Outbox
+from bot.store.questions import Questions
+from bot.types import Actor, Audience, Lesson, OpenQuestions, Place, Post, Question, Taught, Upload
 from bot.words import MEMBERS
 from retrieval.formats.cleaning import clean, clean_line
 from retrieval.text import Said, language_of, normalise
@@ -33,6 +35,7 @@ QUESTION = 1_000  # of a question
 WORDINGS = 5  # of one question, each a pair, so that whoever asks like one of them finds the answer
 UNTOLD = frozenset({"terminal", "api"})  # platforms where nobody looks at a thread again
 NAME = 80  # characters of a question in its document's name
+SETTLED = timedelta(seconds=10)  # by then whoever closed a card's questions has redrawn it, and said who it was
 NAMED = re.compile(r"Q&A: .+\.json")  # its documents
 
 _ABOUT = Said(
@@ -58,25 +61,56 @@ NOT_KEPT = Said(
 )
 
 
-class Teaching:
-    """Lessons. All raise StoreError.
+class Experts:
+    """Open questions, their answers and who is told. All raise StoreError.
 
     The pair is stored first, then one transaction closes the questions and leaves a notice for each asker: a lesson that
     was cut short and is given again ends as it would have.
     """
 
     def __init__(
-        self, settings: Settings, knowledge: Knowledge, questions: Questions, notices: Notices, documents: Documents
+        self,
+        settings: Settings,
+        knowledge: Knowledge,
+        questions: Questions,
+        notices: Notices,
+        documents: Documents,
+        outbox: Outbox,
+        *,
+        owner: str,
     ) -> None:
+        """`owner` names this process in the leases."""
         self._settings = settings
         self._knowledge = knowledge
         self._questions = questions
-        self._notices = notices
+        self._rows = notices
         self._documents = documents
+        self._outbox = outbox
+        self.notices = Due(notices, owner=owner)  # what is to be said to askers now
         self._one_by_one = asyncio.Lock()  # two answers to one question at once: the second is told so
 
-    async def teach(self, lesson: Lesson) -> Taught:
-        """Who may read the answer follows from who may read the questions: the team, or the private place they are of."""
+    async def open(self, place: Place, audience: Audience) -> OpenQuestions:
+        """The misses that everyone who sees `place` may read, newest first, and how many more there are."""
+        return await self._questions.open(readers(place, audience).scopes)
+
+    async def questions(self, ids: Collection[int], place: Place, audience: Audience) -> list[Question]:
+        """Of these misses those that everyone who sees `place` may read."""
+        return await self._questions.get(ids, readers(place, audience).scopes)
+
+    async def settled(self, platform: str) -> list[Post]:
+        """The cards of a platform whose question was closed elsewhere; `closed` where none of theirs is open any more."""
+        found = [card for card in await self._outbox.open_cards(platform) if card.data.get("questions")]
+        ids = {question for card in found for question in card.data["questions"]}
+        closed = await self._questions.closed(ids, before=datetime.now(UTC) - SETTLED)
+        over = [card for card in found if closed.issuperset(card.data["questions"])]
+        partly = [card for card in found if card not in over and card.data.get("reference") in closed]
+        return [*(replace(card, data={**card.data, "closed": True}) for card in over), *partly]
+
+    async def answer(self, lesson: Lesson) -> Taught:
+        """Learn an answer: it becomes a Q/A pair, the questions are closed, their askers will be told.
+
+        Who may read the answer follows from who may read the questions: the team, or the private place they are of.
+        """
         answer = cleaned(lesson.answer)
         refusal = unfit(answer)
         if refusal is not None:
@@ -105,11 +139,11 @@ class Teaching:
             documents[pair.scope] = verdict.document_id
         who, author = (f"{lesson.actor.platform}:{one}" for one in (lesson.actor.id, _author(lesson)))
         kept = f"{ANSWERS} ({', '.join(pair.scope for pair in pairs)})"
-        closed = await self._notices.close(
+        closed = await self._rows.close(
             [one.id for one in asked],
             {one.scope for one in asked},
             now=datetime.now(UTC),
-            trace=Trace(
+            trace=AuditRecord(
                 who, "teach", _subject(asked, pairs), kept if who == author else f"{kept}, written by {author}"
             ),
             telling=Telling(answer, author, here=lesson.url, silent=UNTOLD, documents=documents),
@@ -123,11 +157,11 @@ class Teaching:
         asked = await self._theirs(actor, ids, place, audience)
         if isinstance(asked, Said):
             return Taught(refusal=asked)
-        closed = await self._notices.close(
+        closed = await self._rows.close(
             [one.id for one in asked],
             {one.scope for one in asked},
             now=datetime.now(UTC),
-            trace=Trace(f"{actor.platform}:{actor.id}", "dismiss", _subject(asked), "closed"),
+            trace=AuditRecord(f"{actor.platform}:{actor.id}", "dismiss", _subject(asked), "closed"),
         )
         return Taught(closed.ids) if closed.ids else Taught(refusal=_CLOSED)
 
@@ -137,7 +171,7 @@ class Teaching:
         """Of these questions those that this person may close here, or why there are none."""
         if role(actor, self._settings) == "outsider":
             return MEMBERS
-        return await self._questions.get(ids, readers(place, audience).scopes) or _GONE
+        return await self.questions(ids, place, audience) or _GONE
 
     async def _again(self, lesson: Lesson, answer: str, found: Closing) -> Taught:
         """It is closed: by this very lesson, whose outcome then got lost on its way, or by somebody else."""
@@ -146,7 +180,7 @@ class Teaching:
             known = await self._documents.find(ANSWERS, pair.scope, pair.name)
             if known is None or (known.hash, known.author) != (hashlib.sha256(pair.data).hexdigest(), pair.author):
                 return Taught(refusal=_CLOSED)
-        told = await self._notices.waiting({one.turn for one in asked})
+        told = await self._rows.waiting({one.turn for one in asked})
         left = sum(one.resolved_at is None for one in found.others)
         return Taught(tuple(sorted(one.id for one in asked)), told, left)
 

@@ -27,10 +27,10 @@ from agent.events import (
     Verdict,
 )
 from bot.access import default_scope
-from bot.messages import Place
 from bot.store.conversations import Conversations
 from bot.store.engine import storable
 from bot.store.traces import Json, Noted, TraceRow, Traces
+from bot.types import Place
 from retrieval.types import Hit, Passage, RAGToolError, Readers
 
 log = logging.getLogger(__name__)

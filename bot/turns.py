@@ -6,29 +6,29 @@ Source: style.md "A turn's life"; product.md §1 "Never silent"; reliability.md 
 import asyncio
 import hashlib
 import logging
-import re
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Protocol, TypeVar
 
 from agent.conversation import Ask, Exchange
-from agent.events import Answered, Events, Thought
+from agent.events import Answered, Events, Step, Thought
 from bot.access import default_scope, reaches_team, readers
 from bot.admission import Admission, CrowdedError
+from bot.budget import Budget, Unlimited
+from bot.errors import LostError, SettingsError, StoreError
 from bot.inbox import Inbox
 from bot.logs import ChatLog
-from bot.messages import Attachment, Feedback, Incoming, Verdict
-from bot.settings import SettingsError
 from bot.store.conversations import Conversations
-from bot.store.engine import StoreError, finished
 from bot.store.feedback import Votes
-from bot.store.inbox import Claimed, Lost
 from bot.store.questions import OFFLINE, Miss
 from bot.trace import Recording
-from retrieval.text import Language, Said, language_of
+from bot.types import Attachment, Claimed, Feedback, Incoming, Verdict
+from bot.waiting import finished
+from bot.words import reply_language
+from retrieval.text import Language, Said
 from retrieval.types import CollectionInfo, RAGToolError, Readers
 
 log = logging.getLogger(__name__)
@@ -121,11 +121,22 @@ _WITHDRAWN = Said(
     ja="回答の前に中止されました。",
 )
 
-_LETTER = re.compile(r"[^\W\d_]")
-
 
 class LateError(Exception):
     """The agent did not end at its deadline."""
+
+
+@dataclass(slots=True)
+class _Turn:
+    """What is known of a turn while it runs. `stored`: its answer is there since an earlier try."""
+
+    claimed: Claimed
+    language: Language
+    attempt: int = 0
+    steps: int = 0
+    stored: bool = False
+    recording: Recording = field(default_factory=Recording)
+    began: float = field(default_factory=time.monotonic)
 
 
 class Turns:
@@ -144,6 +155,7 @@ class Turns:
         deadline: float = DEADLINE_SECONDS,
         sign: float = SIGN_SECONDS,
         admission: Admission | None = None,
+        budget: Budget | None = None,
         prefer: Prefer = _as_it_is,
         attach: Attach | None = None,
     ) -> None:
@@ -162,6 +174,7 @@ class Turns:
         self._prefer = prefer
         self._attach = attach
         self._admission = admission or Admission()
+        self._budget = budget or Unlimited()
 
     async def reply(self, message: Incoming) -> Events:
         """Claim a question and answer it: steps, then exactly one `Answered`; nothing for one that is taken already.
@@ -172,7 +185,7 @@ class Turns:
             claimed = await self.claim(message)
         except StoreError as error:
             log.error("a question could not be stored", exc_info=True)
-            yield Answered(error.text(self._language_of(message, ())), outcome="failed")
+            yield Answered(error.text(reply_language(message, self._language)), outcome="failed")
             return
         if claimed is not None:
             async with aclosing(self.run(claimed)) as events:
@@ -187,21 +200,33 @@ class Turns:
         return await self._inbox.claim(message)
 
     async def run(self, claimed: Claimed) -> Events:
-        """Answer a claimed question. A consumer that ends early gives the turn back to `unfinished`."""
+        """Answer a claimed question: steps, then one `Answered`, which is stored before it is given. No `Answered`: somebody
+        else has the turn, or it was withdrawn. A consumer that ends early gives the turn back to `unfinished`."""
+        turn = _Turn(claimed, reply_language(claimed.message, self._language))
         settled = False
         try:
             answer: Answered | None = None
-            async with aclosing(self._answer(claimed)) as events:
-                async for event in events:
-                    if isinstance(event, Answered):
-                        answer = event
-                        break
-                    yield event
+            try:
+                async with aclosing(self._answer(turn)) as events:
+                    async for event in events:
+                        if isinstance(event, Answered):
+                            answer = event
+                            break
+                        yield event
+            except LostError:
+                raise
+            except asyncio.CancelledError as error:
+                task = asyncio.current_task()
+                if task is None or task.cancelling():
+                    raise
+                answer = self._apologise(turn, error)  # something inside was cancelled, not the turn
+            except Exception as error:
+                answer = self._apologise(turn, error)
             if answer is not None:
-                yield answer
+                yield answer if turn.stored else await self._store(turn, answer)
                 settled = True
                 await finished(self._inbox.shown(claimed))
-        except Lost:
+        except LostError:
             log.warning("another process has taken over a turn", extra={"turn": claimed.id})
         finally:
             if not settled:
@@ -221,8 +246,8 @@ class Turns:
             await self._inbox.cancel(message)
             return
         try:
-            note = Answered(_WITHDRAWN.to(self._language_of(message, ())), outcome="failed", turn=claimed.id)
-            with suppress(Lost):  # it has its answer, which was only not shown
+            note = Answered(_WITHDRAWN.to(reply_language(message, self._language)), outcome="failed", turn=claimed.id)
+            with suppress(LostError):  # it has its answer, which was only not shown
                 await finished(self._inbox.finish(claimed, note, [], ()))
                 self._chat_log.record(claimed.id, note)
             await finished(self._inbox.shown(claimed))
@@ -230,7 +255,7 @@ class Turns:
             await finished(self._inbox.release(claimed))
             raise
 
-    async def known(self, claimed: Claimed, message: Incoming) -> Claimed:
+    async def enrich(self, claimed: Claimed, message: Incoming) -> Claimed:
         """The claimed question with what its platform has looked up since. Raises StoreError."""
         message = replace(message, language=message.language or claimed.message.language)
         await self._inbox.describe(claimed, message)
@@ -244,15 +269,11 @@ class Turns:
         """The question was edited: open again, in its new words. False: it is answered, or not known. Raises StoreError."""
         return await self._inbox.amend(message)
 
-    def language(self, message: Incoming) -> Language:
-        """Of what is said to the asker around an answer."""
-        return self._language_of(message, ())
-
     async def unfinished(self, platform: str) -> list[Incoming]:
         """Questions left open by a process or reply that ended: give them to `reply`, at start and every few seconds."""
         return await self._inbox.unfinished(platform)
 
-    async def history(self, message: Incoming, *, before: int | None = None) -> tuple[Exchange, ...]:
+    async def _history(self, message: Incoming, *, before: int | None = None) -> tuple[Exchange, ...]:
         """The earlier questions and answers of its thread, oldest first, bounded; where it is a direct message outside
         of any thread, those of the last half hour there."""
         since = datetime.now(UTC) - DIRECT if message.direct else None
@@ -270,154 +291,131 @@ class Turns:
 
     # -- from claim to stored answer --------------------------------------------------------------------------------
 
-    async def _answer(self, claimed: Claimed) -> Events:
-        """Steps and one `Answered`, stored before it is given. Nothing more when the turn is Lost."""
-        began = time.monotonic()
-        recording = Recording()
-        steps = attempt = 0
-        language = self._language_of(claimed.message, ())
-        answer: Answered | None = None
+    async def _answer(self, turn: _Turn) -> Events:
+        """Steps and one `Answered`, when the turn's place in its thread has come, and among all that is asked of this
+        process; nothing more for one whose answer cannot be posted. Raises LateError when the agent does not keep its
+        deadline, LostError, and what does not work."""
+        claimed, busy = turn.claimed, self._inbox.busy(turn.claimed)
+        if not busy:
+            started = await self._inbox.start(claimed)
+            turn.attempt, turn.stored = started.attempt, started.answer is not None
+            if started.answer is not None:
+                if turn.attempt <= 2 * TRIES:
+                    yield started.answer
+                else:
+                    await self._inbox.shown(claimed)  # it cannot be posted where it belongs
+                return
+        looking = asyncio.ensure_future(self._history(claimed.message, before=claimed.sequence))
         try:
-            busy = self._inbox.busy(claimed)
-            if not busy:
-                started = await self._inbox.start(claimed)
-                attempt = started.attempt
-                if started.answer is not None:
-                    if attempt <= 2 * TRIES:
-                        yield started.answer
-                    else:
-                        await self._inbox.shown(claimed)  # it cannot be posted where it belongs
-                    return
-            looking = asyncio.ensure_future(self.history(claimed.message, before=claimed.sequence))
-            try:
-                if not (await asyncio.wait({looking}, timeout=self._sign))[0]:
-                    yield Thought(_SLOW.to(language))
-                history = await looking
-            finally:
-                looking.cancel()
-            language = self._language_of(claimed.message, history)
-            self._chat_log.asked(claimed.id, claimed.message)
-            if busy:
-                answer = Answered(_BUSY.to(language), outcome="declined")
-            elif attempt > TRIES:
-                answer = Answered(_INTERRUPTED.to(language, tries=TRIES, turn=claimed.id[:8]), outcome="failed")
-            else:
-                async with aclosing(self._served(claimed.message, history, language, recording)) as events:
-                    async for event in events:
-                        if isinstance(event, Answered):
-                            answer = event
-                            break
-                        steps += 1
-                        recording.add(event)
-                        self._chat_log.record(claimed.id, event)
-                        yield event
-            if answer is None:
-                raise RuntimeError("the agent ended without an answer")
-        except Lost:
-            raise
-        except asyncio.CancelledError as error:
-            task = asyncio.current_task()
-            if task is None or task.cancelling():
-                raise
-            answer = self._apologise(claimed, error, language)  # something inside was cancelled, not the turn
-        except Exception as error:
-            answer = self._apologise(claimed, error, language)
-        seconds = round(time.monotonic() - began, 3)
-        answer = replace(answer, turn=claimed.id, seconds=answer.seconds or seconds)
-        recording.add(answer)
+            if not (await asyncio.wait({looking}, timeout=self._sign))[0]:
+                yield Thought(_SLOW.to(turn.language))
+            history = await looking
+        finally:
+            looking.cancel()
+        earlier = (exchange.question for exchange in reversed(history))
+        turn.language = language = reply_language(claimed.message, self._language, earlier)
+        self._chat_log.asked(claimed.id, claimed.message)
+        if busy or turn.attempt > TRIES:
+            yield _unserved(turn)
+            return
         try:
-            await finished(self._inbox.finish(claimed, answer, recording.steps, self._misses(claimed, answer)))
-        except StoreError as error:
-            answer = self._apologise(claimed, error, language)
-            self._inbox.finish_later(claimed, answer, recording.steps, ())
-        self._chat_log.record(claimed.id, answer)
-        log.info(
-            "turn ended",
-            extra={
-                "turn": claimed.id,
-                "in_thread": _anonymous(claimed.message),
-                "steps": steps,
-                "seconds": seconds,
-                "outcome": answer.outcome,
-                "attempt": attempt,
-            },
-        )
-        yield answer
-
-    async def _served(
-        self, message: Incoming, history: tuple[Exchange, ...], language: Language, recording: Recording
-    ) -> Events:
-        """`_think` in its turn among all that is asked of this process; how many are before it is shown."""
-        try:
-            with self._admission.join(message.place) as ticket:
+            with self._admission.join(claimed.message.place) as ticket:
                 if ticket.ahead:
-                    yield Thought(_AHEAD.to(language, n=ticket.ahead))
+                    yield self._noted(turn, Thought(_AHEAD.to(language, n=ticket.ahead)))
                 await ticket.called()
-                async with aclosing(self._think(message, history, language, recording)) as events:
-                    async for event in events:
-                        yield event
+                deadline = asyncio.get_running_loop().time() + self._deadline
+                end = deadline + GRACE_SECONDS
+                message = await _before(end, self._prefer(claimed.message))
+                unread: list[str] = []
+                for file in message.files if self._attach is not None else ():
+                    if not file.problem:
+                        yield self._noted(turn, Thought(_READING.to(language, name=file.name)))
+                    if problem := file.problem or await _before(end, self._read(message, file, language)):
+                        unread.append(_UNREAD.to(language, name=file.name, reason=problem))
+                if not message.text.strip():
+                    yield _greeting(len(message.files) - len(unread), unread, language)
+                    return
+                agent, ask = await _before(end, self._prepared(turn, message, history, deadline))
+                if (refusal := await _before(end, self._budget.refusal(message, language))) is not None:
+                    yield _with(unread, Answered(refusal, outcome="declined"))
+                    return
+                with self._budget.spending():
+                    async with aclosing(agent.run(ask)) as events:
+                        while (event := await _before(end, anext(events, None))) is not None:
+                            if isinstance(event, Answered):
+                                yield _with(unread, event)
+                                return
+                            yield self._noted(turn, event)
+                raise RuntimeError("the agent ended without an answer")
         except CrowdedError:
             yield Answered(_CROWDED.to(language), outcome="declined")
 
-    async def _think(
-        self, message: Incoming, history: tuple[Exchange, ...], language: Language, recording: Recording
-    ) -> Events:
-        """The agent's own events. Raises LateError when it does not keep its deadline."""
-        deadline = asyncio.get_running_loop().time() + self._deadline
-        end = deadline + GRACE_SECONDS
-        message = await _before(end, self._prefer(message))
+    async def _read(self, message: Incoming, file: Attachment, language: Language) -> str:
+        """Make a file searchable in its thread; why it cannot be, or nothing."""
+        assert self._attach is not None
+        return (await self._attach(message, file, language)).reason
+
+    async def _prepared(
+        self, turn: _Turn, message: Incoming, history: tuple[Exchange, ...], deadline: float
+    ) -> tuple[Thinker, Ask]:
+        """The agent for a question, and what it is asked."""
         allowed = readers(message.place, message.audience, message.thread)
-        unread: list[str] = []
-        if self._attach is not None:
-            for file in message.files:
-                problem = file.problem
-                if not problem:
-                    yield Thought(_READING.to(language, name=file.name))
-                    problem = (await _before(end, self._attach(message, file, language))).reason
-                if problem:
-                    unread.append(_UNREAD.to(language, name=file.name, reason=problem))
-        if not message.text.strip():
-            read = len(message.files) - len(unread)
-            said = _READ.to(language, n=read) if read else "" if unread else _HELLO.to(language)
-            yield Answered("\n\n".join(filter(None, (said, *unread))), outcome="answered" if not unread else "declined")
-            return
-        collections = await _before(end, self._list_collections(message, allowed))
+        collections = await self._list_collections(message, allowed)
         agent = self._make_agent(message, allowed, collections)
-        recording.began(message.strategy, [info.name for info in collections])
-        ask = Ask(
+        turn.recording.began(message.strategy, [info.name for info in collections])
+        return agent, Ask(
             question=message.text,
-            language=language,
+            language=turn.language,
             history=history,
             overheard=message.overheard,
             collections=collections,
             deadline=deadline,
             reaches_team=reaches_team(message.audience),
         )
-        async with aclosing(agent.run(ask)) as events:
-            while True:
-                try:
-                    event = await _before(end, anext(events))
-                except StopAsyncIteration:
-                    return
-                if isinstance(event, Answered) and unread:
-                    event = replace(event, text="\n\n".join((event.text, *unread)))
-                yield event
+
+    def _noted(self, turn: _Turn, step: Step) -> Step:
+        turn.steps += 1
+        turn.recording.add(step)
+        self._chat_log.record(turn.claimed.id, step)
+        return step
+
+    async def _store(self, turn: _Turn, answer: Answered) -> Answered:
+        """The answer as it is stored, or why it could not be. Raises LostError."""
+        claimed, seconds = turn.claimed, round(time.monotonic() - turn.began, 3)
+        answer = replace(answer, turn=claimed.id, seconds=answer.seconds or seconds)
+        turn.recording.add(answer)
+        try:
+            misses = self._misses(claimed, answer)
+            await finished(self._inbox.finish(claimed, answer, turn.recording.steps, misses))
+        except StoreError as error:
+            answer = self._apologise(turn, error)
+            self._inbox.finish_later(claimed, answer, turn.recording.steps, ())
+        self._chat_log.record(claimed.id, answer)
+        log.info(
+            "turn ended",
+            extra={
+                "turn": claimed.id,
+                "in_thread": _anonymous(claimed.message),
+                "steps": turn.steps,
+                "seconds": seconds,
+                "outcome": answer.outcome,
+                "attempt": turn.attempt,
+            },
+        )
+        return answer
 
     # -- small decisions --------------------------------------------------------------------------------------------
 
-    def _apologise(self, claimed: Claimed, error: BaseException, language: Language) -> Answered:
+    def _apologise(self, turn: _Turn, error: BaseException) -> Answered:
+        claimed, language = turn.claimed, turn.language
         log.error("turn failed", extra={"turn": claimed.id}, exc_info=error)
-        return self._apology(claimed, error, language)
-
-    def _apology(self, claimed: Claimed, error: BaseException, language: Language) -> Answered:
-        turn = claimed.id[:8]
         match error:
             case RAGToolError() | StoreError() | SettingsError():
-                text = _REASON.to(language, reason=error.text(language), turn=turn)
+                text = _REASON.to(language, reason=error.text(language), turn=claimed.id[:8])
             case LateError():
-                text = _LATE.to(language, seconds=round(self._deadline), turn=turn)
+                text = _LATE.to(language, seconds=round(self._deadline), turn=claimed.id[:8])
             case _:
-                text = _FAILED.to(language, turn=turn)
+                text = _FAILED.to(language, turn=claimed.id[:8])
         return Answered(text, outcome="failed", turn=claimed.id)
 
     def _misses(self, claimed: Claimed, answer: Answered) -> tuple[Miss, ...]:
@@ -439,11 +437,24 @@ class Turns:
         )
         return (miss,)
 
-    def _language_of(self, message: Incoming, history: tuple[Exchange, ...]) -> Language:
-        if message.language is not None:
-            return message.language
-        earlier = (exchange.question for exchange in reversed(history))
-        return next((language_of(text) for text in (message.text, *earlier) if _LETTER.search(text)), self._language)
+
+def _unserved(turn: _Turn) -> Answered:
+    """For a turn that is not worked on: too many wait in its thread, or it has ended too many processes."""
+    if turn.attempt > TRIES:
+        text = _INTERRUPTED.to(turn.language, tries=TRIES, turn=turn.claimed.id[:8])
+        return Answered(text, outcome="failed")
+    return Answered(_BUSY.to(turn.language), outcome="declined")
+
+
+def _greeting(read: int, unread: Sequence[str], language: Language) -> Answered:
+    """To a message without words: what became of its files, or what can be asked."""
+    said = _READ.to(language, n=read) if read else "" if unread else _HELLO.to(language)
+    return Answered("\n\n".join(filter(None, (said, *unread))), outcome="declined" if unread else "answered")
+
+
+def _with(unread: Sequence[str], answer: Answered) -> Answered:
+    """Which files could not be read stands under the answer."""
+    return replace(answer, text="\n\n".join((answer.text, *unread))) if unread else answer
 
 
 async def _before(end: float, work: Awaitable[T]) -> T:

@@ -15,9 +15,11 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 from bot.digest import Group, SearchDocuments, as_group, urgency
 from bot.grouping import Grouping
-from bot.store.questions import Asked, Question, Questions, State, Wanted, Week
+from bot.records import MissState, WantedQuestions
+from bot.store.questions import Asked, Questions, Week
 from bot.store.spans import Span
 from bot.trace import Trace, TracedHit
+from bot.types import Question
 from bot.words import REASONS, STATES
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.text import Language, Said
@@ -95,13 +97,15 @@ class Unanswered:
         self._trace = trace
         self._timezone = timezone
 
-    async def page(self, wanted: Wanted, readers: Readers, *, page: int = 1, size: int = PAGE) -> QuestionPage:
+    async def page(self, wanted: WantedQuestions, readers: Readers, *, page: int = 1, size: int = PAGE) -> QuestionPage:
         """`page` counts from 1; one beyond the last is empty. Raises StoreError."""
         found = await self._questions.find(wanted, readers.scopes, limit=size, offset=(max(page, 1) - 1) * size)
         listed = tuple(one.question for one in found.asked)
         return QuestionPage(listed, found.shown, found.hidden, max(page, 1), _pages(found.shown, size))
 
-    async def groups(self, wanted: Wanted, readers: Readers, *, page: int = 1, size: int = GROUPS) -> GroupPage:
+    async def groups(
+        self, wanted: WantedQuestions, readers: Readers, *, page: int = 1, size: int = GROUPS
+    ) -> GroupPage:
         """The same questions, together as the digest has them. The first time it takes as long as embedding the questions.
 
         Raises StoreError; a search that fails costs its group the closest documents.
@@ -159,7 +163,7 @@ class Unanswered:
     def _midnight(self, day: date) -> datetime:
         return datetime.combine(day, time(), self._timezone).astimezone(UTC)
 
-    async def csv(self, wanted: Wanted, readers: Readers, language: Language, timezone: tzinfo) -> bytes:
+    async def csv(self, wanted: WantedQuestions, readers: Readers, language: Language, timezone: tzinfo) -> bytes:
         """What matches and these readers may see, the newest EXPORTED, as `as_csv` has it. Raises StoreError."""
         found = await self._questions.find(wanted, readers.scopes, limit=EXPORTED)
         questions = [one.question for one in found.asked]
@@ -268,7 +272,7 @@ def _moment(at: datetime | None, timezone: tzinfo) -> str:
     return at.astimezone(timezone).strftime("%Y-%m-%d %H:%M") if at is not None else ""
 
 
-def state_of(question: Question) -> State:
+def state_of(question: Question) -> MissState:
     if question.resolved_at is None:
         return "open"
     return "dismissed" if question.resolution == "dismissed" else "closed"

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from bot.settings import SettingsError, filled
+from bot.errors import SettingsError
+from bot.settings import filled
 from retrieval.text import Said
 
 UNFINISHED = "restoring"  # the folder in a home where everything is prepared

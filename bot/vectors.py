@@ -10,10 +10,11 @@ from pathlib import Path
 
 from bot.aside import set_aside, was_here
 from bot.database import Database
+from bot.errors import SettingsError
 from bot.identity import Identity, Known, own
+from bot.records import DocumentRow
 from bot.reindex import Reindex, made_of
-from bot.settings import Settings, SettingsError, filled
-from bot.store.documents import DocumentRow
+from bot.settings import Settings, filled
 from bot.store.homes import Homes
 from bot.store.indexes import Indexes, IndexRow
 from retrieval.embeddings.base import EmbeddingClient

@@ -1,8 +1,9 @@
 """Calls and imports point one way: adapters → bot → agent → retrieval."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ MAY_IMPORT = {
     "migrations": {"migrations", "bot.store.schema"},
 }
 COMPOSITION_ROOT = {"bot/app.py", "bot/cli.py", "bot/upkeep.py", "bot/__main__.py"}
+NEVER = {"adapters": "bot.store"}  # platforms know values and errors (`bot/types.py`, `bot/errors.py`), no tables
 ONE_PLACE = {
     "slack_bolt": {"adapters/slack/"},
     "slack_sdk": {"adapters/slack/"},
@@ -64,6 +66,36 @@ def test_imports_point_one_way(path: Path) -> None:
         and not any(one.startswith(module + ".") for one in allowed)
     }
     assert not wrong
+
+
+@pytest.mark.parametrize(("package", "forbidden"), NEVER.items())
+def test_what_a_package_never_sees(package: str, forbidden: str) -> None:
+    seen = {
+        path.relative_to(ROOT).as_posix()
+        for path in modules()
+        if path.is_relative_to(ROOT / package)
+        and any(module == forbidden or module.startswith(forbidden + ".") for module in imports(path))
+    }
+    assert not seen
+
+
+def test_no_import_circles() -> None:
+    """Imports for type checking and inside functions count too."""
+    known = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in modules()
+    }
+    graph = {name: {other for other in _needed(path, known) if other in known} for name, path in known.items()}
+    TopologicalSorter(graph).prepare()  # its CycleError names one
+
+
+def _needed(path: Path, known: Container[str]) -> Iterator[str]:
+    """The modules that a module needs: of `from package import module` that one, not the package."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            inner = (f"{node.module}.{alias.name}" for alias in node.names)
+            yield from (name if name in known else node.module for name in inner)
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))

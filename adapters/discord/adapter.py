@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import discord
 
@@ -35,22 +35,20 @@ from adapters.discord.events import (
     withdrawn,
     written_in,
 )
-from adapters.discord.gateway import Bot, Identifies, enter, hears_others, listen, pointed_at, token_refused
+from adapters.discord.gateway import Client, Identifies, enter, hears_others, listen, pointed_at, token_refused
 from adapters.discord.missed import missed
 from adapters.discord.office import Office
 from adapters.discord.rest import Mark, Rest
 from adapters.discord.surroundings import Surroundings
 from adapters.discord.thread import DiscordThread
-from adapters.port import Desk, PostError
+from adapters.port import PostError
 from adapters.questions import Questions
-from bot.cards import Card
-from bot.messages import Audience, Incoming, Place, Post, Preferences
+from bot.bot import Bot
+from bot.errors import StoreError
 from bot.settings import DiscordSettings
-from bot.store.engine import StoreError
+from bot.types import Audience, Card, Claimed, Incoming, Place, Post, Preferences
+from bot.words import reply_language
 from retrieval.text import Language
-
-if TYPE_CHECKING:
-    from bot.store.inbox import Claimed
 
 log = logging.getLogger(__name__)
 
@@ -73,16 +71,16 @@ class DiscordAdapter:
         self._look_every = look_every
         self._language = language
         self._office: Office | None = None
-        self._bot: Bot | None = None
+        self._client: Client | None = None
         self._identifies = Identifies()
         self.who = ""
         self.ready = asyncio.Event()
 
     @property
     def connected(self) -> bool:
-        return self._bot is not None and self._bot.up
+        return self._client is not None and self._client.up
 
-    async def run(self, desk: Desk) -> None:
+    async def run(self, bot: Bot) -> None:
         """Serve until cancelled; then take nothing new in and let what runs end, for at most 20 seconds.
 
         Raises SettingsError when Discord refuses the token or the intents for good, ConnectionError when it cannot be
@@ -92,26 +90,26 @@ class DiscordAdapter:
         with pointed_at(self._settings):
             content = await hears_others(token)
             async with AsyncExitStack() as ending:
-                bot = await ending.enter_async_context(Bot(self._identifies, content=content))
-                rest = Rest(bot)
+                client = await ending.enter_async_context(Client(self._identifies, content=content))
+                rest = Rest(client)
                 ending.push_async_callback(rest.close)
-                office = Office(bot, rest, desk, Places(bot, rest, self._settings.guilds), self._language)
-                questions = Questions(PLATFORM, desk, office.tasks, partial(_view, office), Surroundings(office))
+                office = Office(client, rest, bot, Places(client, rest, self._settings.guilds), self._language)
+                questions = Questions(PLATFORM, bot, office.tasks, partial(_view, office), Surroundings(office))
                 events = _Events(office, questions)
-                events.register(bot)
-                commands.register(bot, office)
-                voting.register(bot, office)
-                await enter(bot, token)
-                self._bot, self._office = bot, office
-                await self._serve(bot, office, questions, events)
+                events.register(client)
+                commands.register(client, office)
+                voting.register(client, office)
+                await enter(client, token)
+                self._client, self._office = client, office
+                await self._serve(client, office, questions, events)
 
-    async def _serve(self, bot: Bot, office: Office, questions: Questions, events: "_Events") -> None:
-        listening = asyncio.create_task(listen(bot), name="discord-gateway")
+    async def _serve(self, client: Client, office: Office, questions: Questions, events: "_Events") -> None:
+        listening = asyncio.create_task(listen(client), name="discord-gateway")
         refused = asyncio.create_task(office.rest.refused.wait(), name="discord-refused")
         chores = [
             refused,
-            asyncio.create_task(self._tell(bot, office), name="discord-ready"),
-            asyncio.create_task(_catch_up(bot, events), name="discord-missed"),
+            asyncio.create_task(self._tell(client, office), name="discord-ready"),
+            asyncio.create_task(_catch_up(client, events), name="discord-missed"),
             asyncio.create_task(_look_after(office, questions, self.ready, self._look_every), name="discord-leftovers"),
         ]
         try:
@@ -120,26 +118,26 @@ class DiscordAdapter:
                 raise token_refused()
             listening.result()
         finally:
-            self._bot = self._office = None
+            self._client = self._office = None
             self.ready.clear()
             for chore in (listening, *chores):
                 chore.cancel()
             await asyncio.gather(listening, *chores, return_exceptions=True)
-            if bot.ws is not None:
+            if client.ws is not None:
                 with suppress(*NETWORK):
-                    await bot.ws.close(code=1000)
+                    await client.ws.close(code=1000)
             await office.tasks.drain(DRAIN_SECONDS)
 
-    async def _tell(self, bot: Bot, office: Office) -> None:
+    async def _tell(self, client: Client, office: Office) -> None:
         """Ready with the first connection; the commands that people see are told to Discord then, too."""
-        await bot.first.wait()
-        await bot.all_here(HERE_SECONDS)
-        names = [guild.name for guild in bot.guilds]
+        await client.first.wait()
+        await client.all_here(HERE_SECONDS)
+        names = [guild.name for guild in client.guilds]
         where = f" in {names[0]}" if len(names) == 1 else f" in {len(names)} servers" if names else ""
-        self.who = f"@{bot.user.name if bot.user else PLATFORM}{where}"
+        self.who = f"@{client.user.name if client.user else PLATFORM}{where}"
         self.ready.set()
         try:
-            await registering.publish(bot)
+            await registering.publish(client)
         except (discord.DiscordException, *NETWORK) as error:
             log.warning("the commands could not be told to Discord: %s", error)
 
@@ -170,7 +168,7 @@ class DiscordAdapter:
         chosen = self._settings.guilds
         return [
             Named(str(channel.id), channel.name, channel.permissions_for(guild.me).view_channel, guild.name)
-            for guild in office.bot.guilds
+            for guild in office.client.guilds
             if chosen is None or str(guild.id) in chosen
             for channel in guild.text_channels
         ]
@@ -197,7 +195,7 @@ class _Events:
         self._office = office
         self._questions = questions
 
-    def register(self, bot: Bot) -> None:
+    def register(self, client: Client) -> None:
         def started(name: str, work: Callable[..., Awaitable[None]]) -> None:
             async def listener(*told: Any) -> None:
                 async def run() -> None:
@@ -205,7 +203,7 @@ class _Events:
 
                 self._office.tasks.start(run(), f"discord-{name}")
 
-            bot.add_listener(listener, f"on_{name}")
+            client.add_listener(listener, f"on_{name}")
 
         started("message", self._message)
         started("raw_message_edit", self._edit)
@@ -249,7 +247,7 @@ class _Events:
             if wait is not None:
                 await asyncio.sleep(wait)
         message = asked.message
-        text = escaped(lost.text(self._office.desk.language(message)))
+        text = escaped(lost.text(reply_language(message, self._office.language)))
         mark = Mark(f"lost:{message.message}", "notice", 0)
         await self._office.rest.post(written_in(message), text, mark=mark, reply_to=message.message)
 
@@ -280,9 +278,9 @@ class _Events:
 
     async def _post_over(self, place: Place, to: str | None, thread: str | None) -> Post | None:
         """What the bot posted and somebody replies `to`, else the card that their thread was started on. Raises StoreError."""
-        post = await self._office.desk.post_at(place, to) if to else None
+        post = await self._office.bot.outbox.find(place, to) if to else None
         if post is None and thread not in (None, to):
-            root = await self._office.desk.post_at(place, thread or "")
+            root = await self._office.bot.outbox.find(place, thread or "")
             return root if root is not None and root.kind == "card" else None
         return post
 
@@ -300,13 +298,13 @@ class _Events:
 
     async def _delete(self, told: discord.RawMessageDeleteEvent) -> None:
         before = told.cached_message
-        where = spot(self._office.bot.get_channel(told.channel_id)) or await self._where(told.channel_id)
+        where = spot(self._office.client.get_channel(told.channel_id)) or await self._where(told.channel_id)
         if where is None or (before is not None and not addressed(before, where, self._office.me)):
             return
         await self._questions.delete(withdrawn(told.message_id, where))
 
     async def _delete_many(self, told: discord.RawBulkMessageDeleteEvent) -> None:
-        where = spot(self._office.bot.get_channel(told.channel_id))
+        where = spot(self._office.client.get_channel(told.channel_id))
         for message in sorted(told.message_ids) if where else ():
             assert where is not None
             await self._questions.delete(withdrawn(message, where))
@@ -315,7 +313,7 @@ class _Events:
         vote = thumb(told, self._office.me)
         if vote is None:
             return
-        where = spot(self._office.bot.get_channel(told.channel_id)) or await self._where(told.channel_id)
+        where = spot(self._office.client.get_channel(told.channel_id)) or await self._where(told.channel_id)
         if where is not None:
             await voting.react(self._office, where.place, vote)
 
@@ -332,29 +330,29 @@ class _Events:
 
 async def _channel(office: Office, channel: int) -> Any:
     """Raises PostError."""
-    found: Any = office.bot.get_channel(channel)
+    found: Any = office.client.get_channel(channel)
     if found is None:
-        found = await office.rest.call("channel", str(channel), lambda: office.bot.fetch_channel(channel))
+        found = await office.rest.call("channel", str(channel), lambda: office.client.fetch_channel(channel))
     return found
 
 
-def _view(office: Office, claimed: "Claimed", preferences: Preferences) -> DiscordThread:
+def _view(office: Office, claimed: Claimed, preferences: Preferences) -> DiscordThread:
     return DiscordThread(
-        office.bot,
+        office.client,
         office.rest,
-        office.desk,
+        office.bot,
         claimed,
         steps=preferences.steps or "live",
-        language=office.desk.language(claimed.message),
+        language=reply_language(claimed.message, office.language),
     )
 
 
-async def _catch_up(bot: Bot, events: _Events) -> None:
+async def _catch_up(client: Client, events: _Events) -> None:
     """With each session that is begun anew, as what came before it is lost."""
     while True:
-        await bot.begun.wait()
-        bot.begun.clear()
-        await bot.all_here(HERE_SECONDS)
+        await client.begun.wait()
+        client.begun.clear()
+        await client.all_here(HERE_SECONDS)
         await events.catch_up()
 
 
@@ -363,7 +361,7 @@ async def _look_after(office: Office, questions: Questions, ready: asyncio.Event
     await ready.wait()  # until the servers have been told, nobody knows who reads a channel
     await leftovers.look_after(
         PLATFORM,
-        office.desk,
+        office.bot,
         office.tasks,
         office.language,
         questions=questions.resume,

@@ -24,8 +24,8 @@ from adapters.discord.modals import File, Given, ingest_modal
 from adapters.discord.office import Office
 from adapters.discord.reading import Target, channel_at, links_in, message_at, reader, root_of, target_of
 from adapters.port import PostError
-from bot.messages import Actor, Audience, FileRef, Intake, Place
-from bot.store.engine import StoreError
+from bot.errors import StoreError
+from bot.types import Actor, Audience, FileRef, Intake, Place
 from retrieval.text import Said
 from retrieval.types import RAGToolError
 
@@ -101,7 +101,7 @@ class Adding:
             scopes, audience = await self._scopes(gesture, str(gesture.user.id), place)
         except _NotTaken as error:
             return escaped(error.why.to(language, **error.values))
-        collections = await self._office.desk.collections(place, audience)
+        collections = await self._office.bot.ingestion.collections(place, audience)
         return ingest_modal(
             language,
             f"kotae:{ADD}:{self._remember(message)}",
@@ -120,7 +120,7 @@ class Adding:
         if what == "scope":
             language = self._office.language_of(gesture.locale)
             return [(scope, said.readers_of(scope, language)) for scope in scopes]
-        return [(name, name) for name in await self._office.desk.collections(place, audience)]
+        return [(name, name) for name in await self._office.bot.ingestion.collections(place, audience)]
 
     def _remember(self, message: discord.Message | None) -> str:
         """Its name in the form's id; Discord gives its text with the menu, and maybe never again."""
@@ -202,7 +202,7 @@ class Adding:
         """A message with its thread, or a thread, for those who read its own channel: nobody carries it out of there by a
         link. Raises PostErrors."""
         office = self._office
-        channel = await channel_at(office.rest, office.bot, target.channel)
+        channel = await channel_at(office.rest, office.client, target.channel)
         where = spot(channel)
         who: Gesture | discord.Member | None = gesture
         if target.channel != gesture.channel_id:
@@ -234,11 +234,11 @@ class Adding:
         scopes, audience = await self._scopes(who, str(gesture.user.id), place)
         if wish.scope and wish.scope not in scopes:
             raise _NotTaken(_NO_SCOPE, scopes="、".join(scopes) if language == "ja" else ", ".join(scopes))
-        collection = wish.collection or (await office.desk.collections(place, audience))[0]
+        collection = wish.collection or (await office.bot.ingestion.collections(place, audience))[0]
         scope = wish.scope or scopes[0]
         user = str(gesture.user.id)
         intake = Intake("", place, where.thread, user, collection, scope, language, tuple(refs))
-        taken = await office.desk.take_in(f"{PLATFORM}:gesture:{gesture.id}", intake)
+        taken = await office.bot.ingestion.accept(f"{PLATFORM}:gesture:{gesture.id}", intake)
         if taken is not None:
             office.tasks.start(resume(office, taken, partial(tell, office, gesture)), "discord-intake")
 
@@ -246,7 +246,7 @@ class Adding:
         """Who may be allowed to read what they add at a place, the default first. Raises _NotTaken when nobody."""
         office = self._office
         actor, audience = await asyncio.gather(office.places.actor(who), office.places.audience(place.channel, user))
-        scopes = await office.desk.scopes(actor, place, audience)
+        scopes = office.bot.ingestion.scopes(actor, place, audience)
         if not scopes:
             raise _NotTaken(_why_not(actor, audience))
         return scopes, audience

@@ -23,7 +23,7 @@ from adapters.discord.posting import channel_of
 from adapters.discord.reading import channel_at, message_at
 from adapters.markdown import shortened
 from adapters.port import PostError
-from bot.messages import Lesson, Post, Taught
+from bot.types import Lesson, Post, Taught
 from bot.words import MEMBERS
 from retrieval.text import Said
 
@@ -59,7 +59,7 @@ async def _form(office: Office, gesture: Gesture, name: str) -> discord.ui.Modal
         return teaching.GONE.to(language)
     if (await office.places.actor(gesture)).role == "outsider":
         return MEMBERS.to(language)
-    opened = await teaching.opened(office.desk, card, await digest.audience_of(office, card))
+    opened = await teaching.opened(office.bot, card, await digest.audience_of(office, card))
     if isinstance(opened, Said):
         office.tasks.start(_close(office, card, opened), "discord-cards")
         return opened.to(language)
@@ -94,7 +94,7 @@ async def _dismiss(office: Office, gesture: Gesture, name: str) -> Sequence[str]
         return (teaching.GONE.to(office.language_of(gesture.locale)),)
     actor = await office.places.actor(gesture)
     audience = await digest.audience_of(office, card)
-    taught = await office.desk.dismiss(actor, card.data["questions"], card.place, audience)
+    taught = await office.bot.experts.dismiss(actor, card.data["questions"], card.place, audience)
     if taught.refusal is not None:
         return (escaped(taught.refusal.to(office.language_of(gesture.locale))),)
     _settle(office, card, teaching.DISMISSED, gesture.user.display_name)
@@ -106,12 +106,12 @@ async def _save(office: Office, gesture: Gesture, name: str) -> Sequence[str]:
     language = office.language_of(gesture.locale)
     confirm = await _confirm(office, gesture, name)
     about, part = confirm.data["card"] if confirm else ("", "")
-    card = await cards.find(office.desk, about, str(part))
+    card = await cards.find(office.bot, about, str(part))
     if confirm is None or card is None:
         return (teaching.GONE.to(language),)
     channel, reply = str(confirm.data["channel"]), str(confirm.data["reply"])
     try:
-        said = await message_at(office.rest, await channel_at(office.rest, office.bot, int(channel)), int(reply))
+        said = await message_at(office.rest, await channel_at(office.rest, office.client, int(channel)), int(reply))
     except GoneError:
         await _take_away(office, confirm)
         return (teaching.DELETED.to(language),)
@@ -157,7 +157,7 @@ async def _teach(
     actor, audience = await office.places.actor(gesture), await digest.audience_of(office, card)
     questions = tuple(card.data["questions"])
     lesson = Lesson(actor, card.place, audience, questions, answer, question, url, reference, str(who.id))
-    taught = await office.desk.teach(lesson)
+    taught = await office.bot.experts.answer(lesson)
     if taught.refusal is None:
         _settle(office, card, teaching.ANSWERED, who.display_name)
     return taught
@@ -168,14 +168,14 @@ def _settle(office: Office, card: Post, how: Said, who: str) -> None:
 
     async def settle() -> None:
         await _close(office, card, how, shortened(who, 80))
-        for notice in await office.desk.notices(PLATFORM):
+        for notice in await office.bot.experts.notices(PLATFORM):
             office.tasks.start(digest.tell(office, notice), "discord-notice")
 
     office.tasks.start(settle(), "discord-cards")
 
 
 async def _close(office: Office, card: Post, how: Said, who: str = "") -> None:
-    for now in await cards.changed(office.desk, card, partial(digest.audience_of, office), office.language):
+    for now in await cards.changed(office.bot, card, partial(digest.audience_of, office), office.language):
         await digest.redraw(office, now, teaching.status(now, how, office.language, who))
 
 
@@ -185,7 +185,7 @@ async def _close(office: Office, card: Post, how: Said, who: str = "") -> None:
 async def _card(office: Office, gesture: Gesture, name: str) -> Post | None:
     """The card that a button or modal belongs to: which questions it is about is what the database says."""
     about, _, part = name.rpartition(":")
-    card = await cards.find(office.desk, about, part)
+    card = await cards.find(office.bot, about, part)
     if card is None or card.place.platform != PLATFORM or channel_of(card) != str(gesture.channel_id):
         return None
     return card if gesture.message is None or card.message == str(gesture.message.id) else None
@@ -194,7 +194,7 @@ async def _card(office: Office, gesture: Gesture, name: str) -> Post | None:
 async def _confirm(office: Office, gesture: Gesture, name: str) -> Post | None:
     """What the bot asked with the message whose button was pressed."""
     pressed_on = str(gesture.message.id) if gesture.message else ""
-    found = (post for post in await office.desk.posts(f"confirm:{name}") if post.kind == "confirm")
+    found = (post for post in await office.bot.outbox.of(f"confirm:{name}") if post.kind == "confirm")
     return next((post for post in found if post.message == pressed_on), None)
 
 

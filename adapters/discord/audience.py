@@ -15,7 +15,7 @@ from adapters.discord.errors import GoneError
 from adapters.discord.events import DIRECT, PLATFORM
 from adapters.discord.rest import Rest
 from adapters.port import PostError
-from bot.messages import Actor, Audience, Place, Role
+from bot.types import Actor, Audience, Place, Role
 
 log = logging.getLogger(__name__)
 

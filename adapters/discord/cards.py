@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from adapters.discord.dialect import escaped
 from adapters.markdown import shortened
-from bot.cards import Card, Link, Row
+from bot.types import Card, Link, Row
 
 CONTENT = 2_000
 MESSAGES = 3  # that one card may take

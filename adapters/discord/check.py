@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from adapters.channels import Named, UnclearError, find
 from adapters.discord.rights import PERMISSIONS, Lacking, lacking, may_post
-from bot.doctor import Check, Remark, Subject, fault, fine, warning
+from bot.findings import Check, Remark, Subject, fault, fine, warning
 from bot.settings import Settings, filled
 from bot.setup import ProbeError, digest_channel
 from bot.tokens import DISCORD_AT

@@ -21,9 +21,8 @@ from adapters.discord.digest import ANSWER
 from adapters.discord.gestures import Gesture, Gestures, spot_of
 from adapters.discord.modals import File, given
 from adapters.discord.office import Office
-from bot.cards import Card
-from bot.messages import Command
-from bot.store.engine import StoreError
+from bot.errors import StoreError
+from bot.types import Card, Command
 from retrieval.text import normalise
 from retrieval.types import RAGToolError
 
@@ -37,14 +36,14 @@ Tree = app_commands.CommandTree[Any]
 Choice = app_commands.Choice[str]
 
 
-def register(bot: commands.Bot, office: Office) -> None:
+def register(client: commands.Bot, office: Office) -> None:
     """The commands, and what the buttons and modals of this package lead to."""
     gestures, adding = Gestures(office), Adding(office)
-    _register_ingest(bot.tree, gestures, adding)
-    _register_asking(bot.tree, office, gestures, adding)
-    _register_others(bot.tree, office, gestures)
+    _register_ingest(client.tree, gestures, adding)
+    _register_asking(client.tree, office, gestures, adding)
+    _register_others(client.tree, office, gestures)
 
-    @bot.listen("on_interaction")
+    @client.listen("on_interaction")
     async def pressed_or_submitted(gesture: Gesture) -> None:
         data: Any = gesture.data or {}
         app, _, rest = str(data.get("custom_id") or "").partition(":")
@@ -256,7 +255,7 @@ async def _card(office: Office, gesture: Gesture, name: str, text: str) -> Seque
     language = office.language_of(gesture.locale)
     actor = await office.places.actor(gesture)
     audience = await office.places.audience(place.channel, str(gesture.user.id))
-    card = await office.desk.command(Command(actor, place, audience, name, text.strip(), language))
+    card = await office.bot.commands(Command(actor, place, audience, name, text.strip(), language))
     return card_texts(_as_here(card))
 
 

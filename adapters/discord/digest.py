@@ -24,8 +24,7 @@ from adapters.discord.posting import (
 )
 from adapters.markdown import shortened
 from adapters.port import PostError
-from bot.cards import Card
-from bot.messages import Audience, Notice, Place, Post
+from bot.types import Audience, Card, Notice, Place, Post
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +36,7 @@ ANSWER, DISMISS, SAVE, DISCARD = "answer", "dismiss", "save", "discard"
 async def announce(office: Office, place: Place, card: Card, about: str) -> None:
     """Post the digest: its numbers, then a card a group. Raises PostError, StoreError; then the same call goes on."""
     await say_once(office, Post(about, "digest", 0, place), heading(card))
-    for post in await cards.posts_for(office.desk, place, card, about):
+    for post in await cards.posts_for(office.bot, place, card, about):
         await say_once(office, post, _text(post), components=_buttons(post))
 
 
@@ -59,7 +58,7 @@ async def tell(office: Office, notice: Notice) -> None:
             await _tell(office, notice, texts, thread=None)
     except GoneError as error:
         log.info("an asker's thread is gone (%s)", error.code)
-    await office.desk.said(notice)
+    await office.bot.experts.notices.said(notice)
 
 
 async def _tell(office: Office, notice: Notice, texts: Sequence[str], *, thread: str | None) -> None:
@@ -103,7 +102,7 @@ async def redraw(office: Office, card: Post, status: str) -> None:
     """The card as it is now, and what became of it. Raises StoreError."""
     if card.message is None:
         return
-    await office.desk.placed(card)
+    await office.bot.outbox.confirm(card)
     text = f"{_text(card)}\n-# {escaped(status)}"
     try:
         await office.rest.edit(channel_of(card), card.message or "", text, components=_buttons(card))

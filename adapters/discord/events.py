@@ -9,7 +9,7 @@ from typing import Literal
 
 import discord
 
-from bot.messages import Audience, Incoming, Place
+from bot.types import Audience, Incoming, Place
 
 PLATFORM = "discord"
 DIRECT = "@me"  # the workspace of direct messages, as Discord writes it in addresses

@@ -15,7 +15,8 @@ import yarl
 from discord.ext import commands
 
 from adapters.discord.errors import NETWORK, reason
-from bot.settings import DiscordSettings, SettingsError, filled
+from bot.errors import SettingsError
+from bot.settings import DiscordSettings, filled
 from bot.tokens import DISCORD_AT
 from retrieval.text import Said
 
@@ -66,7 +67,7 @@ class Identifies:
         return max(0.0, oldest + HOUR - now)
 
 
-class Bot(commands.Bot):
+class Client(commands.Bot):
     """Hears what is registered with it, and has no commands in texts."""
 
     def __init__(self, identifies: Identifies, *, content: bool) -> None:
@@ -121,9 +122,9 @@ class _Attempts(logging.Filter):
     """A try to connect again is one line; how the connection was lost is told once, at DEBUG. discord.py tells it with a
     traceback each time."""
 
-    def __init__(self, bot: Bot) -> None:
+    def __init__(self, client: Client) -> None:
         super().__init__()
-        self._bot = bot
+        self._client = client
         self._told = False
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -137,7 +138,7 @@ class _Attempts(logging.Filter):
         record.msg = "Discord's gateway cannot be reached (%s); next try in %.0f s"
         record.args = (reason(error), *(record.args or ()))
         record.exc_info = record.exc_text = None
-        return self._bot.first.is_set()  # before the first connection it is not tried again here
+        return self._client.first.is_set()  # before the first connection it is not tried again here
 
 
 async def hears_others(token: str) -> bool:
@@ -149,10 +150,10 @@ async def hears_others(token: str) -> bool:
         return flags.gateway_message_content or flags.gateway_message_content_limited
 
 
-async def enter(bot: discord.Client, token: str) -> None:
+async def enter(client: discord.Client, token: str) -> None:
     """Log in. Raises SettingsError when the token is not taken, ConnectionError when Discord cannot be reached."""
     try:
-        await bot.login(token)
+        await client.login(token)
     except discord.LoginFailure:
         raise token_refused() from None
     except NETWORK as error:
@@ -161,18 +162,18 @@ async def enter(bot: discord.Client, token: str) -> None:
         raise ConnectionError(reason(error)) from None
 
 
-async def listen(bot: Bot) -> None:
+async def listen(client: Client) -> None:
     """Hear events until cancelled. Raises SettingsError when Discord ends it for good, ConnectionError."""
-    attempts, theirs = _Attempts(bot), logging.getLogger("discord.client")
+    attempts, theirs = _Attempts(client), logging.getLogger("discord.client")
     theirs.addFilter(attempts)
     try:
-        await bot.connect()
+        await client.connect()
     except discord.PrivilegedIntentsRequired:
-        raise SettingsError(filled(_INTENTS, id=str(bot.application_id or ""))) from None
+        raise SettingsError(filled(_INTENTS, id=str(client.application_id or ""))) from None
     except discord.ConnectionClosed as error:
         raise _closed(error.code) from None
     except (AttributeError, *NETWORK) as error:
-        if isinstance(error, AttributeError) and bot.first.is_set():
+        if isinstance(error, AttributeError) and client.first.is_set():
             raise
         lost = error.__context__ if isinstance(error, AttributeError) else error
         raise ConnectionError(reason(lost or error)) from None  # at first discord.py trips over itself

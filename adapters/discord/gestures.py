@@ -20,8 +20,8 @@ from adapters.discord.events import DIRECT, PLATFORM, Spot, spot
 from adapters.discord.office import Office
 from adapters.discord.posting import say_once
 from adapters.port import PostError
-from bot.messages import Place, Post
-from bot.store.engine import StoreError
+from bot.errors import StoreError
+from bot.types import Place, Post
 from retrieval.text import Language, Said
 from retrieval.types import RAGToolError
 

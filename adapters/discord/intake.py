@@ -15,9 +15,9 @@ from adapters.discord.files import ExpiredError, download
 from adapters.discord.office import Office
 from adapters.discord.posting import channel_of, say_once
 from adapters.discord.reading import channel_at, day, message_at, said_by, thread_at, transcript
-from adapters.intakes import work_off
+from adapters.intakes import process
 from adapters.port import PostError
-from bot.messages import FileRef, Intake, Post
+from bot.types import FileRef, Intake, Post
 from retrieval.loaders import Limits
 from retrieval.text import Said
 from retrieval.types import UnreadableError
@@ -45,7 +45,7 @@ async def resume(office: Office, intake: Intake, told: Told | None = None) -> No
             await told((shown.text(done),))
 
     shown = _Progress(office, await office.places.name(intake.author))
-    await work_off(office.desk, intake, fetch, shown.show, tell, seconds=EVERY_SECONDS, unreachable=UnreachableError)
+    await process(office.bot, intake, fetch, shown.show, tell, seconds=EVERY_SECONDS, unreachable=UnreachableError)
 
 
 class _Progress:
@@ -129,7 +129,7 @@ async def _attachment(office: Office, file: FileRef) -> bytes:
         if "message" not in file.ref:
             raise
         try:
-            channel = await channel_at(office.rest, office.bot, int(file.ref["channel"]))
+            channel = await channel_at(office.rest, office.client, int(file.ref["channel"]))
             message = await message_at(office.rest, channel, int(file.ref["message"]))
         except PostError:
             message = None
@@ -141,7 +141,7 @@ async def _attachment(office: Office, file: FileRef) -> bytes:
 
 async def _replies(office: Office, thread: str, root: str) -> list[tuple[str, str]]:
     try:
-        channel = await channel_at(office.rest, office.bot, int(thread))
+        channel = await channel_at(office.rest, office.client, int(thread))
         found = await thread_at(office.rest, channel)
     except GoneError:
         raise UnreadableError(adding.MESSAGE_GONE) from None

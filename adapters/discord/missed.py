@@ -12,7 +12,7 @@ import discord
 from adapters.discord.events import DIRECT, PLATFORM
 from adapters.discord.office import Office
 from adapters.port import PostError
-from bot.store.engine import StoreError
+from bot.errors import StoreError
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ async def missed(office: Office) -> list[discord.Message]:
     raises."""
     since = discord.Object(_snowflake(time.time() - SECONDS))
     found: list[discord.Message] = []
-    channels = sorted(_spoken_in(office.bot, since.id), key=lambda one: -(one.last_message_id or 0))
+    channels = sorted(_spoken_in(office.client, since.id), key=lambda one: -(one.last_message_id or 0))
     threads = [one for one in channels if isinstance(one, discord.Thread)]  # our own answers make many: they come last
     others = [one for one in channels if not isinstance(one, discord.Thread)]
     read: list[Read] = [*others, *await _direct(office), *threads]
@@ -44,11 +44,11 @@ async def missed(office: Office) -> list[discord.Message]:
 async def _direct(office: Office) -> list[discord.PartialMessageable]:
     """Those that the bot has talked in, the latest first: Discord lists none."""
     try:
-        known = await office.desk.spoken_in(PLATFORM, DIRECT, limit=DIRECT_ONES)
+        known = await office.bot.outbox.channels(PLATFORM, DIRECT, limit=DIRECT_ONES)
     except StoreError as error:
         log.warning("which direct conversations there are is not known: %s", error)
         return []
-    return [office.bot.get_partial_messageable(int(one), type=discord.ChannelType.private) for one in known]
+    return [office.client.get_partial_messageable(int(one), type=discord.ChannelType.private) for one in known]
 
 
 def _spoken_in(client: discord.Client, since: int) -> Iterator[Spoken]:

@@ -1,4 +1,4 @@
-"""What all gestures in Discord share: the client, the application's desk, who is who, and the tasks that they start."""
+"""What all gestures in Discord share: the client, the bot's services, who is who, and the tasks that they start."""
 
 from dataclasses import dataclass, field
 
@@ -7,16 +7,16 @@ from discord.ext import commands
 
 from adapters.discord.audience import Places
 from adapters.discord.rest import Rest
-from adapters.port import Desk
 from adapters.tasks import Tasks
+from bot.bot import Bot
 from retrieval.text import Language
 
 
 @dataclass(frozen=True, slots=True)
 class Office:
-    bot: commands.Bot
+    client: commands.Bot
     rest: Rest
-    desk: Desk
+    bot: Bot
     places: Places
     language: Language  # of the interface where nobody's own is known
     tasks: Tasks = field(default_factory=Tasks)
@@ -24,7 +24,7 @@ class Office:
     @property
     def me(self) -> int:
         """The bot's own id, once it is logged in."""
-        return self.bot.user.id if self.bot.user else 0
+        return self.client.user.id if self.client.user else 0
 
     def language_of(self, locale: discord.Locale) -> Language:
         """A person's own, as they have set it in Discord."""

@@ -11,7 +11,7 @@ from adapters.discord.events import DIRECT
 from adapters.discord.office import Office
 from adapters.discord.rest import Mark
 from adapters.markdown import shortened
-from bot.messages import Post
+from bot.types import Post
 
 Json = dict[str, Any]
 PRIMARY, SECONDARY, LINK = 1, 2, 5  # styles of buttons
@@ -31,7 +31,7 @@ async def say_once(
 
     Raises PostError, StoreError.
     """
-    before = await office.desk.intend(post)
+    before = await office.bot.outbox.reserve(post)
     if before is not None and before.message is not None:
         return before
     mark = Mark(post.about, post.kind, post.part)
@@ -45,7 +45,7 @@ async def say_once(
         maybe_sent=before is not None,
     )
     posted = replace(post, message=sent.id)
-    await office.desk.placed(posted)
+    await office.bot.outbox.confirm(posted)
     return posted
 
 

@@ -31,17 +31,17 @@ class InJapanese(app_commands.Translator):
         return found
 
 
-async def publish(bot: commands.Bot) -> None:
+async def publish(client: commands.Bot) -> None:
     """Tell Discord the registered commands, in both languages, unless it has them already.
 
     Raises discord.HTTPException.
     """
-    tree, translator = bot.tree, InJapanese()
+    tree, translator = client.tree, InJapanese()
     await tree.set_translator(translator)
     wanted = [await command.get_translated_payload(tree, translator) for command in tree.get_commands()]
     path = "/applications/{application_id}/commands"  # discord.py's own call leaves the translations out
-    route = discord.http.Route("GET", path, application_id=bot.application_id)
-    if differ(wanted, await bot.http.request(route, params={"with_localizations": "true"})):
+    route = discord.http.Route("GET", path, application_id=client.application_id)
+    if differ(wanted, await client.http.request(route, params={"with_localizations": "true"})):
         await tree.sync()
         log.info("the commands have been told to Discord")
 

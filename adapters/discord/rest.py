@@ -34,7 +34,7 @@ from adapters.discord.errors import (
     translated,
 )
 from adapters.pacing import Bucket, Limit, Priority
-from bot.messages import PostKind
+from bot.types import PostKind
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +59,7 @@ _REMEMBERED = 1_000
 
 
 class Mark(NamedTuple):
-    """What a message is, and the only one that is it: as `bot.messages.Post`."""
+    """What a message is, and the only one that is it: as `bot.types.Post`."""
 
     about: str
     kind: PostKind

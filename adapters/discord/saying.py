@@ -16,9 +16,10 @@ from adapters.discord.errors import ARCHIVED, LOCKED, BarredError, GoneError, He
 from adapters.discord.events import DIRECT, written_in
 from adapters.discord.rest import Mark, Rest
 from adapters.markdown import harmless, shortened, without_pings
-from adapters.port import Desk, PostError
-from bot.messages import Incoming, Post, PostKind
-from bot.store.engine import StoreError
+from adapters.port import PostError
+from bot.bot import Bot
+from bot.errors import StoreError
+from bot.types import Incoming, Post, PostKind
 from retrieval.text import Language, Said
 
 log = logging.getLogger(__name__)
@@ -58,11 +59,11 @@ class Saying:
     """The messages of a turn, by kind and part. Raises DiscordError, StoreError."""
 
     def __init__(
-        self, client: discord.Client, rest: Rest, desk: Desk, turn: str, message: Incoming, language: Language
+        self, client: discord.Client, rest: Rest, bot: Bot, turn: str, message: Incoming, language: Language
     ) -> None:
         self._client = client
         self._rest = rest
-        self._desk = desk
+        self._bot = bot
         self._turn = turn
         self._message = message
         self._language = language
@@ -165,11 +166,11 @@ class Saying:
         about = f"rights:{self.parent}:threads"
         post = Post(about, "notice", 0, self._message.place)
         try:
-            if await self._desk.intend(post) is not None:
+            if await self._bot.outbox.reserve(post) is not None:
                 return
             text = f"-# {_NO_THREADS.to(self._language)}"
             sent = await self._rest.post(self.parent, text, mark=Mark(about, "notice", 0))
-            await self._desk.placed(replace(post, message=sent.id))
+            await self._bot.outbox.confirm(replace(post, message=sent.id))
         except (PostError, StoreError) as error:
             log.info("a missing right could not be told: %s", error)
 
@@ -211,7 +212,7 @@ class Saying:
         wanted = {**self._data(said.channel), **data}
         if said.post.data != wanted:
             said.post = replace(said.post, data=wanted)
-            await self._desk.placed(said.post)
+            await self._bot.outbox.confirm(said.post)
 
     async def _new(
         self,
@@ -224,7 +225,7 @@ class Saying:
             target = await self.target()
             where = self._data(target.channel)
             post = Post(self._turn, *key, self._message.place, target.thread, data={**where, **data})
-            before = await self._desk.intend(post)
+            before = await self._bot.outbox.reserve(post)
             if before is not None and before.message:
                 self._known[key] = said = _Said(before)
                 return said
@@ -246,7 +247,7 @@ class Saying:
             self._known[key] = said = _Said(replace(post, message=sent.id), content)
             if sent.content.strip() != content.strip():  # an earlier attempt posted it, in older words
                 said.content = None
-            await self._desk.placed(said.post)
+            await self._bot.outbox.confirm(said.post)
             return said
 
     def _data(self, channel: str) -> dict[str, Any]:
@@ -257,7 +258,7 @@ class Saying:
         """Whether a message of ours cannot be one of this turn whose id was lost: it is older, or known."""
         if int(message) <= int(self._message.message):
             return True
-        return await self._desk.post_at(self._message.place, message) is not None
+        return await self._bot.outbox.find(self._message.place, message) is not None
 
     async def delete(self, post: Post) -> None:
         said = self._known.pop((post.kind, post.part), None) or _Said(post)

@@ -15,8 +15,8 @@ from adapters.discord.errors import DiscordError, GoneError, TokenError
 from adapters.discord.saying import Saying
 from adapters.markdown import shortened, step_text, thinking
 from agent.events import Step
-from bot.messages import Post
-from bot.store.engine import StoreError
+from bot.errors import StoreError
+from bot.types import Post
 from bot.waiting import Sleep
 from retrieval.text import Language
 

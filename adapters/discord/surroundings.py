@@ -16,7 +16,8 @@ from adapters.discord.events import DIRECT, Spot, addressed, readable, written_i
 from adapters.discord.office import Office
 from adapters.port import PostError
 from agent.conversation import Overheard
-from bot.messages import Incoming
+from bot.types import Incoming
+from bot.words import reply_language
 from retrieval.loaders import Limits
 
 log = logging.getLogger(__name__)
@@ -48,13 +49,15 @@ class Surroundings:
                 for one in heard[-HEARD:]
                 if (text := readable(one, office.me)) and not self._ours(one, message)
             ),
-            files=await fetched([_attached(one, message.link) for one in attached], office.desk.language(message)),
+            files=await fetched(
+                [_attached(one, message.link) for one in attached], reply_language(message, office.language)
+            ),
         )
 
     async def _around(self, message: Incoming) -> tuple[discord.Message | None, list[discord.Message]]:
         """The question itself, whose files are not in what was claimed, and what stands before it."""
         channel = self._channel(written_in(message), message.place.workspace)
-        own = next((one for one in self._office.bot.cached_messages if str(one.id) == message.message), None)
+        own = next((one for one in self._office.client.cached_messages if str(one.id) == message.message), None)
         heard: list[discord.Message] = []
         try:
             async with asyncio.timeout(LOOKUP_SECONDS):
@@ -85,7 +88,7 @@ class Surroundings:
 
     def _channel(self, channel: str, workspace: str) -> discord.PartialMessageable:
         guild = None if workspace == DIRECT else int(workspace)
-        return self._office.bot.get_partial_messageable(int(channel), guild_id=guild)
+        return self._office.client.get_partial_messageable(int(channel), guild_id=guild)
 
     async def _read(self, channel: discord.PartialMessageable, message: str) -> discord.Message:
         return await self._office.rest.call("read", str(channel.id), lambda: channel.fetch_message(int(message)))

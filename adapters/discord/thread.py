@@ -7,7 +7,6 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import discord
 
@@ -18,15 +17,13 @@ from adapters.discord.rest import Rest
 from adapters.discord.saying import Saying
 from adapters.discord.steps import Shown, Steps
 from adapters.markdown import EMPTY, answer_markdown
-from adapters.port import Desk, ThreadView
+from adapters.port import ThreadView
 from agent.events import Answered, Step
-from bot.messages import Post
-from bot.store.engine import StoreError
+from bot.bot import Bot
+from bot.errors import StoreError
+from bot.types import Claimed, Post
 from bot.waiting import Sleep
 from retrieval.text import Language, Said
-
-if TYPE_CHECKING:
-    from bot.store.inbox import Claimed
 
 log = logging.getLogger(__name__)
 
@@ -52,8 +49,8 @@ class DiscordThread(ThreadView):
         self,
         client: discord.Client,
         rest: Rest,
-        desk: Desk,
-        claimed: "Claimed",
+        bot: Bot,
+        claimed: Claimed,
         *,
         steps: Shown,
         language: Language,
@@ -61,12 +58,12 @@ class DiscordThread(ThreadView):
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         self._rest = rest
-        self._desk = desk
+        self._bot = bot
         self._turn = claimed.id
         self._language = language
         self._clock = clock
         self._sleep = sleep
-        self._saying = Saying(client, rest, desk, claimed.id, claimed.message, language)
+        self._saying = Saying(client, rest, bot, claimed.id, claimed.message, language)
         self._steps = Steps(self._saying, steps=steps, language=language, turn=claimed.id, sleep=sleep)
         self._alive: asyncio.Task[None] | None = None
         self._answered = False
@@ -75,7 +72,7 @@ class DiscordThread(ThreadView):
         """Show that the question has arrived; returns before that has reached Discord."""
         earlier: list[Post] = []
         try:
-            earlier = await self._desk.posts(self._turn)
+            earlier = await self._bot.outbox.of(self._turn)
         except StoreError as error:
             log.warning("what turn %s has posted is not known: %s", self._turn, error)
         self._saying.resume(earlier)

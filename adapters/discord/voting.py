@@ -17,11 +17,11 @@ from adapters.discord.events import Thumb
 from adapters.discord.gestures import Gesture, Gestures, spot_of
 from adapters.discord.modals import given
 from adapters.discord.office import Office
-from bot.messages import Feedback, Place
+from bot.types import Feedback, Place
 from retrieval.text import Language
 
 
-def register(bot: commands.Bot, office: Office) -> None:
+def register(client: commands.Bot, office: Office) -> None:
     """Both buttons, under every answer that was ever posted, and the modal behind the second."""
     gestures = Gestures(office)
 
@@ -41,9 +41,9 @@ def register(bot: commands.Bot, office: Office) -> None:
             else:
                 gestures.ask(gesture, partial(_down, office, gesture, self.turn))
 
-    bot.add_dynamic_items(VoteButton)
+    client.add_dynamic_items(VoteButton)
 
-    @bot.listen("on_interaction")
+    @client.listen("on_interaction")
     async def submitted(gesture: Gesture) -> None:
         data: Any = gesture.data or {}
         custom_id = str(data.get("custom_id") or "")
@@ -55,7 +55,7 @@ def register(bot: commands.Bot, office: Office) -> None:
 
 async def react(office: Office, place: Place, thumb: Thumb) -> None:
     """A thumb among the reactions of an answer is a vote, too. Raises StoreError."""
-    await voting.react(office.desk, place, thumb.message, thumb.author, thumb.vote, thumb.thumb)
+    await voting.react(office.bot, place, thumb.message, thumb.author, thumb.vote, thumb.thumb)
 
 
 async def _up(office: Office, gesture: Gesture, turn: str) -> Sequence[str]:
@@ -80,7 +80,7 @@ async def _vote(
     """Raises StoreError."""
     message = str(gesture.message.id) if gesture.message else ""
     feedback = Feedback(turn, str(gesture.user.id), vote, reason, text)
-    return await voting.press(office.desk, spot_of(gesture).place, message, feedback)
+    return await voting.press(office.bot, spot_of(gesture).place, message, feedback)
 
 
 def _modal(turn: str, language: Language) -> discord.ui.Modal:

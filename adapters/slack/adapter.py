@@ -7,7 +7,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
@@ -16,7 +16,6 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters import leftovers, voting
 from adapters.channels import find
-from adapters.port import Desk
 from adapters.questions import Questions
 from adapters.slack import commands, digest, home, intake
 from adapters.slack.audience import Places
@@ -40,14 +39,12 @@ from adapters.slack.office import Office
 from adapters.slack.socket import NOT_STORED, Connections, DisabledError
 from adapters.slack.surroundings import Surroundings
 from adapters.slack.thread import SlackThread
-from bot.cards import Card
-from bot.messages import Audience, Incoming, Place, Post, Preferences
-from bot.settings import SettingsError, SlackSettings, filled
-from bot.store.engine import StoreError
+from bot.bot import Bot
+from bot.errors import SettingsError, StoreError
+from bot.settings import SlackSettings, filled
+from bot.types import Audience, Card, Claimed, Incoming, Place, Post, Preferences
+from bot.words import reply_language
 from retrieval.text import Language, Said
-
-if TYPE_CHECKING:
-    from bot.store.inbox import Claimed
 
 log = logging.getLogger(__name__)
 
@@ -86,7 +83,7 @@ class SlackAdapter:
     def connected(self) -> bool:
         return self._connections is not None and self._connections.connected
 
-    async def run(self, desk: Desk) -> None:
+    async def run(self, bot: Bot) -> None:
         """Serve until cancelled; then take nothing new in and let what runs end, for at most 20 seconds.
 
         Raises SettingsError when Slack refuses the tokens for good, ConnectionError when it cannot be reached.
@@ -99,9 +96,9 @@ class SlackAdapter:
                 raise _refused(error.code) from None
             except SlackError as error:
                 raise ConnectionError(error.code) from None
-            office = Office(slack, desk, Places(slack), self._language)
+            office = Office(slack, bot, Places(slack), self._language)
             around = Surroundings(office)
-            questions = Questions(PLATFORM, desk, office.tasks, partial(_view, office), around)
+            questions = Questions(PLATFORM, bot, office.tasks, partial(_view, office), around)
             app = self._app(office, questions, around)
             opening = AsyncWebClient(base_url=slack.web.base_url, retry_handlers=[])
             self._connections = Connections(app, opening, self._settings.app_token.get_secret_value())
@@ -161,7 +158,7 @@ class SlackAdapter:
     async def _look_after(self, office: Office, questions: Questions) -> None:
         await leftovers.look_after(
             PLATFORM,
-            office.desk,
+            office.bot,
             office.tasks,
             office.language,
             questions=questions.resume,
@@ -223,7 +220,7 @@ class SlackAdapter:
             case Deleted(message):
                 office.tasks.start(questions.delete(message), "slack-delete")
             case Reacted():
-                vote = voting.react(office.desk, event.place, event.message, event.author, event.vote, event.thumb)
+                vote = voting.react(office.bot, event.place, event.message, event.author, event.vote, event.thumb)
                 office.tasks.start(vote, "slack-reaction")
             case Replied():
                 office.tasks.start(_reply(office, event), "slack-reply")
@@ -235,13 +232,13 @@ class SlackAdapter:
                 pass
 
 
-def _view(office: Office, claimed: "Claimed", preferences: Preferences) -> SlackThread:
+def _view(office: Office, claimed: Claimed, preferences: Preferences) -> SlackThread:
     return SlackThread(
         office.slack,
-        office.desk,
+        office.bot,
         claimed,
         steps=preferences.steps or "live",
-        language=office.desk.language(claimed.message),
+        language=reply_language(claimed.message, office.language),
         recipient=(claimed.message.author, office.slack.me.team),
     )
 
@@ -265,7 +262,7 @@ async def _reply(office: Office, replied: Replied) -> None:
 
 async def _card_over(office: Office, reply: Replied) -> Post | None:
     """The card in whose thread a reply stands. Raises StoreError."""
-    post = await office.desk.post_at(reply.place, reply.thread)
+    post = await office.bot.outbox.find(reply.place, reply.thread)
     return post if post is not None and post.kind == "card" else None
 
 

@@ -18,8 +18,8 @@ from adapters.slack.intake import begin, file_refs, link_target, links_in, messa
 from adapters.slack.modals import Kept, Shortcut, given_in, ingest_modal, kept_in
 from adapters.slack.office import Office
 from adapters.slack.widgets import Json, notice_modal, respond, whisper
-from bot.messages import Actor, Audience, FileRef, Intake, Place
-from bot.store.engine import StoreError
+from bot.errors import StoreError
+from bot.types import Actor, Audience, FileRef, Intake, Place
 from retrieval.text import Language, Said
 from retrieval.types import RAGToolError
 
@@ -95,7 +95,7 @@ async def _view(office: Office, user: str, kept: Kept, used_on: Shortcut | None)
             if actor.role == "outsider":
                 raise _NotTaken(_MEMBERS)
             scopes, audience = (), TEAM_AUDIENCE
-        collections = await office.desk.collections(place, audience)
+        collections = await office.bot.ingestion.collections(place, audience)
     except _NotTaken as error:
         return notice_modal(error.why.to(language), language)
     except (StoreError, RAGToolError) as error:
@@ -229,9 +229,9 @@ async def _take_message(office: Office, wish: _Wish, target: tuple[str, str, str
 async def _take(office: Office, wish: _Wish, place: Place, thread: str | None, refs: Sequence[FileRef]) -> None:
     scopes, audience = await _scopes(office, wish.user, place)
     scope = wish.scope if wish.scope in scopes else scopes[0]
-    collection = wish.collection or (await office.desk.collections(place, audience))[0]
+    collection = wish.collection or (await office.bot.ingestion.collections(place, audience))[0]
     intake = Intake("", place, thread, wish.user, collection, scope, wish.language, tuple(refs))
-    taken = await office.desk.take_in(wish.claim, intake)
+    taken = await office.bot.ingestion.accept(wish.claim, intake)
     if taken is not None:
         await begin(office, taken, wish.url)
 
@@ -239,7 +239,7 @@ async def _take(office: Office, wish: _Wish, place: Place, thread: str | None, r
 async def _scopes(office: Office, user: str, place: Place) -> tuple[tuple[str, ...], Audience]:
     """Who may be allowed to read what they add at a place, the default first. Raises _NotTaken when nobody."""
     actor, audience = await asyncio.gather(office.places.actor(user), office.places.audience(place.channel, user))
-    scopes = await office.desk.scopes(actor, place, audience)
+    scopes = office.bot.ingestion.scopes(actor, place, audience)
     if not scopes:
         raise _NotTaken(_why_not(actor, audience), "collection")
     return scopes, audience

@@ -22,8 +22,8 @@ from adapters.slack.events import PLATFORM, readable
 from adapters.slack.intake import message_at
 from adapters.slack.office import Office
 from adapters.slack.widgets import CANCEL, Json, context, input_block, modal, notice_modal, section, whisper
-from bot.messages import Actor, Audience, Lesson, Post, Taught
-from bot.store.engine import StoreError
+from bot.errors import StoreError
+from bot.types import Actor, Audience, Lesson, Post, Taught
 from bot.words import MEMBERS
 from retrieval.text import Language, Said
 from retrieval.types import RAGToolError
@@ -94,7 +94,7 @@ async def _answer_modal(office: Office, user: str, channel: str, name: str, lang
     actor, audience = await _who(office, user, card)
     if actor.role == "outsider":
         return notice_modal(MEMBERS.to(language), language)
-    opened = await teaching.opened(office.desk, card, audience)
+    opened = await teaching.opened(office.bot, card, audience)
     if isinstance(opened, Said):
         office.tasks.start(_close(office, card, opened), "slack-cards")
         return notice_modal(opened.to(language), language)
@@ -201,7 +201,7 @@ async def _dismiss(office: Office, body: Json, name: str) -> Said | None:
     if card is None:
         return teaching.GONE
     actor, audience = await _who(office, user, card)
-    taught = await office.desk.dismiss(actor, card.data["questions"], card.place, audience)
+    taught = await office.bot.experts.dismiss(actor, card.data["questions"], card.place, audience)
     if taught.refusal is None:
         office.tasks.start(_settle(office, card, user, teaching.DISMISSED), "slack-cards")
     return taught.refusal
@@ -221,7 +221,7 @@ async def _teach(
     actor, audience = await _who(office, user, card)
     questions = tuple(card.data["questions"])
     lesson = Lesson(actor, card.place, audience, questions, answer, question, url, reference, author)
-    taught = await office.desk.teach(lesson)
+    taught = await office.bot.experts.answer(lesson)
     if taught.refusal is None:
         office.tasks.start(_settle(office, card, author or user, teaching.ANSWERED), "slack-cards")
     return taught
@@ -230,12 +230,12 @@ async def _teach(
 async def _settle(office: Office, card: Post, user: str, how: Said) -> None:
     """Cards whose question is not open any more say so, and the askers are told."""
     await _close(office, card, how, shortened(await office.places.name(user), 80))
-    for notice in await office.desk.notices(PLATFORM):
+    for notice in await office.bot.experts.notices(PLATFORM):
         office.tasks.start(tell(office, notice), "slack-notice")
 
 
 async def _close(office: Office, card: Post, how: Said, who: str = "") -> None:
-    for now in await cards.changed(office.desk, card, partial(audience_of, office), office.language):
+    for now in await cards.changed(office.bot, card, partial(audience_of, office), office.language):
         await redraw(office, now, teaching.status(now, how, office.language, who))
 
 
@@ -245,14 +245,14 @@ async def _close(office: Office, card: Post, how: Said, who: str = "") -> None:
 async def _card(office: Office, name: str, channel: str) -> Post | None:
     """The card behind a button of this channel: which questions it is about is what the database says."""
     about, _, part = name.rpartition(":")
-    card = await cards.find(office.desk, about, part)
+    card = await cards.find(office.bot, about, part)
     return card if card is not None and card.place == office.place(channel) else None
 
 
 async def _confirm(office: Office, body: Json, name: str) -> Post | None:
     """What the bot asked with the message whose button was pressed."""
     place, message = office.place(body["channel"]["id"]), str(body["container"]["message_ts"])
-    asked = next((post for post in await office.desk.posts(name) if post.kind == "confirm"), None)
+    asked = next((post for post in await office.bot.outbox.of(name) if post.kind == "confirm"), None)
     if asked is None or asked.place != place or asked.message not in (None, message):
         return None
     return replace(asked, message=message)  # which may not be written down yet

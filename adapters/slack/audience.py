@@ -11,7 +11,7 @@ from typing import Any
 
 from adapters.slack.client import Slack, SlackError, UnsupportedError
 from adapters.slack.events import PLATFORM
-from bot.messages import Actor, Audience, Role
+from bot.types import Actor, Audience, Role
 from retrieval.text import Language
 
 log = logging.getLogger(__name__)

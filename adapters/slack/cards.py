@@ -3,7 +3,7 @@
 from adapters.markdown import shortened
 from adapters.slack.dialect import escaped
 from adapters.slack.widgets import Json, context, plain, section
-from bot.cards import Card, Link, Row
+from bot.types import Card, Link, Row
 
 WEIGHT = 11_000  # characters of all blocks; Source: reliability.md R29, bolt-js #2509
 BLOCK_WEIGHT = 125  # that each block counts for

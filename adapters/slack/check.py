@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from adapters.channels import Named, UnclearError, find
 from adapters.slack import manifest
 from adapters.slack.naming import CHANNEL_ID, channels
-from bot.doctor import Check, Remark, Subject, fault, fine, warning
 from bot.doctor_data import heard
+from bot.findings import Check, Remark, Subject, fault, fine, warning
 from bot.settings import Settings, filled
 from bot.setup import ProbeError, digest_channel
 from bot.tokens import SLACK_APP_AT, SLACK_BOT_AT

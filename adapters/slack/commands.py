@@ -14,8 +14,8 @@ from adapters.slack.events import readable
 from adapters.slack.modals import INGEST
 from adapters.slack.office import Office
 from adapters.slack.widgets import Json, respond
-from bot.messages import Command
-from bot.store.engine import StoreError
+from bot.errors import StoreError
+from bot.types import Command
 from retrieval.types import RAGToolError
 
 SHORTCUT = "add_to_knowledge"
@@ -79,7 +79,7 @@ async def _command(office: Office, body: Json) -> None:
     audience = await office.places.audience(channel, user)
     command = Command(actor, office.place(channel), audience, name.lower(), " ".join(rest).strip(), language)
     try:
-        card = await office.desk.command(command)
+        card = await office.bot.commands(command)
     except (StoreError, RAGToolError) as error:
         await respond(office, body["response_url"], error.text(language))
     else:

@@ -13,8 +13,7 @@ from adapters.slack.dialect import escaped
 from adapters.slack.events import Replied
 from adapters.slack.office import Office
 from adapters.slack.widgets import Json, button, context, plain, say, say_once, section
-from bot.cards import Card
-from bot.messages import Audience, Notice, Place, Post
+from bot.types import Audience, Card, Notice, Place, Post
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +28,7 @@ async def announce(office: Office, place: Place, card: Card, about: str) -> None
     lines = "\n".join((*card.lines, *card.foot))
     head: list[Json] = [{"type": "header", "text": plain(card.title, 150)}, *([section(lines)] if lines else [])]
     await say_once(office, Post(about, "digest", 0, place), text=line(card.title), blocks=head)
-    for post in await cards.posts_for(office.desk, place, card, about):
+    for post in await cards.posts_for(office.bot, place, card, about):
         await say_once(office, post, text=_title(post), blocks=_blocks(post))
 
 
@@ -46,7 +45,7 @@ async def tell(office: Office, notice: Notice) -> None:
         await say_once(office, post, text=head, blocks=blocks)
     except GoneError as error:
         log.info("an asker's thread is gone (%s)", error.code)
-    await office.desk.said(notice)
+    await office.bot.experts.notices.said(notice)
 
 
 async def can_answer(office: Office, reply: Replied, card: Post) -> bool:
@@ -65,7 +64,7 @@ async def replied(office: Office, reply: Replied, card: Post) -> None:
     blocks = [section(text), {"type": "actions", "elements": [yes, button(teaching.NO.to(language), DISCARD, about)]}]
     data = {"card": [card.about, card.part], "reply": reply.message, "reference": cards.reference_of(card)}
     post = Post(about, "confirm", 0, reply.place, reply.thread, data=data)
-    if await office.desk.intend(post) is None:  # an event may come twice at the same time
+    if await office.bot.outbox.reserve(post) is None:  # an event may come twice at the same time
         await say(office, post, text=line(text), blocks=blocks)
 
 
@@ -78,7 +77,7 @@ async def redraw(office: Office, card: Post, status: str) -> None:
     """The card as it is now, and what became of it. Raises StoreError."""
     if card.message is None:
         return
-    await office.desk.placed(card)
+    await office.bot.outbox.confirm(card)
     blocks = [*_blocks(card), context(status)]
     try:
         await office.slack.update(card.place.channel, card.message or "", text=_title(card), blocks=blocks, last=True)

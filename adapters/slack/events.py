@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from bot.messages import Audience, Incoming, Place
+from bot.types import Audience, Incoming, Place
 
 PLATFORM = "slack"
 UNKNOWN = Audience("unknown")

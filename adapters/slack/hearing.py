@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from adapters.slack.check import Bot, RefusedError, call, web_client
 from adapters.slack.events import mentions
 from adapters.slack.manifest import EVENTS, MENTIONS, MESSAGES
-from bot.doctor import Remark, fault, fine, warning
+from bot.findings import Remark, fault, fine, warning
 from bot.settings import filled
 from retrieval.text import Language, Said
 

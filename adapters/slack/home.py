@@ -11,8 +11,8 @@ from adapters.slack.cards import card_blocks
 from adapters.slack.client import SlackError, UnsupportedError
 from adapters.slack.office import Office
 from adapters.slack.widgets import Json, button, section
-from bot.messages import Audience, Command
-from bot.store.engine import StoreError
+from bot.errors import StoreError
+from bot.types import Audience, Command
 from retrieval.text import Said
 from retrieval.types import RAGToolError
 
@@ -48,7 +48,7 @@ async def publish(office: Office, user: str) -> None:
         blocks.append({"type": "actions", "elements": [add]})
         for name in ("unanswered", "documents"):
             try:
-                card = await office.desk.command(Command(actor, office.place(""), _TEAM, name, "", language))
+                card = await office.bot.commands(Command(actor, office.place(""), _TEAM, name, "", language))
                 shown = card_blocks(card)[1]
             except (StoreError, RAGToolError) as error:
                 shown = [section(error.text(language))]

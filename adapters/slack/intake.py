@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from adapters import adding
-from adapters.intakes import work_off
+from adapters.intakes import process
 from adapters.slack import files
 from adapters.slack.client import GoneError, Mark, Slack, SlackError, UnreachableError, UnsupportedError
 from adapters.slack.events import readable
 from adapters.slack.office import Office
 from adapters.slack.widgets import Json, context, respond, say_once, section
-from bot.messages import FileRef, Intake, Post
+from bot.types import FileRef, Intake, Post
 from retrieval.loaders import Limits
 from retrieval.text import Said
 from retrieval.types import UnreadableError
@@ -39,7 +39,7 @@ async def begin(office: Office, intake: Intake, response_url: str) -> None:
     one; also after a restart, for as long as Slack takes answers there. Raises StoreError."""
     if response_url:
         data = {"response_url": response_url}
-        await office.desk.intend(Post(intake.id, "notice", 0, intake.place, intake.thread, data=data))
+        await office.bot.outbox.reserve(Post(intake.id, "notice", 0, intake.place, intake.thread, data=data))
     office.tasks.start(resume(office, intake), "slack-intake")
 
 
@@ -50,12 +50,12 @@ async def resume(office: Office, intake: Intake) -> None:
         return await _fetch(office, file)
 
     async def tell(done: Intake) -> None:
-        for post in await office.desk.posts(done.id):
+        for post in await office.bot.outbox.of(done.id):
             if post.kind == "notice":
                 await respond(office, str(post.data["response_url"]), *shown.words(done))
 
     shown = _Progress(office, await office.places.name(intake.author))
-    await work_off(office.desk, intake, fetch, shown.show, tell, seconds=EVERY_SECONDS, unreachable=UnreachableError)
+    await process(office.bot, intake, fetch, shown.show, tell, seconds=EVERY_SECONDS, unreachable=UnreachableError)
 
 
 class _Progress:

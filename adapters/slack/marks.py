@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from adapters.pacing import Priority, Ticket
 from adapters.slack.calling import Caller
 from adapters.slack.errors import CredentialsError, GoneError, NotSent, SlackError, UnknownOutcome
-from bot.messages import PostKind
+from bot.types import PostKind
 from bot.waiting import Sleep
 
 Json = dict[str, Any]
@@ -22,7 +22,7 @@ _KEEPS_NO_ID = ("markdown",)  # an id "will be ignored in markdown blocks and wi
 
 
 class Mark(NamedTuple):
-    """What a message is, and the only one that is it: as `bot.messages.Post`."""
+    """What a message is, and the only one that is it: as `bot.types.Post`."""
 
     about: str
     kind: PostKind

@@ -1,20 +1,20 @@
-"""What all gestures in Slack share: the API, the application's desk, who is who, and the tasks that they start."""
+"""What all gestures in Slack share: the API, the bot's services, who is who, and the tasks that they start."""
 
 from dataclasses import dataclass, field
 
-from adapters.port import Desk
 from adapters.slack.audience import Places
 from adapters.slack.client import Slack
 from adapters.slack.events import PLATFORM
 from adapters.tasks import Tasks
-from bot.messages import Place
+from bot.bot import Bot
+from bot.types import Place
 from retrieval.text import Language
 
 
 @dataclass(frozen=True, slots=True)
 class Office:
     slack: Slack
-    desk: Desk
+    bot: Bot
     places: Places
     language: Language  # of the interface where nobody's own is known
     tasks: Tasks = field(default_factory=Tasks)

@@ -13,7 +13,6 @@ from typing import Any
 
 from adapters.markdown import shortened
 from adapters.pacing import Priority, Ticket
-from adapters.port import Desk
 from adapters.slack.client import (
     GoneError,
     Mark,
@@ -26,7 +25,8 @@ from adapters.slack.client import (
 )
 from adapters.slack.dialect import escaped
 from adapters.slack.taskcards import TaskCard, TaskCards, chunk, closed, rich
-from bot.messages import Place, Post
+from bot.bot import Bot
+from bot.types import Place, Post
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class Turn:
     """
 
     slack: Slack
-    desk: Desk
+    bot: Bot
     id: str
     place: Place
     thread: str
@@ -102,7 +102,7 @@ class StepMessage:
     async def _open(self, cards: TaskCards, thinking: str | None, *, final: bool, stream: bool, plain: bool) -> None:
         turn, data = self._turn, {"stream": stream, "placeholder": not cards}
         post = Post(turn.id, "steps", self._number, turn.place, turn.thread, data=data)
-        before = await turn.desk.intend(post)
+        before = await turn.bot.outbox.reserve(post)
         if before is not None:
             await self._take_up(before, cards, thinking, final=final, plain=plain)
         elif stream:
@@ -138,7 +138,7 @@ class StepMessage:
         assert self._post is not None
         data = {"stream": self.streaming, "placeholder": placeholder}
         self._post = replace(self._post, message=self.ts, data=data)
-        await self._turn.desk.placed(self._post)
+        await self._turn.bot.outbox.confirm(self._post)
 
     async def _take_up(self, before: Post, cards: TaskCards, thinking: str | None, *, final: bool, plain: bool) -> None:
         """Go on with the message of an earlier attempt; without one there is no `ts` afterwards."""

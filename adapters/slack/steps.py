@@ -17,8 +17,8 @@ from adapters.slack.dialect import escaped
 from adapters.slack.stepmessage import PLAIN, SealedError, StepMessage, Turn, all_of, find, stop
 from adapters.slack.taskcards import TaskCard, TaskCards, after, closed, weight
 from agent.events import Step
-from bot.messages import Post
-from bot.store.engine import StoreError
+from bot.errors import StoreError
+from bot.types import Post
 from bot.waiting import Sleep
 from retrieval.text import Language, Said
 
@@ -146,7 +146,7 @@ class Steps:
         """The question is gone, and so are its steps. For after `abandon` or `finish`."""
         known = {part.message.ts for part in self._parts if part.message is not None}
         try:
-            for post in await self._turn.desk.posts(self._turn.id):
+            for post in await self._turn.bot.outbox.of(self._turn.id):
                 if post.kind == "steps":
                     lost = not post.message and post.data.get("stream")
                     known.add(await find(self._turn, post.part) if lost else post.message or "")

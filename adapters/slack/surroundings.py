@@ -16,7 +16,8 @@ from adapters.slack.client import SlackError
 from adapters.slack.events import mentions, readable
 from adapters.slack.office import Office
 from agent.conversation import Overheard
-from bot.messages import Incoming
+from bot.types import Incoming
+from bot.words import reply_language
 from retrieval.loaders import Limits
 
 log = logging.getLogger(__name__)
@@ -50,7 +51,7 @@ class Surroundings:
             audience=audience,
             link=office.slack.permalink(message.place.channel, message.message, message.thread),
             overheard=tuple([await self._overheard(one) for one in heard]),
-            files=await fetched([*map(self._attached, attached)], office.desk.language(message)),
+            files=await fetched([*map(self._attached, attached)], reply_language(message, office.language)),
         )
 
     async def _thread(self, message: Incoming) -> Sequence[Mapping[str, Any]]:

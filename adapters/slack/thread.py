@@ -9,23 +9,21 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from adapters.markdown import EMPTY, one_line, said_markdown, shortened, sources_markdown
-from adapters.port import Desk, TurnView
+from adapters.port import TurnView
 from adapters.slack.buttons import feedback, plain_feedback
 from adapters.slack.client import Mark, RefusedError, Slack, SlackError, UnreachableError
 from adapters.slack.dialect import Rendered, messages, plain_messages
 from adapters.slack.stepmessage import Turn
 from adapters.slack.steps import Shown, Steps
 from agent.events import Answered, Drafted, Step, ToolCalled
-from bot.messages import Post
-from bot.store.engine import StoreError
+from bot.bot import Bot
+from bot.errors import StoreError
+from bot.types import Claimed, Post
 from bot.waiting import Sleep
 from retrieval.text import Language, Said
-
-if TYPE_CHECKING:
-    from bot.store.inbox import Claimed
 
 log = logging.getLogger(__name__)
 
@@ -51,8 +49,8 @@ class SlackThread(TurnView):
     def __init__(
         self,
         slack: Slack,
-        desk: Desk,
-        claimed: "Claimed",
+        bot: Bot,
+        claimed: Claimed,
         *,
         steps: Shown,
         language: Language,
@@ -62,14 +60,14 @@ class SlackThread(TurnView):
     ) -> None:
         """`recipient`: user and team of whoever asked, for whom Slack streams; without it steps are edits."""
         self._slack = slack
-        self._desk = desk
+        self._bot = bot
         self._turn = claimed.id
         self._place = claimed.message.place
         self._thread = claimed.message.thread
         self._language = language
         self._clock = clock
         self._sleep = sleep
-        turn = Turn(slack, desk, claimed.id, self._place, self._thread, recipient)
+        turn = Turn(slack, bot, claimed.id, self._place, self._thread, recipient)
         self._steps = Steps(turn, steps=steps, language=language, clock=clock, sleep=sleep)
         begins = claimed.message.thread == claimed.message.message and self._place.channel.startswith("D")
         self._title = shortened(one_line(claimed.message.text), TITLE) if begins else ""
@@ -85,7 +83,7 @@ class SlackThread(TurnView):
     async def begin(self) -> None:
         """Show that the question has arrived; returns before that has reached Slack."""
         try:
-            self._earlier = await self._desk.posts(self._turn)
+            self._earlier = await self._bot.outbox.of(self._turn)
         except StoreError as error:
             log.warning("what turn %s has posted is not known: %s", self._turn, error)
         self._steps.resume(self._earlier)
@@ -206,7 +204,7 @@ class SlackThread(TurnView):
     async def _put_once(self, part: int, text: str, variants: Sequence[Sequence[dict[str, Any]]]) -> str:
         channel, mark = self._place.channel, Mark(self._turn, "answer", part)
         post = Post(self._turn, "answer", part, self._place, self._thread)
-        before = await self._desk.intend(post)
+        before = await self._bot.outbox.reserve(post)
         for number, blocks in enumerate(variants):
             try:
                 if before is not None and before.message:
@@ -226,7 +224,7 @@ class SlackThread(TurnView):
                 if number == len(variants) - 1:
                     raise
                 log.info("a form of the answer is refused: %s", error)
-        await self._desk.placed(replace(post, message=ts))
+        await self._bot.outbox.confirm(replace(post, message=ts))
         return ts
 
 

@@ -14,8 +14,8 @@ from adapters.slack.buttons import VOTE, voted
 from adapters.slack.client import SlackError
 from adapters.slack.office import Office
 from adapters.slack.widgets import CLOSE, Json, input_block, modal, plain, whisper
-from bot.messages import Feedback
-from bot.store.engine import StoreError
+from bot.errors import StoreError
+from bot.types import Feedback
 from retrieval.text import Language, Said
 
 log = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ def register(app: AsyncApp, office: Office) -> None:
         text = str(values["text"]["text"].get("value") or "")
         user, turn = body["user"]["id"], str(view["private_metadata"])
         try:
-            kept = await office.desk.vote(Feedback(turn, user, "down", voting.reason(chosen), text))
+            kept = await office.bot.turns.vote(Feedback(turn, user, "down", voting.reason(chosen), text))
             problem = None if kept else voting.NOT_FOUND.to(await office.language_of(user))
         except StoreError as error:
             problem = error.text(await office.language_of(user))
@@ -53,7 +53,7 @@ async def _vote(office: Office, body: Json, value: str) -> None:
     turn, vote = voted(value) or ("", None)
     feedback = Feedback(turn, user, vote)
     try:
-        kept = vote is not None and await voting.press(office.desk, office.place(channel), message, feedback)
+        kept = vote is not None and await voting.press(office.bot, office.place(channel), message, feedback)
     except StoreError as error:
         await whisper(office, channel, user, error.text(language), thread)
         return

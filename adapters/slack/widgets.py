@@ -12,7 +12,7 @@ from adapters.markdown import shortened
 from adapters.slack.client import Mark, SlackError
 from adapters.slack.dialect import escaped
 from adapters.slack.office import Office
-from bot.messages import Post
+from bot.types import Post
 from retrieval.text import Language, Said
 
 log = logging.getLogger(__name__)
@@ -25,7 +25,7 @@ CANCEL = Said(en="Cancel", ja="キャンセル")
 
 async def say_once(office: Office, post: Post, *, text: str, blocks: Sequence[Json] = ()) -> Post:
     """Post it, unless it is there already; with its message's id. Raises SlackError, StoreError. Source: R6."""
-    before = await office.desk.intend(post)
+    before = await office.bot.outbox.reserve(post)
     if before is not None and before.message is not None:
         return before
     return await say(office, post, text=text, blocks=blocks, maybe_sent=before is not None)
@@ -38,7 +38,7 @@ async def say(office: Office, post: Post, *, text: str, blocks: Sequence[Json] =
         post.place.channel, text=text, blocks=blocks, thread=post.thread, mark=mark, maybe_sent=maybe_sent
     )
     posted = replace(post, message=ts)
-    await office.desk.placed(posted)
+    await office.bot.outbox.confirm(posted)
     return posted
 
 

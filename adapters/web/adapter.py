@@ -6,12 +6,10 @@ reliability.md R3, R5, R10, R11 and R57.
 """
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from adapters import adding, leftovers, teaching, voting
-from adapters.port import Desk
 from adapters.web import digest, intake
 from adapters.web.asking import Asking
 from adapters.web.board import Board
@@ -19,27 +17,26 @@ from adapters.web.gestures import Typed, addressed, command
 from adapters.web.held import Held, NotTakenError
 from adapters.web.office import Office
 from adapters.web.rooms import PLATFORM, Member, Room, actor, audience, enter, place, room
-from bot.cards import Card
-from bot.messages import Audience, Command, Feedback, FileRef, Place, Preferences, Taught
-from bot.store.engine import StoreError
-from bot.store.feedback import Votes
-from bot.store.messages import Message, Messages
+from bot.app import Application
+from bot.bot import Bot
+from bot.errors import StoreError
+from bot.records import RoomMessage
+from bot.types import Audience, Card, Command, Feedback, FileRef, Place, Preferences, Taught
 from retrieval.text import Language, Said
-
-if TYPE_CHECKING:
-    from bot.app import Application
 
 FILES = 5  # of one question that are read
 DRAIN_SECONDS = 20.0
 
 Files = Sequence[tuple[str, bytes]]  # their names and bytes
+Votes = Callable[[str], Awaitable[Sequence[Feedback]]]
+"""The votes on a turn."""
 
 
-def web_adapter(app: "Application", address: str = "") -> "WebAdapter":
+def web_adapter(app: Application, address: str = "") -> "WebAdapter":
     """The browser's channel of an application; `address`: of its pages, which links to messages begin with."""
-    board = Board(Messages(app.data.engine), app.knowledge)
+    board = Board(app.data, app.knowledge)
     held = Held(app.settings.home / "uploads")
-    return WebAdapter(board, app.data.votes, held, language=app.settings.language, address=address)
+    return WebAdapter(board, app.data.votes.of, held, language=app.settings.language, address=address)
 
 
 class WebAdapter:
@@ -77,9 +74,9 @@ class WebAdapter:
     def connected(self) -> bool:
         return self._office is not None
 
-    async def run(self, desk: Desk) -> None:
+    async def run(self, bot: Bot) -> None:
         """Serve until cancelled; then take nothing new in and let what runs end, for at most 20 seconds."""
-        office = Office(self.board, desk, self._held, self._language, self._address)
+        office = Office(self.board, bot, self._held, self._language, self._address)
         asking = Asking(office)
         self._office, self._asking = office, asking
         self.ready.set()
@@ -87,7 +84,7 @@ class WebAdapter:
             await self._held.sweep()
             await leftovers.look_after(
                 PLATFORM,
-                desk,
+                bot,
                 office.tasks,
                 office.language,
                 questions=asking.resume,
@@ -131,7 +128,7 @@ class WebAdapter:
         collections: Sequence[str] | None = None,
         files: Files = (),
         language: Language | None = None,
-    ) -> Message | Card:
+    ) -> RoomMessage | Card:
         """Write in a room, or in a thread by its root. A message that mentions the bot is a question, to be answered with
         what was chosen for it; `files` come with a question, for its thread only, or with `/ingest`, for the knowledge.
 
@@ -160,7 +157,7 @@ class WebAdapter:
             await digest.replied(office, message)
         return message
 
-    async def edit(self, member: Member, message: int, text: str) -> Message:
+    async def edit(self, member: Member, message: int, text: str) -> RoomMessage:
         """New words for one's own message: a question that is not answered yet is answered in those. Raises LookupError,
         PermissionError, ValueError."""
         _, asking = self._at_work()
@@ -195,7 +192,7 @@ class WebAdapter:
         office, _ = self._at_work()
         answer = await self._kind(member, message, "answer")
         given = Feedback(answer.about or "", member.id, vote, reason, text[: voting.TEXT_CHARACTERS])
-        kept = await office.desk.vote(given)
+        kept = await office.bot.turns.vote(given)
         self.board.changed(answer)
         return kept
 
@@ -204,7 +201,7 @@ class WebAdapter:
         found = {}
         for message in messages:
             answer = await self._kind(member, message, "answer")
-            theirs = (vote for vote in await self._votes.of(answer.about or "") if vote.author == member.id)
+            theirs = (vote for vote in await self._votes(answer.about or "") if vote.author == member.id)
             if (vote := next(theirs, None)) is not None:
                 found[message] = vote
         return found
@@ -221,7 +218,7 @@ class WebAdapter:
         thread: int | None = None,
         *,
         language: Language | None = None,
-    ) -> Message:
+    ) -> RoomMessage:
         """Add files to the knowledge, where nothing is chosen as is usual in this room: the message that shows how far it
         is, then a verdict for each. Raises LookupError, NotTakenError with the reason in words."""
         office, _ = self._at_work()
@@ -256,7 +253,7 @@ class WebAdapter:
         thread: int | None = None,
         *,
         language: Language | None = None,
-    ) -> Message:
+    ) -> RoomMessage:
         """`add_files`, for a text that was typed or pasted."""
         office, _ = self._at_work()
         await self._into(member, room, thread)
@@ -270,13 +267,13 @@ class WebAdapter:
         """Who may be allowed to read what this member adds here, the default first. Raises LookupError."""
         office, _ = self._at_work()
         enter(room, member)
-        return await office.desk.scopes(actor(member), place(room), audience(room))
+        return office.bot.ingestion.scopes(actor(member), place(room), audience(room))
 
     async def collections(self, member: Member, room: Room) -> tuple[str, ...]:
         """The collections to choose from here, the default first. Raises LookupError."""
         office, _ = self._at_work()
         enter(room, member)
-        return await office.desk.collections(place(room), audience(room))
+        return await office.bot.ingestion.collections(place(room), audience(room))
 
     # -- misses ------------------------------------------------------------------------------------------------------
 
@@ -313,13 +310,13 @@ class WebAdapter:
         """What holds in a room: `steps` is never None. Raises LookupError."""
         office, _ = self._at_work()
         enter(room, member)
-        return await office.desk.preferences(place(room))
+        return await office.bot.channels.preferences(place(room))
 
     async def prefer(self, member: Member, room: Room, chosen: Preferences) -> None:
         """Choose for a room. Raises LookupError; SettingsError for what does not exist."""
         office, _ = self._at_work()
         enter(room, member)
-        await office.desk.prefer(actor(member), place(room), chosen)
+        await office.bot.channels.prefer(actor(member), place(room), chosen)
 
     # -- parts -------------------------------------------------------------------------------------------------------
 
@@ -328,7 +325,7 @@ class WebAdapter:
             raise ConnectionError("the channel is not open")
         return self._office, self._asking
 
-    async def _kind(self, member: Member, message: int, kind: str) -> Message:
+    async def _kind(self, member: Member, message: int, kind: str) -> RoomMessage:
         found = await self.board.get(member, message)
         if found.kind != kind:
             raise LookupError("there is no such message")
@@ -342,7 +339,7 @@ class WebAdapter:
 
     async def _typed(
         self, member: Member, room: Room, typed: Typed, thread: int | None, files: Files, language: Language
-    ) -> Message | Card:
+    ) -> RoomMessage | Card:
         office, _ = self._at_work()
         if typed.what == "ingest":
             if files and typed.text:
@@ -351,4 +348,4 @@ class WebAdapter:
                 return await self.add_files(member, room, files, thread=thread, language=language)
             return await self.add_text(member, room, typed.text, thread=thread, language=language)
         asked = Command(actor(member), place(room), audience(room), typed.name or "help", typed.text, language)
-        return await office.desk.command(asked)
+        return await office.bot.commands(asked)

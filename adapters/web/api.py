@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -21,17 +21,14 @@ from adapters.web import gauges, problems, values
 from adapters.web.guard import STRANGER
 from adapters.web.problems import Problem, ProblemBody, language_asked, refusal, said_by
 from adapters.web.replies import EventStream, GoneError, Replies
-from bot import listing
+from bot import views
 from bot.access import default_scope, readers
-from bot.messages import Audience, Incoming, Place, Upload
-from bot.settings import SettingsError
-from bot.store.engine import StoreError
+from bot.app import Application
+from bot.errors import SettingsError, StoreError
+from bot.types import Audience, Incoming, Place, Upload
 from bot.wire import as_json
 from retrieval.text import Language
 from retrieval.types import Mode, RAGToolError
-
-if TYPE_CHECKING:
-    from bot.app import Application
 
 PLACE = Place("api", "local", "http")
 AUDIENCE = Audience("public")  # the API is seen by the team: product.md §3
@@ -54,7 +51,7 @@ Responses = dict[int | str, dict[str, Any]]
 class Office:
     """What the API has at hand. `platforms`: which are set up, and whether each is connected now."""
 
-    app: "Application"
+    app: Application
     replies: Replies
     lag: gauges.Lag = field(default_factory=gauges.Lag)
     platforms: Callable[[], Mapping[str, bool]] = dict
@@ -236,11 +233,11 @@ def _answers(office: Office, speaking: Speaking) -> APIRouter:
     ) -> Any:
         chosen = tuple(collection) if collection else None
         await app.knowledge.check(chosen, READERS, speaking(request))
-        return listing.search_json(await app.knowledge.search(query, READERS, chosen, mode=mode, limit=limit))
+        return views.search_json(await app.knowledge.search(query, READERS, chosen, mode=mode, limit=limit))
 
     @router.get("/unanswered", summary="The questions nobody could answer yet", response_model=values.UnansweredList)
     async def unanswered() -> Any:
-        return listing.unanswered_json(await app.desk.unanswered(PLACE, AUDIENCE))
+        return views.unanswered_json(await app.bot.experts.open(PLACE, AUDIENCE))
 
     return router
 
@@ -300,7 +297,7 @@ def _documents(office: Office, speaking: Speaking) -> APIRouter:
     async def listed(request: Request, collection: values.Collection | None = None) -> Any:
         if collection is not None:
             await app.knowledge.check((collection,), READERS, speaking(request))
-        return listing.documents_json(await app.knowledge.documents(READERS, collection))
+        return views.documents_json(await app.knowledge.documents(READERS, collection))
 
     @router.get(
         "/documents/{document_id}",
@@ -325,14 +322,14 @@ def _documents(office: Office, speaking: Speaking) -> APIRouter:
 
     @router.get("/collections", summary="The collections", response_model=values.CollectionList)
     async def collections() -> Any:
-        return listing.collections_json(await app.knowledge.collections(READERS))
+        return views.collections_json(await app.knowledge.collections(READERS))
 
     async def _readable(document_id: str) -> dict[str, Any]:
         """Raises Problem for one that is not there or not for the team, without telling which."""
         row = await app.data.documents.get(document_id) if document_id.isalnum() else None
         if row is None or row.scope not in READERS.scopes:
             raise Problem(404, "no_document", problems.NO_DOCUMENT)
-        found: dict[str, Any] = listing.documents_json([row])["documents"][0]
+        found: dict[str, Any] = views.documents_json([row])["documents"][0]
         return found
 
     return router

@@ -4,7 +4,6 @@ did not take, or the process did not live to claim, is claimed later. Source: re
 import logging
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING
 
 from adapters.questions import Questions
 from adapters.web.gestures import addressed, incoming
@@ -12,12 +11,10 @@ from adapters.web.office import Office
 from adapters.web.rooms import PLATFORM
 from adapters.web.surroundings import Surroundings
 from adapters.web.thread import WebThread
-from bot.messages import Preferences
-from bot.store.engine import StoreError
-from bot.store.messages import Message
-
-if TYPE_CHECKING:
-    from bot.store.inbox import Claimed
+from bot.errors import StoreError
+from bot.records import RoomMessage
+from bot.types import Claimed, Preferences
+from bot.words import reply_language
 
 log = logging.getLogger(__name__)
 
@@ -29,11 +26,11 @@ class Asking:
 
     def __init__(self, office: Office) -> None:
         self._office = office
-        self._questions = Questions(PLATFORM, office.desk, office.tasks, partial(_view, office), Surroundings(office))
-        self._unclaimed: dict[int, Message] = {}
+        self._questions = Questions(PLATFORM, office.bot, office.tasks, partial(_view, office), Surroundings(office))
+        self._unclaimed: dict[int, RoomMessage] = {}
         self._looked_up = False
 
-    async def ask(self, message: Message) -> None:
+    async def ask(self, message: RoomMessage) -> None:
         """Have it answered, now or once the database takes it."""
         try:
             await self._questions.ask(incoming(message, self._office.address))
@@ -42,7 +39,7 @@ class Asking:
             log.error("a question could not be stored; trying again", exc_info=True)
             self._unclaimed[message.id] = message
 
-    async def edit(self, before: Message, after: Message) -> None:
+    async def edit(self, before: RoomMessage, after: RoomMessage) -> None:
         """It has new words: what is not answered yet is answered in those, or not at all. Raises StoreError."""
         self._unclaimed.pop(after.id, None)
         was, named = addressed(before.text), addressed(after.text)
@@ -51,7 +48,7 @@ class Asking:
         if was and not named:
             await self._tidy(after)
 
-    async def delete(self, message: Message) -> None:
+    async def delete(self, message: RoomMessage) -> None:
         """It is taken back: what is not answered yet never is. Raises StoreError."""
         self._unclaimed.pop(message.id, None)
         if addressed(message.text):
@@ -68,7 +65,7 @@ class Asking:
         for message in list(self._unclaimed.values()):
             await self.ask(message)
 
-    async def _tidy(self, question: Message) -> None:
+    async def _tidy(self, question: RoomMessage) -> None:
         """Nobody waits for it any longer: what an attempt that was given back has shown of it goes."""
         board = self._office.board
         thread = await board.heard(question.room, question.root, limit=100)
@@ -77,7 +74,7 @@ class Asking:
         await board.drop([each for each in steps if each.about not in ended])
 
 
-def _view(office: Office, claimed: "Claimed", preferences: Preferences) -> WebThread:
+def _view(office: Office, claimed: Claimed, preferences: Preferences) -> WebThread:
     async def answered() -> None:
         asked = await office.board.written(int(claimed.message.message))
         await office.held.drop(asked.data.get("files", ()) if asked else ())
@@ -86,6 +83,6 @@ def _view(office: Office, claimed: "Claimed", preferences: Preferences) -> WebTh
         office.board,
         claimed,
         steps=preferences.steps or "live",
-        language=office.desk.language(claimed.message),
+        language=reply_language(claimed.message, office.language),
         answered=answered,
     )

@@ -14,8 +14,9 @@ from typing import Any
 
 from adapters.web.rooms import Member, Room, audience, enter, place, room, rooms_of
 from bot.access import readers
+from bot.database import Database
 from bot.knowledge import Knowledge
-from bot.store.messages import BotMessage, Message, Messages, Replies
+from bot.records import BotMessage, RoomMessage, RoomReplies
 from retrieval.types import Hit, Passage
 
 log = logging.getLogger(__name__)
@@ -66,8 +67,8 @@ class Changes:
 class Board:
     """One for the process. All that reads or writes raises StoreError."""
 
-    def __init__(self, messages: Messages, knowledge: Knowledge) -> None:
-        self._messages = messages
+    def __init__(self, data: Database, knowledge: Knowledge) -> None:
+        self._messages = data.messages
         self._knowledge = knowledge
         self._subscribed: set[Changes] = set()
 
@@ -75,7 +76,7 @@ class Board:
 
     async def messages(
         self, room: Room, member: Member, thread: int | None = None, before: int | None = None, limit: int = 50
-    ) -> list[Message]:
+    ) -> list[RoomMessage]:
         """The newest `limit`, oldest first: of the room itself, or of a thread with its root. `before`: a message's id.
 
         A deleted root shows as long as its thread goes on. Raises LookupError.
@@ -84,12 +85,12 @@ class Board:
         found = await self._messages.listed(room.id, thread, before=before, limit=max(1, limit))
         return await self._readable(room, found)
 
-    async def threads(self, room: Room, member: Member, roots: Collection[int]) -> dict[int, Replies]:
+    async def threads(self, room: Room, member: Member, roots: Collection[int]) -> dict[int, RoomReplies]:
         """What stands under these messages of the room; those without replies are not in it. Raises LookupError."""
         enter(room, member)
         return await self._messages.replies(room.id, roots)
 
-    async def get(self, member: Member, message: int) -> Message:
+    async def get(self, member: Member, message: int) -> RoomMessage:
         """Raises LookupError, also for a deleted one."""
         found = await self._messages.get(message)
         if found is None or found.deleted_at is not None:
@@ -97,7 +98,7 @@ class Board:
         where = self._entered(found, member)
         return (await self._readable(where, [found]))[0]
 
-    async def own(self, member: Member, message: int) -> Message:
+    async def own(self, member: Member, message: int) -> RoomMessage:
         """What this member wrote. Raises LookupError; PermissionError for what somebody else wrote."""
         found = await self.get(member, message)
         if found.author != member.id or found.kind != "text":
@@ -140,7 +141,7 @@ class Board:
 
     async def post(
         self, room: Room, author: Member, text: str, thread: int | None = None, *, data: Mapping[str, Any] | None = None
-    ) -> Message:
+    ) -> RoomMessage:
         """Keep what a member writes in a room or thread. Raises LookupError; ValueError for a text that is too long."""
         enter(room, author)
         posted = await self._messages.post(room.id, author.id, _fit(text), thread, data or {})
@@ -148,7 +149,7 @@ class Board:
             raise LookupError("there is no such thread")
         return self._told(posted)
 
-    async def edit(self, member: Member, message: int, text: str) -> Message:
+    async def edit(self, member: Member, message: int, text: str) -> RoomMessage:
         """New words for one's own message. Raises as `own` and `post`."""
         await self.own(member, message)
         edited = await self._messages.edit(message, _fit(text))
@@ -165,22 +166,22 @@ class Board:
 
     # -- the bot, which is in every room --------------------------------------------------------------------------------
 
-    async def put(self, said: BotMessage) -> Message:
+    async def put(self, said: BotMessage) -> RoomMessage:
         """Say something, or say it anew."""
         return self._told(await self._messages.put(said))
 
-    async def drop(self, found: Collection[Message]) -> None:
+    async def drop(self, found: Collection[RoomMessage]) -> None:
         """Take back what the bot said."""
         if found:
             await self._messages.drop([each.id for each in found])
             for each in found:
                 self._told(each)
 
-    async def of(self, about: str) -> list[Message]:
+    async def of(self, about: str) -> list[RoomMessage]:
         """All that the bot said about this, by kind and part."""
         return await self._messages.of(about)
 
-    async def written(self, message: int) -> Message | None:
+    async def written(self, message: int) -> RoomMessage | None:
         """A message as it is kept, for whoever answers it; None: there is nothing left of it."""
         found = await self._messages.get(message)
         return None if found is None or found.deleted_at else found
@@ -190,27 +191,27 @@ class Board:
         found = await self._messages.get(root)
         return found is not None and found.room == room
 
-    async def heard(self, room: str, thread: int, *, before: int | None = None, limit: int) -> Sequence[Message]:
+    async def heard(self, room: str, thread: int, *, before: int | None = None, limit: int) -> Sequence[RoomMessage]:
         """The newest of a thread, oldest first."""
         return await self._messages.listed(room, thread, before=before, limit=limit)
 
-    async def written_since(self, moment: datetime, limit: int) -> list[Message]:
+    async def written_since(self, moment: datetime, limit: int) -> list[RoomMessage]:
         """The latest that people wrote since then, in any room, oldest first."""
         return await self._messages.written_since(moment, limit)
 
-    def changed(self, message: Message) -> None:
+    def changed(self, message: RoomMessage) -> None:
         """Something about it changed that is kept elsewhere: a vote."""
         self._told(message)
 
     # -- parts -------------------------------------------------------------------------------------------------------
 
-    def _told(self, message: Message) -> Message:
+    def _told(self, message: RoomMessage) -> RoomMessage:
         change = Change(message.room, message.thread, message.id)
         for each in self._subscribed:
             each.tell(change)
         return message
 
-    def _entered(self, message: Message, member: Member) -> Room:
+    def _entered(self, message: RoomMessage, member: Member) -> Room:
         try:
             where = room(message.room)
             enter(where, member)
@@ -218,7 +219,7 @@ class Board:
             raise LookupError(_NO_MESSAGE) from None
         return where
 
-    async def _readable(self, where: Room, found: list[Message]) -> list[Message]:
+    async def _readable(self, where: Room, found: list[RoomMessage]) -> list[RoomMessage]:
         """Without the quotations of documents that are forgotten, or no longer for the readers of this room.
 
         What it has of an answer's `citations` says whether they are `gone`, and else the `document_id` under which all of
@@ -238,7 +239,9 @@ class Board:
         return [_shown(each, there[each.root], everywhere) if each.root in there else each for each in found]
 
 
-def _shown(message: Message, there: Collection[tuple[str, str]], everywhere: Mapping[tuple[str, str], str]) -> Message:
+def _shown(
+    message: RoomMessage, there: Collection[tuple[str, str]], everywhere: Mapping[tuple[str, str], str]
+) -> RoomMessage:
     cited = [
         {**one, "gone": False, "document_id": everywhere.get((one["collection"], one["document"]))}
         if (one["collection"], one["document"]) in there

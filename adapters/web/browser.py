@@ -21,7 +21,8 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from adapters.web.login import log_out
-from adapters.web.site import ROOT, Site, choose
+from adapters.web.paths import ROOT
+from adapters.web.site import Site, choose
 
 OWN = (f"{ROOT}/_nicegui", f"{ROOT}/choose", f"{ROOT}/logout")
 """Beginnings of paths that only our own pages ask for: no other site's page leads there."""

@@ -15,9 +15,8 @@ from adapters.markdown import shortened
 from adapters.web.gestures import audience_of, link
 from adapters.web.office import Office, name_of
 from adapters.web.rooms import PLATFORM, Member, actor, audience, place, room
-from bot.cards import Card, Row
-from bot.messages import Audience, Lesson, Notice, Place, Post, Taught
-from bot.store.messages import BotMessage, Kind, Message
+from bot.records import BotMessage, MessageKind, RoomMessage
+from bot.types import Audience, Card, Lesson, Notice, Place, Post, Row, Taught
 from retrieval.text import Said
 
 log = logging.getLogger(__name__)
@@ -28,7 +27,7 @@ async def announce(office: Office, where: Place, card: Card, about: str) -> None
     text = "\n".join((card.title, *card.lines, *card.foot))
     head = {"title": card.title, "lines": list(card.lines), "foot": list(card.foot)}
     await _say_once(office, Post(about, "digest", 0, where), "system", text, head)
-    for post in await cards.posts_for(office.desk, where, card, about):
+    for post in await cards.posts_for(office.bot, where, card, about):
         await _say_once(office, post, "card", _text(cards.row_on(post)), post.data)
 
 
@@ -36,13 +35,13 @@ async def redraw(office: Office, card: Post, status: str) -> None:
     """The card as it is now, and what became of it. Raises StoreError."""
     if card.message is None:
         return
-    await office.desk.placed(card)
+    await office.bot.outbox.confirm(card)
     text = f"{_text(cards.row_on(card))}\n{status}"
     data = {**card.data, "status": status}
     await office.board.put(BotMessage(card.place.channel, None, card.about, "card", text, card.part, data))
 
 
-def row_of(card: Message) -> Row:
+def row_of(card: RoomMessage) -> Row:
     """What a card shows, without its buttons when it is closed."""
     where = Place(PLATFORM, "", card.room)
     return cards.row_on(Post(card.about or "", "card", card.part, where, data=card.data))
@@ -61,10 +60,10 @@ async def tell(office: Office, notice: Notice) -> None:
         await office.board.put(said)
     else:
         log.info("an asker's thread is gone")
-    await office.desk.said(notice)
+    await office.bot.experts.notices.said(notice)
 
 
-async def replied(office: Office, reply: Message) -> None:
+async def replied(office: Office, reply: RoomMessage) -> None:
     """Somebody wrote in a thread: where that is a card's, ask once whether it is the answer. Raises StoreError."""
     root = await office.board.written(reply.root)
     card = None if root is None or root.kind != "card" else await _post_of(office, root)
@@ -78,30 +77,30 @@ async def replied(office: Office, reply: Message) -> None:
 
 
 async def teach(
-    office: Office, member: Member, card: Message, answer: str, question: str, reference: int | None
+    office: Office, member: Member, card: RoomMessage, answer: str, question: str, reference: int | None
 ) -> Taught:
     """A member's answer to a card's question (None: the one it shows). Raises StoreError."""
     url = link(card, office.address)
     return await _teach(office, member, card, answer, url, question=question, reference=reference)
 
 
-async def dismiss(office: Office, member: Member, card: Message, questions: Collection[int] = ()) -> Taught:
+async def dismiss(office: Office, member: Member, card: RoomMessage, questions: Collection[int] = ()) -> Taught:
     """Close questions on a card without an answer. Raises StoreError."""
     where = room(card.room)
     ids = _chosen(card, questions)
-    taught = await office.desk.dismiss(actor(member), ids, place(where), audience(where))
+    taught = await office.bot.experts.dismiss(actor(member), ids, place(where), audience(where))
     if taught.refusal is None:
         _settle(office, member.id, card, teaching.DISMISSED)
     return taught
 
 
-async def opened(office: Office, card: Message) -> teaching.Opened | Said:
+async def opened(office: Office, card: RoomMessage) -> teaching.Opened | Said:
     """What is still open on a card, for the form; or why nothing. Raises StoreError."""
     post = await _post_of(office, card)
-    return teaching.GONE if post is None else await teaching.opened(office.desk, post, audience_of(card.room))
+    return teaching.GONE if post is None else await teaching.opened(office.bot, post, audience_of(card.room))
 
 
-async def save(office: Office, member: Member, confirm: Message) -> Taught:
+async def save(office: Office, member: Member, confirm: RoomMessage) -> Taught:
     """The reply that was asked about is the answer. Raises StoreError."""
     reply = await office.board.written(int(confirm.data["reply"]))
     card = await office.board.written(int(confirm.data["card"]))
@@ -121,25 +120,25 @@ async def save(office: Office, member: Member, confirm: Message) -> Taught:
 
 async def tell_all(office: Office) -> None:
     """Say what is to be said now. Raises StoreError."""
-    for notice in await office.desk.notices(PLATFORM):
+    for notice in await office.bot.experts.notices(PLATFORM):
         office.tasks.start(tell(office, notice), "web-notice")
 
 
 # -- parts ----------------------------------------------------------------------------------------------------------
 
 
-async def _say_once(office: Office, post: Post, kind: Kind, text: str, data: Mapping[str, Any]) -> None:
-    before = await office.desk.intend(post)
+async def _say_once(office: Office, post: Post, kind: MessageKind, text: str, data: Mapping[str, Any]) -> None:
+    before = await office.bot.outbox.reserve(post)
     if before is None or before.message is None:
         said = BotMessage(post.place.channel, None, post.about, kind, text, post.part, data)
         posted = await office.board.put(said)
-        await office.desk.placed(replace(post, message=str(posted.id)))
+        await office.bot.outbox.confirm(replace(post, message=str(posted.id)))
 
 
 async def _teach(
     office: Office,
     member: Member,
-    card: Message,
+    card: RoomMessage,
     answer: str,
     url: str | None,
     *,
@@ -152,27 +151,27 @@ async def _teach(
     lesson = Lesson(
         actor(member), place(where), audience(where), _chosen(card), answer, question, url, chosen, author
     )  # fmt: skip
-    taught = await office.desk.teach(lesson)
+    taught = await office.bot.experts.answer(lesson)
     if taught.refusal is None:
         _settle(office, author or member.id, card, teaching.ANSWERED)
     return taught
 
 
-def _settle(office: Office, who: str, card: Message, how: Said) -> None:
+def _settle(office: Office, who: str, card: RoomMessage, how: Said) -> None:
     """Cards whose question is not open any more say so, and the askers are told."""
     name = name_of(who, office.language)
 
     async def settle() -> None:
         post = await _post_of(office, card)
-        for now in await cards.changed(office.desk, post, audience_at, office.language) if post is not None else ():
+        for now in await cards.changed(office.bot, post, audience_at, office.language) if post is not None else ():
             await redraw(office, now, teaching.status(now, how, office.language, name))
         await tell_all(office)
 
     office.tasks.start(settle(), "web-cards")
 
 
-async def _post_of(office: Office, card: Message) -> Post | None:
-    return await office.desk.post_at(place(room(card.room)), str(card.id))
+async def _post_of(office: Office, card: RoomMessage) -> Post | None:
+    return await office.bot.outbox.find(place(room(card.room)), str(card.id))
 
 
 async def audience_at(card: Post) -> Audience:
@@ -180,7 +179,7 @@ async def audience_at(card: Post) -> Audience:
     return audience_of(card.place.channel)
 
 
-def _chosen(card: Message, questions: Collection[int] = ()) -> tuple[int, ...]:
+def _chosen(card: RoomMessage, questions: Collection[int] = ()) -> tuple[int, ...]:
     """Which questions a card is about is what the database says."""
     there = tuple(card.data["questions"])
     return tuple(each for each in there if each in questions) if questions else there

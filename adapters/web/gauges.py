@@ -10,7 +10,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector, CollectorRegistry
 
-from bot.listing import Summary
+from bot.records import Summary
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 _OUTCOMES = ("answered", "unsure", "unknown", "declined", "failed")

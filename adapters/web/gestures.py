@@ -6,10 +6,10 @@ Source: product.md §1 and §5.
 import re
 from dataclasses import dataclass
 
+from adapters.web.paths import ROOT
 from adapters.web.rooms import PLATFORM, WORKSPACE, audience, room
-from adapters.web.site import ROOT
-from bot.messages import Audience, Incoming, Place
-from bot.store.messages import Message
+from bot.records import RoomMessage
+from bot.types import Audience, Incoming, Place
 
 _NAME = "".join(
     f"[{letter}{letter.upper()}{chr(ord(letter) + 0xFEE0)}{chr(ord(letter.upper()) + 0xFEE0)}]" for letter in "kotae"
@@ -51,7 +51,7 @@ def question(text: str) -> str:
     return _MENTION.sub("", text).strip()
 
 
-def incoming(message: Message, address: str) -> Incoming:
+def incoming(message: RoomMessage, address: str) -> Incoming:
     """A message as a question, with what was chosen for it. What else is known of it is looked up later."""
     chosen = message.data.get("collections")
     return Incoming(
@@ -76,6 +76,6 @@ def audience_of(name: str) -> Audience:
         return Audience("unknown")
 
 
-def link(message: Message, address: str) -> str | None:
+def link(message: RoomMessage, address: str) -> str | None:
     """Where people find a message; None: the pages have no address."""
     return f"{address}{ROOT}/?room={message.room}&thread={message.root}#m{message.id}" if address else None

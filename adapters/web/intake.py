@@ -12,8 +12,8 @@ from adapters import adding
 from adapters.web.held import NotTakenError
 from adapters.web.office import Office, name_of
 from adapters.web.rooms import PLATFORM, Member, Room, actor, audience, place
-from bot.messages import FileRef, Intake
-from bot.store.messages import BotMessage, Message
+from bot.records import BotMessage, RoomMessage
+from bot.types import FileRef, Intake
 from retrieval.text import Language, Said
 
 _NOBODY = Said(
@@ -35,18 +35,18 @@ async def take(
     scope: str = "",
     thread: int | None = None,
     language: Language,
-) -> Message:
+) -> RoomMessage:
     """Take what a member gives for a room, and begin to read it: the message in which that shows. Empty `collection` and
     `scope`: as is usual there. Raises NotTakenError, StoreError."""
     where, seen = place(room), audience(room)
     if not refs:
         raise NotTakenError(adding.NOTHING)
-    scopes = await office.desk.scopes(actor(member), where, seen)
+    scopes = office.bot.ingestion.scopes(actor(member), where, seen)
     if not scopes:
         raise NotTakenError(_NOBODY)
     if scope and scope not in scopes:
         raise NotTakenError(_NO_SCOPE, scopes="、".join(scopes) if language == "ja" else ", ".join(scopes))
-    collection = collection or (await office.desk.collections(where, seen))[0]
+    collection = collection or (await office.bot.ingestion.collections(where, seen))[0]
     intake = Intake(
         uuid.uuid4().hex,
         where,
@@ -57,7 +57,7 @@ async def take(
         language,
         tuple(refs),
     )
-    taken = await office.desk.take_in(f"{PLATFORM}:gesture:{intake.id}", intake)
+    taken = await office.bot.ingestion.accept(f"{PLATFORM}:gesture:{intake.id}", intake)
     assert taken is not None  # its claim is its own
     shown = await _show(office, taken)
     office.tasks.start(resume(office, taken), "web-intake")
@@ -71,7 +71,7 @@ async def resume(office: Office, intake: Intake) -> None:
         return file.ref["text"].encode() if "text" in file.ref else await office.held.read(file.ref)
 
     done = False
-    async with aclosing(office.desk.work_off(intake, fetch)) as states:
+    async with aclosing(office.bot.ingestion.process(intake, fetch)) as states:
         async for state in states:
             await _show(office, state)
             done = state.done
@@ -79,7 +79,7 @@ async def resume(office: Office, intake: Intake) -> None:
         await office.held.drop(file.ref for file in intake.files)
 
 
-async def _show(office: Office, intake: Intake) -> Message:
+async def _show(office: Office, intake: Intake) -> RoomMessage:
     """`data`: `who` added it, `done` and `total` files, and of each that was read its `verdicts`. Raises StoreError."""
     head, lines = adding.progress(intake)
     shown = [head, *lines[: adding.LINES]]

@@ -13,7 +13,8 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from bot.client import SOCKET, short
-from bot.settings import SettingsError, filled
+from bot.errors import SettingsError
+from bot.settings import filled
 from retrieval.text import Language, Said
 
 _BACKLOG = 128

@@ -1,19 +1,19 @@
-"""What all gestures in the browser share: the board, the application's desk, the files that wait, and tasks."""
+"""What all gestures in the browser share: the board, the bot's services, the files that wait, and tasks."""
 
 from dataclasses import dataclass, field
 
-from adapters.port import Desk
 from adapters.tasks import Tasks
 from adapters.web.board import Board
 from adapters.web.held import Held
 from adapters.web.rooms import member
+from bot.bot import Bot
 from retrieval.text import Language
 
 
 @dataclass(frozen=True, slots=True)
 class Office:
     board: Board
-    desk: Desk
+    bot: Bot
     held: Held
     language: Language  # of what everybody in a room reads
     address: str  # of the pages, without a slash at its end; empty: they have none

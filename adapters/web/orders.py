@@ -6,7 +6,7 @@
 import uuid
 from collections.abc import Callable
 from datetime import date
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import ValidationError
@@ -16,20 +16,18 @@ from adapters.web import problems, values
 from adapters.web.api import JSON, body
 from adapters.web.problems import Problem
 from adapters.web.replies import EventStream, Replies
+from bot.app import Application
 from bot.commands import Working
-from bot.messages import Incoming
-from bot.store.engine import finished
+from bot.types import Incoming
+from bot.waiting import finished
 from bot.wire import packed
 from retrieval.text import Language
-
-if TYPE_CHECKING:
-    from bot.app import Application
 
 FILE = "application/octet-stream"
 KINDS = {"/commands/ingest": (FILE,), "/commands/*": (JSON,)}
 
 
-def make_orders(app: "Application", replies: Replies, speaking: Callable[[Request], Language]) -> APIRouter:
+def make_orders(app: Application, replies: Replies, speaking: Callable[[Request], Language]) -> APIRouter:
     router = APIRouter(prefix="/commands", include_in_schema=False)
 
     @router.post("/ask")

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
-from bot.settings import SettingsError
-from bot.store.engine import StoreError
+from bot.errors import SettingsError, StoreError
 from retrieval.text import Language, Said
 from retrieval.types import CollectionNotFoundError, EmbeddingError, QdrantConnectionError, RAGToolError
 

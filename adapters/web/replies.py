@@ -10,10 +10,10 @@ from typing import Any, Literal
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from adapters.port import Talking
 from agent.events import Answered, Event
-from bot.messages import Incoming
-from bot.store.engine import StoreError
+from bot.errors import StoreError
+from bot.turns import Turns
+from bot.types import Incoming
 
 log = logging.getLogger(__name__)
 
@@ -31,8 +31,8 @@ class Replies:
     Source: product.md §1 "Never silent"; `adapters/console.py` does the same for a terminal.
     """
 
-    def __init__(self, desk: Talking) -> None:
-        self._desk = desk
+    def __init__(self, turns: Turns) -> None:
+        self._turns = turns
         self._running: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
@@ -65,7 +65,7 @@ class Replies:
 
     async def _turn(self, message: Incoming, events: "asyncio.Queue[Event | None]") -> None:
         try:
-            async with aclosing(self._desk.reply(message)) as found:
+            async with aclosing(self._turns.reply(message)) as found:
                 async for event in found:
                     events.put_nowait(event)
         except asyncio.CancelledError:
@@ -78,7 +78,7 @@ class Replies:
 
     async def _withdraw(self, message: Incoming) -> None:
         try:
-            await self._desk.withdraw(message)
+            await self._turns.withdraw(message)
         except StoreError:  # `server.close_abandoned` comes by again
             log.warning("a question that nobody waits for could not be closed", exc_info=True)
 

@@ -7,11 +7,12 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from bot.access import scope_of
-from bot.messages import Actor, Audience, Place, Role
-from bot.store.messages import PLATFORM as PLATFORM
+from bot.records import BROWSER
+from bot.types import Actor, Audience, Place, Role
 from retrieval.text import Said
 from retrieval.types import EVERYONE, TEAM, Readers
 
+PLATFORM = BROWSER
 WORKSPACE = "local"
 
 

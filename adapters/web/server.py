@@ -9,31 +9,29 @@ import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING
 
 import uvicorn
 from starlette.requests import Request
 from starlette.types import ASGIApp
 
 from adapters.console import PASSING
-from adapters.port import Talking
 from adapters.web import api, orders
+from adapters.web.adapter import WebAdapter
 from adapters.web.api import Office, make_api
 from adapters.web.browser import OWN, Browser, Front
 from adapters.web.guard import BODY_BYTES, Guard
 from adapters.web.listening import Address, listen_in
 from adapters.web.orders import make_orders
+from adapters.web.paths import ROOT
 from adapters.web.patience import Patience, patient
 from adapters.web.problems import language_asked
 from adapters.web.replies import Replies
-from adapters.web.site import ROOT, Site
+from adapters.web.site import Site
+from bot.app import Application
 from bot.client import SOCKET
-from bot.store.engine import StoreError
+from bot.errors import StoreError
+from bot.turns import Turns
 from retrieval.text import Language
-
-if TYPE_CHECKING:
-    from adapters.web.adapter import WebAdapter
-    from bot.app import Application
 
 log = logging.getLogger(__name__)
 
@@ -43,10 +41,10 @@ ABANDONED_SECONDS = 15.0
 
 @asynccontextmanager
 async def serving(
-    app: "Application",
+    app: Application,
     address: Address | None = None,
     *,
-    web: "WebAdapter | None" = None,
+    web: WebAdapter | None = None,
     platforms: Callable[[], Mapping[str, bool]] = dict,
     patience: Patience | None = None,
 ) -> AsyncIterator[None]:
@@ -55,10 +53,10 @@ async def serving(
     without one. `patience`: with who sends half a request to the address.
     """
     language = app.settings.language
-    office = Office(app, Replies(app.desk), platforms=platforms)
+    office = Office(app, Replies(app.bot.turns), platforms=platforms)
     servers: list[_Server] = []
     browser = None
-    helpers = [asyncio.create_task(office.lag.watch()), asyncio.create_task(_close_abandoned(app.desk))]
+    helpers = [asyncio.create_task(office.lag.watch()), asyncio.create_task(_close_abandoned(app.bot.turns))]
     path = app.settings.home / SOCKET
     try:
         try:
@@ -143,13 +141,16 @@ class _Server(uvicorn.Server):
             one.close()
 
 
-async def _close_abandoned(desk: Talking) -> None:
+async def _close_abandoned(turns: Turns) -> None:
     """Questions whose asker is gone with the process, or the connection, that brought them: closed, and not answered."""
     while True:
         try:
-            for message in [*await desk.unfinished(api.PLACE.platform), *await desk.unfinished(PASSING.platform)]:
+            for message in [
+                *await turns.unfinished(api.PLACE.platform),
+                *await turns.unfinished(PASSING.platform),
+            ]:
                 if message.place in (api.PLACE, PASSING):
-                    await desk.withdraw(message)
+                    await turns.withdraw(message)
         except StoreError:
             log.warning("abandoned questions could not be closed; trying again", exc_info=True)
         await asyncio.sleep(ABANDONED_SECONDS)

@@ -6,24 +6,22 @@ Source: product.md §3 and §6; newcomer.md rows 17 and 18.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import tzinfo
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from adapters.web.adapter import WebAdapter
+from adapters.web.paths import ROOT
 from adapters.web.problems import language_asked
 from adapters.web.rooms import MEMBERS, Member, readers_of
+from bot.app import Application
+from bot.settings import Settings
 from retrieval.text import Language
 from retrieval.types import Readers
 
-if TYPE_CHECKING:
-    from adapters.web.adapter import WebAdapter
-    from bot.app import Application
-    from bot.settings import Settings
-
-ROOT = "/app"  # all that is for browsers is under it; the rest of the address is the HTTP API's
 AS, LANGUAGE, THEME = "kotae_as", "kotae_language", "kotae_theme"
 ZONE = "kotae_zone"  # written by the browser itself
 YEAR = 365 * 24 * 3600
@@ -41,8 +39,8 @@ _CHOICES: Mapping[str, tuple[str, frozenset[str]]] = {
 class Site:
     """What the pages have at hand."""
 
-    app: "Application"
-    web: "WebAdapter"
+    app: Application
+    web: WebAdapter
     platforms: Callable[[], Mapping[str, bool]]
     address: str  # without a slash at its end
 
@@ -66,7 +64,7 @@ class Visitor:
         return None if self.theme == "auto" else self.theme == "dark"
 
 
-def visitor(request: Request, settings: "Settings") -> Visitor:
+def visitor(request: Request, settings: Settings) -> Visitor:
     """By what was chosen in this browser and its time zone; the language else by Accept-Language. What is not known is as
     in the settings."""
     cookies = request.cookies

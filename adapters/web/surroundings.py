@@ -8,8 +8,9 @@ from dataclasses import replace
 from adapters.web.gestures import addressed, audience_of
 from adapters.web.office import Office, name_of
 from agent.conversation import Overheard
-from bot.messages import Attachment, Incoming
-from bot.store.messages import Message
+from bot.records import RoomMessage
+from bot.types import Attachment, Incoming
+from bot.words import reply_language
 from retrieval.text import Language
 from retrieval.types import UnreadableError
 
@@ -25,7 +26,7 @@ class Surroundings:
     async def __call__(self, message: Incoming, stranger: bool) -> Incoming:
         """The question with all that is known of it now. Raises StoreError."""
         board = self._office.board
-        language = self._office.desk.language(message)
+        language = reply_language(message, self._office.language)
         asked = int(message.message)
         around = await board.heard(message.place.channel, int(message.thread), before=asked, limit=2 * HEARD)
         heard = [each for each in around if each.kind == "text" and not each.deleted_at and not addressed(each.text)]
@@ -36,7 +37,7 @@ class Surroundings:
             files=await self._files(await board.written(asked), message.link, language),
         )
 
-    async def _files(self, asked: Message | None, link: str | None, language: Language) -> tuple[Attachment, ...]:
+    async def _files(self, asked: RoomMessage | None, link: str | None, language: Language) -> tuple[Attachment, ...]:
         found = []
         for ref in asked.data.get("files", ()) if asked else ():
             try:

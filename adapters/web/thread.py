@@ -6,19 +6,17 @@ Source: product.md §1; reliability.md R6 and R10.
 
 import logging
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from adapters.markdown import EMPTY, doubt_line, shortened, step_text, thinking
 from adapters.port import GoneError, PostError, TurnView
 from adapters.web.board import Board
 from agent.events import Answered, Step
-from bot.store.engine import StoreError
-from bot.store.messages import BotMessage, Message
+from bot.errors import StoreError
+from bot.records import BotMessage, RoomMessage
+from bot.types import Claimed
 from bot.wire import citation_json
 from retrieval.text import Language
-
-if TYPE_CHECKING:
-    from bot.store.inbox import Claimed
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +47,7 @@ class WebThread(TurnView):
     def __init__(
         self,
         board: Board,
-        claimed: "Claimed",
+        claimed: Claimed,
         *,
         steps: Shown,
         language: Language,
@@ -65,7 +63,7 @@ class WebThread(TurnView):
         self._language = language
         self._answered = answered
         self._lines: list[str] = []
-        self._parts: dict[int, Message] = {}  # of the steps, as they were written last
+        self._parts: dict[int, RoomMessage] = {}  # of the steps, as they were written last
 
     async def begin(self) -> None:
         """Say that it is at work, unless an earlier attempt has said more."""

@@ -1,25 +1,14 @@
 """Who changed what everybody reads, and with what result. Source: reliability.md R19."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from sqlalchemy import Connection, or_, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from bot.records import AuditRecord
 from bot.store.engine import change, rows, storable
 from bot.store.schema import audit
-
-
-@dataclass(frozen=True, slots=True)
-class Trace:
-    """One privileged act. `actor` is `platform:id`; `subject` names what it was done to, with the hash of what came."""
-
-    actor: str
-    action: str
-    subject: str
-    result: str
-    at: datetime | None = None  # None: now
 
 
 class Audit:
@@ -30,20 +19,20 @@ class Audit:
 
     async def note(self, actor: str, action: str, subject: str, result: str) -> None:
         """Raises StoreError."""
-        await change(self._engine, lambda db: add_traces(db, (Trace(actor, action, subject, result),)))
+        await change(self._engine, lambda db: add_traces(db, (AuditRecord(actor, action, subject, result),)))
 
-    async def listed(self, *, limit: int | None = None) -> list[Trace]:
+    async def listed(self, *, limit: int | None = None) -> list[AuditRecord]:
         """Newest first."""
         columns = (audit.c.actor, audit.c.action, audit.c.subject, audit.c.result, audit.c.at)
         wanted = select(*columns).order_by(audit.c.at.desc(), audit.c.id.desc()).limit(limit)
-        return [Trace(**row._mapping) for row in await rows(self._engine, wanted)]
+        return [AuditRecord(**row._mapping) for row in await rows(self._engine, wanted)]
 
-    async def latest(self, action: str, subjects: Collection[str]) -> dict[str, Trace]:
+    async def latest(self, action: str, subjects: Collection[str]) -> dict[str, AuditRecord]:
         """By subject, the last time that this was done to it."""
         columns = (audit.c.actor, audit.c.action, audit.c.subject, audit.c.result, audit.c.at)
         wanted = select(*columns).where(audit.c.action == action, audit.c.subject.in_(subjects))
         found = await rows(self._engine, wanted.where(audit.c.result != "refused").order_by(audit.c.at, audit.c.id))
-        return {row.subject: Trace(**row._mapping) for row in found}
+        return {row.subject: AuditRecord(**row._mapping) for row in found}
 
     async def mentions(self, text: str) -> bool:
         """Whether some trace has this in its subject or result."""
@@ -51,7 +40,7 @@ class Audit:
         return bool(await rows(self._engine, select(audit.c.id).where(has).limit(1)))
 
 
-def add_traces(db: Connection, traces: Sequence[Trace]) -> None:
+def add_traces(db: Connection, traces: Sequence[AuditRecord]) -> None:
     """Inside the caller's transaction: an act and its trace are stored together."""
     now = datetime.now(UTC)
     values = [

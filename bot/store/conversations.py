@@ -11,10 +11,11 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent.conversation import Exchange
 from agent.events import Answered, Citation, Cost
-from bot.messages import Audience, Incoming, Place
+from bot.records import TurnTotals
 from bot.store.engine import read, rows, storable
 from bot.store.schema import answers, turns
 from bot.store.searches import percentile
+from bot.types import Audience, Incoming, Place
 from bot.wire import citation_json
 
 MAX_EXCHANGES = 10
@@ -29,17 +30,6 @@ class Conversation:
     asked: Incoming
     answered: Answered
     answered_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class TurnTotals:
-    """The turns of a time, by outcome or `unsure`. Seconds are None without any turn."""
-
-    turns: int
-    outcomes: dict[str, int]
-    p50_seconds: float | None
-    p95_seconds: float | None
-    cost: Cost
 
 
 class Conversations:

@@ -7,26 +7,14 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection, delete, func, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from bot.records import Period
 from bot.store.engine import change, insert, read, write
 from bot.store.leases import lease, present
-from bot.store.questions import Reason
 from bot.store.schema import answers, digests, questions
+from bot.types import MissReason
 
 AHEAD = timedelta(days=8)  # of the clock: rows up to there are believed
 TRIES = 12  # with the waits between them most of a working day; then it is left to the next one
-
-
-@dataclass(frozen=True, slots=True)
-class Period:
-    """From `since` up to, but not including, `until`."""
-
-    since: datetime
-    until: datetime
-
-    @property
-    def before(self) -> "Period":
-        """As long a time just before it."""
-        return Period(self.since - (self.until - self.since), self.since)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +25,7 @@ class Totals:
     answered: int
     missed: int
     resolved: int  # of those missed: closed by now
-    reasons: Mapping[Reason, int]
+    reasons: Mapping[MissReason, int]
 
 
 class Digests:

@@ -1,61 +1,20 @@
 """The documents that are there now; a change and the generation that shows it are one transaction."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any
 
 from sqlalchemy import and_, delete, exists, func, or_, select, true
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from bot.access import THREAD
+from bot.records import DocumentOrder, DocumentRow
 from bot.store.engine import insert, read, rows, write
 from bot.store.indexes import advance
 from bot.store.questions import reopen
 from bot.store.schema import collections, documents, pair_documents
 from bot.store.traces import scrub
-from retrieval.text import Language
-from retrieval.types import Passage, Readers
-
-Order = Literal["name", "newest", "largest"]
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentRow:
-    """A document's current version. Its identity is collection, scope and name; its version the bytes' SHA-256."""
-
-    id: str
-    collection: str
-    scope: str
-    name: str
-    title: str
-    url: str | None
-    hash: str
-    markdown: str  # the kept Markdown's address in the documents folder
-    chunks: int
-    language: Language
-    author: str
-    born: int  # the generation that shows this version
-    added_at: datetime
-    updated_at: datetime
-    changed_at: str | None = None  # its own date or month, ISO; None: not known
-
-    def with_(self, **changes: Any) -> "DocumentRow":
-        return replace(self, **changes)
-
-    def about(self) -> Passage:
-        """What all its passages have in common, as `Ingest` fills in the rest."""
-        return Passage(
-            collection=self.collection,
-            document_id=self.id,
-            document=self.name,
-            chunk=0,
-            text="",
-            scope=self.scope,
-            title=self.title,
-            url=self.url,
-            updated=self.changed_at or "",
-        )
+from retrieval.types import Readers
 
 
 class Documents:
@@ -94,7 +53,7 @@ class Documents:
         collection: str | None = None,
         scope: str | None = None,
         containing: str = "",
-        order: Order = "name",
+        order: DocumentOrder = "name",
         start: int = 0,
         limit: int = 20,
     ) -> tuple[list[DocumentRow], int]:
@@ -174,7 +133,7 @@ class Documents:
         return DocumentRow(**found[0]._mapping) if found else None
 
 
-_ORDERS: Mapping[Order, tuple[Any, ...]] = {
+_ORDERS: Mapping[DocumentOrder, tuple[Any, ...]] = {
     "name": (documents.c.collection, documents.c.name, documents.c.scope),
     "newest": (documents.c.updated_at.desc(), documents.c.id),
     "largest": (documents.c.chunks.desc(), documents.c.id),

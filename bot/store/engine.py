@@ -4,7 +4,7 @@ Source: reliability.md R45 and R47.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any, Literal, TypeVar
 
@@ -15,8 +15,10 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, Operationa
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.util import greenlet_spawn
 
+from bot.errors import StoreError
 from bot.store.driver import connecting
-from retrieval.text import Said, SaidError
+from bot.waiting import finished
+from retrieval.text import Said
 
 T = TypeVar("T")
 Engine = AsyncEngine  # for who hands one on
@@ -61,10 +63,6 @@ _BROKEN = Said(
     en="The database could not do its work; the log has the reason.",
     ja="データベースの処理に失敗しました。理由はログにあります。",
 )
-
-
-class StoreError(SaidError):
-    """The database could not do what was asked, and nothing of it was stored."""
 
 
 def connect(url: str, *, connections: int | None = None, patience: float = POOL_SECONDS) -> AsyncEngine:
@@ -266,21 +264,6 @@ async def _close(db: AsyncConnection) -> None:
     if db.sync_connection is not None:
         with suppress(SQLAlchemyError):  # a connection that broke has nothing to roll back
             await db.close()
-
-
-async def finished(work: Coroutine[Any, Any, T]) -> T:
-    """Do `work` to its end even when the caller is cancelled; the cancellation comes after it."""
-    task = asyncio.ensure_future(work)
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError as error:
-            cancelled = error
-    if cancelled is not None:
-        task.cancelled() or task.exception()  # seen
-        raise cancelled
-    return task.result()
 
 
 def insert(db: AsyncConnection | Connection, table: Table) -> Any:

@@ -27,7 +27,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.access import THREAD
-from bot.store.engine import StoreError, alone, change, rows
+from bot.errors import StoreError
+from bot.store.engine import alone, change, rows
 from bot.store.messages import expire_messages, forget_author, forget_turns
 from bot.store.schema import (
     answers,

@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 from sqlalchemy import Row, delete, func, select, true, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from bot.messages import Feedback
 from bot.store.engine import insert, read, storable, write
 from bot.store.questions import Miss, add_misses
 from bot.store.schema import answers, feedback, questions, turns
+from bot.types import Feedback
 
 
 class Votes:

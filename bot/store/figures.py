@@ -16,22 +16,14 @@ from typing import Any
 from sqlalchemy import CTE, ColumnElement, Text, case, cast, exists, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from bot.messages import Audience, Place
+from bot.records import Latency
 from bot.store.conversations import how_ended
 from bot.store.engine import read
-from bot.store.questions import Reason
 from bot.store.schema import Moment, answers, documents, feedback, questions, searches, sources, turns
 from bot.store.spans import Span, count, of, table, within
+from bot.types import Audience, MissReason, Place
 
 BUCKETS = 10  # of relevance, each a tenth
-
-
-@dataclass(frozen=True, slots=True)
-class Latency:
-    """Nearest-rank percentiles; None of nothing. Seconds of turns, milliseconds of searches."""
-
-    p50: float | None = None
-    p95: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +53,7 @@ class MissDay:
     """The questions of one day that were missed, each by one reason: `reported` only what was not found wanting before."""
 
     day: date
-    reasons: Mapping[Reason, int]
+    reasons: Mapping[MissReason, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +216,7 @@ async def _misses(db: AsyncConnection, days: Sequence[Span], spans: CTE) -> tupl
         .where(exists().where(of_turn))
         .group_by(spans.c.day, "reason")
     )
-    reasons: dict[date, dict[Reason, int]] = {}
+    reasons: dict[date, dict[MissReason, int]] = {}
     for row in await db.execute(wanted):
         reasons.setdefault(row.day, {})[row.reason] = row.n
     return tuple(MissDay(one.day, reasons.get(one.day, {})) for one in days)

@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Connection, Executable, Select, and_, bind
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent.events import Answered
-from bot.messages import Incoming
+from bot.errors import LostError
 from bot.store.conversations import answered, incoming, keep_answers
 from bot.store.engine import change, insert, look, rows, storable, write
 from bot.store.leases import lease, present
@@ -21,20 +21,10 @@ from bot.store.questions import Miss, add_misses
 from bot.store.schema import answers, turns
 from bot.store.together import Together
 from bot.store.traces import Noted, keep_traces
+from bot.types import Claimed, Incoming
 
 State = Literal["waiting", "running", "answered", "done"]
 Thread = tuple[str, str, str, str]  # platform, workspace, channel, thread
-
-
-@dataclass(frozen=True, slots=True)
-class Claimed:
-    """A turn that this owner now holds. `waiting` others stand before it in its thread."""
-
-    id: str
-    message: Incoming
-    sequence: int
-    waiting: int
-    started: bool = False  # its first attempt has begun with the claim
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +50,6 @@ class _Ended:
     steps: Sequence[Noted]
     misses: Sequence[Miss]
     now: datetime
-
-
-class Lost(Exception):
-    """The turn is no longer this owner's: its lease passed and another took it, or it is done."""
 
 
 class TurnRows:
@@ -126,7 +112,7 @@ class TurnRows:
     ) -> Started | Blocked:
         """Start a turn if nothing of its thread runs and nothing that came before it is held by a living owner.
 
-        Raises Lost. One that has started with its claim is not looked up again.
+        Raises LostError. One that has started with its claim is not looked up again.
         """
         if claimed.started:
             return Started(1, None)
@@ -136,7 +122,7 @@ class TurnRows:
             queue = db.execute(_open_in_thread(claimed.message)).all()
             mine = next((row for row in queue if row.id == claimed.id and row.owner == owner), None)
             if mine is None:
-                raise Lost(claimed.id)
+                raise LostError(claimed.id)
             at = present(db, now)
             blocking = [
                 row.owner
@@ -167,9 +153,9 @@ class TurnRows:
         now: datetime,
     ) -> None:
         """Store a turn's answer, what it cost and what it missed, and its trace (`keep_traces`), in one transaction,
-        which turns that end together share. Raises Lost."""
+        which turns that end together share. Raises LostError."""
         if not await self._finishing(_Ended(claimed.id, answer, owner, steps, misses, now)):
-            raise Lost(claimed.id)
+            raise LostError(claimed.id)
 
     async def _finish(self, ended: Sequence[_Ended]) -> list[bool]:
         def finish(db: Connection) -> list[bool]:
@@ -222,7 +208,7 @@ class TurnRows:
         return bool(await rows(self._engine, wanted))
 
     async def cancel(self, message: Incoming) -> bool:
-        """Close a question that has no answer yet, whoever works on it: its owner has Lost it. Was it open?"""
+        """Close a question that has no answer yet, whoever works on it: its owner has LostError it. Was it open?"""
         closed = update(turns).where(_unanswered(message)).values(state="done", owner=None, lease_until=None)
         async with write(self._engine) as db:
             return bool((await db.execute(closed)).rowcount)

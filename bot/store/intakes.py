@@ -11,15 +11,13 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, and_, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from bot.messages import FileRef, Intake, Place, Verdict
-from bot.store.audit import Trace, add_traces
+from bot.errors import LostError
+from bot.records import AuditRecord
+from bot.store.audit import add_traces
 from bot.store.engine import change, insert, look
 from bot.store.leases import lease, present
 from bot.store.schema import intakes
-
-
-class LostError(Exception):
-    """The intake is no longer this owner's: its lease passed and another took it, or it is gone."""
+from bot.types import FileRef, Intake, Place, Verdict
 
 
 class IntakeRows:
@@ -95,7 +93,7 @@ class IntakeRows:
 
         return await change(self._engine, begin)
 
-    async def verdict(self, intake: str, index: int, verdict: Verdict, *, owner: str, trace: Trace) -> None:
+    async def verdict(self, intake: str, index: int, verdict: Verdict, *, owner: str, trace: AuditRecord) -> None:
         """What became of a file, and the trace of it. Raises LostError."""
 
         def keep(db: Connection) -> None:

@@ -4,67 +4,16 @@ Source: product.md §6; reliability.md R6 (said once) and R61 (how long, and for
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, exists, func, or_, select, tuple_, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from bot.records import BOT, BROWSER, BotMessage, MessageKind, RoomMessage, RoomReplies
 from bot.store.engine import change, insert, rows, storable
 from bot.store.schema import documents, messages
 from retrieval.types import Readers
-
-Kind = Literal["text", "steps", "answer", "card", "notice", "intake", "confirm", "system"]
-"""Of a message: `text` is what people write, `system` the head of a digest; the others are as posts on any platform."""
-
-PLATFORM = "web"  # whose rooms these are
-BOT = "kotae"  # the author of what the bot says
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """`data` depends on the kind: see whoever writes it. A deleted one keeps its place, and nothing else."""
-
-    id: int
-    room: str
-    thread: int | None  # the root's id; None: it stands in the room itself
-    author: str
-    kind: Kind
-    text: str
-    data: Mapping[str, Any]
-    about: str | None
-    part: int
-    created_at: datetime
-    edited_at: datetime | None = None
-    deleted_at: datetime | None = None
-
-    @property
-    def root(self) -> int:
-        """Of its thread; a message in the room is the root of its own."""
-        return self.thread or self.id
-
-
-@dataclass(frozen=True, slots=True)
-class BotMessage:
-    """What the bot says: once for `about`, `kind` and `part`; said again, it takes the place of what was there."""
-
-    room: str
-    thread: int | None
-    about: str
-    kind: Kind
-    text: str
-    part: int = 0
-    data: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Replies:
-    """What stands under a root."""
-
-    count: int
-    last: datetime
-    authors: tuple[str, ...]
 
 
 class Messages:
@@ -77,37 +26,37 @@ class Messages:
 
     async def post(
         self, room: str, author: str, text: str, thread: int | None, data: Mapping[str, Any]
-    ) -> Message | None:
+    ) -> RoomMessage | None:
         """Keep what a person wrote. None: the room has no such thread."""
         root = select(messages.c.id).where(_root(room, thread))
         values = _values(room, thread, author, "text", text, data)
 
-        def post(db: Connection) -> Message | None:
+        def post(db: Connection) -> RoomMessage | None:
             if thread is not None and db.execute(root).first() is None:
                 return None
             return _message(db.execute(insert(db, messages).values(values).returning(messages)).one())
 
         return await change(self._engine, post)
 
-    async def edit(self, message: int, text: str) -> Message | None:
+    async def edit(self, message: int, text: str) -> RoomMessage | None:
         """New words for what a person wrote. None: it is not there any more."""
         changed = update(messages).where(messages.c.id == message, messages.c.deleted_at.is_(None))
         return await self._one(changed.values(text=storable(text), edited_at=datetime.now(UTC)).returning(messages))
 
-    async def delete(self, message: int) -> Message | None:
+    async def delete(self, message: int) -> RoomMessage | None:
         """Only its place is left of it, for what stands in its thread. None: it is not there any more."""
         changed = update(messages).where(messages.c.id == message, messages.c.deleted_at.is_(None))
         return await self._one(changed.values(text="", data={}, deleted_at=datetime.now(UTC)).returning(messages))
 
     # -- the bot -----------------------------------------------------------------------------------------------------
 
-    async def put(self, said: BotMessage) -> Message:
+    async def put(self, said: BotMessage) -> RoomMessage:
         """A crash of this process loses nothing of it; what a power cut takes, whoever said it says again."""
         values = _values(said.room, said.thread, BOT, said.kind, said.text, said.data)
         values |= {"about": said.about, "part": said.part}
         anew = {"text": values["text"], "data": values["data"]}
 
-        def put(db: Connection) -> Message:
+        def put(db: Connection) -> RoomMessage:
             added = insert(db, messages).values(values)
             upserted = added.on_conflict_do_update(index_elements=["about", "kind", "part"], set_=anew)
             return _message(db.execute(upserted.returning(messages)).one())
@@ -119,18 +68,18 @@ class Messages:
         gone = delete(messages).where(messages.c.id.in_(ids), messages.c.author == BOT)
         await change(self._engine, lambda db: db.execute(gone), durable=False)
 
-    async def of(self, about: str) -> list[Message]:
+    async def of(self, about: str) -> list[RoomMessage]:
         """All that the bot said about this, by kind and part."""
         wanted = select(messages).where(messages.c.about == about).order_by(messages.c.kind, messages.c.part)
         return [_message(row) for row in await rows(self._engine, wanted)]
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
-    async def get(self, message: int) -> Message | None:
+    async def get(self, message: int) -> RoomMessage | None:
         found = await rows(self._engine, select(messages).where(messages.c.id == message))
         return _message(found[0]) if found else None
 
-    async def listed(self, room: str, thread: int | None, *, before: int | None, limit: int) -> list[Message]:
+    async def listed(self, room: str, thread: int | None, *, before: int | None, limit: int) -> list[RoomMessage]:
         """The newest `limit` before the message `before`, oldest first: of a thread with its root, or of the room itself.
 
         Deleted ones only as the roots of threads that go on.
@@ -145,7 +94,7 @@ class Messages:
         found = await rows(self._engine, wanted.order_by(messages.c.id.desc()).limit(limit))
         return [_message(row) for row in reversed(found)]
 
-    async def replies(self, room: str, roots: Collection[int]) -> dict[int, Replies]:
+    async def replies(self, room: str, roots: Collection[int]) -> dict[int, RoomReplies]:
         """What stands under each of these roots; those without replies are not in it."""
         here = and_(messages.c.room == room, messages.c.thread.in_(roots), messages.c.deleted_at.is_(None))
         counted = (
@@ -159,14 +108,14 @@ class Messages:
             .group_by(messages.c.thread, messages.c.author)
             .order_by(func.min(messages.c.id))
         )
-        found: dict[int, Replies] = {}
+        found: dict[int, RoomReplies] = {}
         for row in await rows(self._engine, counted):
-            sofar = found.get(row.thread) or Replies(0, row.last, ())
+            sofar = found.get(row.thread) or RoomReplies(0, row.last, ())
             authors = (*sofar.authors, row.author)
-            found[row.thread] = Replies(sofar.count + row.written, max(sofar.last, row.last), authors)
+            found[row.thread] = RoomReplies(sofar.count + row.written, max(sofar.last, row.last), authors)
         return found
 
-    async def written_since(self, moment: datetime, limit: int) -> list[Message]:
+    async def written_since(self, moment: datetime, limit: int) -> list[RoomMessage]:
         """The latest that people wrote since then, oldest first."""
         wanted = select(messages).where(
             messages.c.kind == "text", messages.c.created_at >= moment, messages.c.deleted_at.is_(None)
@@ -183,7 +132,7 @@ class Messages:
         found = await rows(self._engine, wanted) if named else ()
         return {(row.collection, row.name): row.id for row in found}
 
-    async def _one(self, statement: Any) -> Message | None:
+    async def _one(self, statement: Any) -> RoomMessage | None:
         row = await change(self._engine, lambda db: db.execute(statement).first())
         return None if row is None else _message(row)
 
@@ -200,7 +149,7 @@ def forget_turns(db: Connection, turns: Collection[str], questions: Collection[i
 
 def forget_author(db: Connection, platform: str, person: str) -> None:
     """What a person wrote goes, and what the bot said to them by name. The root of a thread leaves its place."""
-    if platform != PLATFORM:
+    if platform != BROWSER:
         return
     theirs = messages.c.author == person
     reply = messages.alias("reply")
@@ -222,7 +171,7 @@ def expire_messages(db: Connection, before: datetime, most: int) -> int:
     return deleted + db.execute(update(messages).where(messages.c.id.in_(emptied)).values(gone)).rowcount
 
 
-def _delete_where(db: Connection, kinds: Sequence[Kind], wanted: Any) -> None:
+def _delete_where(db: Connection, kinds: Sequence[MessageKind], wanted: Any) -> None:
     found = db.execute(select(messages.c.id, messages.c.data).where(messages.c.kind.in_(kinds))).all()
     gone = [row.id for row in found if wanted(row.data)]
     if gone:
@@ -241,7 +190,7 @@ def _in_thread(thread: int) -> ColumnElement[bool]:
 
 
 def _values(
-    room: str, thread: int | None, author: str, kind: Kind, text: str, data: Mapping[str, Any]
+    room: str, thread: int | None, author: str, kind: MessageKind, text: str, data: Mapping[str, Any]
 ) -> dict[str, Any]:
     return {
         "room": room,
@@ -255,5 +204,5 @@ def _values(
     }
 
 
-def _message(row: Any) -> Message:
-    return Message(**row._mapping)
+def _message(row: Any) -> RoomMessage:
+    return RoomMessage(**row._mapping)

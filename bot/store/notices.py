@@ -13,11 +13,12 @@ from typing import Any
 from sqlalchemy import Connection, Select, case, delete, func, or_, select, true, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from bot.messages import Notice, Place
-from bot.store.audit import Trace, add_traces
+from bot.records import AuditRecord
+from bot.store.audit import add_traces
 from bot.store.engine import change, insert, look, rows, storable
 from bot.store.leases import lease, present
 from bot.store.schema import notices, questions, turns
+from bot.types import Notice, Place
 from retrieval.text import language_of
 from retrieval.types import TEAM
 
@@ -60,7 +61,7 @@ class Notices:
         scopes: Collection[str],
         *,
         now: datetime,
-        trace: Trace,
+        trace: AuditRecord,
         telling: Telling | None = None,
     ) -> Closed:
         """Close of these questions those that are open and that readers of `scopes` may see; with `telling` their askers
@@ -85,7 +86,7 @@ class Notices:
 
         return await change(self._engine, close)
 
-    async def correct(self, document: str, *, now: datetime, trace: Trace, telling: Telling) -> int:
+    async def correct(self, document: str, *, now: datetime, trace: AuditRecord, telling: Telling) -> int:
         """The document says something else now: whoever was told what it said will be told this, once a thread; returns
         how many will."""
         wanted = select(questions.c.turn, questions.c.question).where(questions.c.answer == document)

@@ -15,7 +15,9 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent.events import Cost
 from agent.qa_generation import Proposed
-from bot.store.audit import Trace, add_traces
+from bot.errors import LostError
+from bot.records import AuditRecord, ChunkState
+from bot.store.audit import add_traces
 from bot.store.engine import change, look, rows, storable
 from bot.store.leases import lease, present
 from bot.store.schema import documents, pair_chunks, pair_jobs, pairs
@@ -23,15 +25,10 @@ from retrieval.types import Readers
 
 JobState = Literal["running", "paused", "done", "cancelled"]
 Reason = Literal["", "asked", "budget", "busy", "refused"]
-ChunkState = Literal["todo", "done", "blocked", "failed", "stale"]
 
 _COSTS = ("calls", "input_tokens", "output_tokens", "thought_tokens")
 _NOTHING = Cost()
 _source = documents.alias("source")
-
-
-class LostError(Exception):
-    """The job is no longer this owner's: its lease passed and another took it, or it is gone or cancelled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +102,7 @@ class PairJobs:
 
     async def create(
         self, job: str, *, document: str | None, collection: str, model: str, spots: Sequence[Spot], now: datetime,
-        trace: Trace,
+        trace: AuditRecord,
     ) -> bool:  # fmt: skip
         """A job that whoever looks for work finds; False when one of the documents has just been forgotten."""
 
@@ -184,7 +181,7 @@ class PairJobs:
         return Cost(*map(int, row))
 
     async def turn(
-        self, job: str, readers: Readers, state: JobState, *, since: Collection[JobState], now: datetime, trace: Trace,
+        self, job: str, readers: Readers, state: JobState, *, since: Collection[JobState], now: datetime, trace: AuditRecord,
         reason: Reason = "", model: str | None = None,
     ) -> bool:  # fmt: skip
         """Put a job that is in one of the states `since` into another; False when there is none. One that is to run does

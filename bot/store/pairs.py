@@ -6,17 +6,16 @@ Who may read a pair follows from its document, as it is now; a pair of an earlie
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, case, delete, func, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from bot.store.audit import Trace, add_traces
+from bot.records import AuditRecord, PairState
+from bot.store.audit import add_traces
 from bot.store.engine import change, insert, rows, storable
 from bot.store.schema import documents, pair_documents, pairs
 from retrieval.types import QAPair, Readers
-
-PairState = Literal["pending", "repeated", "approved", "rejected"]
 
 _SLICE = 500  # ids in one statement
 PART = 50  # chunks whose approved pairs are one document: what an approval embeds again stays small
@@ -134,7 +133,7 @@ class PairRows:
             found += [Pair(**row._mapping) for row in await rows(self._engine, _PAIRS.where(some).order_by(pairs.c.id))]
         return found
 
-    async def decide(self, ids: Sequence[int], state: PairState, *, now: datetime, trace: Trace) -> int:
+    async def decide(self, ids: Sequence[int], state: PairState, *, now: datetime, trace: AuditRecord) -> int:
         """Approve, reject or reopen; returns how many have changed."""
 
         def decide(db: Connection) -> int:
@@ -149,7 +148,7 @@ class PairRows:
 
         return await change(self._engine, decide)
 
-    async def edit(self, pair: int, words: QAPair, *, marked: bool, trace: Trace) -> None:
+    async def edit(self, pair: int, words: QAPair, *, marked: bool, trace: AuditRecord) -> None:
         """Other words for a pair; one that repeated another may be a new one now."""
         state = case((pairs.c.state == "repeated", "pending"), else_=pairs.c.state)
         values = {"question": storable(words.question), "answer": storable(words.answer), "marked": marked}

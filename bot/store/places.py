@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 from sqlalchemy import ColumnElement, and_, delete, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from bot.messages import Place, Preferences
 from bot.store.engine import change, insert, rows
 from bot.store.schema import places
+from bot.types import Place, Preferences
 
 
 class Places:

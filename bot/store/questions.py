@@ -4,19 +4,17 @@ import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from typing import Any, Literal
+from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Text, and_, case, cast, delete, func, or_, select, true, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.access import default_scope
-from bot.messages import Audience, Place
+from bot.records import MissState, WantedQuestions
 from bot.store.engine import change, insert, read, storable, write
 from bot.store.schema import answers, notices, questions, turns
 from bot.store.spans import Span, count, of, table
-
-Reason = Literal["unknown", "low_confidence", "reported"]
-Resolution = Literal["answered", "dismissed"]
+from bot.types import Audience, MissReason, OpenQuestions, Place, Question
 
 OFFLINE = "extractive"
 """What answers without a model, as `answers.model` names it."""
@@ -28,33 +26,13 @@ class Miss:
 
     turn: str
     question: str
-    reason: Reason
+    reason: MissReason
     searched: tuple[str, ...]
     confidence: float | None  # best relevance 0..1; None: nothing was searched
     scope: str
     link: str | None
     asked_at: datetime
     detail: str = ""  # of a report: wrong, outdated, … and the free text
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A miss as it is kept."""
-
-    id: int
-    turn: str
-    question: str
-    reason: Reason
-    detail: str
-    searched: tuple[str, ...]
-    confidence: float | None
-    scope: str
-    link: str | None
-    asked_at: datetime
-    resolved_at: datetime | None
-    resolution: Resolution | None = None  # None: it is open, or was closed before this was kept
-    answer: str | None = None  # the document that answers it
-    reopened_at: datetime | None = None  # its answer was taken back
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,35 +50,6 @@ class Doubted:
     miss: Miss
     asker: tuple[str, str, str]  # platform, workspace, author
     kept: bool
-
-
-@dataclass(frozen=True, slots=True)
-class OpenQuestions:
-    """What these readers may see of the open questions, newest first; `shown` of `total` are theirs to read."""
-
-    questions: tuple[Question, ...]
-    shown: int  # all that these readers may see, also beyond the limit
-    hidden: int  # asked in places that these readers do not see
-
-    @property
-    def total(self) -> int:
-        return self.shown + self.hidden
-
-
-State = Literal["open", "closed", "dismissed", "all"]
-"""`closed`: somebody answered it; `dismissed`: it was closed without an answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which misses to list; what is None or empty does not matter. `collection`: one that was searched."""
-
-    state: State = "open"
-    reason: Reason | None = None
-    collection: str | None = None
-    text: str = ""
-    since: datetime | None = None
-    until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +137,7 @@ class Questions:
             rows = (await db.execute(wanted)).all()
             return [_asked(row) for row in rows], await db.scalar(shown) or 0, await db.scalar(hidden) or 0
 
-    async def find(self, wanted: Wanted, scopes: Collection[str], *, limit: int, offset: int = 0) -> Matches:
+    async def find(self, wanted: WantedQuestions, scopes: Collection[str], *, limit: int, offset: int = 0) -> Matches:
         """The misses that match, of `scopes` in words. What is hidden is not counted by its text or where it was searched:
         that would tell what somebody asked."""
         alike = _alike(wanted)
@@ -290,9 +239,9 @@ def _values(miss: Miss) -> dict[str, Any]:
     }
 
 
-def _alike(wanted: Wanted) -> ColumnElement[bool]:
+def _alike(wanted: WantedQuestions) -> ColumnElement[bool]:
     dismissed = questions.c.resolution == "dismissed"
-    states: dict[State, ColumnElement[bool]] = {
+    states: dict[MissState, ColumnElement[bool]] = {
         "open": questions.c.resolved_at.is_(None),
         "closed": questions.c.resolved_at.is_not(None) & func.coalesce(~dismissed, true()),
         "dismissed": questions.c.resolved_at.is_not(None) & dismissed,
@@ -306,7 +255,7 @@ def _alike(wanted: Wanted) -> ColumnElement[bool]:
     )
 
 
-def _about(wanted: Wanted) -> ColumnElement[bool]:
+def _about(wanted: WantedQuestions) -> ColumnElement[bool]:
     text, name = wanted.text.strip(), json.dumps(wanted.collection)
     return and_(
         or_(*(column.icontains(text, autoescape=True) for column in (questions.c.question, questions.c.detail)))

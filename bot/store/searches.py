@@ -1,31 +1,16 @@
 """Every search, measured: to list, export, sum up and clear."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import delete, select, true
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from bot.records import SearchTotals
 from bot.store.engine import change, read, storable, write
 from bot.store.schema import searches
 from retrieval.types import SearchMetrics
-
-
-@dataclass(frozen=True, slots=True)
-class SearchTotals:
-    """The searches of a time. Latencies in ms, None without any search; shares 0..1."""
-
-    searches: int
-    failed: int
-    empty: int  # worked, but nothing was relevant enough
-    p50_ms: float | None
-    p95_ms: float | None
-
-    @property
-    def error_share(self) -> float:
-        return self.failed / self.searches if self.searches else 0.0
 
 
 def failure(query: str, collections: Sequence[str] | None, error: str, *, latency_ms: float = 0.0) -> SearchMetrics:

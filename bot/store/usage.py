@@ -9,10 +9,10 @@ from sqlalchemy import Connection, bindparam, case, func, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent.events import Cost
-from bot.messages import Incoming
 from bot.store.engine import change, insert, rows
 from bot.store.inbox import claim_key
 from bot.store.schema import refusals, turns, usage
+from bot.types import Incoming
 
 MINUTE = timedelta(seconds=60)
 

@@ -1,4 +1,4 @@
-"""A bot of the platforms' tests: a real database, turns and desk, an agent that plays its part, and an adapter that serves."""
+"""A bot of the platforms' tests: a real database and services, an agent that plays its part, and an adapter that serves."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -12,17 +12,21 @@ from adapters.port import Adapter
 from agent.conversation import Ask
 from agent.events import Answered, Event, Events, Thought
 from bot.admission import AT_ONCE, Admission
+from bot.bot import Bot, make_bot
 from bot.database import Database, database
-from bot.desk import FrontDesk
 from bot.digest import Digest
+from bot.expert_answers import ExpertAnswers
 from bot.inbox import Inbox
 from bot.knowledge import Knowledge
 from bot.logs import ChatLog, Redactor
-from bot.messages import Incoming
+from bot.records import Period
 from bot.settings import Settings
-from bot.store.digests import Period, Totals
+from bot.store.audit import Audit
+from bot.store.digests import Totals
 from bot.store.inbox import TurnRows
+from bot.store.notices import Notices
 from bot.turns import MakeAgent, Turns
+from bot.types import Incoming
 from retrieval.types import CollectionInfo, Readers
 
 T = TypeVar("T")
@@ -105,16 +109,16 @@ def settings(home: Path, **more: Any) -> Settings:
 
 
 @asynccontextmanager
-async def front_desk(
+async def process(
     given: Settings,
     make_agent: MakeAgent,
     knowledge: Knowledge | None = None,
     *,
     at_once: int = AT_ONCE,
     make_inbox: Callable[[TurnRows], Inbox] = Inbox,
-    make_desk: Callable[..., FrontDesk] = FrontDesk,
-) -> AsyncIterator[tuple[Database, FrontDesk]]:
-    """One process without its platform; what needs a knowledge works only with one."""
+    change: Callable[[Bot], Bot] = lambda bot: bot,
+) -> AsyncIterator[tuple[Database, Bot]]:
+    """One process without its platform; what needs a knowledge works only with one. `change` puts other services in."""
     async with database(given) as data:
         inbox = make_inbox(TurnRows(data.engine))
         await inbox.inherit()
@@ -127,19 +131,21 @@ async def front_desk(
             chat_log=ChatLog(given.home / "chat.log", Redactor()),
             admission=Admission(at_once),
         )
-        desk = make_desk(
-            given,
-            data,
-            cast(Knowledge, knowledge),
-            turns,
-            models=lambda name: None,
-            make_digest=_empty_digest,
-            owner=inbox.owner,
-        )
+        known, notices = cast(Knowledge, knowledge), Notices(data.engine)
+        answers = ExpertAnswers(given, known, data.questions, notices, data.documents, Audit(data.engine))
+        parts = given, data, known, turns, answers
+        bot = make_bot(*parts, models=lambda name: None, make_digest=_empty_digest, owner=inbox.owner)
         try:
-            yield data, desk
+            yield data, change(bot)
         finally:
             await inbox.close()
+
+
+def like(service: type[T], given: T, **more: Any) -> T:
+    """A service of a class that is made of another's, with all that `given` has."""
+    made = service.__new__(service)
+    vars(made).update(vars(given) | more)
+    return made
 
 
 async def _no_collections(message: Incoming, allowed: Readers) -> tuple[CollectionInfo, ...]:
@@ -153,9 +159,9 @@ async def _empty_digest(allowed: Readers) -> Digest:
 
 
 @asynccontextmanager
-async def serving(adapter: Adapter, desk: FrontDesk) -> AsyncIterator[asyncio.Task[None]]:
+async def serving(adapter: Adapter, bot: Bot) -> AsyncIterator[asyncio.Task[None]]:
     """Its run, once messages can arrive. Raises what ends it before."""
-    task = asyncio.create_task(adapter.run(desk))
+    task = asyncio.create_task(adapter.run(bot))
     ready = asyncio.create_task(adapter.ready.wait())
     try:
         async with asyncio.timeout(60):

@@ -20,7 +20,6 @@ from adapters.web.patience import Patience
 from adapters.web.server import serving
 from bot.app import Application, running
 from bot.client import SOCKET
-from bot.desk import FrontDesk
 from bot.inbox import Inbox
 from bot.logs import ChatLog, Redactor
 from bot.store.inbox import TurnRows
@@ -148,13 +147,4 @@ class Service:
             list_collections=lambda message, readers: app.knowledge.collections(readers),
             chat_log=ChatLog(app.settings.chat_log, Redactor()),
         )
-        desk = FrontDesk(
-            app.settings,
-            app.data,
-            app.knowledge,
-            turns,
-            models=app.models,
-            make_digest=app.digest,
-            owner=app.owner,
-        )
-        return replace(app, turns=turns, desk=desk)
+        return replace(app, bot=replace(app.bot, turns=turns))

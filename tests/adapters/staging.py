@@ -1,37 +1,41 @@
-"""One turn in a thread of a platform's fake: what was posted is kept as a desk keeps it, and nobody waits in real time."""
+"""One turn in a thread of a platform's fake: what was posted is kept as the outbox keeps it, and nobody waits in real time."""
 
 import asyncio
 from collections.abc import Iterable
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
 
 from adapters.port import TurnView, relay
 from agent.events import Event, Events
-from bot.messages import Place, Post
+from bot.bot import Bot
+from bot.types import Place, Post
 
 Key = tuple[str, str, int]
 
 
 class Rows:
-    """What was posted, with the meaning that `Desk` gives it; it outlives the process, as a database does."""
+    """What was posted, with the meaning that `Outbox` gives it; it outlives the process, as a database does."""
 
     def __init__(self) -> None:
         self.kept: dict[Key, Post] = {}
+        self.bot = cast(Bot, SimpleNamespace(outbox=self))
 
-    async def intend(self, post: Post) -> Post | None:
+    async def reserve(self, post: Post) -> Post | None:
         before = self.kept.get(_key(post))
         self.kept.setdefault(_key(post), replace(post, message=None))
         return before
 
-    async def placed(self, post: Post) -> None:
+    async def confirm(self, post: Post) -> None:
         self.kept[_key(post)] = post
 
-    async def posts(self, about: str) -> list[Post]:
+    async def of(self, about: str) -> list[Post]:
         return [self.kept[key] for key in sorted(self.kept) if key[0] == about]
 
-    async def post_at(self, place: Place, message: str) -> Post | None:
+    async def find(self, place: Place, message: str) -> Post | None:
         return next((post for post in self.kept.values() if post.message == message), None)
 
-    def of(self, kind: str) -> list[Post]:
+    def of_kind(self, kind: str) -> list[Post]:
         return [post for key, post in sorted(self.kept.items()) if key[1] == kind]
 
     def forget_ids(self, kind: str) -> None:

@@ -7,8 +7,8 @@ from adapters.platforms import announcing, connected, digest_target
 from adapters.slack.digest import ANSWER
 from bot.app import make_adapters, running
 from bot.logs import Redactor
+from bot.records import Period
 from bot.settings import Settings
-from bot.store.digests import Period
 from tests.fakes.discord_fake import ANN, GENERAL, FakeDiscord
 from tests.fakes.slack import FakeSlack
 
@@ -31,7 +31,7 @@ async def test_an_answer_given_in_slack_reaches_whoever_asked_in_discord(tmp_pat
         }
         settings = Settings.model_validate(given)
         adapters = make_adapters(settings)
-        async with running(settings, Redactor()) as app, connected(adapters, app.desk) as platforms:
+        async with running(settings, Redactor()) as app, connected(adapters, app.bot) as platforms:
             for adapter in adapters:
                 await adapter.ready.wait()
             assert dict(platforms.connected) == {"Slack": True, "Discord": True}

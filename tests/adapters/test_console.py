@@ -18,7 +18,7 @@ from tests.bot.program import Process
 
 ROOT = Path(__file__).parent.parent.parent
 GOLDEN = ROOT / "tests" / "golden" / "terminal"
-PROGRAM = "tests.adapters.desk"
+PROGRAM = "tests.adapters.fixed"
 PROMPT = "kotae› "
 PLAIN = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "TZ": "UTC", "TERM": "xterm-256color"}
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from adapters import teaching
-from bot.messages import Notice, Place, Post, Taught
+from bot.types import Notice, Place, Post, Taught
 from retrieval.text import Language
 
 NOTICE = Notice(1, Place("slack", "T1", "C1"), "1.0", "U1", "en", "When?", "Now.", "U2")

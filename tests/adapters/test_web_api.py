@@ -11,7 +11,7 @@ import pytest
 
 from agent.conversation import Ask
 from agent.events import Events
-from bot.messages import Upload
+from bot.types import Upload
 from tests.adapters.service import Service
 from tests.bot.acting import ANSWER, says
 from tests.bot.test_cli import check

@@ -20,7 +20,7 @@ from adapters.web.guard import BODY_BYTES, UPLOAD_BYTES, Guard
 from adapters.web.listening import listen, listen_in
 from adapters.web.login import TRIES, TRY_SECONDS, Door
 from adapters.web.problems import Problem, language_asked
-from bot.settings import SettingsError
+from bot.errors import SettingsError
 from tests.adapters.service import Service
 
 J = "application/json"

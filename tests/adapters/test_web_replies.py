@@ -62,7 +62,7 @@ def test_who_leaves_a_stream_withdraws_the_question(tmp_path: Path) -> None:
             assert "規程を探します" in next(response.iter_lines())
         assert act.cancelled.wait(10)
         assert settled(service) == ["done"]
-        assert service.do(lambda app: app.turns.unfinished("api")) == []
+        assert service.do(lambda app: app.bot.turns.unfinished("api")) == []
         assert client.post("/chat", json=QUESTION).json()["answer"] == ANSWER.text
 
 
@@ -105,11 +105,11 @@ def test_questions_of_those_who_are_gone_are_closed_at_the_next_start(tmp_path: 
     from adapters.console import PASSING, PLACE
     from adapters.web.api import AUDIENCE, AUTHOR
     from adapters.web.api import PLACE as API
-    from bot.messages import Incoming
+    from bot.types import Incoming
 
     async def leave_open(app: Application) -> None:
         for number, place in enumerate((API, PASSING, PLACE)):
-            claimed = await app.turns.claim(Incoming(place, "t", str(number), AUTHOR, place.channel, AUDIENCE))
+            claimed = await app.bot.turns.claim(Incoming(place, "t", str(number), AUTHOR, place.channel, AUDIENCE))
             assert claimed
 
     with Service(tmp_path / "home") as service:

@@ -22,13 +22,13 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from bot.admission import Admission
 from bot.inbox import Inbox
 from bot.logs import OURS, ChatLog, Redactor
-from bot.messages import Incoming
 from bot.store.conversations import Conversations
 from bot.store.engine import connect
 from bot.store.feedback import Votes
 from bot.store.inbox import TurnRows
 from bot.store.schema import metadata
 from bot.turns import SIGN_SECONDS, Turns
+from bot.types import Incoming
 from migrations import upgrade
 from retrieval.types import CollectionInfo, Readers
 from tests.bot import databases

@@ -8,9 +8,9 @@ import sys
 
 from agent.events import Answered
 from bot.inbox import Inbox
-from bot.messages import Audience, Incoming, Place
 from bot.store.engine import connect
 from bot.store.inbox import TurnRows
+from bot.types import Audience, Incoming, Place
 
 
 async def work_for_ever(url: str, name: str) -> None:

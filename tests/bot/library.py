@@ -13,12 +13,13 @@ from pathlib import Path
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.knowledge import Knowledge
-from bot.messages import Upload, Verdict
+from bot.records import DocumentRow
 from bot.store.collections import Collections
-from bot.store.documents import DocumentRow, Documents
+from bot.store.documents import Documents
 from bot.store.engine import connect
 from bot.store.indexes import Indexes
 from bot.store.searches import Searches
+from bot.types import Upload, Verdict
 from retrieval import disk
 from retrieval.disk import Free
 from retrieval.embeddings.base import EmbeddingClient

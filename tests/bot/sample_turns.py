@@ -12,8 +12,8 @@ from typing import Any
 from adapters.console import AUDIENCE, PASSING
 from bot.app import Application, running
 from bot.logs import Redactor
-from bot.messages import Incoming
 from bot.settings import Settings
+from bot.types import Incoming
 from bot.wire import as_json
 from tests.bot import databases
 
@@ -48,7 +48,7 @@ async def conversation(app: Application, questions: list[str]) -> list[dict[str,
     thread, turns = uuid.uuid4().hex, []
     for question in questions:
         message = Incoming(PASSING, thread, uuid.uuid4().hex, "golden", question, AUDIENCE)
-        events = [as_json(event) async for event in app.turns.reply(message)]
+        events = [as_json(event) async for event in app.bot.turns.reply(message)]
         turns.append({"question": question, "events": [_steady(event) for event in events]})
     return turns
 

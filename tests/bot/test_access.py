@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.access import default_scope, readers, role, scope_of, scopes, thread_scope, valid_scope
-from bot.messages import Actor, Audience, Place, Role, Visibility
+from bot.types import Actor, Audience, Place, Role, Visibility
 from tests.bot.sample_turns import settings
 
 HERE = Place("slack", "T1", "C1")

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.admission import Admission, CrowdedError
-from bot.messages import Place
+from bot.types import Place
 
 
 def place(channel: str) -> Place:

@@ -14,14 +14,14 @@ import pytest
 from adapters.console import AUDIENCE, PASSING, PLACE
 from agent.events import Answered
 from bot.app import SAMPLE, Application, running
+from bot.errors import SettingsError
 from bot.knowledge import Knowledge
 from bot.listing import banner
 from bot.logs import Redactor
-from bot.messages import FileRef, Incoming, Intake, Upload
-from bot.settings import SettingsError
+from bot.records import WantedQuestions
 from bot.store.engine import write
-from bot.store.questions import Wanted
 from bot.store.schema import intakes, turns
+from bot.types import FileRef, Incoming, Intake, Upload
 from retrieval.types import TEAM, CollectionNotFoundError, QdrantConnectionError
 from tests.bot.sample_turns import begun
 from tests.fakes import openai
@@ -41,7 +41,7 @@ def asked(question: str, thread: str = "", **more: Any) -> Incoming:
 
 
 async def answer(app: Application, message: Incoming) -> Answered:
-    events = [event async for event in app.desk.reply(message)]
+    events = [event async for event in app.bot.turns.reply(message)]
     assert isinstance(events[-1], Answered)
     return events[-1]
 
@@ -209,7 +209,7 @@ async def test_looking_at_what_was_missed_counts_as_nobody_s_search(tmp_path: Pa
         assert (await answer(app, asked("How much is a ticket for the zoo?"))).outcome == "unknown"
         await app.knowledge.close()
         before = (await app.data.searches.totals()).searches
-        (group,) = (await app.unanswered.groups(Wanted(), app.readers)).groups
+        (group,) = (await app.unanswered.groups(WantedQuestions(), app.readers)).groups
         nearest = await app.unanswered.nearest(group.questions[0].id, app.readers)
         assert nearest and nearest.now[0].passage.document == "harbour.md"
         await app.digest(app.readers)
@@ -223,15 +223,15 @@ async def test_looking_at_what_was_missed_counts_as_nobody_s_search(tmp_path: Pa
 async def test_a_question_taken_back_is_closed_and_is_no_miss(tmp_path: Path) -> None:
     async with application(tmp_path) as app:
         message = asked("Where is the harbour?", "thread")
-        events = app.desk.reply(message)
+        events = app.bot.turns.reply(message)
         await anext(events)
         await events.aclose()
-        assert await app.desk.unfinished(PLACE.platform) == [message]
-        await app.desk.withdraw(message)
-        assert await app.desk.unfinished(PLACE.platform) == []
-        assert [event async for event in app.desk.reply(message)] == []
+        assert await app.bot.turns.unfinished(PLACE.platform) == [message]
+        await app.bot.turns.withdraw(message)
+        assert await app.bot.turns.unfinished(PLACE.platform) == []
+        assert [event async for event in app.bot.turns.reply(message)] == []
         assert (await app.data.questions.open(app.readers.scopes)).total == 0
-        assert await app.turns.history(message) == ()
+        assert await app.data.conversations.history(message.place, message.thread) == ()
         totals = await app.data.conversations.totals()
         assert totals.outcomes == {"failed": 1}
 
@@ -240,33 +240,33 @@ async def test_a_running_question_can_be_taken_back_and_an_answered_one_cannot(t
     async with application(tmp_path) as app:
         done = asked("Where is the harbour?")
         first = await answer(app, done)
-        await app.desk.withdraw(done)
+        await app.bot.turns.withdraw(done)
         kept = await app.data.conversations.get(first.turn)
         assert kept is not None and kept.answered.text == first.text
         running_one = asked("Where is the pier?")
-        events = app.desk.reply(running_one)
+        events = app.bot.turns.reply(running_one)
         await anext(events)
-        await app.desk.withdraw(running_one)
+        await app.bot.turns.withdraw(running_one)
         rest = [event async for event in events]
         assert not any(isinstance(event, Answered) for event in rest)
-        assert await app.desk.unfinished(PLACE.platform) == []
+        assert await app.bot.turns.unfinished(PLACE.platform) == []
 
 
 async def test_a_start_inherits_at_once_what_a_dead_process_held(tmp_path: Path) -> None:
     async with application(tmp_path) as app:
         message = Incoming(PLACE, "t", "m", "U1", "Where is the harbour?", AUDIENCE)
-        assert await app.turns.claim(message) is not None
-        assert await app.desk.unfinished(PLACE.platform) == []  # held
+        assert await app.bot.turns.claim(message) is not None
+        assert await app.bot.turns.unfinished(PLACE.platform) == []  # held
         intake = Intake("", PLACE, "t", "U1", "documents", TEAM, "en", (FileRef("a.md", {}),))
-        taken = await app.desk.take_in("m", intake)
+        taken = await app.bot.ingestion.accept("m", intake)
         async with write(app.data.engine) as db:  # by a clock that was ahead
             for table in (turns, intakes):
                 await db.execute(table.update().values(lease_until=datetime.now(UTC) + timedelta(minutes=10)))
     async with application(tmp_path) as app:
-        assert await app.desk.unfinished(PLACE.platform) == [message]
-        assert await app.desk.intakes(PLACE.platform) == [taken]
+        assert await app.bot.turns.unfinished(PLACE.platform) == [message]
+        assert await app.bot.ingestion.unfinished(PLACE.platform) == [taken]
         assert (await answer(app, message)).outcome == "unknown"
-        assert await app.desk.unfinished(PLACE.platform) == []
+        assert await app.bot.turns.unfinished(PLACE.platform) == []
 
 
 async def test_many_questions_at_once_are_each_answered_once(tmp_path: Path) -> None:

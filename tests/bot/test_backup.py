@@ -22,9 +22,10 @@ import pytest
 from bot.app import make_embedder, running
 from bot.backup import BackupError, back_up
 from bot.copies import copying, sweep
+from bot.errors import SettingsError
 from bot.logs import Redactor
 from bot.restore import Restored, restore
-from bot.settings import Settings, SettingsError
+from bot.settings import Settings
 from bot.unfinished import refuse_unfinished, unfinished
 from migrations import NewerDatabaseError, revisions
 from retrieval.types import TEAM, Hit, Readers

@@ -17,15 +17,16 @@ from agent.models.scripted import Reply, ScriptedModel
 from agent.sentinels import NO_ANSWER
 from agent.strategies.react import Agent
 from bot.budget import Budget, Limits
+from bot.errors import StoreError
 from bot.inbox import Inbox
 from bot.logs import ChatLog, Redactor
-from bot.messages import Incoming, Place
 from bot.store.conversations import Conversations
-from bot.store.engine import StoreError, connect, read, write
+from bot.store.engine import connect, read, write
 from bot.store.feedback import Votes
 from bot.store.inbox import TurnRows
 from bot.store.usage import _PACE, Pace, Spent, Usage
 from bot.turns import Thinker, Turns
+from bot.types import Incoming, Place
 from retrieval.types import CollectionInfo, Readers
 from tests.agent.models import gemini_calls
 from tests.agent.turning import Searches
@@ -229,8 +230,7 @@ class Bot:
 
         def make(message: Incoming, readers: Readers, infos: tuple[CollectionInfo, ...]) -> Thinker:
             rules = ScriptedModel(Reply(text=NO_ANSWER, cost=Cost()), name="extractive")
-            agent = Agent(self.budget.model(self._model, calls=12), Searches(), fallback=rules)
-            return self.budget.guard(agent, message)
+            return Agent(self.budget.model(self._model, calls=12), Searches(), fallback=rules)
 
         async def collections(message: Incoming, readers: Readers) -> tuple[CollectionInfo, ...]:
             return ()
@@ -242,6 +242,7 @@ class Bot:
             make_agent=make,
             list_collections=collections,
             chat_log=ChatLog(folder / "chat.log", Redactor()),
+            budget=self.budget,
         )
 
     async def ask(self, message: Incoming) -> Answered:

@@ -10,29 +10,31 @@ import pytest
 from agent.extractive.model import ExtractiveModel
 from bot.access import scope_of
 from bot.app import Models
-from bot.cards import Card, Link
-from bot.chat_commands import ROWS, ChatCommands
-from bot.choices import Choices
+from bot.chat_commands import ROWS, SlashCommands
+from bot.choices import Channels
 from bot.database import Database
 from bot.digest import Digest, make_digest
+from bot.errors import SettingsError
 from bot.expert_answers import ExpertAnswers
 from bot.grouping import Grouping
-from bot.messages import Actor, Audience, Command, Lesson, Place, Preferences, Upload, Visibility
-from bot.settings import SettingsError
+from bot.records import Period
 from bot.store.audit import Audit
 from bot.store.conversations import Conversations
-from bot.store.digests import Digests, Period
+from bot.store.digests import Digests
 from bot.store.feedback import Votes
+from bot.store.messages import Messages
 from bot.store.notices import Notices
+from bot.store.outbox import Outbox
 from bot.store.places import Places
 from bot.store.questions import Questions
 from bot.store.searches import Searches
-from bot.teaching import Teaching
+from bot.teaching import Experts
+from bot.types import Actor, Audience, Card, Command, Lesson, Link, Place, Preferences, Upload, Visibility
 from retrieval.text import Language
 from retrieval.types import TEAM, Readers
 from tests.bot.library import SPARSE, Library, opened
 from tests.bot.sample_turns import settings
-from tests.bot.test_posts import MINUTE, NOW, Asked
+from tests.bot.test_outbox import MINUTE, NOW, Asked
 from tests.retrieval.test_ingest import HashEmbedder
 
 GENERAL, SECRET = Place("slack", "T1", "C1"), Place("slack", "T1", "C3")
@@ -47,8 +49,8 @@ class Office:
     """Somebody who types commands."""
 
     library: Library
-    commands: ChatCommands
-    choices: Choices
+    commands: SlashCommands
+    channels: Channels
     audit: Audit
     missed: Asked
 
@@ -97,16 +99,16 @@ async def office(tmp_path: Path) -> AsyncIterator[Office]:
             return []
 
         data = Database(
-            *(chosen, engine, library.documents, library.collections),
-            *(questions, Conversations(engine), Searches(engine), Votes(engine)),
+            *(chosen, engine, library.documents, library.collections, questions),
+            *(Conversations(engine), Searches(engine), Votes(engine), Messages(engine)),
         )
         audit = Audit(engine)
         models = Models(chosen, ExtractiveModel(similarity, tokenise=SPARSE.terms), stack)
-        choices = Choices(Places(engine), audit, chosen, knowledge, models)
+        channels = Channels(Places(engine), audit, chosen, knowledge, models)
         notices = Notices(engine)
         answers = ExpertAnswers(chosen, knowledge, questions, notices, library.documents, audit)
-        commands = ChatCommands(chosen, data, knowledge, choices, answers, audit, digest)
-        yield Office(library, commands, choices, audit, Asked(engine))
+        commands = SlashCommands(chosen, data, knowledge, channels, answers, audit, digest)
+        yield Office(library, commands, channels, audit, Asked(engine))
 
 
 def said(card: Card) -> str:
@@ -212,8 +214,8 @@ async def test_settings_of_a_channel(office: Office) -> None:
     saved = await office("設定", "途中経過 off", language="ja")
     assert saved.lines[0] == "保存しました。" and "（steps）: off（このチャンネルで指定）" in said(saved)
     await office("settings", "collections docs")
-    assert await office.choices.of(GENERAL) == Preferences(None, "synthesis", "off", ("docs",))
-    assert await office.choices.of(SECRET) == Preferences()
+    assert await office.channels.chosen(GENERAL) == Preferences(None, "synthesis", "off", ("docs",))
+    assert await office.channels.chosen(SECRET) == Preferences()
     for wrong, why in (
         ("strategy guess", "“guess”"),
         ("steps loud", "“loud”"),
@@ -225,20 +227,20 @@ async def test_settings_of_a_channel(office: Office) -> None:
         ("steps", "/kotae settings steps"),
     ):
         assert why in said(await office("settings", wrong)), wrong
-    assert (await office.choices.of(GENERAL)).collections == ("docs",)
+    assert (await office.channels.chosen(GENERAL)).collections == ("docs",)
     secret = await office("settings", "コレクション docs、canaries", place=SECRET, seen="private")
     assert "docs, canaries (chosen here)" in said(secret)
     assert "(chosen here)" in said(await office("settings", "model extractive"))
     await office("settings", "steps reset")
-    assert (await office.choices.of(GENERAL)) == Preferences("extractive", "synthesis", None, ("docs",))
+    assert (await office.channels.chosen(GENERAL)) == Preferences("extractive", "synthesis", None, ("docs",))
     assert "(chosen here)" not in said(await office("settings", "リセット"))
     traces = await office.audit.listed()
     assert traces[-1].result == "strategy=synthesis" and traces[0].result == "as everywhere"
     assert {one.subject for one in traces} == {scope_of(GENERAL), scope_of(SECRET)}
     with pytest.raises(SettingsError, match="members"):
-        await office.choices.put(GUEST, GENERAL, Preferences(steps="off"))
+        await office.channels.prefer(GUEST, GENERAL, Preferences(steps="off"))
     with pytest.raises(SettingsError, match="nope"):
-        await office.choices.put(MEMBER, GENERAL, Preferences(collections=("nope",)))
+        await office.channels.prefer(MEMBER, GENERAL, Preferences(collections=("nope",)))
 
 
 # -- answers by members ---------------------------------------------------------------------------------------------
@@ -247,15 +249,11 @@ async def test_settings_of_a_channel(office: Office) -> None:
 async def test_a_members_answer_is_listed_corrected_and_taken_back(office: Office) -> None:
     assert said(await office("answers", language="ja")) == "ここで読めるメンバーの回答はまだありません。"
     question = await office.missed("経費の締切は？")
-    teaching = Teaching(
-        settings(office.library.folder),
-        office.library.knowledge,
-        Questions(office.library.engine),
-        Notices(office.library.engine),
-        office.library.documents,
-    )
+    library, engine = office.library, office.library.engine
+    rows = Questions(engine), Notices(engine), library.documents, Outbox(engine)
+    experts = Experts(settings(library.folder), library.knowledge, *rows, owner="me")
     lesson = Lesson(MEMBER, GENERAL, Audience("public"), (question,), f"25日です。{HOSTILE}", url="https://t/9")
-    assert (await teaching.teach(lesson)).closed == (question,)
+    assert (await experts.answer(lesson)).closed == (question,)
     card = await office("回答", language="ja")
     (row,) = card.rows
     assert row.text == "経費の締切は？" and row.details[0].startswith("25日です。<!here>") and row.links

@@ -12,11 +12,11 @@ import pytest
 
 from adapters.console import PASSING
 from bot.client import SOCKET, Owner, RefusedError, at_home
-from bot.messages import Audience, Incoming
+from bot.types import Audience, Incoming
 from bot.wire import packed, unpacked
 from retrieval.folder import OwnedError, own
 from retrieval.text import Language
-from tests.adapters.desk import TURNS
+from tests.adapters.fixed import TURNS
 from tests.adapters.service import Service
 
 ASKED = Incoming(PASSING, "t", "m", "terminal", "When?", Audience("public"))
@@ -106,7 +106,7 @@ async def test_an_owner_that_is_gone(language: Language, said: str) -> None:
     with pytest.raises(RefusedError, match=said):
         await far("documents")
     with pytest.raises(RefusedError, match=said):
-        [event async for event in far.desk.reply(ASKED)]
+        [event async for event in far.turns.reply(ASKED)]
 
 
 class Home:
@@ -213,11 +213,11 @@ async def test_a_stream_of_another_version() -> None:
 
     far = owner(lambda request: httpx.Response(200, content=lines()))
     with pytest.raises(RefusedError, match="another version"):
-        [event async for event in far.desk.reply(ASKED)]
+        [event async for event in far.turns.reply(ASKED)]
 
 
 async def test_a_question_that_is_refused_is_no_stream() -> None:
     refusal = {"error": "wrong_fields", "message": "These parts are wrong."}
     far = owner(lambda request: httpx.Response(422, json=refusal))
     with pytest.raises(RefusedError, match="These parts"):
-        [event async for event in far.desk.reply(ASKED)]
+        [event async for event in far.turns.reply(ASKED)]

@@ -9,11 +9,12 @@ import pytest_asyncio
 
 from bot.background import Job
 from bot.curating import FILES, Curating, NotAllowedError, Person
-from bot.messages import Actor, Audience, Place
+from bot.records import DocumentRow
 from bot.store.audit import Audit
-from bot.store.documents import DocumentRow, Documents
+from bot.store.documents import Documents
 from bot.store.pairs import PairRows, Tracked
 from bot.store.searches import Searches
+from bot.types import Actor, Audience, Place
 from retrieval.loaders import Loader
 from retrieval.types import EVERYONE, TEAM, RAGToolError, Readers
 from tests.bot.library import OLD, Library, opened

@@ -16,9 +16,9 @@ from bot.app import running
 from bot.dataset_files import OwnFile, OwnFiles
 from bot.datasets import Datasets, Job, Order, Upstream
 from bot.logs import Redactor
+from bot.records import DocumentRow
 from bot.settings import Settings
 from bot.store.audit import Audit
-from bot.store.documents import DocumentRow
 from retrieval.datasets import NAMED, Columns, DatasetError, Limits, Sieve
 from retrieval.datasets.hub import Hub
 from retrieval.text import Said

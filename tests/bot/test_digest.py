@@ -11,15 +11,15 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent.events import Answered
 from bot.access import default_scope, readers
-from bot.cards import Action, Link
 from bot.digest import CLOSEST, LINKS, Closest, Digest, Group, make_digest
 from bot.digest_text import as_json, card, markdown, plain
 from bot.grouping import Grouping
-from bot.messages import Audience, Feedback, Incoming, Place, Visibility
-from bot.store.digests import Digests, Period, Totals
+from bot.records import Period
+from bot.store.digests import Digests, Totals
 from bot.store.feedback import Votes
 from bot.store.inbox import TurnRows
-from bot.store.questions import Miss, Questions, Reason
+from bot.store.questions import Miss, Questions
+from bot.types import Action, Audience, Feedback, Incoming, Link, MissReason, Place, Visibility
 from retrieval.text import Said
 from retrieval.types import Found, Hit, Passage, RAGToolError, Readers, SearchMetrics
 from tests.retrieval.test_ingest import HashEmbedder
@@ -51,7 +51,7 @@ class Team:
         place: Place = GENERAL,
         visibility: Visibility = "public",
         missed: bool = True,
-        reason: Reason | None = None,
+        reason: MissReason | None = None,
         at: datetime = MONDAY - timedelta(days=1),
         link: str | None = None,
     ) -> str:

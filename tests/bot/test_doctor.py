@@ -17,20 +17,9 @@ import pytest
 from aiohttp import web
 
 from bot import doctor_data, doctor_machine, doctor_services
-from bot.doctor import (
-    Check,
-    Finding,
-    Remark,
-    Subject,
-    as_json,
-    diagnose,
-    examine,
-    fault,
-    fine,
-    report,
-    status,
-)
+from bot.doctor import as_json, diagnose, examine, report, status
 from bot.doctor_machine import old_sqlite, short_of_disk, short_of_machine
+from bot.findings import Check, Finding, Remark, Subject, fault, fine
 from bot.settings import Settings
 from migrations import revisions, upgrade
 from retrieval.text import Said

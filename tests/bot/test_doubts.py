@@ -9,11 +9,12 @@ from agent.events import Answered
 from bot.access import readers
 from bot.doubts import ALIKE, WITHIN, Doubts
 from bot.grouping import Grouping
-from bot.messages import Audience, Feedback, Incoming, Place, Visibility
+from bot.records import WantedQuestions
 from bot.store.conversations import Conversations
 from bot.store.feedback import Votes
 from bot.store.inbox import TurnRows
-from bot.store.questions import Questions, Wanted
+from bot.store.questions import Questions
+from bot.types import Audience, Feedback, Incoming, Place, Visibility
 from tests.retrieval.test_ingest import HashEmbedder
 
 NOW = datetime(2026, 11, 23, tzinfo=UTC)
@@ -113,7 +114,7 @@ async def test_nothing_is_compared_while_nothing_was_asked(team: Team) -> None:
 async def test_a_complaint_makes_it_a_report_at_once(team: Team) -> None:
     turn = await team.asks("経費の締切は？", "U1")
     await Votes(team.engine).put(Feedback(turn, "U1", "down", "wrong"), "team")
-    (found,) = (await team.questions.find(Wanted(), TEAM, limit=9)).asked
+    (found,) = (await team.questions.find(WantedQuestions(), TEAM, limit=9)).asked
     assert (found.question.reason, found.question.turn) == ("reported", turn)
 
 

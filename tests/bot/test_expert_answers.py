@@ -10,19 +10,22 @@ import pytest
 from sqlalchemy import update
 
 from bot.access import readers, scope_of
-from bot.expert_answers import EDIT, TAKE_BACK, Changed, ExpertAnswer, ExpertAnswers, parse
-from bot.messages import Actor, Audience, Lesson, Notice, Place
-from bot.store.audit import Audit, Trace
-from bot.store.engine import StoreError, change
+from bot.errors import StoreError
+from bot.expert_answers import EDIT, TAKE_BACK, ExpertAnswers, parse
+from bot.records import AuditRecord, Changed, ExpertAnswer
+from bot.store.audit import Audit
+from bot.store.engine import change
 from bot.store.notices import Notices, Telling
-from bot.store.questions import Question, Questions
+from bot.store.outbox import Outbox
+from bot.store.questions import Questions
 from bot.store.schema import turns
-from bot.teaching import ANSWERS, LONGEST, Teaching, written
+from bot.teaching import ANSWERS, LONGEST, Experts, written
+from bot.types import Actor, Audience, Lesson, Notice, Place, Question
 from retrieval.text import Said
 from retrieval.types import Readers
 from tests.bot.library import Library, opened
 from tests.bot.sample_turns import settings
-from tests.bot.test_posts import MINUTE, NOW, Asked
+from tests.bot.test_outbox import MINUTE, NOW, Asked
 from tests.bot.test_teaching import EXPERT, EXPERTS, PRIVATE, PUBLIC, SECRET
 
 HERE = readers(EXPERTS, PUBLIC)
@@ -35,7 +38,7 @@ EDITOR = Actor("slack", "T1", "U4", "editor")
 class Desk:
     library: Library
     asked: Asked
-    teaching: Teaching
+    experts: Experts
     answers: ExpertAnswers
     notices: Notices
     questions: Questions
@@ -47,7 +50,7 @@ class Desk:
         """The document of a lesson, whose askers have been told."""
         audience = PRIVATE if place == SECRET else PUBLIC
         lesson = Lesson(EXPERT, place, audience, questions, answer, reference=questions[0], author=author)
-        assert (await self.teaching.teach(lesson)).refusal is None
+        assert (await self.experts.answer(lesson)).refusal is None
         for notice in await self.due():
             await self.notices.said(notice.id)
         (row,) = [
@@ -63,7 +66,7 @@ class Desk:
     async def due(self) -> list[Notice]:
         return await self.notices.due("slack", owner="me", now=NOW, until=NOW)
 
-    async def traces(self, action: str) -> list[Trace]:
+    async def traces(self, action: str) -> list[AuditRecord]:
         return [one for one in await self.audit.listed() if one.action == action]
 
     async def open(self, scopes: Readers = HERE) -> tuple[Question, ...]:
@@ -75,7 +78,7 @@ class Broken(Notices):
 
     away = False
 
-    async def correct(self, document: str, *, now: datetime, trace: Trace, telling: Telling) -> int:
+    async def correct(self, document: str, *, now: datetime, trace: AuditRecord, telling: Telling) -> int:
         if self.away:
             raise StoreError(Said(en="away", ja="停止中"))
         return await super().correct(document, now=now, trace=trace, telling=telling)
@@ -86,9 +89,9 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
     async with opened(tmp_path) as library:
         chosen, engine = settings(tmp_path), library.engine
         notices, questions, audit = Broken(engine), Questions(engine), Audit(engine)
-        teaching = Teaching(chosen, library.knowledge, questions, notices, library.documents)
+        experts = Experts(chosen, library.knowledge, questions, notices, library.documents, Outbox(engine), owner="me")
         answers = ExpertAnswers(chosen, library.knowledge, questions, notices, library.documents, audit)
-        yield Desk(library, Asked(engine), teaching, answers, notices, questions, audit)
+        yield Desk(library, Asked(engine), experts, answers, notices, questions, audit)
 
 
 # -- corrected --------------------------------------------------------------------------------------------------------
@@ -119,7 +122,7 @@ async def test_an_edited_answer_is_replaced_and_those_who_were_told_hear_it_once
 async def test_who_was_not_told_yet_hears_the_corrected_answer_as_the_answer(desk: Desk) -> None:
     question = await desk.asked()
     lesson = Lesson(EXPERT, EXPERTS, PUBLIC, (question,), "25日です。")
-    await desk.teaching.teach(lesson)
+    await desk.experts.answer(lesson)
     (row,) = await desk.library.documents.listed(collection=ANSWERS)
     assert await desk.answers.edit(EXPERT, HERE, row.id, "31日です。") == Changed(told=1)
     (notice,) = await desk.notices.due("slack", owner="me", now=NOW, until=NOW + MINUTE)
@@ -206,7 +209,7 @@ async def test_each_private_place_has_its_own_answer_to_take_back(desk: Desk) ->
     there = await desk.asked("いつ始まりますか", place=shared, visibility="private")
     id = await desk.taught(here, place=SECRET)
     lesson = Lesson(EXPERT, shared, PRIVATE, (there,), "来週です。")
-    assert (await desk.teaching.teach(lesson)).closed == (there,)
+    assert (await desk.experts.answer(lesson)).closed == (there,)
     assert (await desk.answers.listed(HERE))[1] == 0
     refused = await desk.answers.edit(EDITOR, HERE, id, "明日です。")
     assert refused.refusal is not None and (await desk.answers.take_back(EDITOR, HERE, id)).refusal is not None

@@ -17,18 +17,19 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from agent.events import Answered, Cost, Outcome
 from bot.access import default_scope, readers
 from bot.figures import Metrics, days, metrics
-from bot.messages import Audience, Feedback, Incoming, Place, Visibility
+from bot.records import DocumentRow, Latency
 from bot.store.collections import Collections
-from bot.store.documents import DocumentRow, Documents
+from bot.store.documents import Documents
 from bot.store.engine import connect
 from bot.store.feedback import Votes
-from bot.store.figures import Figures, Latency
+from bot.store.figures import Figures
 from bot.store.inbox import TurnRows
 from bot.store.indexes import Indexes
-from bot.store.questions import Miss, Reason
+from bot.store.questions import Miss
 from bot.store.searches import Searches, percentile
 from bot.store.traces import Noted
 from bot.store.usage import Usage
+from bot.types import Audience, Feedback, Incoming, MissReason, Place, Visibility
 from retrieval.types import TEAM, SearchMetrics
 
 TOKYO = ZoneInfo("Asia/Tokyo")
@@ -71,7 +72,7 @@ class Team:
             "!", (), outcome, unsure, seconds=seconds, confidence=confidence, searched=searched, turn=turn
         )
         scope = default_scope(place, Audience(visibility))
-        reason: Reason = "low_confidence" if unsure else "unknown"
+        reason: MissReason = "low_confidence" if unsure else "unknown"
         missed = unsure or outcome == "unknown"
         misses = [Miss(turn, "?", reason, searched, confidence, scope, None, at)] if missed else []
         await self._rows.finish(claimed, answer, owner="me", steps=steps, misses=misses, now=at)

@@ -10,8 +10,8 @@ import pytest
 from bot.app import running
 from bot.home import probe, readable_by_others, tighten
 from bot.logs import Redactor
-from bot.messages import Upload
 from bot.settings import Settings
+from bot.types import Upload
 from retrieval.types import TEAM
 from tests.bot.sample_turns import settings
 from tests.disks import small_disk

@@ -21,12 +21,13 @@ import pytest
 
 from bot.app import Application, running
 from bot.backup import BackupError, back_up
+from bot.errors import SettingsError
 from bot.identity import Identity, trouble
 from bot.logs import Redactor
-from bot.messages import Upload
+from bot.records import DocumentRow
 from bot.restore import restore
-from bot.settings import Settings, SettingsError
-from bot.store.documents import DocumentRow
+from bot.settings import Settings
+from bot.types import Upload
 from bot.vectors import make_stores
 from retrieval.embeddings.openai import OpenAIEmbedder
 from retrieval.folder import Made, home_in

@@ -20,11 +20,12 @@ from sqlalchemy import event, select, text, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent.events import Answered
+from bot.errors import LostError, StoreError
 from bot.inbox import LEASE, QUEUE, Inbox
-from bot.messages import Audience, Incoming, Place
-from bot.store.engine import StoreError, connect, read, write
-from bot.store.inbox import Claimed, Lost, TurnRows
+from bot.store.engine import connect, read, write
+from bot.store.inbox import TurnRows
 from bot.store.schema import answers, turns
+from bot.types import Audience, Claimed, Incoming, Place
 from tests.bot import databases
 
 ROOT = Path(__file__).parents[2]
@@ -401,7 +402,7 @@ async def test_the_turns_of_a_dead_process_are_found_when_its_lease_has_passed(p
     taken = await claimed(alive, running.message)
     assert (taken.id, taken.sequence) == (running.id, running.sequence)
     assert (await alive.start(taken)).attempt == 2
-    with pytest.raises(Lost):
+    with pytest.raises(LostError):
         await dead.finish(running, DONE, [], ())
     await alive.finish(taken, DONE, [], ())
     await dead.shown(running)  # no longer its to say
@@ -620,7 +621,7 @@ async def test_a_turn_that_was_lost_does_not_take_those_with_it_that_end_togethe
     clock.pass_(LEASE)
     await claimed(other, held[2].message)
     ended = await asyncio.gather(*(inbox.finish(turn, DONE, [], ()) for turn in held), return_exceptions=True)
-    assert [type(result) for result in ended] == [type(None), type(None), Lost, type(None)]
+    assert [type(result) for result in ended] == [type(None), type(None), LostError, type(None)]
     async with read(engine) as db:
         assert set(await db.scalars(select(answers.c.turn))) == {held[number].id for number in (0, 1, 3)}
 

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from bot.intake import FILES, LEASE, TRIES, WAITING, Intakes
-from bot.messages import FileRef, Intake, Place
+from bot.intake import FILES, LEASE, TRIES, WAITING, Ingestion
 from bot.store.audit import Audit
 from bot.store.intakes import IntakeRows
+from bot.types import FileRef, Intake, Place
 from retrieval.text import Said
 from retrieval.types import TEAM, UnreadableError
+from tests.adapters.acting import settings
 from tests.bot.acting import Clock
 from tests.bot.library import Library, opened
 
@@ -49,17 +50,19 @@ class Process:
     """One bot on the home."""
 
     def __init__(self, library: Library, clock: Clock, owner: str) -> None:
-        self.intakes = Intakes(IntakeRows(library.engine), library.knowledge, owner=owner, clock=clock)
+        self.ingestion = Ingestion(
+            IntakeRows(library.engine), library.knowledge, settings(library.folder), owner=owner, clock=clock
+        )
         self._number = 0
 
     async def taken(self, given: Intake) -> Intake:
         self._number += 1
-        found = await self.intakes.take_in(f"claim {id(self)} {self._number}", given)
+        found = await self.ingestion.accept(f"claim {id(self)} {self._number}", given)
         assert found is not None
         return found
 
     async def done(self, given: Intake, files: Files) -> list[Intake]:
-        return [one async for one in self.intakes.work_off(given, files)]
+        return [one async for one in self.ingestion.process(given, files)]
 
 
 @pytest.fixture
@@ -97,7 +100,7 @@ async def test_each_file_gets_its_verdict_and_a_broken_one_costs_only_itself(
     assert reasons[2] == "files:read がありません。" and "こちらの問題" in reasons[3] and reasons[1]
     assert "ZeroDivisionError" in caplog.text
     assert await library.found("埠頭") == ["船は第七埠頭に停泊します。"]
-    assert await bot.intakes.unfinished("slack") == []
+    assert await bot.ingestion.unfinished("slack") == []
     assert await bot.done(given, files) == []
     traces = list(reversed(await Audit(library.engine).listed()))
     assert [(one.actor, one.action) for one in traces] == [("slack:U1", "ingest")] * 5
@@ -107,10 +110,10 @@ async def test_each_file_gets_its_verdict_and_a_broken_one_costs_only_itself(
 
 async def test_what_a_person_did_is_taken_once(start: Callable[[str], Process]) -> None:
     one, other = start("one"), start("two")
-    taken = await one.intakes.take_in("slack T1 trigger", intake("a.md"))
+    taken = await one.ingestion.accept("slack T1 trigger", intake("a.md"))
     assert taken is not None and taken.id
-    assert await one.intakes.take_in("slack T1 trigger", intake("a.md")) is None
-    assert await other.intakes.take_in("slack T1 trigger", intake("a.md")) is None
+    assert await one.ingestion.accept("slack T1 trigger", intake("a.md")) is None
+    assert await other.ingestion.accept("slack T1 trigger", intake("a.md")) is None
 
 
 async def test_added_again_it_is_unchanged(start: Callable[[str], Process]) -> None:
@@ -177,11 +180,11 @@ async def test_one_that_was_left_in_the_middle_is_gone_on_with(start: Callable[[
     one, other = start("one"), start("two")
     given = await one.taken(intake("a.md", "b.md", "c.md"))
     files = Files()
-    async with aclosing(one.intakes.work_off(given, files)) as work:
+    async with aclosing(one.ingestion.process(given, files)) as work:
         await anext(work)
         await anext(work)
-    (found,) = await other.intakes.unfinished("slack")
-    assert statuses(found) == ["added", None, None] and await other.intakes.unfinished("discord") == []
+    (found,) = await other.ingestion.unfinished("slack")
+    assert statuses(found) == ["added", None, None] and await other.ingestion.unfinished("discord") == []
     seen = await other.done(found, files)
     assert [statuses(each) for each in seen] == [
         ["added", None, None],
@@ -196,9 +199,9 @@ async def test_one_whose_process_died_is_found_when_its_lease_has_passed(
 ) -> None:
     given = await start("dead").taken(intake("a.md"))
     alive = start("alive")
-    assert await alive.intakes.unfinished("slack") == [] == await alive.done(given, Files())
+    assert await alive.ingestion.unfinished("slack") == [] == await alive.done(given, Files())
     clock.now += LEASE
-    (found,) = await alive.intakes.unfinished("slack")
+    (found,) = await alive.ingestion.unfinished("slack")
     assert statuses((await alive.done(found, Files()))[-1]) == ["added"]
 
 
@@ -208,36 +211,36 @@ async def test_no_step_of_the_clock_gives_one_to_two(
 ) -> None:
     bot, files = start("me"), Files()
     given = await bot.taken(intake("a.md", "b.md"))
-    async with aclosing(bot.intakes.work_off(given, files)) as working:
+    async with aclosing(bot.ingestion.process(given, files)) as working:
         await anext(working)
         clock.now += step
-        assert await bot.intakes.unfinished("slack") == [] and await bot.done(given, files) == []
+        assert await bot.ingestion.unfinished("slack") == [] and await bot.done(given, files) == []
         assert statuses(await anext(working)) == ["added", None]
-    assert [one.id for one in await bot.intakes.unfinished("slack")] == [given.id]  # given back
+    assert [one.id for one in await bot.ingestion.unfinished("slack")] == [given.id]  # given back
     dead, held = start("dead"), await bot.taken(intake("c.md"))
-    async with aclosing(dead.intakes.work_off(given, files)) as left:
+    async with aclosing(dead.ingestion.process(given, files)) as left:
         await anext(left)
         clock.now -= 2 * step
         await IntakeRows(library.engine).inherit()  # as the next process of the home does
-        assert {one.id for one in await start("next").intakes.unfinished("slack")} == {given.id, held.id}
+        assert {one.id for one in await start("next").ingestion.unfinished("slack")} == {given.id, held.id}
 
 
 async def test_verdicts_that_were_not_shown_are_shown_by_the_next(start: Callable[[str], Process]) -> None:
     one, other = start("one"), start("two")
     given = await one.taken(intake("a.md"))
-    async with aclosing(one.intakes.work_off(given, Files())) as work:
+    async with aclosing(one.ingestion.process(given, Files())) as work:
         await anext(work)
         assert (await anext(work)).done
-    (found,) = await other.intakes.unfinished("slack")
+    (found,) = await other.ingestion.unfinished("slack")
     files = Files()
     assert [statuses(each) for each in await other.done(found, files)] == [["added"]]
-    assert files.fetched == [] and await other.intakes.unfinished("slack") == []
+    assert files.fetched == [] and await other.ingestion.unfinished("slack") == []
 
 
 async def test_two_do_not_work_on_one(start: Callable[[str], Process]) -> None:
     bot = start("me")
     given = await bot.taken(intake("a.md"))
-    async with aclosing(bot.intakes.work_off(given, Files())) as work:
+    async with aclosing(bot.ingestion.process(given, Files())) as work:
         await anext(work)
         assert await bot.done(given, Files()) == [] == await start("other").done(given, Files())
 
@@ -246,7 +249,7 @@ async def test_whoever_has_lost_it_stops(start: Callable[[str], Process], clock:
     """A process that stood still for longer than its lease."""
     slow, other = start("slow"), start("other")
     given = await slow.taken(intake("a.md", "b.md"))
-    async with aclosing(slow.intakes.work_off(given, Files())) as work:
+    async with aclosing(slow.ingestion.process(given, Files())) as work:
         await anext(work)
         clock.now += LEASE
         assert statuses((await other.done(given, Files()))[-1]) == ["added", "added"]
@@ -262,7 +265,7 @@ async def test_a_file_that_ends_processes_is_given_up(start: Callable[[str], Pro
 
     bot = start("first")
     for _ in range(TRIES):
-        async with aclosing(bot.intakes.work_off(given, never)) as work:
+        async with aclosing(bot.ingestion.process(given, never)) as work:
             await anext(work)
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(0.05):

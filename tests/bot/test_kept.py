@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.kept import Kept, LostError, address_of
+from bot.kept import ContentLostError, Kept, address_of
 
 TEXT = "# 計画\n\nThe harbour plan.\r\n" * 5_000
 
@@ -29,7 +29,7 @@ def test_what_cannot_be_written_whole_is_not_there(tmp_path: Path) -> None:
     with disk_for(50_000), pytest.raises(OSError, match="File too large"):
         kept.put(TEXT)
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
-    with pytest.raises(LostError):
+    with pytest.raises(ContentLostError):
         kept.read(address_of(TEXT))
     assert kept.put(TEXT) == address_of(TEXT)
     assert kept.read(address_of(TEXT)) == TEXT
@@ -40,7 +40,7 @@ def test_a_file_that_was_cut_off_is_written_anew(tmp_path: Path) -> None:
     kept = Kept(tmp_path)
     address = kept.put(TEXT)
     kept.path(address).write_bytes(b"")
-    with pytest.raises(LostError):
+    with pytest.raises(ContentLostError):
         kept.read(address)
     kept.put(TEXT)
     assert kept.read(address) == TEXT

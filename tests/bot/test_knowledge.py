@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from bot.messages import Upload
-from bot.store.documents import DocumentRow, Documents
-from bot.store.engine import StoreError
+from bot.errors import StoreError
+from bot.records import DocumentRow
+from bot.store.documents import Documents
 from bot.store.searches import Searches
+from bot.types import Upload
 from retrieval.index import EdgeIndex
 from retrieval.loaders import Loader
 from retrieval.text import Said

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from bot.store.documents import DocumentRow, Documents
-from bot.store.engine import StoreError
+from bot.errors import StoreError
+from bot.records import DocumentRow
+from bot.store.documents import Documents
 from retrieval.index import EdgeIndex
 from retrieval.loaders import Loader
 from retrieval.text import Said

@@ -16,7 +16,7 @@ import pytest
 
 from agent.events import Answered, Citation, Drafted, Reflected, Thought, ToolCalled, ToolReturned
 from bot.logs import ChatLog, Redactor, set_up
-from bot.messages import Audience, Incoming, Place
+from bot.types import Audience, Incoming, Place
 
 SECRETS = {
     "slack bot": "xoxb-1111111111-2222222222-CANARYabcdef",

@@ -5,27 +5,20 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from bot.records import BOT, BotMessage, RoomMessage
 from bot.store.engine import change
-from bot.store.messages import (
-    BOT,
-    BotMessage,
-    Message,
-    Messages,
-    expire_messages,
-    forget_author,
-    forget_turns,
-)
+from bot.store.messages import Messages, expire_messages, forget_author, forget_turns
 
 
 async def test_a_forgotten_person_and_old_messages_leave_nothing(engine: AsyncEngine) -> None:
     messages = Messages(engine)
 
-    async def wrote(author: str, text: str, thread: int | None = None) -> Message:
+    async def wrote(author: str, text: str, thread: int | None = None) -> RoomMessage:
         posted = await messages.post("general", author, text, thread, {"files": []})
         assert posted is not None
         return posted
 
-    async def said(kind: Any, about: str, thread: int | None = None, **data: Any) -> Message:
+    async def said(kind: Any, about: str, thread: int | None = None, **data: Any) -> RoomMessage:
         return await messages.put(BotMessage("general", thread, about, kind, f"{kind} {about}", data=data))
 
     async def left() -> list[tuple[str, str]]:

@@ -26,27 +26,27 @@ from sqlalchemy.ext.asyncio import create_async_engine
 import migrations
 from agent.events import Answered, Citation, Cost, Thought, ToolReturned
 from agent.qa_generation import Proposed
-from bot.messages import Audience, Feedback, FileRef, Incoming, Intake, Place, Post, Preferences
-from bot.store.audit import Trace
+from bot.records import AuditRecord, BotMessage, DocumentRow
 from bot.store.digests import Digests
-from bot.store.documents import DocumentRow, Documents
+from bot.store.documents import Documents
 from bot.store.engine import connect
 from bot.store.feedback import Votes
 from bot.store.homes import Homes
 from bot.store.inbox import TurnRows
 from bot.store.indexes import Indexes
 from bot.store.intakes import IntakeRows
-from bot.store.messages import BotMessage, Messages
+from bot.store.messages import Messages
 from bot.store.notices import Notices, Telling
+from bot.store.outbox import Outbox
 from bot.store.pair_jobs import PairJobs, Spot
 from bot.store.pairs import PairRows, Tracked
 from bot.store.places import Places
-from bot.store.posts import Posts
 from bot.store.questions import Miss
 from bot.store.schema import metadata
 from bot.store.searches import Searches
 from bot.store.usage import Usage
 from bot.trace import Recording
+from bot.types import Audience, Feedback, FileRef, Incoming, Intake, Place, Post, Preferences
 from migrations import MigrationError, NewerDatabaseError, Upgraded, upgrade
 from retrieval.types import Hit, Passage, SearchMetrics
 from tests.disks import small_disk
@@ -350,13 +350,13 @@ async def fill(url: str) -> None:
     await Usage(engine).add({(moment.date(), "gemini:gemini-3.8-flash"): Cost(3, 1200, 90, 40)})
     await Usage(engine).refuse(message, "user")
     await Places(engine).put(message.place, Preferences(steps="off", collections=("handbook",)))
-    await Posts(engine).intend(Post(held.id, "answer", 0, message.place, "1.0"))
-    await Posts(engine).placed(Post(held.id, "answer", 0, message.place, "1.0", "2.0"))
+    await Outbox(engine).reserve(Post(held.id, "answer", 0, message.place, "1.0"))
+    await Outbox(engine).confirm(Post(held.id, "answer", 0, message.place, "1.0", "2.0"))
     file = FileRef("経費.pdf", {"file": "F1"})
     intake = Intake("i" * 32, message.place, None, "U1", "handbook", "team", "ja", (file,))
     admitted = IntakeRows(engine).take("slack:1", intake, owner="me", now=moment, until=until, admit=lambda it, n: it)
     assert await admitted is not None
-    trace = Trace("slack:U1", "teach", "経費の締切は？", "answered", moment)
+    trace = AuditRecord("slack:U1", "teach", "経費の締切は？", "answered", moment)
     telling = Telling("毎月25日です。", "slack:U3")
     await Notices(engine).close((1,), ("team",), now=moment, trace=trace, telling=telling)
     jobs, spot = PairJobs(engine), Spot(page.id, page.hash, 0)

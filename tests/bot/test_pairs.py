@@ -34,17 +34,19 @@ from bot.access import scope_of
 from bot.app import running
 from bot.budget import Budget, Limits
 from bot.curating import Person
+from bot.errors import LostError
 from bot.logs import Redactor
-from bot.messages import Actor, Audience, Place, Upload
 from bot.pair_work import LEASE, WAITS
 from bot.pairs import Decided, Job, Pair, Pairs, PairsError, Reviewer
+from bot.records import AuditRecord, DocumentRow
 from bot.settings import Settings
-from bot.store.audit import Audit, Trace
-from bot.store.documents import DocumentRow, Documents
+from bot.store.audit import Audit
+from bot.store.documents import Documents
 from bot.store.indexes import Indexes
-from bot.store.pair_jobs import Held, LostError, PairJobs, Spot
+from bot.store.pair_jobs import Held, PairJobs, Spot
 from bot.store.pairs import PART, PairRows, Tracked
 from bot.store.usage import Usage
+from bot.types import Actor, Audience, Place, Upload
 from retrieval.loaders import Loader
 from retrieval.types import EVERYONE, TEAM, Document, QAPair, Readers
 from tests.bot.acting import Clock
@@ -676,7 +678,7 @@ async def test_both_databases_keep_the_same(engine: AsyncEngine, clock: Clock) -
     row = DocumentRow("d" * 32, "docs", TEAM, "a.md", "a", None, "v1", "m", 2, "en", "U1", 1, clock.now, clock.now)
     await Documents(engine, "hash").commit(row, generation=1)
     jobs, rows, spots = PairJobs(engine), PairRows(engine), [Spot(row.id, "v1", at) for at in (0, 1)]
-    trace = Trace("slack:U1", "pairs start", "docs", "j")
+    trace = AuditRecord("slack:U1", "pairs start", "docs", "j")
     job: dict[str, Any] = {"collection": "docs", "model": "m", "now": clock.now, "trace": trace}
     assert await jobs.create("j", document=row.id, spots=spots, **job)
     assert not await jobs.create("k", document="nobody", spots=spots, **job)

@@ -16,13 +16,14 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.identity import Identity
 from bot.knowledge import Knowledge
-from bot.messages import Upload
+from bot.records import DocumentRow
 from bot.reindex import Progress, Rebuilt, Reindex, made_of
 from bot.store.collections import Collections
-from bot.store.documents import DocumentRow, Documents
+from bot.store.documents import Documents
 from bot.store.engine import connect
 from bot.store.indexes import Indexes, IndexRow
 from bot.store.searches import Searches
+from bot.types import Upload
 from retrieval.folder import Made
 from retrieval.index import EdgeIndex, Index
 from retrieval.index.stores import EdgeStores, ServerStores, Stores

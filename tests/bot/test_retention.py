@@ -14,21 +14,22 @@ from sqlalchemy import Table, event, func, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent.events import Answered, Citation, Thought, ToolCalled
+from bot.errors import StoreError
 from bot.logs import ChatLog, Redactor
-from bot.messages import Audience, Feedback, FileRef, Incoming, Intake, Place, Post
+from bot.records import AuditRecord, DocumentRow
 from bot.retention import CLAIMS, EVERY, FIRST_AFTER, TRACES, Person, WhoError, daily, forget, retain
 from bot.store import erasure
-from bot.store.audit import Audit, Trace
+from bot.store.audit import Audit
 from bot.store.condition import file_of
-from bot.store.documents import DocumentRow, Documents
-from bot.store.engine import StoreError, connect, rows, write
+from bot.store.documents import Documents
+from bot.store.engine import connect, rows, write
 from bot.store.erasure import FORGOTTEN, Erasure, close_open_turns
 from bot.store.feedback import Votes
 from bot.store.inbox import TurnRows
 from bot.store.indexes import Indexes
 from bot.store.intakes import IntakeRows
 from bot.store.notices import Notices, Telling
-from bot.store.posts import Posts
+from bot.store.outbox import Outbox
 from bot.store.questions import Miss, Questions
 from bot.store.schema import (
     answers,
@@ -48,6 +49,7 @@ from bot.store.schema import (
 )
 from bot.store.searches import Searches
 from bot.trace import Recording
+from bot.types import Audience, Feedback, FileRef, Incoming, Intake, Place, Post
 from retrieval.types import TEAM, SearchMetrics
 
 NOW = datetime(2026, 11, 22, 9, tzinfo=UTC)
@@ -102,7 +104,7 @@ class Kept:
         await Searches(self.engine).add((SearchMetrics(query, "handbook", 5.0, 9, 3, 0.8, (0.8,), None, when), TEAM))
 
     async def posted(self, when: datetime, about: str, text: str = "") -> None:
-        await Posts(self.engine).placed(Post(about, "card", 0, PLACE, message="1", data={"row": {"text": text}}))
+        await Outbox(self.engine).confirm(Post(about, "card", 0, PLACE, message="1", data={"row": {"text": text}}))
         await self._date(posts.update().where(posts.c.about == about).values(at=when))
 
     async def taken_in(self, when: datetime, claim: str, *, by: str = "U1", done: bool = False) -> None:
@@ -119,7 +121,7 @@ class Kept:
     async def told(self, turn: str, answer: str, by: str) -> None:
         """The turn's misses are closed by an answer, which its asker will be told."""
         ids = [row.id for row in await rows(self.engine, select(questions.c.id).where(questions.c.turn == turn))]
-        trace = Trace(by, "teach", "questions", "answers")
+        trace = AuditRecord(by, "teach", "questions", "answers")
         await Notices(self.engine).close(ids, [TEAM], now=NOW, trace=trace, telling=Telling(answer, by))
 
     async def _date(self, change: Any) -> None:
@@ -403,9 +405,9 @@ async def test_a_card_that_holds_their_question_goes_and_others_stay(kept: Kept)
     ids = [row.id for row in await rows(kept.engine, select(questions.c.id).order_by(questions.c.id))]
     for part, number in enumerate(ids):
         post = Post("digest:1", "card", part, PLACE, message=str(part), data={"questions": [number], "row": {}})
-        await Posts(kept.engine).placed(post)
+        await Outbox(kept.engine).confirm(post)
     assert (await Erasure(kept.engine).forget(PERSON.platform, PERSON.id)).turns == (theirs,)
-    assert [post.data["questions"] for post in await Posts(kept.engine).of("digest:1")] == [ids[1:]]
+    assert [post.data["questions"] for post in await Outbox(kept.engine).of("digest:1")] == [ids[1:]]
 
 
 async def test_no_file_holds_a_word_of_the_person(sqlite_url: str, tmp_path: Path) -> None:

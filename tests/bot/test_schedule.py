@@ -8,8 +8,9 @@ from zoneinfo import ZoneInfo
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from bot.records import Period
 from bot.schedule import LEASE, CronError, DigestClock, Schedule
-from bot.store.digests import TRIES, Digests, Period
+from bot.store.digests import TRIES, Digests
 from bot.store.engine import connect
 
 TOKYO = ZoneInfo("Asia/Tokyo")

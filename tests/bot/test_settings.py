@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from bot.settings import Settings, SettingsError, interface_language, load
+from bot.errors import SettingsError
+from bot.settings import Settings, interface_language, load
 
 BOT = "xoxb-1111111111-CANARYCANARY"
 APP = "xapp-1-A11111111-CANARYCANARY"

@@ -10,8 +10,9 @@ from sqlalchemy import event
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from bot.records import DocumentRow
 from bot.store.collections import Collections
-from bot.store.documents import DocumentRow, Documents
+from bot.store.documents import Documents
 from bot.store.homes import Homes
 from bot.store.indexes import Indexes, IndexRow, OvertakenError
 from bot.store.searches import Searches, failure, percentile

@@ -15,9 +15,11 @@ from sqlalchemy import Connection, bindparam, event, func, select, text
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from bot.errors import StoreError
 from bot.store.condition import probe
-from bot.store.engine import CONNECTIONS, StoreError, change, connect, finished, insert, read, rows, write
+from bot.store.engine import CONNECTIONS, change, connect, insert, read, rows, write
 from bot.store.schema import collections, feedback, indexes
+from bot.waiting import finished
 from tests.bot import databases
 from tests.disks import small_disk
 

@@ -12,18 +12,20 @@ import pytest
 from agent.events import Answered
 from bot.access import readers, scope_of
 from bot.app import Application, running
+from bot.errors import StoreError
 from bot.logs import Redactor
-from bot.messages import Actor, Audience, Incoming, Lesson, Place, Taught, Visibility
-from bot.store.audit import Audit, Trace
-from bot.store.engine import StoreError
+from bot.records import AuditRecord
+from bot.store.audit import Audit
 from bot.store.notices import Closed, Notices, Telling
+from bot.store.outbox import Outbox
 from bot.store.questions import Questions
-from bot.teaching import ANSWERS, LONGEST, Teaching
+from bot.teaching import ANSWERS, LONGEST, Experts
+from bot.types import Actor, Audience, Incoming, Lesson, Place, Taught, Visibility
 from retrieval.text import Said
 from retrieval.types import TEAM, Readers
 from tests.bot.library import Library, opened
 from tests.bot.sample_turns import begun, settings
-from tests.bot.test_posts import MINUTE, NOW, Asked
+from tests.bot.test_outbox import MINUTE, NOW, Asked
 
 GENERAL, EXPERTS, SECRET, SHARED = (Place("slack", "T1", channel) for channel in ("C1", "C2", "C3", "C4"))
 EXPERT = Actor("slack", "T1", "U9")
@@ -35,7 +37,7 @@ PUBLIC, PRIVATE, OUTSIDERS = Audience("public"), Audience("private"), Audience("
 
 async def asks(app: Application, text: str, place: Place, visibility: Visibility, message: str) -> Answered:
     asked = Incoming(place, message, message, "U1", text, Audience(visibility), link=f"https://team.example/{message}")
-    events = [event async for event in app.turns.reply(asked)]
+    events = [event async for event in app.bot.turns.reply(asked)]
     assert isinstance(events[-1], Answered)
     return events[-1]
 
@@ -52,16 +54,16 @@ async def test_the_next_asker_gets_the_experts_answer_with_its_source(tmp_path: 
         lesson = Lesson(
             EXPERT, EXPERTS, PUBLIC, (ids[ja],), "はい、甘口・中辛・辛口から選べます。", url="https://team.example/9"
         )
-        assert await app.desk.teach(lesson) == Taught((ids[ja],), 1)
+        assert await app.bot.experts.answer(lesson) == Taught((ids[ja],), 1)
         better = replace(
             lesson, questions=(ids[en],), answer="It is 4711.", question="How do I open the harbour office?"
         )
-        assert await app.desk.teach(better) == Taught((ids[en],), 1)
-        assert (await app.desk.teach(replace(lesson, questions=(ids[private],)))).refusal is not None
+        assert await app.bot.experts.answer(better) == Taught((ids[en],), 1)
+        assert (await app.bot.experts.answer(replace(lesson, questions=(ids[private],)))).refusal is not None
         secret = replace(
             lesson, place=SECRET, audience=PRIVATE, questions=(ids[private],), answer="4月1日に始まります。"
         )
-        assert await app.desk.teach(secret) == Taught((ids[private],), 1)
+        assert await app.bot.experts.answer(secret) == Taught((ids[private],), 1)
 
         again = await asks(app, ja, EXPERTS, "public", "11")
         assert again.outcome == "answered" and "甘口・中辛・辛口" in again.text
@@ -76,13 +78,13 @@ async def test_the_next_asker_gets_the_experts_answer_with_its_source(tmp_path: 
         outside = await asks(app, ja, SHARED, "outsiders", "15")
         assert outside.outcome != "answered" and "甘口" not in outside.text
 
-        told = await app.desk.notices("slack")
+        told = await app.bot.experts.notices("slack")
         assert [(one.thread, one.answer, one.by) for one in told] == [
             ("1", "はい、甘口・中辛・辛口から選べます。", "U9"),
             ("2", "It is 4711.", "U9"),
             ("3", "4月1日に始まります。", "U9"),
         ]
-        assert ANSWERS in await app.desk.collections(GENERAL, PUBLIC)
+        assert ANSWERS in await app.bot.ingestion.collections(GENERAL, PUBLIC)
 
 
 # -- who may read it ------------------------------------------------------------------------------------------------
@@ -94,10 +96,10 @@ class School:
 
     library: Library
     asked: Asked
-    teaching: Teaching
+    experts: Experts
 
     async def teach(self, *questions: int, **more: Any) -> Taught:
-        return await self.teaching.teach(Lesson(**(LESSON | {"questions": questions} | more)))
+        return await self.experts.answer(Lesson(**(LESSON | {"questions": questions} | more)))
 
     async def pairs(self) -> dict[str, list[str]]:
         """The documents' names by scope."""
@@ -120,10 +122,9 @@ IN_SECRET: dict[str, Any] = {"place": SECRET, "audience": PRIVATE}
 
 def school_of(library: Library, home: Path, notices: Notices | None = None) -> School:
     engine = library.engine
-    teaching = Teaching(
-        settings(home), library.knowledge, Questions(engine), notices or Notices(engine), library.documents
-    )
-    return School(library, Asked(engine), teaching)
+    rows = Questions(engine), notices or Notices(engine), library.documents, Outbox(engine)
+    experts = Experts(settings(home), library.knowledge, *rows, owner="me")
+    return School(library, Asked(engine), experts)
 
 
 @pytest.fixture
@@ -292,7 +293,7 @@ class Broken(Notices):
         scopes: Collection[str],
         *,
         now: datetime,
-        trace: Trace,
+        trace: AuditRecord,
         telling: Telling | None = None,
     ) -> Closed:
         if self.away:
@@ -321,7 +322,7 @@ async def test_a_lesson_that_was_cut_short_and_given_again_ends_as_it_would_have
 
 async def test_dismissed_questions_are_closed_and_nobody_is_told(school: School) -> None:
     one, private = await school.asked(), await school.asked(place=SECRET, visibility="private")
-    dismiss = school.teaching.dismiss
+    dismiss = school.experts.dismiss
     assert (await dismiss(replace(EXPERT, role="outsider"), [one], EXPERTS, PUBLIC)).refusal is not None
     assert (await dismiss(EXPERT, [private], EXPERTS, PUBLIC)).refusal is not None
     assert await dismiss(EXPERT, [one, private], EXPERTS, PUBLIC) == Taught((one,))

@@ -14,13 +14,13 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from agent.conversation import Ask
 from agent.events import Answered, Citation, Cost, Drafted, Events, Reflected, Thought, ToolCalled, ToolReturned
 from bot.access import readers, scope_of
-from bot.messages import Audience
 from bot.store.conversations import Conversations
 from bot.store.engine import rows
 from bot.store.erasure import Erasure
 from bot.store.schema import sources, traces
 from bot.store.traces import TraceRow, Traces
 from bot.trace import MAX_ARGUMENT, MAX_HITS, MAX_STEPS, MAX_TEXT, Recording, Trace, trace
+from bot.types import Audience
 from retrieval.text import Said
 from retrieval.types import TEAM, Hit, Passage, RAGToolError, Readers
 from tests.bot.acting import ANSWER, HIT, STEPS, Act, Bot, Start, fails, question, says

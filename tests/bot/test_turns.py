@@ -13,12 +13,12 @@ from agent.conversation import Ask, Exchange
 from agent.events import Answered, Events, Thought
 from bot.admission import Admission
 from bot.logs import set_up
-from bot.messages import Feedback, Place
 from bot.store.conversations import MAX_EXCHANGES, Conversations
 from bot.store.engine import connect, read
 from bot.store.feedback import Votes
 from bot.store.questions import Questions
 from bot.store.traces import Traces
+from bot.types import Feedback, Place
 from retrieval.types import Readers
 from tests.bot.acting import (
     ANSWER,
@@ -26,6 +26,7 @@ from tests.bot.acting import (
     PUBLIC,
     STEPS,
     UNKNOWN,
+    Bot,
     Start,
     fails,
     question,
@@ -161,7 +162,12 @@ async def test_earlier_turns_of_the_thread_are_the_conversation(start: Start) ->
     await bot.ask(replace(question("別の場所", "6"), place=Place("slack", "T1", "C2")))
     assert bot.agent.asks[4].history == (Exchange("一つ目？", ANSWER.text), Exchange("三つ目？", UNKNOWN.text))
     assert [bot.agent.asks[number].history for number in (0, 3, 5)] == [(), (), ()]
-    assert len(await bot.turns.history(question())) == 3
+    assert len(await conversation(bot)) == 3
+
+
+async def conversation(bot: Bot) -> tuple[Exchange, ...]:
+    asked = question()
+    return await Conversations(bot.engine).history(asked.place, asked.thread)
 
 
 async def test_a_long_conversation_is_bounded(start: Start) -> None:
@@ -171,7 +177,7 @@ async def test_a_long_conversation_is_bounded(start: Start) -> None:
     assert [exchange.question for exchange in bot.agent.asks[13].history] == [
         f"質問{number}" for number in range(13 - MAX_EXCHANGES, 13)
     ]
-    assert [exchange.question for exchange in await bot.turns.history(question())] == ["質問15", "質問16"]
+    assert [exchange.question for exchange in await conversation(bot)] == ["質問15", "質問16"]
 
 
 @pytest.mark.parametrize(

@@ -12,15 +12,15 @@ from sqlalchemy import func, select
 
 from agent.conversation import Ask
 from agent.events import Answered, Events, Thought
+from bot.errors import SettingsError, StoreError
 from bot.inbox import LEASE, QUEUE, Inbox
-from bot.messages import Incoming
-from bot.settings import SettingsError
 from bot.store.conversations import Conversations
-from bot.store.engine import StoreError, connect, read
+from bot.store.engine import connect, read
 from bot.store.inbox import TurnRows
 from bot.store.questions import Questions
 from bot.store.schema import turns as turn_table
 from bot.turns import GRACE_SECONDS, TRIES
+from bot.types import Incoming
 from retrieval.text import Said
 from retrieval.types import CollectionInfo, RAGToolError, Readers
 from tests.bot.acting import (

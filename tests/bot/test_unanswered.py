@@ -13,13 +13,14 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from agent.events import Answered, Cost
 from bot.access import default_scope, readers
 from bot.grouping import Grouping
-from bot.messages import Audience, Incoming, Place, Visibility
-from bot.store.audit import Trace as Act
+from bot.records import AuditRecord as Act
+from bot.records import WantedQuestions
 from bot.store.engine import connect
 from bot.store.inbox import TurnRows
 from bot.store.notices import Notices, Telling
-from bot.store.questions import Miss, Question, Questions, Reason, Wanted, Week
+from bot.store.questions import Miss, Questions, Week
 from bot.trace import Trace, TracedHit, TracedStep
+from bot.types import Audience, Incoming, MissReason, Place, Question, Visibility
 from bot.unanswered import Remembering, Unanswered, as_csv, harmless
 from retrieval.types import Found, Hit, Passage, Readers, SearchMetrics
 from tests.retrieval.test_ingest import HashEmbedder
@@ -53,7 +54,7 @@ class Team:
     async def misses(
         self,
         text: str,
-        reason: Reason = "unknown",
+        reason: MissReason = "unknown",
         *,
         at: datetime = NOW,
         by: str = "U1",
@@ -70,7 +71,7 @@ class Team:
         miss = Miss(turn, text, reason, searched, 0.25, scope, message.link, at, detail)
         answer = Answered("?", outcome="unknown", searched=searched)
         await self._rows.finish(held, answer, owner="me", steps=[], misses=[miss], now=at)
-        (asked,) = (await self.questions.find(Wanted(text=text), (scope,), limit=1)).asked
+        (asked,) = (await self.questions.find(WantedQuestions(text=text), (scope,), limit=1)).asked
         return asked.question.id
 
     async def closes(self, *ids: int, answer: str | None = None) -> None:
@@ -80,7 +81,7 @@ class Team:
         await self.notices.close(ids, scopes, now=NOW + timedelta(hours=1), trace=act, telling=telling)
 
     async def listed(self, who: Readers = MEMBERS, **wanted: object) -> list[str]:
-        page = await self.unanswered.page(Wanted(**wanted), who)  # type: ignore[arg-type]
+        page = await self.unanswered.page(WantedQuestions(**wanted), who)  # type: ignore[arg-type]
         assert page.shown == len(page.questions)
         return [one.question for one in page.questions]
 
@@ -144,18 +145,23 @@ async def test_misses_are_found_by_what_matters(team: Team) -> None:
 async def test_private_ones_are_a_number_that_tells_nothing_of_their_words(small: Team) -> None:
     await small.misses("Where is the key?")
     await small.misses("Salary of U7?", place=SECRET, visibility="private", searched=("board",))
-    for wanted in (Wanted(), Wanted(text="salary"), Wanted(text="nothing like it"), Wanted(collection="board")):
+    for wanted in (
+        WantedQuestions(),
+        WantedQuestions(text="salary"),
+        WantedQuestions(text="nothing like it"),
+        WantedQuestions(collection="board"),
+    ):
         page = await small.unanswered.page(wanted, MEMBERS)
         assert page.hidden == 1 and "alary" not in repr(page)
-    assert (await small.unanswered.page(Wanted(reason="reported"), MEMBERS)).hidden == 0
-    inside = await small.unanswered.page(Wanted(), INSIDERS)
+    assert (await small.unanswered.page(WantedQuestions(reason="reported"), MEMBERS)).hidden == 0
+    inside = await small.unanswered.page(WantedQuestions(), INSIDERS)
     assert (len(inside.questions), inside.hidden) == (2, 0)
 
 
 async def test_pages_are_whole_and_in_order(small: Team) -> None:
     for number in range(7):
         await small.misses(f"Question {number}?", at=NOW - timedelta(minutes=number // 2))
-    pages = [await small.unanswered.page(Wanted(), MEMBERS, page=page, size=3) for page in (1, 2, 3, 4)]
+    pages = [await small.unanswered.page(WantedQuestions(), MEMBERS, page=page, size=3) for page in (1, 2, 3, 4)]
     assert [len(page.questions) for page in pages] == [3, 3, 1, 0]
     assert {(page.shown, page.pages) for page in pages} == {(7, 3)}
     ids = [one.id for page in pages for one in page.questions]
@@ -173,7 +179,7 @@ async def test_alike_ones_are_together_with_what_lies_closest(small: Team) -> No
     await small.misses("Who has the key?", at=NOW - timedelta(days=2))
     await small.misses("where do I park", by="U2", searched=("faq",))
     await small.misses("Where do I park?", place=SECRET, visibility="private")
-    found = await small.unanswered.groups(Wanted(), MEMBERS, size=1)
+    found = await small.unanswered.groups(WantedQuestions(), MEMBERS, size=1)
     assert (found.total, found.pages, found.beyond, found.hidden) == (2, 2, 0, 1)
     (parking,) = found.groups
     assert (parking.group.count, parking.group.askers, parking.first, parking.last) == (2, 2, first, NOW)
@@ -182,7 +188,7 @@ async def test_alike_ones_are_together_with_what_lies_closest(small: Team) -> No
     assert [one.document for one in parking.group.documents] == ["a.md"]
     assert len(small.looked) == 1  # only for what the page shows
     embedded = len(small.embedder.batches)
-    second = await small.unanswered.groups(Wanted(), MEMBERS, page=2, size=1)
+    second = await small.unanswered.groups(WantedQuestions(), MEMBERS, page=2, size=1)
     assert [group.group.question for group in second.groups] == ["Who has the key?"]
     assert len(small.embedder.batches) == embedded  # the vectors are known
 
@@ -289,6 +295,6 @@ def test_a_file_opens_with_every_cell_in_its_place() -> None:
 async def test_a_file_has_what_its_readers_may_see(small: Team) -> None:
     await small.misses("=cmd|'/C calc'!A0")
     await small.misses("Salary of U7?", place=SECRET, visibility="private")
-    rows = table(await small.unanswered.csv(Wanted(), MEMBERS, "en", TOKYO))
+    rows = table(await small.unanswered.csv(WantedQuestions(), MEMBERS, "en", TOKYO))
     assert [row[4] for row in rows] == ["question", "'=cmd|'/C calc'!A0"]
-    assert len(table(await small.unanswered.csv(Wanted(), INSIDERS, "en", TOKYO))) == 3
+    assert len(table(await small.unanswered.csv(WantedQuestions(), INSIDERS, "en", TOKYO))) == 3

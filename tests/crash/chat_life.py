@@ -1,7 +1,7 @@
 """Lives of a bot on a chat platform, each ended by SIGKILL at a chosen moment: what `slack_life` and `discord_life` run.
 
 They read one life a line (JSON) from standard input, fork, and say how it went, as JSON lines. The real adapter, client,
-desk, turns and database; the agent plays. Everything is loaded once, before the forks.
+bot, turns and database; the agent plays. Everything is loaded once, before the forks.
 """
 
 import asyncio
@@ -15,21 +15,23 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from adapters.port import Adapter
 from agent.conversation import Ask
 from agent.events import Answered, Drafted, Events, Reflected, Thought, ToolCalled, ToolReturned
-from bot.desk import FrontDesk
+from bot.bot import Bot
+from bot.choices import Channels
 from bot.inbox import Inbox
-from bot.messages import Incoming, Place, Post, Preferences
 from bot.settings import Settings
-from bot.store.inbox import Claimed, TurnRows
+from bot.store.inbox import TurnRows
+from bot.store.outbox import Outbox
+from bot.turns import Turns
+from bot.types import Claimed, Incoming, Place, Post, Preferences
 from retrieval.types import CollectionInfo, Readers
-from tests.adapters.acting import front_desk, settings
+from tests.adapters.acting import like, process, settings
 from tests.crash.life import die, say
 
 SEARCH = "search_rag_knowledge_base"
@@ -91,10 +93,8 @@ class Doom:
             die()
 
 
-class DoomedDesk(FrontDesk):
-    def __init__(self, doom: Doom, *arguments: Any, **named: Any) -> None:
-        super().__init__(*arguments, **named)
-        self._doom = doom
+class DoomedTurns(Turns):
+    _doom: Doom
 
     async def claim(self, message: Incoming) -> Claimed | None:
         claimed = await super().claim(message)
@@ -102,26 +102,43 @@ class DoomedDesk(FrontDesk):
             self._doom.claimed(claimed)
         return claimed
 
+
+class DoomedChannels(Channels):
+    _doom: Doom
+
     async def preferences(self, place: Place) -> Preferences:
         if self._doom.point in ("acked", "begun") and self._doom.is_at(place):
             say(waits=True)  # to be killed when the acknowledgement has arrived
             await asyncio.Event().wait()
         return await super().preferences(place)
 
-    async def intend(self, post: Post) -> Post | None:
+
+class DoomedOutbox(Outbox):
+    _doom: Doom
+
+    async def reserve(self, post: Post) -> Post | None:
         if post.kind == "answer":
             self._doom.at("stored" if post.part == 0 else "part placed", post.about)
-        return await super().intend(post)
+        return await super().reserve(post)
 
-    async def placed(self, post: Post) -> None:
+    async def confirm(self, post: Post) -> None:
         if post.kind == "steps":
             self._doom.at("steps posted", post.about)
         else:
             self._doom.at("part posted" if post.part == 0 else "answer posted", post.about)
-        await super().placed(post)
+        await super().confirm(post)
         if post.kind == "steps":
             self._doom.at("steps placed", post.about)
             self._doom.steps_are_there(post.about)
+
+
+def doomed(doom: Doom, bot: Bot) -> Bot:
+    return replace(
+        bot,
+        turns=like(DoomedTurns, bot.turns, _doom=doom),
+        channels=like(DoomedChannels, bot.channels, _doom=doom),
+        outbox=like(DoomedOutbox, bot.outbox, _doom=doom),
+    )
 
 
 class DoomedInbox(Inbox):
@@ -168,11 +185,12 @@ async def live(life: Life, make_adapter: MakeAdapter) -> None:
     def make_agent(message: Incoming, allowed: Readers, infos: tuple[CollectionInfo, ...]) -> Agent:
         return Agent(doom, message)
 
-    async with front_desk(
-        given, make_agent, make_inbox=partial(DoomedInbox, doom), make_desk=partial(DoomedDesk, doom)
-    ) as (_, desk):
+    async with process(given, make_agent, make_inbox=partial(DoomedInbox, doom), change=partial(doomed, doom)) as (
+        _,
+        bot,
+    ):
         adapter = make_adapter(given)
-        serving = asyncio.create_task(adapter.run(desk))
+        serving = asyncio.create_task(adapter.run(bot))
         ready = asyncio.create_task(_tell(adapter))
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, serving.cancel)
         say(begun=os.getpid())

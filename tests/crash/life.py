@@ -23,8 +23,9 @@ from typing import Any, NoReturn
 from agent.events import Answered, Drafted, Event, Reflected, Thought, ToolCalled, ToolReturned
 from bot.app import Application, running
 from bot.logs import Redactor
-from bot.messages import Audience, Incoming, Place, Upload
-from bot.store.documents import DocumentRow, Documents
+from bot.records import DocumentRow
+from bot.store.documents import Documents
+from bot.types import Audience, Incoming, Place, Upload
 from retrieval.index import EdgeIndex
 from retrieval.loaders import Loader
 from retrieval.payload import STAGED
@@ -95,13 +96,13 @@ def asked(life: Life, number: int) -> Incoming:
 
 async def answer(app: Application, message: Incoming, point: str = "") -> None:
     """What a platform's adapter does: claim, acknowledge, run, post."""
-    claimed = await app.turns.claim(message)
+    claimed = await app.bot.turns.claim(message)
     if claimed is None:
         return
     say(acknowledged=message.message)
     if point == "claimed":
         die()
-    async for event in app.turns.run(claimed):
+    async for event in app.bot.turns.run(claimed):
         if isinstance(event, Answered):
             if point == "stored":
                 die()
@@ -120,7 +121,7 @@ async def questions(life: Life) -> None:
             for number in range(3):
                 page = f"# 倉庫{number}\n\n倉庫{number}の鍵は{number + 1}階の棚にあります。\n".encode()
                 await app.knowledge.add(Upload(f"倉庫{number}.md", page, "docs", TEAM, "U"), "ja")
-        for message in await app.desk.unfinished(PLACE.platform):
+        for message in await app.bot.turns.unfinished(PLACE.platform):
             await answer(app, message)
         await answer(app, asked(life, 0))
         if life.point:
@@ -270,7 +271,7 @@ async def everything(life: Life) -> None:
             orphans=points - sum(rows.values()),
             kept=len(kept),
         )
-        for message in await app.desk.unfinished(PLACE.platform):
+        for message in await app.bot.turns.unfinished(PLACE.platform):
             await answer(app, message)
         if life.seconds is None:
             return

@@ -14,7 +14,7 @@ from adapters.markdown import answer_markdown, step_text
 from agent.events import Answered, Event, ToolCalled, ToolReturned
 from bot.app import Application, running
 from bot.logs import Redactor
-from bot.messages import Audience, Incoming, Place, Upload, Verdict, Visibility
+from bot.types import Audience, Incoming, Place, Upload, Verdict, Visibility
 from retrieval.text import Language
 from retrieval.types import TEAM
 from tests.bot.sample_turns import begun
@@ -60,7 +60,7 @@ class Stage:
     async def add(
         self, name: str, data: bytes, *, collection: str = "docs", scope: str = TEAM, url: str | None = None
     ) -> Verdict:
-        verdict = await self.app.desk.ingest(Upload(name, data, collection, scope, "U1", url))
+        verdict = await self.app.bot.ingestion.add(Upload(name, data, collection, scope, "U1", url))
         assert verdict.status == "added", verdict.reason
         return verdict
 
@@ -72,7 +72,7 @@ class Stage:
             place, thread or f"t{number}", f"m{number}", f"U{number}", question, Audience(visibility), **more
         )
         before = len(self.servant.journal)
-        events = tuple([event async for event in self.app.desk.reply(message)])
+        events = tuple([event async for event in self.app.bot.turns.reply(message)])
         calls = tuple(self.servant.journal[before:])
         turn = events[-1].turn if isinstance(events[-1], Answered) else ""
         lines = self.app.settings.chat_log.read_text(encoding="utf-8").splitlines()

@@ -15,7 +15,7 @@ import pytest_asyncio
 from agent.events import ToolReturned
 from bot.access import default_scope, scope_of
 from bot.logs import OURS
-from bot.messages import Audience, Feedback, Place, Visibility
+from bot.types import Audience, Feedback, Place, Visibility
 from retrieval.types import EVERYONE, TEAM
 from tests.hostile.attacks import Attack
 from tests.hostile.servant import prompts, sent
@@ -120,9 +120,9 @@ async def test_llm02_a_private_question_is_elsewhere_only_a_count(house: Stage) 
     assert run.answered.outcome == "unknown"
     await app.knowledge.close()
     audience = Audience("public")
-    public = await app.desk.unanswered(PUBLIC, audience)
+    public = await app.bot.experts.open(PUBLIC, audience)
     assert secret not in str(public) and public.hidden >= 1
-    there = await app.desk.unanswered(PRIVATE, Audience("private"))
+    there = await app.bot.experts.open(PRIVATE, Audience("private"))
     assert secret in str(there)
     measured = await app.data.searches.listed((EVERYONE, TEAM))
     assert secret not in str(measured) and secret in str(await app.data.searches.listed((scope_of(PRIVATE),)))
@@ -137,10 +137,10 @@ async def test_llm02_a_private_question_is_elsewhere_only_a_count(house: Stage) 
 async def test_llm02_a_vote_on_a_private_answer_shows_its_question_there_only(house: Stage) -> None:
     app, secret = house.app, "okapi-pay"
     run = await house.ask(f"{secret} {QUESTION}", place=MESSAGE, visibility="private")
-    assert await app.desk.vote(Feedback(run.answered.turn, "U9", "down", "wrong", f"{secret} is wrong"))
-    assert secret not in str(await app.desk.unanswered(PUBLIC, Audience("public")))
-    assert secret not in str(await app.desk.unanswered(PRIVATE, Audience("private")))
-    assert secret in str(await app.desk.unanswered(MESSAGE, Audience("private")))
+    assert await app.bot.turns.vote(Feedback(run.answered.turn, "U9", "down", "wrong", f"{secret} is wrong"))
+    assert secret not in str(await app.bot.experts.open(PUBLIC, Audience("public")))
+    assert secret not in str(await app.bot.experts.open(PRIVATE, Audience("private")))
+    assert secret in str(await app.bot.experts.open(MESSAGE, Audience("private")))
 
 
 async def test_llm02_what_is_said_in_a_place_never_gets_a_wider_scope_than_it() -> None:

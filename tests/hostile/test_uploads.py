@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil  # type: ignore[import-untyped]
 import pytest
 
-from bot.messages import Upload
+from bot.types import Upload
 from retrieval.formats.limits import MIB, REASONS, Limits
 from retrieval.loaders import Loader
 from retrieval.types import TEAM, UnreadableError
@@ -65,7 +65,7 @@ async def test_llm06_bombs_are_refused_while_questions_are_answered(tmp_path: Pa
 
         watcher, asking = asyncio.create_task(watch()), asyncio.create_task(keep_asking())
         uploads = [Upload(name, data, "docs", TEAM, "U1") for name, data in FILES.items()]
-        verdicts = await asyncio.gather(*(made.app.desk.ingest(upload) for upload in uploads))
+        verdicts = await asyncio.gather(*(made.app.bot.ingestion.add(upload) for upload in uploads))
         over.set()
         assert await asking
         await watcher

@@ -10,8 +10,9 @@ from starlette.responses import Response
 from adapters.web import problems
 from adapters.web.pages import answers, channel, datasets, documents, guide, metrics, pairs, search, trace, unanswered
 from adapters.web.pages.frame import Page, missing, register
+from adapters.web.paths import ROOT
 from adapters.web.problems import Problem
-from adapters.web.site import ROOT, Site
+from adapters.web.site import Site
 
 PAGES: tuple[Page, ...] = (
     channel.PAGE,

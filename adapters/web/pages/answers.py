@@ -10,7 +10,7 @@ from adapters.web.pages.frame import Page, saying
 from adapters.web.rooms import actor
 from adapters.web.site import Site, Visitor
 from bot.digest_text import safe_link
-from bot.expert_answers import Changed, ExpertAnswer
+from bot.records import Changed, ExpertAnswer
 from retrieval.text import Said
 
 PAGE_SIZE = 20  # answers
@@ -49,7 +49,7 @@ class _Answers:
     """The answers that this browser's member may read, the latest first."""
 
     def __init__(self, site: Site, who: Visitor) -> None:
-        self._answers = site.app.desk.answers
+        self._answers = site.app.answers
         self._zone = site.app.settings.timezone
         self._who = who
         self._start = 0

@@ -19,9 +19,8 @@ from adapters.web.pages.channel_messages import Drawing
 from adapters.web.pages.frame import Page, saying, skip
 from adapters.web.rooms import Room, rooms_of
 from adapters.web.site import Site, Visitor
-from bot.cards import Card
-from bot.messages import Preferences
-from bot.store.engine import StoreError
+from bot.errors import StoreError
+from bot.types import Card, Preferences
 from retrieval.formats.cleaning import clean_name
 from retrieval.formats.limits import MIB
 from retrieval.text import Language, Said

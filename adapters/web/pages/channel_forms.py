@@ -9,8 +9,8 @@ from adapters.web.pages.dialogs import CANCEL, answering, buttons, form
 from adapters.web.pages.frame import saying
 from adapters.web.rooms import Room
 from adapters.web.site import Site, Visitor
-from bot.messages import Taught
-from bot.store.messages import Message
+from bot.records import RoomMessage
+from bot.types import Taught
 from retrieval.text import Said
 
 _SAVE = Said(en="Save", ja="保存")
@@ -48,7 +48,7 @@ class Forms:
 
             buttons(dialog, _SEND, send, language)
 
-    async def teach(self, card: Message) -> None:
+    async def teach(self, card: RoomMessage) -> None:
         """An expert's answer to what a card asks."""
         language = self._who.language
         with saying(language):
@@ -62,7 +62,7 @@ class Forms:
 
             answering(self._ground, opened, _SAVE, teach, language)
 
-    def edit(self, message: Message) -> None:
+    def edit(self, message: RoomMessage) -> None:
         """New words for one's own message."""
         language = self._who.language
         with form(self._ground, _EDIT, language) as dialog:

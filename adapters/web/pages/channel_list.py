@@ -8,7 +8,7 @@ from nicegui import ui
 from adapters.web.pages.channel_messages import Drawing
 from adapters.web.pages.frame import saying
 from adapters.web.rooms import Room
-from bot.store.messages import Message, Replies
+from bot.records import RoomMessage, RoomReplies
 
 SHOWN = 50  # messages at a time
 
@@ -78,7 +78,7 @@ class MessageList:
             box = await self._add(message, replies)
             box.move(target_index=index + 2)  # after the button and the hint
 
-    async def _add(self, message: Message, replies: Mapping[int, Replies] | None) -> ui.element:
+    async def _add(self, message: RoomMessage, replies: Mapping[int, RoomReplies] | None) -> ui.element:
         with self._listed:
             box = ui.element("div").classes("kotae-message")
             if self.thread is not None:  # where links to a message lead
@@ -88,13 +88,13 @@ class MessageList:
             await self._drawing.draw(message, replies)
         return box
 
-    async def _replies(self, found: Sequence[Message]) -> Mapping[int, Replies] | None:
+    async def _replies(self, found: Sequence[RoomMessage]) -> Mapping[int, RoomReplies] | None:
         """What stands under each of a room's messages; None in a thread."""
         if self.thread is not None:
             return None
         board, member = self._drawing.site.web.board, self._drawing.who.member
         return await board.threads(self._room, member, [message.id for message in found])
 
-    async def _read(self, before: int | None = None, limit: int = SHOWN) -> list[Message]:
+    async def _read(self, before: int | None = None, limit: int = SHOWN) -> list[RoomMessage]:
         board, member = self._drawing.site.web.board, self._drawing.who.member
         return await board.messages(self._room, member, self.thread, before, limit)

@@ -16,9 +16,9 @@ from adapters.web.pages.channel_forms import Forms
 from adapters.web.pages.frame import saying
 from adapters.web.site import Site, Visitor
 from agent.events import Outcome
-from bot.cards import Card, Row
 from bot.digest_text import safe_link
-from bot.store.messages import BOT, Message, Replies
+from bot.records import BOT, RoomMessage, RoomReplies
+from bot.types import Card, Row
 from bot.words import OUTCOMES
 from retrieval.text import Language, Said
 
@@ -50,7 +50,7 @@ class Drawing:
     def language(self) -> Language:
         return self.who.language
 
-    async def draw(self, message: Message, replies: Mapping[int, Replies] | None) -> None:
+    async def draw(self, message: RoomMessage, replies: Mapping[int, RoomReplies] | None) -> None:
         """A message as it is now, in the element that is open. `replies`: what stands under the room's messages; None: it
         is drawn in its thread. Raises StoreError."""
         ours = message.author == BOT
@@ -71,7 +71,7 @@ class Drawing:
                 if replies is not None:
                     self._thread(message, replies.get(message.id))
 
-    async def _content(self, message: Message) -> None:
+    async def _content(self, message: RoomMessage) -> None:
         match message.kind:
             case "steps":
                 self._steps(message)
@@ -94,7 +94,7 @@ class Drawing:
 
     # -- people --------------------------------------------------------------------------------------------------------
 
-    def _own(self, message: Message) -> None:
+    def _own(self, message: RoomMessage) -> None:
         async def delete() -> None:
             with saying(self.language):
                 await self.site.web.delete(self.who.member, message.id)
@@ -108,14 +108,14 @@ class Drawing:
                     f'flat round dense size=sm aria-label="{said.to(self.language)}"'
                 )
 
-    def _thread(self, message: Message, found: Replies | None) -> None:
+    def _thread(self, message: RoomMessage, found: RoomReplies | None) -> None:
         text = _REPLY.to(self.language) if found is None else _REPLIES.to(self.language, n=found.count)
         button = ui.button(text, on_click=lambda: self._open_thread(message.id))
         button.props("flat dense no-caps").classes("kotae-replies")
 
     # -- the bot -------------------------------------------------------------------------------------------------------
 
-    def _steps(self, message: Message) -> None:
+    def _steps(self, message: RoomMessage) -> None:
         lines = list(message.data["lines"])
         with ui.column().classes("kotae-thoughts"):
             for line in lines:
@@ -126,7 +126,7 @@ class Drawing:
                     if not lines:
                         ui.label(message.text).classes("kotae-quiet")
 
-    async def _answer(self, message: Message) -> None:
+    async def _answer(self, message: RoomMessage) -> None:
         if message.data.get("unsure"):
             parts.doubt(self.language)
         _prose(message.text)
@@ -145,7 +145,7 @@ class Drawing:
             if outcome != "answered":
                 ui.badge(OUTCOMES[outcome].to(self.language), outline=True)
 
-    def _source(self, message: Message, number: int, citation: dict[str, object]) -> None:
+    def _source(self, message: RoomMessage, number: int, citation: dict[str, object]) -> None:
         """One source; its passage is looked up when it is opened, with the rights this room has then."""
         date = str(citation.get("date") or "")
         title = f"[{number}] {citation['document']}{source_place(str(citation['collection']), date, self.language)}"
@@ -171,7 +171,7 @@ class Drawing:
 
         source.on_value_change(show)
 
-    async def _votes(self, message: Message) -> None:
+    async def _votes(self, message: RoomMessage) -> None:
         mine = (await self.site.web.votes(self.who.member, [message.id])).get(message.id)
         voted = mine.vote if mine is not None else None
 
@@ -216,7 +216,7 @@ class Drawing:
             for link in row.links:
                 ui.link(link.text, link.url)
 
-    def _card_message(self, message: Message) -> None:
+    def _card_message(self, message: RoomMessage) -> None:
         row = digest.row_of(message)
         with ui.element("div").classes("kotae-card"):
             self._row(row)
@@ -229,13 +229,13 @@ class Drawing:
                     else:
                         ui.button(action.text, on_click=lambda: self._dismiss(message)).props("flat no-caps")
 
-    async def _dismiss(self, message: Message) -> None:
+    async def _dismiss(self, message: RoomMessage) -> None:
         with saying(self.language):
             taught = await self.site.web.dismiss(self.who.member, message.id)
             if taught.refusal is not None:
                 ui.notify(taught.refusal.to(self.language), type="warning")
 
-    def _confirm(self, message: Message) -> None:
+    def _confirm(self, message: RoomMessage) -> None:
         ui.label(message.text).classes("kotae-pre")
         if message.data["done"]:
             return

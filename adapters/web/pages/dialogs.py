@@ -7,7 +7,7 @@ from nicegui import ui
 
 from adapters import teaching
 from adapters.web.pages.frame import saying
-from bot.messages import Taught
+from bot.types import Taught
 from retrieval.text import Language, Said
 
 CANCEL = Said(en="Cancel", ja="キャンセル")

@@ -11,7 +11,7 @@ from adapters.web.pages.curators import person, readers_of
 from adapters.web.pages.dialogs import CANCEL, confirmed
 from adapters.web.pages.frame import saying
 from adapters.web.site import Site, Visitor
-from bot.store.documents import DocumentRow, Order
+from bot.records import DocumentOrder, DocumentRow
 from retrieval.text import Language, Said, date_words
 from retrieval.types import EVERYONE, TEAM
 
@@ -23,7 +23,7 @@ _COLLECTION = Said(en="Collection", ja="コレクション")
 _SCOPE = Said(en="Who may find it", ja="公開範囲")
 _ALL = Said(en="All", ja="すべて")
 _ORDER = Said(en="Order", ja="並び順")
-_ORDERS: dict[Order, Said] = {
+_ORDERS: dict[DocumentOrder, Said] = {
     "name": Said(en="by name", ja="名前順"),
     "newest": Said(en="newest first", ja="新しい順"),
     "largest": Said(en="largest first", ja="大きい順"),
@@ -185,7 +185,7 @@ class DocumentList:
                 {"": _ALL.to(language)} | scopes, value="", label=_SCOPE.to(language), on_change=self._filter
             ).props("outlined dense")
             self._order = ui.select(
-                {order: _ORDERS[order].to(language) for order in get_args(Order)},
+                {order: _ORDERS[order].to(language) for order in get_args(DocumentOrder)},
                 value="name",
                 label=_ORDER.to(language),
                 on_change=self._filter,

@@ -13,7 +13,7 @@ from adapters.web.pages.frame import saying, titled
 from adapters.web.quoting import found
 from adapters.web.site import Site, Visitor
 from bot.digest_text import safe_link
-from bot.store.documents import DocumentRow
+from bot.records import DocumentRow
 from retrieval.text import Said, date_words
 from retrieval.types import Passage
 

@@ -14,10 +14,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from adapters.web.login import COOKIE
+from adapters.web.paths import ROOT
 from adapters.web.rooms import MEMBERS
-from adapters.web.site import ROOT, YEAR, ZONE, Site, Theme, Visitor, visitor
-from bot.settings import SettingsError
-from bot.store.engine import StoreError
+from adapters.web.site import YEAR, ZONE, Site, Theme, Visitor, visitor
+from bot.errors import SettingsError, StoreError
 from retrieval.text import Language, Said
 from retrieval.types import RAGToolError
 

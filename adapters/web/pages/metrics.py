@@ -16,8 +16,8 @@ from adapters.web.pages.frame import Page
 from adapters.web.rooms import PLATFORM, ROOMS
 from adapters.web.site import Site, Visitor
 from bot.figures import PERIODS, Metrics
-from bot.messages import Place
-from bot.store.figures import Latency
+from bot.records import Latency
+from bot.types import Place
 from bot.words import OUTCOMES, REASONS
 from retrieval.text import Language, Said
 

@@ -1,18 +1,21 @@
 """One pair on its page: question, answer, who may find it, the passage it was written from, and what can be done."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
+from typing import Literal
 
 from nicegui import ui
 
 from adapters.web.pages import parts
 from adapters.web.pages.curators import readers_of
 from adapters.web.pages.frame import saying
-from bot.pairs import Pair
-from bot.store.pairs import PairState
+from adapters.web.site import Visitor
+from bot.pairs import Pair, Pairs
+from bot.records import PairState
 from retrieval.text import Said
 
-if TYPE_CHECKING:
-    from adapters.web.pages.pairs_review import Decision, Review
+Decision = Literal["approved", "rejected", "pending"]
+
+_LINK = "/documents?document={id}"
 
 STATES: dict[PairState, Said] = {
     "pending": Said(en="to review", ja="未確認"),
@@ -42,12 +45,23 @@ _NOT_YOURS = Said(
 
 
 class PairCard:
-    """Of a `Review`."""
+    """For one visitor. What is decided is asked for with `decide` and `edit`; `may_decide`: whether it is theirs to."""
 
-    def __init__(self, review: "Review") -> None:
-        self._review = review
+    def __init__(
+        self,
+        pairs: Pairs,
+        who: Visitor,
+        *,
+        may_decide: Callable[[Pair], bool],
+        decide: Callable[[Pair, Decision], Awaitable[None]],
+        edit: Callable[[Pair], None],
+    ) -> None:
+        self._pairs = pairs
+        self._who = who
+        self._may_decide = may_decide
+        self._decide = decide
         self._pair: Pair | None = None
-        language = review.who.language
+        language = who.language
         with ui.column().classes("kotae-card") as self.root:
             self._question = ui.label().classes("text-weight-medium kotae-pre")
             self._answer = ui.label().classes("kotae-pre")
@@ -61,7 +75,7 @@ class PairCard:
             with ui.row().classes("kotae-about"):
                 self._approve = ui.button(_APPROVE.to(language), icon="check", on_click=lambda: self._do("approved"))
                 self._reject = ui.button(_REJECT.to(language), icon="block", on_click=lambda: self._do("rejected"))
-                self._edit = ui.button(_EDIT.to(language), icon="edit", on_click=lambda: review.edit(self._now))
+                self._edit = ui.button(_EDIT.to(language), icon="edit", on_click=lambda: edit(self._now))
                 self._back = ui.button(_BACK.to(language), icon="undo", on_click=lambda: self._do("pending"))
                 self._source = ui.button(_SOURCE.to(language), icon="article", on_click=self._turn)
                 self._source.props("aria-expanded=false")
@@ -80,7 +94,7 @@ class PairCard:
     def put(self, pair: Pair) -> None:
         if pair == self._pair:
             return
-        who, before = self._review.who, self._pair
+        who, before = self._who, self._pair
         self._pair = pair
         language = who.language
         self._state.set_text(STATES[pair.state].to(language))
@@ -88,10 +102,10 @@ class PairCard:
         self._question.set_text(pair.question)
         self._answer.set_text(pair.answer)
         self._document.set_text(pair.name)
-        self._document.props["href"] = self._review.link(pair)
+        self._document.props["href"] = _LINK.format(id=pair.document)
         readers = readers_of(pair.scope, who)
         self._about.set_text(_ABOUT.to(language, collection=pair.collection, readers=readers))
-        theirs = self._review.may_decide(pair)
+        theirs = self._may_decide(pair)
         for element, there in (
             (self._edited, pair.edited),
             (self._marked, pair.marked),
@@ -106,9 +120,8 @@ class PairCard:
         if before is not None and before.stale != pair.stale:
             self._close()
 
-    async def _do(self, decision: "Decision") -> None:
-        with self._review.ground:
-            await self._review.decide([self._now], decision)
+    async def _do(self, decision: Decision) -> None:
+        await self._decide(self._now, decision)
 
     def _close(self) -> None:
         self._passage.set_visibility(False)
@@ -119,12 +132,12 @@ class PairCard:
         if self._passage.visible:
             self._close()
             return
-        language = self._review.who.language
+        language = self._who.language
         self._passage.clear()
         self._passage.set_visibility(True)
         self._source.props("aria-expanded=true")
         with self._passage, saying(language, inline=True):
-            passage = await self._review.site.app.pairs.source(self._now, self._review.who.readers)
+            passage = await self._pairs.source(self._now, self._who.readers)
             if passage is None:
                 ui.label(_GONE.to(language)).classes("kotae-quiet")
                 return

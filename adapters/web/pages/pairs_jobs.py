@@ -11,7 +11,7 @@ from adapters.web.pages.live import Cards
 from adapters.web.pages.pairs_acting import standings
 from adapters.web.site import Site, Visitor
 from bot.pairs import Job, Reviewer
-from bot.store.pair_jobs import ChunkState
+from bot.records import ChunkState
 from retrieval.text import Said
 
 _OPEN = ("running", "paused")

@@ -1,7 +1,7 @@
 """Reviewing pairs on their page: found by job, state and words; read beside their passage; edited, approved, rejected."""
 
 from collections.abc import Sequence
-from typing import Literal, cast
+from typing import cast
 
 from nicegui import ui
 
@@ -11,19 +11,15 @@ from adapters.web.pages.dialogs import CANCEL, confirmed
 from adapters.web.pages.frame import saying
 from adapters.web.pages.live import Cards
 from adapters.web.pages.pairs_acting import standing
-from adapters.web.pages.pairs_card import STATES, PairCard
+from adapters.web.pages.pairs_card import STATES, Decision, PairCard
 from adapters.web.pages.pairs_jobs import job_name
 from adapters.web.site import Site, Visitor
 from agent.qa_generation import ANSWER, QUESTION
 from bot.pairs import Job, Pair, Reviewer
-from bot.store.documents import DocumentRow
-from bot.store.pairs import PairState
+from bot.records import DocumentRow, PairState
 from retrieval.text import Said
 
 _PAGE = 20
-_LINK = "/documents?document={id}"
-
-Decision = Literal["approved", "rejected", "pending"]
 
 _TITLE = Said(en="Review", ja="ペアの確認")
 _JOB, _STATE = Said(en="Job", ja="ジョブ"), Said(en="State", ja="状態")
@@ -83,7 +79,7 @@ class Review:
         language = self.who.language
         self._document = document
         parts.heading(_TITLE.to(language))
-        self.ground = ui.element("div")  # of dialogs, which outlive the cards they were opened from
+        self._ground = ui.element("div")  # of dialogs, which outlive the cards they were opened from
         if document is not None:
             with ui.row().classes("items-baseline"):
                 ui.label(_ONLY.to(language, name=document.name))
@@ -102,19 +98,21 @@ class Review:
             self._approve.props("outline no-caps").mark("approve-all")
             self._reject = ui.button("", icon="block", on_click=lambda: self._bulk("rejected")).props("flat no-caps")
         self._none = ui.label().classes("kotae-empty")
-        self._cards = Cards(ui.column().classes("full-width"), lambda: PairCard(self))
+        self._cards = Cards(ui.column().classes("full-width"), self._card)
         with ui.row().classes("items-center") as self._foot:
             ui.button("←", on_click=lambda: self._turn(-1)).props(f'flat aria-label="{_BACK.to(language)}"')
             self._where = ui.label()
             ui.button("→", on_click=lambda: self._turn(1)).props(f'flat aria-label="{_NEXT.to(language)}"')
         await self.refresh()
 
-    def may_decide(self, pair: Pair) -> bool:
+    def _card(self) -> PairCard:
+        return PairCard(
+            self.site.app.pairs, self.who, may_decide=self._may_decide, decide=self._decide_one, edit=self._edit
+        )
+
+    def _may_decide(self, pair: Pair) -> bool:
         """Whether this is theirs to decide; the backend decides about that again."""
         return pair.scope in self._scopes
-
-    def link(self, pair: Pair) -> str:
-        return _LINK.format(id=pair.document)
 
     def jobs(self, jobs: Sequence[Job]) -> None:
         """The jobs to choose from."""
@@ -202,7 +200,9 @@ class Review:
         return [
             pair
             for pair in self._shown
-            if pair.state == state != decision and self.may_decide(pair) and not (decision == "approved" and pair.stale)
+            if pair.state == state != decision
+            and self._may_decide(pair)
+            and not (decision == "approved" and pair.stale)
         ]
 
     async def _bulk(self, decision: Decision) -> None:
@@ -212,11 +212,15 @@ class Review:
         question = _SURE[decision].to(language, n=len(these), readers=readers)
         if decision == "approved" and (marked := sum(pair.marked for pair in these)):
             question += "\n" + _MARKED.to(language, n=marked)
-        with self.ground:
+        with self._ground:
             if await confirmed(question, _DO[decision].to(language), language, bad=decision == "rejected"):
-                await self.decide(these, decision)
+                await self._decide(these, decision)
 
-    async def decide(self, these: Sequence[Pair], decision: Decision) -> None:
+    async def _decide_one(self, pair: Pair, decision: Decision) -> None:
+        with self._ground:
+            await self._decide([pair], decision)
+
+    async def _decide(self, these: Sequence[Pair], decision: Decision) -> None:
         """Approve, reject or take back, each from the room that its readers are of; says what has happened and what not."""
         language, pairs = self.who.language, self.site.app.pairs
         act = {"approved": pairs.approve, "rejected": pairs.reject, "pending": pairs.reopen}[decision]
@@ -232,10 +236,10 @@ class Review:
                     ui.notify(refused.to(language), type="warning", timeout=8_000, close_button=True)
             await self.refresh()
 
-    def edit(self, pair: Pair) -> None:
+    def _edit(self, pair: Pair) -> None:
         """Other words for a pair."""
         language = self.who.language
-        with self.ground, ui.dialog(value=True) as dialog, ui.card().classes("kotae-dialog"):
+        with self._ground, ui.dialog(value=True) as dialog, ui.card().classes("kotae-dialog"):
             ui.label(_EDIT.to(language)).classes("text-h6")
             question = ui.textarea(_QUESTION.to(language), value=pair.question).classes("full-width")
             question.props(f"outlined autogrow maxlength={QUESTION}").mark("question")

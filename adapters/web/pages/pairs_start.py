@@ -11,7 +11,7 @@ from adapters.web.pages.pairs_acting import is_private, standing, standings
 from adapters.web.rooms import room
 from adapters.web.site import Site, Visitor
 from bot.pairs import Estimate, Reviewer
-from bot.store.documents import DocumentRow
+from bot.records import DocumentRow
 from retrieval.text import Said
 from retrieval.types import TEAM
 

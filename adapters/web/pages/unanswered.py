@@ -18,9 +18,9 @@ from adapters.web.rooms import actor, audience, deciding, place
 from adapters.web.site import Site, Visitor
 from bot.closing import Closing, closing
 from bot.digest_text import safe_link
-from bot.messages import Lesson, Taught
-from bot.store.questions import Question, Reason, State, Wanted
+from bot.records import MissState, WantedQuestions
 from bot.trace import TracedHit
+from bot.types import Lesson, MissReason, Question, Taught
 from bot.unanswered import QuestionGroup, state_of
 from bot.words import REASONS, STATES
 from retrieval.text import Language, Said
@@ -103,11 +103,11 @@ class _List:
         ui.label(_WEEKS.to(language, zone=self._site.app.settings.timezone_name)).classes("kotae-quiet")
 
     @property
-    def _wanted(self) -> Wanted:
+    def _wanted(self) -> WantedQuestions:
         days = int(self._since.value or 0)
-        return Wanted(
-            state=cast(State, self._state.value),
-            reason=cast(Reason, self._reason.value) if self._reason.value in get_args(Reason) else None,
+        return WantedQuestions(
+            state=cast(MissState, self._state.value),
+            reason=cast(MissReason, self._reason.value) if self._reason.value in get_args(MissReason) else None,
             collection=self._where.value or None,
             text=(self._text.value or "").strip()[:200],
             since=datetime.now(UTC) - timedelta(days=days) if days else None,
@@ -254,7 +254,7 @@ class _List:
             lesson = Lesson(
                 actor(self._who.member), place(room), audience(room), ids, answer, better, reference=opened.reference
             )
-            taught = await self._site.app.desk.teach(lesson)
+            taught = await self._site.app.bot.experts.answer(lesson)
             if taught.refusal is None:
                 await self._fill()
             return taught
@@ -268,7 +268,7 @@ class _List:
 
             async def close() -> None:
                 with saying(language):
-                    taught = await self._site.app.desk.dismiss(
+                    taught = await self._site.app.bot.experts.dismiss(
                         actor(self._who.member), [one.id for one in questions], place(room), audience(room)
                     )
                     if taught.refusal is not None:

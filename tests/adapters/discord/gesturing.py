@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,11 @@ from adapters.discord.commands import register
 from adapters.discord.office import Office
 from adapters.discord.registering import publish
 from adapters.discord.rest import Rest
-from bot.cards import Card
-from bot.desk import FrontDesk
-from bot.messages import Audience, Command, Incoming, Place
-from bot.store.questions import Question
-from tests.adapters.acting import Player, front_desk, misses, settings
+from bot.bot import Bot
+from bot.chat_commands import SlashCommands
+from bot.intake import Ingestion
+from bot.types import Audience, Card, Command, Incoming, Place, Question
+from tests.adapters.acting import Player, like, misses, process, settings
 from tests.bot.library import Library, opened
 from tests.fakes.discord_client import Heard, running
 from tests.fakes.discord_fake import GUILD, FakeDiscord
@@ -35,33 +35,49 @@ class Gesturing(Heard):
         await publish(self)
 
 
-class Waiting(FrontDesk):
-    """A desk whose database takes its time until a test lets it go on."""
+class Gate:
+    """Commands and the names of collections wait at it, as for a slow database, until a test lets them go on."""
+
+    def __init__(self) -> None:
+        self._open = asyncio.Event()
+        self.go_on()
 
     def hold(self) -> None:
-        self._gate = asyncio.Event()
+        self._open.clear()
 
     def go_on(self) -> None:
-        self._gate.set()
+        self._open.set()
 
-    async def command(self, command: Command) -> Card:
-        await self._waited()
-        return await super().command(command)
+    async def passed(self) -> None:
+        await self._open.wait()
+
+    def before(self, bot: Bot) -> Bot:
+        commands = like(WaitingCommands, bot.commands, gate=self)
+        return replace(bot, commands=commands, ingestion=like(WaitingIngestion, bot.ingestion, gate=self))
+
+
+class WaitingCommands(SlashCommands):
+    gate: Gate
+
+    async def __call__(self, command: Command) -> Card:
+        await self.gate.passed()
+        return await super().__call__(command)
+
+
+class WaitingIngestion(Ingestion):
+    gate: Gate
 
     async def collections(self, place: Place, audience: Audience) -> tuple[str, ...]:
-        await self._waited()
+        await self.gate.passed()
         return await super().collections(place, audience)
-
-    async def _waited(self) -> None:
-        if hasattr(self, "_gate"):
-            await self._gate.wait()
 
 
 @dataclass
 class Here:
     discord: FakeDiscord
     office: Office
-    desk: Waiting
+    bot: Bot
+    gate: Gate
     library: Library
 
     async def misses(self, text: str, channel: str = "general", user: str = "ann") -> Question:
@@ -73,8 +89,8 @@ class Here:
         author = self.discord.person(user).id
         link = f"https://discord.com/channels/{GUILD}/{place.channel}/{message}"
         asked = Incoming(place, message, message, author, text, audience, link=link)
-        assert [event async for event in self.desk.reply(asked)]
-        found = (await self.desk.unanswered(place, audience)).questions
+        assert [event async for event in self.bot.turns.reply(asked)]
+        found = (await self.bot.experts.open(place, audience)).questions
         return next(one for one in found if one.link == link)
 
 
@@ -83,19 +99,18 @@ async def gesturing(
     fake: FakeDiscord, home: Path, *, guilds: Sequence[str] | None = None, **more: Any
 ) -> AsyncIterator[Here]:
     """One process that takes gestures, connected; its embedder only counts, and what it is asked it does not know."""
-    given = settings(home, **more)
+    given, gate = settings(home, **more), Gate()
     async with (
         opened(home) as library,
-        front_desk(given, Player(misses).make, library.knowledge, make_desk=Waiting) as (_, desk),
+        process(given, Player(misses).make, library.knowledge, change=gate.before) as (_, bot),
     ):
-        assert isinstance(desk, Waiting)
         content = bool(fake.app.intents & CONTENT_INTENT)
-        bot = Gesturing(intents=discord.Intents(guilds=True, messages=True, message_content=content))
-        rest = Rest(bot)
-        office = Office(bot, rest, desk, Places(bot, rest, guilds), given.language)
-        bot.office = office
-        async with running(fake, bot):
+        client = Gesturing(intents=discord.Intents(guilds=True, messages=True, message_content=content))
+        rest = Rest(client)
+        office = Office(client, rest, bot, Places(client, rest, guilds), given.language)
+        client.office = office
+        async with running(fake, client):
             try:
-                yield Here(fake, office, desk, library)
+                yield Here(fake, office, bot, gate, library)
             finally:
                 await office.tasks.drain(5)

@@ -11,11 +11,11 @@ from pydantic import SecretStr
 
 from adapters.discord.adapter import DiscordAdapter
 from bot.admission import AT_ONCE
+from bot.bot import Bot
 from bot.database import Database
-from bot.desk import FrontDesk
 from bot.knowledge import Knowledge
 from bot.settings import DiscordSettings
-from tests.adapters.acting import Act, Player, front_desk, serving, settings
+from tests.adapters.acting import Act, Player, process, serving, settings
 from tests.fakes.discord_fake import FakeDiscord
 
 
@@ -23,7 +23,7 @@ from tests.fakes.discord_fake import FakeDiscord
 class Service:
     discord: FakeDiscord
     player: Player
-    desk: FrontDesk
+    bot: Bot
     data: Database
     adapter: DiscordAdapter
     task: asyncio.Task[None]  # the adapter's run
@@ -44,7 +44,7 @@ async def bot(
     where = DiscordSettings(SecretStr(discord.token), guilds, discord.api_url, discord.gateway_url, discord.cdn_url)
     player, adapter = Player(*acts), DiscordAdapter(where, language="en", look_every=look_every)
     async with (
-        front_desk(settings(home, **more), player.make, knowledge, at_once=at_once) as (data, desk),
-        serving(adapter, desk) as task,
+        process(settings(home, **more), player.make, knowledge, at_once=at_once) as (data, bot),
+        serving(adapter, bot) as task,
     ):
-        yield Service(discord, player, desk, data, adapter, task)
+        yield Service(discord, player, bot, data, adapter, task)

@@ -1,18 +1,16 @@
-"""One turn in a thread of Discord's fake, through the real client without its gateway: what is posted is kept as a desk
-keeps it."""
+"""One turn in a thread of Discord's fake, through the real client without its gateway: what is posted is kept as the
+outbox keeps it."""
 
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from typing import Any, cast
+from typing import Any
 
-from adapters.discord.gateway import Bot, Identifies
+from adapters.discord.gateway import Client, Identifies
 from adapters.discord.rest import Rest
 from adapters.discord.steps import EVERY_SECONDS, Shown
 from adapters.discord.thread import DiscordThread
-from adapters.port import Desk
 from agent.events import Event
-from bot.messages import Audience, Incoming, Place
-from bot.store.inbox import Claimed
+from bot.types import Audience, Claimed, Incoming, Place
 from retrieval.text import Language
 from tests.adapters.staging import Hours, Rows, Skipping, play
 from tests.fakes.discord_client import pointed_at
@@ -26,8 +24,8 @@ TYPING = "POST /channels/{channel}/typing"
 
 
 class Stage:
-    def __init__(self, fake: FakeDiscord, bot: Bot, rest: Rest, rows: Rows, asked: str, time: Skipping) -> None:
-        self.fake, self.bot, self.rest, self.rows, self.asked, self.time = fake, bot, rest, rows, asked, time
+    def __init__(self, fake: FakeDiscord, client: Client, rest: Rest, rows: Rows, asked: str, time: Skipping) -> None:
+        self.fake, self.client, self.rest, self.rows, self.asked, self.time = fake, client, rest, rows, asked, time
         self.hours = Hours(EVERY_SECONDS)
         self.turn = "turn-1"
 
@@ -38,9 +36,9 @@ class Stage:
         message = Incoming(place, self.asked, self.asked, ANN, text, Audience("public"), language, link)
         claimed = Claimed(self.turn, message, 1, 0)
         return DiscordThread(
-            self.bot,
+            self.client,
             self.rest,
-            cast(Desk, self.rows),
+            self.rows.bot,
             claimed,
             steps=steps,
             language=language,
@@ -71,11 +69,11 @@ async def staged(*, seconds: float = 5.0, **how: Any) -> AsyncIterator[Stage]:
     async with FakeDiscord(**({"limits": False} | how)) as fake:
         asked = await fake.says("general", "ann", "@kotae How long do refunds take?")
         with pointed_at(fake):
-            async with Bot(Identifies(), content=False) as bot:
-                await bot.login(fake.token)
+            async with Client(Identifies(), content=False) as client:
+                await client.login(fake.token)
                 time = Skipping()
-                rest = Rest(bot, clock=time, sleep=time.sleep, seconds=seconds)
+                rest = Rest(client, clock=time, sleep=time.sleep, seconds=seconds)
                 try:
-                    yield Stage(fake, bot, rest, Rows(), asked, time)
+                    yield Stage(fake, client, rest, Rows(), asked, time)
                 finally:
                     await rest.close()

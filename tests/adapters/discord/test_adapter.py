@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from bot.messages import Place
-from bot.settings import SettingsError
-from bot.store.engine import StoreError
+from bot.errors import SettingsError, StoreError
+from bot.types import Place
 from retrieval.text import Said
 from tests.adapters.acting import Held, answers, until
 from tests.adapters.discord.service import Service, bot
@@ -221,7 +220,7 @@ async def test_a_question_that_is_taken_back_is_not_answered_and_its_steps_go(ho
         held.go_on.set()
         other = await discord.says("general", "ann", "@kotae How long do refunds take?")
         await discord.wait_for(answered(discord, other))
-        assert not finals(discord, asked, "Late.") and not await here.desk.unfinished("discord")
+        assert not finals(discord, asked, "Late.") and not await here.bot.turns.unfinished("discord")
 
 
 # -- what goes wrong --------------------------------------------------------------------------------------------------
@@ -243,7 +242,7 @@ async def test_events_that_come_again_after_a_resumed_session_are_one_question(t
 
 async def test_what_cannot_be_stored_is_tried_again_before_anything_is_shown(tmp_path: Path) -> None:
     async with FakeDiscord() as discord, bot(discord, tmp_path) as here:
-        claim, fails, before = here.desk.claim, [True], list[str]()
+        claim, fails, before = here.bot.turns.claim, [True], list[str]()
         since = len(discord.journal.entries)
 
         async def full(message: Any) -> Any:
@@ -254,7 +253,7 @@ async def test_what_cannot_be_stored_is_tried_again_before_anything_is_shown(tmp
                 raise StoreError(Said(en="full", ja="満杯"))
             return await claim(message)
 
-        here.desk.claim = full  # type: ignore[method-assign]
+        here.bot.turns.claim = full  # type: ignore[method-assign]
         asked = await discord.says("general", "ann", "@kotae How long do refunds take?")
         await discord.wait_for(answered(discord, asked))
         assert not fails and not before
@@ -335,7 +334,7 @@ async def test_a_place_that_is_gone_or_barred_ends_its_turn_at_once(code: int, t
         await discord.says("general", "ann", "@kotae How long do refunds take?")
 
         async def left() -> int:
-            return len(await here.desk.unfinished("discord")) + (not here.player.asks)
+            return len(await here.bot.turns.unfinished("discord")) + (not here.player.asks)
 
         await until(left, lambda count: count == 0)
         await discord.wait_for_idle()

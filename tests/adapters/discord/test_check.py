@@ -10,7 +10,8 @@ import pytest
 from aiohttp import web
 
 from adapters.discord import check
-from bot.doctor import Finding, Remark, examine
+from bot.doctor import examine
+from bot.findings import Finding, Remark
 from bot.settings import Settings
 from tests.adapters.discord.program import named
 from tests.fakes.discord_fake import ANN, GENERAL, GUILD, FakeDiscord

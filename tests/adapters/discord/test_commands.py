@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from adapters.discord.cards import CONTENT, MESSAGES, card_texts, pieces
-from bot.cards import Card, Link, Row
+from bot.types import Card, Link, Row
 from tests.adapters.discord.gesturing import Here, gesturing
 from tests.fakes.discord_fake import ANN, FakeDiscord
 from tests.fakes.discord_gate import CUT_AFTER, CUT_BEFORE, Fault, error
@@ -118,11 +118,11 @@ async def test_values_are_proposed_while_somebody_types(tmp_path: Path) -> None:
 
 async def test_what_takes_long_is_deferred_and_told_by_its_token(tmp_path: Path) -> None:
     async with FakeDiscord(limits=False, copies=2) as fake, gesturing(fake, tmp_path) as here:
-        here.desk.hold()
+        here.gate.hold()
         gesture = await fake.slash("documents")
         assert (gesture.answer, gesture.failed) == (5, False) and gesture.latency < 2.5
         assert fake.message(gesture.original, "ann").loading
-        here.desk.go_on()
+        here.gate.go_on()
         assert "**Documents**" in await answered(fake, gesture)
         await fake.wait_for_idle()
         assert len(answers(fake, gesture)) == 1 and not fake.posted("general")  # though it came twice
@@ -130,10 +130,10 @@ async def test_what_takes_long_is_deferred_and_told_by_its_token(tmp_path: Path)
 
 async def test_past_its_token_a_normal_message_tells_it(tmp_path: Path) -> None:
     async with FakeDiscord(limits=False) as fake, gesturing(fake, tmp_path) as here:
-        here.desk.hold()
+        here.gate.hold()
         gesture = await fake.slash("documents")
         fake.clock.advance(901)
-        here.desk.go_on()
+        here.gate.go_on()
         (message,) = await fake.wait_for(lambda: fake.posted("general"))
         assert message.content.startswith(f"<@{ANN}> **Documents**") and message.mentions == [ANN]
         assert not answers(fake, gesture)
@@ -157,11 +157,11 @@ async def test_a_first_answer_that_fails_loses_nothing(tmp_path: Path, fault: Fa
 
 async def test_a_deferral_that_got_lost_is_gone_on_with(tmp_path: Path) -> None:
     async with FakeDiscord(limits=False) as fake, gesturing(fake, tmp_path) as here:
-        here.desk.hold()
+        here.gate.hold()
         fake.fail(CALLBACK, CUT_AFTER, calls=[1])
         gesture = await fake.slash("documents")
         assert gesture.answer == 5
-        here.desk.go_on()
+        here.gate.go_on()
         assert "**Documents**" in await answered(fake, gesture)
         await fake.wait_for_idle()
         assert len(answers(fake, gesture)) == 1 and not fake.posted("general")
@@ -190,9 +190,9 @@ def test_a_card_never_outgrows_its_messages(sign: str) -> None:
 async def test_no_answer_to_a_gesture_calls_anybody_or_shows_a_preview(tmp_path: Path) -> None:
     async with FakeDiscord(limits=False) as fake, gesturing(fake, tmp_path) as here:
         await answered(fake, await fake.slash("search", {"words": "@everyone https://evil.example"}))
-        here.desk.hold()
+        here.gate.hold()
         deferred = await fake.slash("help")
-        here.desk.go_on()
+        here.gate.go_on()
         await answered(fake, deferred)
         first = [one.body["data"] for one in fake.journal.calls("POST /interactions/{id}/{token}/callback")]
         later = [one.body for one in fake.journal.calls("POST /webhooks/{app}/{token}")]

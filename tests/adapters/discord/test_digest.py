@@ -9,10 +9,8 @@ import pytest
 from adapters.discord import digest
 from adapters.discord.events import Replied
 from adapters.port import PostError
-from bot.cards import Card, Link, Row
 from bot.digest_text import offers
-from bot.messages import Actor, Audience, Command, Notice, Place
-from bot.store.questions import Question
+from bot.types import Actor, Audience, Card, Command, Link, Notice, Place, Question, Row
 from tests.adapters.discord.gesturing import Here, gesturing
 from tests.adapters.discord.test_commands import EVIL, answered
 from tests.fakes.discord_fake import ANN, BEN, GENERAL, GUILD, FakeDiscord
@@ -92,7 +90,7 @@ async def test_an_answer_closes_its_cards_and_only_the_askers_are_called(tmp_pat
         await fake.wait_for(lambda: "settled other questions" in third.content)  # one of them is open
         assert third.buttons and "**1. Where is the whale?**" in third.content and "moor" not in third.content
         assert not shown.buttons and len(shown.urls) == 3 and not (shown.named or shown.mentions)
-        still = await here.desk.unanswered(
+        still = await here.bot.experts.open(
             HERE, Audience("public")
         )  # what nobody here may read is not theirs to answer
         assert (still.shown, still.hidden) == (0, 1) and not fake.posted(thread_of(private))
@@ -110,9 +108,11 @@ async def test_a_digest_that_was_cut_short_goes_on_where_it_was(tmp_path: Path) 
         fake.fail("POST /channels/{channel}/messages", error(50035), calls=[3])  # the head and one card arrive
         with pytest.raises(PostError):
             await announced(here, (first,), (second,), (third,))
-        posts = await here.desk.posts(f"{ABOUT}10")
+        posts = await here.bot.outbox.of(f"{ABOUT}10")
         assert [bool(post.message) for post in posts] == [True, False, True]
-        await here.desk.placed(replace(posts[0], message=None))  # it arrived, and the process ended before it knew
+        await here.bot.outbox.confirm(
+            replace(posts[0], message=None)
+        )  # it arrived, and the process ended before it knew
         for _ in range(2):  # without the first, which was answered meanwhile, and in another order
             await announced(here, (third,), (second,))
         heads = [one for one in fake.posted("general") if one.content.startswith("**Unanswered")]
@@ -139,7 +139,7 @@ async def test_a_reply_is_confirmed_once_and_then_the_answer(tmp_path: Path) -> 
 
         async def replies(to: Message, text: str, thread: str | None = None) -> str:
             written = await fake.says("general", "ben", text, reply="" if thread else to.id, thread=thread or "")
-            post = await here.desk.post_at(HERE, to.id)
+            post = await here.bot.outbox.find(HERE, to.id)
             assert post is not None
             for _ in range(2):
                 await digest.replied(here.office, Replied(HERE, to.id, thread, written, BEN, text), post)
@@ -190,7 +190,7 @@ async def test_a_question_can_be_dismissed_by_members_only(tmp_path: Path) -> No
             await fake.wait_for(lambda: "➖ Dismissed by ben" in shown.content)
             assert gesture.answer and not shown.buttons and len(fake.thread(thread_of(asked))) == 0
             empty = Command(Actor("discord", GUILD, BEN), HERE, Audience("public"), "unanswered", "", "en")
-            assert "No open questions" in str(await here.desk.command(empty))
+            assert "No open questions" in str(await here.bot.commands(empty))
 
 
 async def test_askers_are_told_where_they_have_asked_as_long_as_that_is_there(tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ async def test_askers_are_told_where_they_have_asked_as_long_as_that_is_there(tm
         await fake.wait_for(told(fake, thread_of(closed), PIER))
         await fake.wait_for(lambda: len(fake.replies(thread_of(bare))) == 1)  # in the channel: it has no thread
         await here.office.tasks.drain(5)
-        assert await here.desk.notices("discord") == [] and len(fake.posted("general")) == 3
+        assert await here.bot.experts.notices("discord") == [] and len(fake.posted("general")) == 3
 
         direct = replace(HERE, workspace="@me", channel=fake.dm("ann"))
         asked = await fake.says(direct.channel, "ann", "船は？")

@@ -6,8 +6,8 @@ import pytest
 
 from agent.events import Answered, Event, Thought, ToolCalled, ToolReturned
 from retrieval.text import Language
-from tests.adapters.desk import SEARCH, TURNS, unsure
 from tests.adapters.discord.stage import staged
+from tests.adapters.fixed import SEARCH, TURNS, unsure
 from tests.fakes.discord_world import Message
 
 GOLDEN = Path(__file__).parent.parent.parent / "golden" / "discord"

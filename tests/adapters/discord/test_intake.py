@@ -10,8 +10,8 @@ import pytest
 from adapters.discord.files import ExpiredError, download
 from adapters.discord.intake import resume
 from adapters.discord.reading import Target, target_of
-from bot.messages import FileRef, Intake, Place
-from bot.store.documents import DocumentRow
+from bot.records import DocumentRow
+from bot.types import FileRef, Intake, Place
 from retrieval.types import TEAM, UnreadableError
 from tests.adapters.discord.gesturing import Here, gesturing
 from tests.adapters.discord.test_commands import answered, answers
@@ -269,11 +269,11 @@ async def test_where_the_bot_cannot_post_the_verdicts_are_whispered(tmp_path: Pa
 
 async def test_a_result_past_the_token_is_still_shown(tmp_path: Path) -> None:
     async with FakeDiscord(limits=False) as fake, gesturing(fake, tmp_path) as here:
-        here.desk.hold()
+        here.gate.hold()
         gesture = await fake.slash("ingest", {"file": fake.world.add_file("rules.md", RULES)})
         assert gesture.answer == 5
         fake.clock.advance(901)
-        here.desk.go_on()
+        here.gate.go_on()
         await fake.wait_for(done(fake))
         said = [message for message in fake.posted("general") if STARTED in message.content]
         assert len(said) == 1 and said[0].mentions == [ANN]
@@ -292,21 +292,21 @@ async def test_what_a_process_left_is_read_when_it_is_back(tmp_path: Path) -> No
         )
         gone.serves = "missing"
         intake = Intake("i1", Place("discord", GUILD, GENERAL), None, ANN, "documents", TEAM, "en", refs)
-        assert await here.desk.take_in("claim", intake) is not None
+        assert await here.bot.ingestion.accept("claim", intake) is not None
 
         async def never(file: FileRef) -> bytes:
             raise AssertionError("nothing is read yet")
 
-        async with aclosing(here.desk.work_off(intake, never)) as states:
+        async with aclosing(here.bot.ingestion.process(intake, never)) as states:
             await anext(states)  # and there the process ends
-        (left,) = await here.desk.intakes("discord")
+        (left,) = await here.bot.ingestion.unfinished("discord")
         await resume(here.office, left)
         await resume(here.office, left)
         (shown,) = done(fake)()
         assert (
             "2 added" in shown.content and "gone.md: refused. Discord does not give the file any more" in shown.content
         )
-        assert len(fake.posted("general")) == 1 and await here.desk.intakes("discord") == []
+        assert len(fake.posted("general")) == 1 and await here.bot.ingestion.unfinished("discord") == []
 
 
 async def test_progress_that_was_lost_on_its_way_is_shown_once(tmp_path: Path) -> None:

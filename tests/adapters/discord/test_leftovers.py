@@ -10,9 +10,8 @@ import pytest
 
 from adapters.discord.missed import DIRECT_ONES, missed
 from adapters.platforms import digest_target
-from bot.cards import Card, Row
 from bot.digest_text import offers
-from bot.messages import Actor, Audience, FileRef, Incoming, Intake, Lesson, Place, Post
+from bot.types import Actor, Audience, Card, FileRef, Incoming, Intake, Lesson, Place, Post, Row
 from retrieval.types import TEAM
 from tests.adapters.acting import Act, answers, misses, until
 from tests.adapters.discord.service import Service, bot
@@ -42,10 +41,10 @@ async def test_an_asker_is_told_of_an_answer_that_was_given_elsewhere(tmp_path: 
     async with serving(tmp_path) as here:
         discord = here.discord
         asked = await discord.says("general", "ann", "@kotae Where do ships moor?")
-        missed = await until(lambda: here.desk.unanswered(HERE, PUBLIC), lambda some: some.shown == 1)
+        missed = await until(lambda: here.bot.experts.open(HERE, PUBLIC), lambda some: some.shown == 1)
         discord.fail("POST /channels/{channel}/messages", status(503), where=lambda body: PIER in str(body), calls=[1])
         expert, there = Actor("slack", "T1", "U1"), Place("slack", "T1", "C1")
-        taught = await here.desk.teach(Lesson(expert, there, PUBLIC, (missed.questions[0].id,), PIER))
+        taught = await here.bot.experts.answer(Lesson(expert, there, PUBLIC, (missed.questions[0].id,), PIER))
         assert taught.told == 1
         (told,) = await discord.wait_for(lambda: [one for one in discord.replies(asked) if PIER in one.shown])
         assert told.mentions == [ANN] and "has an answer now:" in told.shown
@@ -73,7 +72,7 @@ async def test_a_reply_to_a_card_that_mentions_the_bot_is_its_answer(tmp_path: P
         discord = here.discord
         for text in ("Where do ships moor?", "Who has the key?"):
             await discord.says("general", "ann", f"@kotae {text}")
-        missed = await until(lambda: here.desk.unanswered(HERE, PUBLIC), lambda some: some.shown == 2)
+        missed = await until(lambda: here.bot.experts.open(HERE, PUBLIC), lambda some: some.shown == 2)
         rows = tuple(Row(one.question, (), (), offers((one.id,), one.id, "en")) for one in missed.questions)
         await here.adapter.announce(GENERAL, Card("Unanswered questions", (), rows), about="digest:now")
         cards = {row.text: next(one for one in discord.posted("general") if row.text in one.content) for row in rows}
@@ -107,17 +106,17 @@ async def test_a_reply_to_a_card_that_mentions_the_bot_is_its_answer(tmp_path: P
 async def test_a_card_whose_questions_are_closed_elsewhere_offers_them_no_longer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.desk.SETTLED", timedelta(0))
+    monkeypatch.setattr("bot.teaching.SETTLED", timedelta(0))
     async with serving(tmp_path) as here:
         discord = here.discord
         await discord.says("general", "ann", "@kotae Where do ships moor?")
         await discord.says("general", "ann", "@kotae Who has the key?")
-        missed = await until(lambda: here.desk.unanswered(HERE, PUBLIC), lambda some: some.shown == 2)
+        missed = await until(lambda: here.bot.experts.open(HERE, PUBLIC), lambda some: some.shown == 2)
         rows = tuple(Row(one.question, (), (), offers((one.id,), one.id, "en")) for one in missed.questions)
         await here.adapter.announce(GENERAL, Card("Unanswered questions", (), rows, ()), about="digest:1")
         first, second = [one for one in discord.posted("general") if one.buttons]
         expert, there = Actor("slack", "T1", "U1"), Place("slack", "T1", "C1")
-        assert (await here.desk.dismiss(expert, (missed.questions[0].id,), there, PUBLIC)).refusal is None
+        assert (await here.bot.experts.dismiss(expert, (missed.questions[0].id,), there, PUBLIC)).refusal is None
         await discord.wait_for(lambda: "Answered or dismissed elsewhere" in first.shown)
         assert not first.buttons and second.buttons
 
@@ -126,27 +125,27 @@ async def test_files_that_a_process_took_in_and_did_not_read_are_read(tmp_path: 
     async with serving(tmp_path) as here:
         discord = here.discord
         intake = Intake("i1", HERE, None, ANN, "documents", TEAM, "en", (FileRef("pier.md", {"text": PIER}),))
-        taken = await here.desk.take_in("a gesture", intake)
+        taken = await here.bot.ingestion.accept("a gesture", intake)
         assert taken is not None
 
         async def never(file: FileRef) -> bytes:
             raise AssertionError("nothing is read yet")
 
-        async with aclosing(here.desk.work_off(taken, never)) as states:
+        async with aclosing(here.bot.ingestion.process(taken, never)) as states:
             await anext(states)  # and there it ends
         (shown,) = await discord.wait_for(lambda: [one for one in discord.posted("general") if "Done" in one.shown])
         assert "pier.md: added to documents" in shown.shown and "Added by ann" in shown.shown
         await discord.wait_for_idle()
-        assert len(discord.posted("general")) == 1 and await here.desk.intakes("discord") == []
+        assert len(discord.posted("general")) == 1 and await here.bot.ingestion.unfinished("discord") == []
 
 
 async def test_a_question_that_was_claimed_and_given_back_is_answered(tmp_path: Path) -> None:
     async with serving(tmp_path, answers()) as here:
         asked = await here.discord.says("general", "ann", "How long do refunds take?")
         text, link = "How long do refunds take?", f"https://discord.com/channels/{GUILD}/{GENERAL}/{asked}"
-        claimed = await here.desk.claim(Incoming(HERE, asked, asked, ANN, text, PUBLIC, link=link))
+        claimed = await here.bot.turns.claim(Incoming(HERE, asked, asked, ANN, text, PUBLIC, link=link))
         assert claimed is not None
-        await here.desk.release(claimed)
+        await here.bot.turns.release(claimed)
         await here.discord.wait_for(lambda: any("30 days" in one.shown for one in here.discord.replies(asked)))
 
 
@@ -207,7 +206,7 @@ async def test_direct_conversations_leave_room_for_servers_and_are_not_all_looke
         people = [discord.world.add_user(f"p{number}").name for number in range(DIRECT_ONES + 2)]
         for number, user in enumerate(people):
             post = Post(f"t{number}", "answer", 0, Place("discord", "@me", discord.dm(user)), message=str(number))
-            await here.desk.placed(post)
+            await here.bot.outbox.confirm(post)
         asked = await discord.says("general", "ann", "@kotae How long do refunds take?")
         await discord.wait_for(lambda: discord.replies(asked))
         await discord.wait_for_idle()

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from adapters.discord.errors import BarredError, GoneError, TokenError, UnreachableError
-from adapters.discord.gateway import IDENTIFIES, Bot, Identifies
+from adapters.discord.gateway import IDENTIFIES, Client, Identifies
 from adapters.discord.rest import EVERYTHING, PRIORITIES, Mark
 from adapters.discord.steps import Shown
 from adapters.discord.thread import answer_texts
@@ -351,7 +351,7 @@ async def test_a_session_that_is_held_back_is_not_begun() -> None:
     identifies = Identifies(Skipping())
     for _ in range(IDENTIFIES):
         identifies.wait()
-    async with Bot(identifies, content=False) as client:
+    async with Client(identifies, content=False) as client:
         begins = asyncio.create_task(client.before_identify_hook(None, initial=True))
         done, _ = await asyncio.wait({begins}, timeout=0.05)
         assert not done

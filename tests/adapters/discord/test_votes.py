@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.messages import Place, Post
+from bot.types import Place, Post
 from tests.adapters.acting import until
 from tests.adapters.discord.service import Service, bot
 from tests.fakes.discord_fake import GENERAL, GUILD, FakeDiscord
@@ -45,7 +45,7 @@ async def answered(discord: FakeDiscord, home: Path) -> AsyncIterator[Answer]:
         message = (await discord.wait_for_replies(asked, count=2))[1]
 
         async def placed() -> Post | None:
-            return await here.desk.post_at(Place("discord", GUILD, GENERAL), message.id)
+            return await here.bot.outbox.find(Place("discord", GUILD, GENERAL), message.id)
 
         post = await until(placed, lambda found: found is not None)
         assert post is not None

@@ -12,13 +12,13 @@ from adapters.leftovers import EVERY_SECONDS
 from adapters.slack.adapter import SlackAdapter
 from bot.admission import AT_ONCE
 from bot.app import Application, running
+from bot.bot import Bot
 from bot.database import Database
-from bot.desk import FrontDesk
 from bot.knowledge import Knowledge
 from bot.logs import Redactor
 from bot.settings import SlackSettings
 from retrieval.text import Language
-from tests.adapters.acting import Act, Player, front_desk, serving, settings
+from tests.adapters.acting import Act, Player, process, serving, settings
 from tests.bot.library import opened
 from tests.fakes.slack import FakeSlack
 
@@ -27,7 +27,7 @@ from tests.fakes.slack import FakeSlack
 class Service:
     slack: FakeSlack
     player: Player
-    desk: FrontDesk
+    bot: Bot
     data: Database
     adapter: SlackAdapter
 
@@ -45,19 +45,19 @@ async def bot(
     """One process that serves the workspace, connected."""
     player, given = Player(*acts), settings(home, **more)
     async with (
-        front_desk(given, player.make, knowledge, at_once=at_once) as (data, desk),
-        _connected(slack, desk, given.language, look_every) as adapter,
+        process(given, player.make, knowledge, at_once=at_once) as (data, bot),
+        _connected(slack, bot, given.language, look_every) as adapter,
     ):
-        yield Service(slack, player, desk, data, adapter)
+        yield Service(slack, player, bot, data, adapter)
 
 
 @asynccontextmanager
 async def _connected(
-    slack: FakeSlack, desk: FrontDesk, language: Language, look_every: float = EVERY_SECONDS
+    slack: FakeSlack, bot: Bot, language: Language, look_every: float = EVERY_SECONDS
 ) -> AsyncIterator[SlackAdapter]:
     tokens = SlackSettings(SecretStr(slack.bot_token), SecretStr(slack.app_token), slack.api_url)
     adapter = SlackAdapter(tokens, language=language, look_every=look_every)
-    async with serving(adapter, desk):
+    async with serving(adapter, bot):
         await slack.connected(2)
         yield adapter
 
@@ -73,5 +73,5 @@ async def taught(slack: FakeSlack, home: Path, *acts: Act, **more: Any) -> Async
 async def whole(slack: FakeSlack, home: Path, **more: Any) -> AsyncIterator[tuple[Application, SlackAdapter]]:
     """The whole application behind the adapter, with its own model and embedder; the first search takes seconds."""
     given = settings(home, **more)
-    async with running(given, Redactor()) as app, _connected(slack, app.desk, given.language) as adapter:
+    async with running(given, Redactor()) as app, _connected(slack, app.bot, given.language) as adapter:
         yield app, adapter

@@ -1,17 +1,15 @@
-"""One turn in a thread of Slack's fake, through the real client: what is posted is kept as a desk keeps it."""
+"""One turn in a thread of Slack's fake, through the real client: what is posted is kept as the outbox keeps it."""
 
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from typing import Any, cast
+from typing import Any
 
 from adapters.markdown import step_text
-from adapters.port import Desk
 from adapters.slack.client import Slack
 from adapters.slack.steps import EVERY_SECONDS, Shown
 from adapters.slack.thread import SlackThread
 from agent.events import Answered, Drafted, Event, Reflected, Step, Thought, ToolCalled, ToolReturned
-from bot.messages import Audience, Incoming, Place
-from bot.store.inbox import Claimed
+from bot.types import Audience, Claimed, Incoming, Place
 from bot.waiting import Sleep
 from retrieval.text import Language
 from tests.adapters.staging import Hours, Rows, Skipping, play
@@ -47,7 +45,7 @@ class Stage:
         message = Incoming(place, self.asked, self.asked, "U1", "?", Audience("public"), language)
         return SlackThread(
             self.slack,
-            cast(Desk, self.rows),
+            self.rows.bot,
             Claimed(self.turn, message, 1, 0),
             steps=steps,
             language=language,

@@ -150,7 +150,7 @@ async def test_a_deleted_question_is_not_answered_and_its_steps_go(tmp_path: Pat
         held.go_on.set()
         other = await slack.says("C1", "U1", "@kotae How long do refunds take?")
         await slack.wait_for(answered(slack, other))
-        assert not finals(slack, asked, "Late.") and not await here.desk.unfinished("slack")
+        assert not finals(slack, asked, "Late.") and not await here.bot.turns.unfinished("slack")
 
 
 @pytest.mark.parametrize(("name", "vote"), [("-1::skin-tone-4", "down"), ("thumbsup", "up")])
@@ -165,7 +165,7 @@ async def test_a_thumb_of_any_colour_on_the_answer_is_a_vote(name: str, vote: st
             return [str(one.vote) for one in await here.data.votes.of(turn)]
 
         async def kept() -> bool:
-            return await here.desk.post_at(here.player.messages[0].place, answer.ts) is not None
+            return await here.bot.outbox.find(here.player.messages[0].place, answer.ts) is not None
 
         await until(kept)
         await slack.reacts("U2", answer.ts, name)
@@ -177,21 +177,21 @@ async def test_a_thumb_of_any_colour_on_the_answer_is_a_vote(name: str, vote: st
 
 async def test_what_cannot_be_stored_is_not_acknowledged_and_comes_again(tmp_path: Path) -> None:
     async with FakeSlack(scale=20.0) as slack, bot(slack, tmp_path) as here:
-        claim, fails = here.desk.claim, [True]
+        claim, fails = here.bot.turns.claim, [True]
 
         class Full:
             """The disk, full for a moment."""
 
             async def __call__(self, message: object) -> object:
                 if fails:
-                    from bot.store.engine import StoreError
+                    from bot.errors import StoreError
                     from retrieval.text import Said
 
                     fails.pop()
                     raise StoreError(Said(en="full", ja="満杯"))
                 return await claim(message)  # type: ignore[arg-type]
 
-        here.desk.claim = Full()  # type: ignore[method-assign, assignment]
+        here.bot.turns.claim = Full()  # type: ignore[method-assign, assignment]
         asked = await slack.says("C1", "U1", "@kotae How long do refunds take?")
         await slack.wait_for(answered(slack, asked))
         assert [delivery.acked for delivery in slack.journal.deliveries].count(False) >= 1
@@ -221,7 +221,7 @@ async def test_a_thread_that_is_gone_ends_its_turn_at_once(code: str, tmp_path: 
         await slack.says("C1", "U1", "@kotae How long do refunds take?")
 
         async def left() -> int:
-            return len(await here.desk.unfinished("slack")) + (not here.player.asks)
+            return len(await here.bot.turns.unfinished("slack")) + (not here.player.asks)
 
         await until(left, lambda count: count == 0)
         await slack.wait_for_idle()
@@ -248,7 +248,7 @@ async def test_many_turns_wait_in_line_and_say_so(tmp_path: Path) -> None:
 
 
 async def test_a_refused_token_is_said_once_and_in_words(tmp_path: Path) -> None:
-    from bot.settings import SettingsError
+    from bot.errors import SettingsError
 
     async with FakeSlack() as slack:
         slack.app.bot_token = "xoxb-another"

@@ -9,14 +9,13 @@ from typing import Any, cast
 import pytest
 
 from adapters.attachments import FILES
-from adapters.port import Desk
 from adapters.slack.audience import NEW, OUTSIDERS, PRIVATE, PUBLIC, UNKNOWN, Places
 from adapters.slack.client import Slack
 from adapters.slack.office import Office
 from adapters.slack.people import MEMBERS_SECONDS
 from adapters.slack.surroundings import HEARD, Surroundings
-from bot.messages import Audience, Incoming
-from retrieval.text import Language
+from bot.bot import Bot
+from bot.types import Audience, Incoming
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_gate import error, slow
 from tests.fakes.slack_world import World
@@ -147,20 +146,15 @@ async def test_who_may_take_a_message_out_of_a_place() -> None:
 # -- what surrounds a question --------------------------------------------------------------------------------------
 
 
-class _Desk:
-    def language(self, message: Incoming) -> Language:
-        return "ja"
-
-
 @asynccontextmanager
 async def around() -> AsyncIterator[tuple[FakeSlack, Callable[..., Any]]]:
     async with FakeSlack(limits=False) as slack, Slack(slack.bot_token, slack.api_url) as client:
         await client.identify()
-        office = Office(client, cast(Desk, _Desk()), Places(client), "en")
+        office = Office(client, cast(Bot, None), Places(client), "en")
         look = Surroundings(office)
 
         async def asked(channel: str, ts: str, text: str = "?", thread: str = "") -> Incoming:
-            message = Incoming(office.place(channel), thread or ts, ts, "U1", text, Audience("unknown"))
+            message = Incoming(office.place(channel), thread or ts, ts, "U1", text, Audience("unknown"), "ja")
             return await look(message, False)
 
         yield slack, asked

@@ -22,9 +22,8 @@ from hypothesis import strategies as st
 from adapters.slack.client import Slack
 from agent.conversation import Ask
 from agent.events import Answered, Events, Thought, ToolCalled, ToolReturned
-from bot.messages import Incoming, Place, Preferences
-from bot.store.inbox import Claimed
 from bot.store.places import Places
+from bot.types import Claimed, Incoming, Place, Preferences
 from tests.adapters.acting import answers
 from tests.adapters.slack.service import Service, bot
 from tests.fakes.slack import FakeSlack
@@ -252,14 +251,14 @@ async def test_everything_at_once(tmp_path: Path, caplog: pytest.LogCaptureFixtu
 
 async def test_nothing_is_acknowledged_before_it_is_kept(tmp_path: Path) -> None:
     async with FakeSlack() as slack, bot(slack, tmp_path) as here:
-        claim, arrived, go_on = here.desk.claim, asyncio.Event(), asyncio.Event()
+        claim, arrived, go_on = here.bot.turns.claim, asyncio.Event(), asyncio.Event()
 
         async def slowly(message: Incoming) -> Claimed | None:
             arrived.set()
             await go_on.wait()
             return await claim(message)
 
-        here.desk.claim = slowly  # type: ignore[method-assign]
+        here.bot.turns.claim = slowly  # type: ignore[method-assign]
         await slack.says("C1", "U1", "@kotae How long do refunds take?")
         question = [*slack.journal.deliveries]
         await arrived.wait()

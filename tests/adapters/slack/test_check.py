@@ -11,7 +11,8 @@ from aiohttp import web
 
 from adapters.slack import check, manifest
 from adapters.slack.hearing import first_mention
-from bot.doctor import Finding, Remark, examine
+from bot.doctor import examine
+from bot.findings import Finding, Remark
 from bot.settings import Settings
 from tests.fakes import slack_gate as gate
 from tests.fakes.slack import FakeSlack

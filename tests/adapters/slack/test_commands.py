@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from adapters.slack.cards import card_blocks
-from bot.cards import Card, Link, Row
-from bot.messages import Upload
+from bot.types import Card, Link, Row, Upload
 from tests.adapters.acting import misses
 from tests.adapters.slack.service import taught, whole
 from tests.fakes.slack import FakeSlack
@@ -383,7 +382,7 @@ async def test_an_intake_that_was_cut_short_goes_on_and_no_file_is_read_twice(tm
             (message,) = await slack.wait_for(done(slack))
             assert "first.md: added" in message.shown and "second.md: added" in message.shown
             await slack.wait_for_idle()
-            assert len(progress(slack)) == 1 and not await here.desk.intakes("slack")
+            assert len(progress(slack)) == 1 and not await here.bot.ingestion.unfinished("slack")
         assert (downloads(first), downloads(second)) == (1, 2)
 
 
@@ -395,7 +394,7 @@ async def test_where_the_bot_may_not_post_the_verdicts_go_to_whoever_asked(tmp_p
         await slack.submits("U1", {"text": "Tea is at four."})
         (said,) = await slack.wait_for(lambda: slack.whispers("U1"))
         assert "Tea is at four..md: added to documents" in said.shown and said.channel == "C2"
-        assert not slack.posted("C2") and not await here.desk.intakes("slack")
+        assert not slack.posted("C2") and not await here.bot.ingestion.unfinished("slack")
 
 
 async def test_the_verdicts_of_an_intake_that_cannot_be_shown_reach_their_asker_after_a_restart(tmp_path: Path) -> None:
@@ -417,7 +416,7 @@ async def test_the_verdicts_of_an_intake_that_cannot_be_shown_reach_their_asker_
             (said,) = await slack.wait_for(lambda: slack.whispers("U1"))
             assert "rules.md: added to documents" in said.shown and said.channel == "C2"
             await slack.wait_for_idle()
-            assert len(slack.whispers("U1")) == 1 and not await here.desk.intakes("slack")
+            assert len(slack.whispers("U1")) == 1 and not await here.bot.ingestion.unfinished("slack")
 
 
 async def test_slack_failing_for_a_while_loses_no_verdict(tmp_path: Path) -> None:
@@ -426,7 +425,7 @@ async def test_slack_failing_for_a_while_loses_no_verdict(tmp_path: Path) -> Non
         await slack.command("/ingest", "Tea is at four.", "U1", "C1")
         await slack.wait_for(lambda: [m for m in slack.whispers("U1") if "added to documents" in m.shown])
         await slack.wait_for_idle()
-        assert len(slack.journal.calls("chat.update")) == 1 and not await here.desk.intakes("slack")
+        assert len(slack.journal.calls("chat.update")) == 1 and not await here.bot.ingestion.unfinished("slack")
 
 
 async def test_slack_being_slow_costs_neither_the_modal_nor_the_acknowledgement(
@@ -479,8 +478,8 @@ async def test_each_command_answers_only_its_author_in_their_language_and_pings_
         upload = Upload(
             f"{HOSTILE}.md", b"# Harbour\n\nRefunds take 30 days.\n", HOSTILE, TEAM, "U1", "https://ok.example/?a=1&b=2"
         )
-        await here.desk.ingest(upload)
-        await here.desk.ingest(Upload("secret.md", RULES, "whales", "place:slack:T0TEAM:G1", "U1"))
+        await here.bot.ingestion.add(upload)
+        await here.bot.ingestion.add(Upload("secret.md", RULES, "whales", "place:slack:T0TEAM:G1", "U1"))
         for channel, text in (("C1", f"@kotae {HOSTILE}?"), ("G1", "@kotae When does the whale start?")):
             asked = await slack.says(channel, "U1", text)
             await slack.wait_for(partial(replied, slack, asked))
@@ -525,7 +524,7 @@ async def test_each_command_answers_only_its_author_in_their_language_and_pings_
 
 async def test_a_command_that_comes_twice_is_done_once(tmp_path: Path) -> None:
     async with FakeSlack(limits=False) as slack, taught(slack, tmp_path) as here:
-        await here.desk.ingest(Upload("rules.md", RULES, "documents", TEAM, "U1"))
+        await here.bot.ingestion.add(Upload("rules.md", RULES, "documents", TEAM, "U1"))
         delivery = await slack.command("/kotae", "forget rules.md", "U1", "C1")
         again = slack.sockets.send(slack.app, "slash_commands", delivery.body, answerable=True)
         await again.finished.wait()
@@ -552,7 +551,7 @@ async def test_guests_get_no_more_of_a_command_than_help(tmp_path: Path) -> None
     async with FakeSlack(limits=False) as slack, taught(slack, tmp_path) as here:
         slack.world.add_user("U7", "gast", kind="guest")
         slack.world.channels["C1"].members.add("U7")
-        await here.desk.ingest(Upload("rules.md", RULES, "documents", TEAM, "U1"))
+        await here.bot.ingestion.add(Upload("rules.md", RULES, "documents", TEAM, "U1"))
         for text in ("documents", "search refunds", "unanswered", "settings steps off", "forget rules.md"):
             await slack.command("/kotae", text, "U7", "C1")
         await slack.wait_for(lambda: len(slack.whispers("U7")) == 5)

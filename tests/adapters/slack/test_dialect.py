@@ -26,7 +26,7 @@ from adapters.slack.dialect import (
 from agent.citations import fences
 from agent.events import Answered
 from agent.links import scrubbed
-from tests.adapters.desk import TURNS
+from tests.adapters.fixed import TURNS
 from tests.adapters.test_splitting import Writer, joined, told
 from tests.agent.test_links import EVIL
 from tests.fakes.slack_text import links, pings

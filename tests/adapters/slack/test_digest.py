@@ -9,15 +9,13 @@ from pathlib import Path
 import pytest
 
 from adapters.platforms import announcing, digest_target
-from bot.cards import Card, Link, Row
 from bot.digest_text import offers
-from bot.messages import Actor, Audience, Incoming, Place
+from bot.errors import SettingsError, StoreError
+from bot.records import Period
 from bot.schedule import DigestClock
-from bot.settings import SettingsError
 from bot.store.audit import Audit
-from bot.store.digests import Digests, Period
-from bot.store.engine import StoreError
-from bot.store.questions import Question
+from bot.store.digests import Digests
+from bot.types import Actor, Audience, Card, Incoming, Link, Place, Question, Row
 from retrieval.text import Said
 from tests.adapters.acting import misses
 from tests.adapters.slack.service import Service, taught, whole
@@ -37,8 +35,8 @@ async def asks(here: Service, text: str, channel: str = "C1", user: str = "U1") 
     audience = Audience("private" if channel.startswith("G") else "public")
     link = f"{here.slack.url}/archives/{channel}/p{ts.replace('.', '')}"
     asked = Incoming(Place("slack", "T0TEAM", channel), ts, ts, user, text, audience, link=link)
-    assert [event async for event in here.desk.reply(asked)]
-    open_ones = (await here.desk.unanswered(asked.place, audience)).questions
+    assert [event async for event in here.bot.turns.reply(asked)]
+    open_ones = (await here.bot.experts.open(asked.place, audience)).questions
     return ts, next(one for one in open_ones if one.link == link)
 
 
@@ -114,7 +112,7 @@ async def test_a_weeks_digest_is_answered_and_the_next_question_is_answered_from
             (answer,) = await slack.wait_for(told(slack, again, "甘口・中辛・辛口"), timeout=30)
             assert (
                 "Q&A" in answer.shown
-                and not (await app.desk.unanswered(Place("slack", "T0TEAM", "C2"), Audience("public"))).shown
+                and not (await app.bot.experts.open(Place("slack", "T0TEAM", "C2"), Audience("public"))).shown
             )
 
 
@@ -144,9 +142,11 @@ async def test_a_digest_that_was_cut_short_goes_on_where_it_was(tmp_path: Path) 
         slack.fail("chat.postMessage", error("restricted_action"), calls=[3])  # the head and one card arrive
         with pytest.raises(ConnectionError):
             await here.adapter.announce("C1", card((first,), (second,), (third,)), about=ABOUT)
-        posts = await here.desk.posts(ABOUT)
+        posts = await here.bot.outbox.of(ABOUT)
         assert [bool(post.message) for post in posts] == [True, False, True]
-        await here.desk.placed(replace(posts[0], message=None))  # it arrived, and the process ended before it knew
+        await here.bot.outbox.confirm(
+            replace(posts[0], message=None)
+        )  # it arrived, and the process ended before it knew
         for _ in range(2):  # without the first, which was answered meanwhile, and in another order
             await here.adapter.announce("C1", card((third,), (second,)), about=ABOUT)
         heads = [message for message in slack.posted("C1") if message.shown.startswith("Unanswered")]
@@ -332,19 +332,19 @@ async def test_dismissing_tells_nobody_and_is_not_done_twice(tmp_path: Path) -> 
         assert "meanwhile" in str(view.body) and not view.body.get("submit")
         await slack.wait_for_idle()
         assert not slack.whispers("U2") and not slack.replies(thread)
-        assert not await here.desk.notices("slack") and not await here.data.documents.listed()
+        assert not await here.bot.experts.notices("slack") and not await here.data.documents.listed()
 
 
 async def test_a_card_whose_questions_are_closed_elsewhere_offers_them_no_longer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.desk.SETTLED", timedelta(0))
+    monkeypatch.setattr("bot.teaching.SETTLED", timedelta(0))
     async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses, look_every=0.1) as here:
         (_, one), (_, two) = [await asks(here, text) for text in ("Where do ships moor?", "Who has the key?")]
         await here.adapter.announce("C1", card((one,), (two,)), about=ABOUT)
         first, second = cards(slack)
         expert, there = Actor("discord", "9", "7"), Place("discord", "9", "8")
-        assert (await here.desk.dismiss(expert, (one.id,), there, Audience("public"))).refusal is None
+        assert (await here.bot.experts.dismiss(expert, (one.id,), there, Audience("public"))).refusal is None
         await slack.wait_for(lambda: "✅ Answered or dismissed elsewhere" in first.shown)
         assert first.actions == ["kotae_link:1"] and ANSWER in second.actions
         await slack.wait_for_idle()
@@ -381,7 +381,7 @@ async def test_what_was_asked_in_a_private_place_stays_there(tmp_path: Path) -> 
         for action in (ANSWER, DISMISS):
             await slack.presses("U2", leaked, action)
         await slack.wait_for(lambda: [m for m in slack.whispers("U2") if m.channel == "C1"])
-        (still,) = await here.desk.questions([other.id], Place("slack", "T0TEAM", "G1"), Audience("private"))
+        (still,) = await here.bot.experts.questions([other.id], Place("slack", "T0TEAM", "G1"), Audience("private"))
         assert still.resolved_at is None
 
 
@@ -418,7 +418,7 @@ async def test_guests_and_forged_buttons_close_nothing(tmp_path: Path) -> None:
         await slack.wait_for_idle()
         views = [str(view.body) for view in slack.world.views.values()]
         assert sum("Only members of the team" in view for view in views) == 1 and not any("submit" in v for v in views)
-        (still,) = await here.desk.questions([question.id], Place("slack", "T0TEAM", "C1"), Audience("public"))
+        (still,) = await here.bot.experts.questions([question.id], Place("slack", "T0TEAM", "C1"), Audience("public"))
         assert still.resolved_at is None and not confirm.deleted and ANSWER in shown.actions
 
 
@@ -449,7 +449,7 @@ async def test_an_answer_that_cannot_be_stored_is_not_lost(tmp_path: Path, monke
     async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses) as here:
         _, question = await asks(here, "Where do ships moor?")
         await here.adapter.announce("C1", card((question,)), about=ABOUT)
-        teach, go_on = here.desk.teach, asyncio.Event()
+        teach, go_on = here.bot.experts.answer, asyncio.Event()
 
         class Full:
             """The disk."""
@@ -459,7 +459,7 @@ async def test_an_answer_that_cannot_be_stored_is_not_lost(tmp_path: Path, monke
                     await asyncio.sleep(0.3)  # longer than the acknowledgement waits
                 raise StoreError(Said(en="full", ja="満杯"))
 
-        here.desk.teach = Full()  # type: ignore[method-assign, assignment]
+        here.bot.experts.answer = Full()  # type: ignore[method-assign, assignment]
         (shown,) = cards(slack)
         await slack.presses("U2", shown, ANSWER)
         await opened(slack, "U2")
@@ -470,7 +470,7 @@ async def test_an_answer_that_cannot_be_stored_is_not_lost(tmp_path: Path, monke
         assert slow.payload is None  # the modal is gone now
         (kept,) = await slack.wait_for(lambda: [m for m in slack.whispers("U2") if PIER in m.shown])
         assert "could not be stored" in kept.shown and "<!channel>" in kept.shown and not kept.mentions
-        here.desk.teach = teach  # type: ignore[method-assign]
+        here.bot.experts.answer = teach  # type: ignore[method-assign]
         await slack.presses("U2", shown, ANSWER)
         await opened(slack, "U2")
         assert (await slack.submits("U2", {"answer": PIER})).payload is None

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.slack.events import Asked, Deleted, Edited, Opened, Reacted, Replied, Us, Welcomed, readable, seen
-from bot.messages import Place
+from bot.types import Place
 
 US = Us(user="U0BOT", bot_id="B0BOT", team="T1")
 PLACE = Place("slack", "T1", "C1")

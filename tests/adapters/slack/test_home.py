@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.messages import Upload
+from bot.types import Upload
 from retrieval.text import Said
 from retrieval.types import QdrantConnectionError
 from tests.adapters.acting import misses
@@ -29,8 +29,8 @@ async def test_members_see_what_the_team_may_read_and_guests_none_of_it(tmp_path
         slack.world.add_user("U7", "gast", kind="guest")
         slack.world.add_channel("G1", "secret", kind="private", members=("U1", slack.bot_user))
         for number in range(30):
-            await here.desk.ingest(Upload(f"<!here> {number}.md", RULES, "documents", "team", "U1"))
-        await here.desk.ingest(Upload("whale.md", RULES, "documents", "place:slack:T0TEAM:G1", "U1"))
+            await here.bot.ingestion.add(Upload(f"<!here> {number}.md", RULES, "documents", "team", "U1"))
+        await here.bot.ingestion.add(Upload("whale.md", RULES, "documents", "place:slack:T0TEAM:G1", "U1"))
         for channel, text in (("C1", "@kotae Is tea at four?"), ("G1", "@kotae When does the whale start?")):
             asked = await slack.says(channel, "U1", text)
             await slack.wait_for(lambda asked=asked: slack.replies(asked)[-1:])  # type: ignore[misc]
@@ -70,10 +70,10 @@ async def test_a_home_is_drawn_also_when_the_documents_cannot_be_listed(
 ) -> None:
     async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses) as here:
 
-        async def down(_: object) -> None:
+        async def down(_: object, command: object) -> None:
             raise QdrantConnectionError(Said(en="The index is away.", ja="…"))
 
-        monkeypatch.setattr(here.desk, "command", down)
+        monkeypatch.setattr(type(here.bot.commands), "__call__", down)
         blocks = (await home(slack, "U1")).body["blocks"]
         assert "kotae_home_ingest" in str(blocks) and str(blocks).count("The index is away.") == 2
 

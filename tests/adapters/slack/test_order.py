@@ -223,7 +223,7 @@ async def test_where_too_many_are_in_front_the_answer_does_without_its_steps(mon
         for event in TURN:
             await view.step(event)
         answering = asyncio.create_task(view.answer(ANSWER))
-        await until(lambda: stage.rows.of("answer"))  # it is about to be posted
+        await until(lambda: stage.rows.of_kind("answer"))  # it is about to be posted
         await goes_on(time, answering, *others)
         await view.close()
         assert stage.shown == ["30 days."] and not any(is_of("steps", each) for each in posts(stage))
@@ -329,7 +329,7 @@ async def test_a_sign_that_a_dead_process_posted_without_noting_it_goes() -> Non
         await view.begin()
         await stage.fake.wait_for(lambda: stage.shown)
         await _kill()
-        assert stage.rows.of("steps")[0].message is None
+        assert stage.rows.of_kind("steps")[0].message is None
         async with again(stage) as second:
             await second.play([ANSWER])
             assert second.shown == ["30 days."]

@@ -10,7 +10,7 @@ import pytest
 from adapters.slack.steps import BYTES, CARDS
 from adapters.slack.taskcards import STEP, TITLE, TaskCard, after, chunk, closed
 from agent.events import Answered, Drafted, Reflected, Step, Thought, ToolCalled, ToolReturned
-from tests.adapters.desk import CARRIED
+from tests.adapters.fixed import CARRIED
 from tests.adapters.slack.stage import (
     ANSWER,
     LINES,

@@ -77,15 +77,15 @@ class Mortal(Rows):
         super().__init__()
         self.at, self.when, self.dead = at, when, asyncio.Event()
 
-    async def intend(self, post: Any) -> Any:
+    async def reserve(self, post: Any) -> Any:
         await self._die("before")
-        made = await super().intend(post)
+        made = await super().reserve(post)
         await self._die("after")
         return made
 
-    async def placed(self, post: Any) -> None:
+    async def confirm(self, post: Any) -> None:
         await self._die("before")
-        await super().placed(post)
+        await super().confirm(post)
         await self._die("after")
 
     async def _die(self, when: str) -> None:

@@ -179,7 +179,7 @@ async def test_an_answer_of_any_length_arrives_whole_and_in_order(body: str, siz
         assert not stage.fake.journal.errors()
         assert [votes(message.blocks) for message in stage.replies[:-1]] == [[]] * (len(stage.replies) - 1)
         assert votes(stage.replies[-1].blocks) == ["turn-1:up", "turn-1:down"]
-        assert [post.message for post in stage.rows.of("answer")] == [message.ts for message in stage.replies]
+        assert [post.message for post in stage.rows.of_kind("answer")] == [message.ts for message in stage.replies]
 
 
 @pytest.mark.parametrize(("language", "said"), [("ja", "（回答は空でした。）"), ("en", "(The answer is empty.)")])

@@ -20,7 +20,7 @@ async def answer(here: Service, channel: str = "C1", user: str = "U1") -> tuple[
     asked = await slack.says(channel, user, "@kotae How long do refunds take?")
     (found,) = await slack.wait_for(lambda: [reply for reply in slack.replies(asked) if "30 days" in reply.shown])
     place = here.player.messages[-1].place
-    await until(lambda: here.desk.post_at(place, found.ts), lambda post: post is not None)
+    await until(lambda: here.bot.outbox.find(place, found.ts), lambda post: post is not None)
     return found, str((found.metadata or {})["event_payload"]["about"])
 
 
@@ -38,7 +38,7 @@ async def test_each_person_has_one_vote_and_may_change_it_with_either_form_of_th
         assert [message.shown for message in slack.whispers("U1")] == ["Thank you, noted."]
         await slack.presses("U2", first, FEEDBACK, "negative")
         await until(votes, lambda found: found == [("U1", "up"), ("U2", "down")])
-        open_ones = await here.desk.unanswered(here.player.messages[0].place, here.player.messages[0].audience)
+        open_ones = await here.bot.experts.open(here.player.messages[0].place, here.player.messages[0].audience)
         assert [one.reason for one in open_ones.questions] == ["reported"]
         await slack.presses("U2", first, FEEDBACK, "positive")
         await until(votes, lambda found: found == [("U1", "up"), ("U2", "up")])
@@ -65,7 +65,7 @@ async def test_what_was_wrong_is_kept_with_the_question(tmp_path: Path) -> None:
         assert view is not None and view.body["title"]["text"] == "どこが問題でしたか？"
         await slack.submits("U2", {"reason": "outdated", "text": "<!channel> it is 14 days now"})
         (missed,) = (
-            await here.desk.unanswered(here.player.messages[0].place, here.player.messages[0].audience)
+            await here.bot.experts.open(here.player.messages[0].place, here.player.messages[0].audience)
         ).questions
         assert (missed.reason, missed.detail) == ("reported", "outdated: <!channel> it is 14 days now")
         (vote,) = await here.data.votes.of(turn)

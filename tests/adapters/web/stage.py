@@ -1,4 +1,4 @@
-"""The browser's channel at work in a test: real database, desk and knowledge (whose embedder only counts), an agent that
+"""The browser's channel at work in a test: real database, services and knowledge (whose embedder only counts), an agent that
 plays. As a program it asks a question and dies when the answer is posted: `python -m tests.adapters.web.stage HOME`."""
 
 import asyncio
@@ -15,10 +15,10 @@ from adapters.web.adapter import WebAdapter
 from adapters.web.board import Board
 from adapters.web.held import Held
 from adapters.web.rooms import MEMBERS, ROOMS
+from bot.bot import Bot
 from bot.database import Database
-from bot.desk import FrontDesk
-from bot.store.messages import BotMessage, Message, Messages
-from tests.adapters.acting import Act, Player, front_desk, serving, settings, until
+from bot.records import BotMessage, RoomMessage
+from tests.adapters.acting import Act, Player, process, serving, settings, until
 from tests.bot.library import Library, opened
 
 AKI, BEN = MEMBERS
@@ -30,33 +30,33 @@ ADDRESS = "http://127.0.0.1:8080"
 class Stage:
     adapter: WebAdapter
     board: Board
-    desk: FrontDesk
+    bot: Bot
     data: Database
     library: Library
     player: Player
     held: Path  # the folder of files that wait
     task: "asyncio.Task[None]"
 
-    async def thread(self, message: Message, kind: str = "") -> list[Message]:
+    async def thread(self, message: RoomMessage, kind: str = "") -> list[RoomMessage]:
         """What stands under a message, as whoever is in the room sees it; of one kind."""
         room = next(room for room in ROOMS if room.id == message.room)
         found = await self.board.messages(room, AKI, message.root)
         return [each for each in found if each.id != message.root and (not kind or each.kind == kind)]
 
-    async def answers(self, message: Message, count: int = 1) -> list[Message]:
+    async def answers(self, message: RoomMessage, count: int = 1) -> list[RoomMessage]:
         """The answers in a thread, once there are so many and nothing runs."""
         found = await until(lambda: self.thread(message, "answer"), lambda found: len(found) >= count)
         await self.quiet()
         return found
 
-    async def ask(self, text: str, member: Any = AKI, room: Any = GENERAL, **more: Any) -> Message:
+    async def ask(self, text: str, member: Any = AKI, room: Any = GENERAL, **more: Any) -> RoomMessage:
         """Ask, and wait for the answer: the answer."""
         asked = await self.said(text, member, room, **more)
         return (await until(lambda: self.thread(asked, "answer"), lambda found: any_after(found, asked)))[-1]
 
-    async def said(self, text: str, member: Any = AKI, room: Any = GENERAL, **more: Any) -> Message:
+    async def said(self, text: str, member: Any = AKI, room: Any = GENERAL, **more: Any) -> RoomMessage:
         message = await self.adapter.say(member, room, text, **more)
-        assert isinstance(message, Message)
+        assert isinstance(message, RoomMessage)
         return message
 
     async def quiet(self) -> None:
@@ -69,7 +69,7 @@ class Stage:
         await until(busy)
 
 
-def any_after(found: list[Message], asked: Message) -> bool:
+def any_after(found: list[RoomMessage], asked: RoomMessage) -> bool:
     return any(each.data["asked"] == asked.id for each in found)
 
 
@@ -79,20 +79,22 @@ async def channel(
 ) -> AsyncIterator[Stage]:
     """One process that serves the rooms."""
     player, given = Player(*acts), settings(home, **more)
-    async with opened(home) as library, front_desk(given, player.make, library.knowledge) as (data, desk):
-        board = board_class(Messages(data.engine), library.knowledge)
+    async with opened(home) as library, process(given, player.make, library.knowledge) as (data, bot):
+        board = board_class(data, library.knowledge)
         held = home / "uploads"
         waits = Held(held)
-        adapter = WebAdapter(board, data.votes, waits, language=given.language, address=ADDRESS, look_every=look_every)
-        async with serving(adapter, desk) as task:
-            yield Stage(adapter, board, desk, data, library, player, held, task)
+        adapter = WebAdapter(
+            board, data.votes.of, waits, language=given.language, address=ADDRESS, look_every=look_every
+        )
+        async with serving(adapter, bot) as task:
+            yield Stage(adapter, board, bot, data, library, player, held, task)
 
 
 # -- a process that dies ------------------------------------------------------------------------------------------------
 
 
 class DyingBoard(Board):
-    async def put(self, said: BotMessage) -> Message:
+    async def put(self, said: BotMessage) -> RoomMessage:
         put = await super().put(said)
         if said.kind == "answer":
             os.kill(os.getpid(), signal.SIGKILL)

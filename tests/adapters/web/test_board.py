@@ -11,10 +11,12 @@ from adapters.web.board import LONGEST, Board, Change
 from adapters.web.rooms import PLATFORM, WORKSPACE, readers_of, rooms_of
 from agent.events import Citation
 from bot.access import thread_scope
-from bot.messages import Place, Upload
-from bot.store.messages import BOT, BotMessage, Message, Messages
+from bot.database import Database, database
+from bot.records import BOT, BotMessage, RoomMessage
+from bot.types import Place, Upload
 from bot.wire import citation_json
 from retrieval.types import EVERYONE, TEAM
+from tests.adapters.acting import settings
 from tests.adapters.web.stage import AKI, BEN, GENERAL, LEADS
 from tests.bot.library import Library, opened
 
@@ -26,15 +28,21 @@ async def library(tmp_path: Path) -> AsyncIterator[Library]:
 
 
 @pytest.fixture
-def board(library: Library) -> Board:
-    return Board(Messages(library.engine), library.knowledge)
+async def data(tmp_path: Path) -> AsyncIterator[Database]:
+    async with database(settings(tmp_path)) as opened_anew:
+        yield opened_anew
 
 
-def texts(found: list[Message]) -> list[str]:
+@pytest.fixture
+def board(library: Library, data: Database) -> Board:
+    return Board(data, library.knowledge)
+
+
+def texts(found: list[RoomMessage]) -> list[str]:
     return [each.text for each in found]
 
 
-async def put(board: Board, root: Message, kind: Any, text: str, about: str = "turn", **data: Any) -> Message:
+async def put(board: Board, root: RoomMessage, kind: Any, text: str, about: str = "turn", **data: Any) -> RoomMessage:
     return await board.put(BotMessage(root.room, root.root, about, kind, text, data=data))
 
 
@@ -46,13 +54,13 @@ def cites(*documents: str, collection: str = "docs") -> list[dict[str, Any]]:
 # -- writing and reading --------------------------------------------------------------------------------------------------
 
 
-async def test_what_is_written_stays_in_its_room_and_thread(library: Library, board: Board) -> None:
+async def test_what_is_written_stays_in_its_room_and_thread(library: Library, data: Database, board: Board) -> None:
     roots = [await board.post(GENERAL, AKI, f"Root {n}") for n in range(5)]
     for who, text in ((BEN, "One"), (AKI, "Two"), (BEN, "Three")):
         await board.post(GENERAL, who, text, roots[1].id)
     await put(board, roots[1], "steps", "🧠")
     await put(board, roots[1], "steps", "🧠 more")  # the same, said anew
-    again = Board(Messages(library.engine), library.knowledge)  # after a restart
+    again = Board(data, library.knowledge)  # after a restart
     assert texts(await again.messages(GENERAL, BEN)) == [f"Root {n}" for n in range(5)]
     assert texts(await again.messages(GENERAL, BEN, limit=2)) == ["Root 3", "Root 4"]
     assert texts(await again.messages(GENERAL, BEN, before=roots[3].id, limit=2)) == ["Root 1", "Root 2"]
@@ -157,7 +165,7 @@ async def test_an_answer_keeps_no_quotation_of_what_may_not_be_read_any_more(lib
     secret = await put(board, leads, "answer", "So. [1]", "turn-2", citations=cites("a.md", "leads.md"))
     await library.add("leads.md", "# L\n\nWords of leads.md.", scope="place:web:local:leads")
 
-    async def quotes(message: Message) -> list[tuple[str, bool]]:
+    async def quotes(message: RoomMessage) -> list[tuple[str, bool]]:
         shown = (await board.get(AKI, message.id)).data["citations"]
         assert (
             shown

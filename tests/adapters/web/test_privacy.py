@@ -16,8 +16,7 @@ from adapters.web.rooms import MEMBERS, ROOMS, readers_of
 from adapters.web.site import AS, LANGUAGE, Site
 from bot.app import running
 from bot.logs import Redactor
-from bot.store.messages import Message
-from bot.store.questions import Wanted
+from bot.records import RoomMessage, WantedQuestions
 from tests.adapters.acting import until
 from tests.adapters.web.fresh import fresh_nicegui
 from tests.bot.sample_turns import begun
@@ -36,14 +35,14 @@ async def site(tmp_path: Path) -> AsyncIterator[Site]:
     """In `leads` Aki has added a document, asked what it answers and what it does not, and reported an answer."""
     async with running(begun(tmp_path / "home"), Redactor()) as app:
         web = web_adapter(app, "http://localhost")
-        async with connected([web], app.desk) as platforms:
+        async with connected([web], app.bot) as platforms:
             await until(lambda: _soon(web.ready.is_set()))
             site = Site(app, web, lambda: platforms.connected, "http://localhost")
             await web.add_text(AKI, LEADS, DOCUMENT, NAME, SHELF)
             await until(lambda: app.knowledge.documents(readers_of(AKI)))
             for question in (f"When does the {TEXT} parking garage open? {ASKED}", f"{MISSED} zebra giraffe?"):
                 asked = await web.say(AKI, LEADS, f"@kotae {question}")
-                assert isinstance(asked, Message)
+                assert isinstance(asked, RoomMessage)
                 answer = await until(lambda root=asked.id: _answer(site, root))  # type: ignore[misc]
                 assert answer is not None
                 await web.vote(AKI, answer.id, "down", "wrong", REPORT)
@@ -54,12 +53,12 @@ async def _soon(true: bool) -> bool:
     return true
 
 
-async def _answer(site: Site, root: int) -> Message | None:
+async def _answer(site: Site, root: int) -> RoomMessage | None:
     found = await site.web.board.messages(LEADS, AKI, root)
     return next((each for each in found if each.kind == "answer"), None)
 
 
-async def _written(site: Site) -> list[Message]:
+async def _written(site: Site) -> list[RoomMessage]:
     """All that is in the room."""
     roots = await site.web.board.messages(LEADS, AKI)
     return [each for root in roots for each in await site.web.board.messages(LEADS, AKI, root.id)]
@@ -128,14 +127,14 @@ async def test_no_id_helps_ben(site: Site) -> None:
         assert await web.board.messages(GENERAL, BEN, each.id) == []
         assert await web.board.threads(GENERAL, BEN, [each.id]) == {}
     theirs, his = readers_of(AKI), readers_of(BEN)
-    missed = await app.unanswered.page(Wanted(state="all"), theirs)
-    assert missed.shown and MISSED.encode() in await app.unanswered.csv(Wanted(state="all"), theirs, "en", UTC)
-    assert not CANARY.search((await app.unanswered.csv(Wanted(state="all"), his, "en", UTC)).decode())
+    missed = await app.unanswered.page(WantedQuestions(state="all"), theirs)
+    assert missed.shown and MISSED.encode() in await app.unanswered.csv(WantedQuestions(state="all"), theirs, "en", UTC)
+    assert not CANARY.search((await app.unanswered.csv(WantedQuestions(state="all"), his, "en", UTC)).decode())
     for question in missed.questions:
         assert await app.unanswered.nearest(question.id, his) is None
         assert await app.trace(question.turn, his) is None and await app.trace(question.turn, theirs) is not None
-    found = await app.unanswered.page(Wanted(state="all", text=MISSED), his)
-    other = await app.unanswered.page(Wanted(state="all", text="no such words"), his)
+    found = await app.unanswered.page(WantedQuestions(state="all", text=MISSED), his)
+    other = await app.unanswered.page(WantedQuestions(state="all", text="no such words"), his)
     assert (found.shown, found.hidden) == (other.shown, other.hidden)  # a guess at the words tells nothing
 
 

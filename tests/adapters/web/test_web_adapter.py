@@ -1,4 +1,4 @@
-"""The browser's channel with the real desk: questions in threads, changed and taken back, over crashes; files, votes,
+"""The browser's channel with the real bot: questions in threads, changed and taken back, over crashes; files, votes,
 commands and the digest's cards; and what is said in a private room stays there."""
 
 import asyncio
@@ -17,14 +17,12 @@ from adapters.web.gestures import Typed, addressed, command, question
 from adapters.web.held import DAYS, Held, NotTakenError
 from agent.events import Answered, Citation, Thought, ToolCalled
 from bot.app import running
-from bot.cards import Card, Row
 from bot.digest_text import offers
+from bot.errors import SettingsError, StoreError
 from bot.logs import Redactor
-from bot.messages import Actor, Audience, FileRef, Intake, Place, Preferences
-from bot.settings import SettingsError
-from bot.store.engine import StoreError
+from bot.records import RoomMessage
 from bot.store.erasure import Erasure
-from bot.store.messages import Message
+from bot.types import Actor, Audience, Card, FileRef, Intake, Place, Preferences, Row
 from retrieval.text import Said
 from retrieval.types import TEAM, UnreadableError
 from tests.adapters.acting import UNKNOWN, answers, until
@@ -160,7 +158,7 @@ async def test_a_question_that_is_changed_or_taken_back_while_it_runs_ends_as_it
         await here.adapter.delete(AKI, taken.id)
         await here.quiet()
         assert await here.thread(silent) == [] and await here.thread(taken) == []
-        assert await here.desk.unfinished("web") == []
+        assert await here.bot.turns.unfinished("web") == []
         with pytest.raises(LookupError):
             await here.board.get(AKI, taken.id)
 
@@ -169,7 +167,7 @@ async def test_a_process_killed_between_answer_and_commit_leaves_one_answer(tmp_
     """The answer stands there, and nobody knows that it does."""
     await asyncio.to_thread(dies, "tests.adapters.web.stage", tmp_path)
     async with channel(tmp_path) as here:
-        await until(lambda: here.desk.unfinished("web"), lambda found: not found)
+        await until(lambda: here.bot.turns.unfinished("web"), lambda found: not found)
         (asked,) = await here.board.messages(GENERAL, AKI)
         (answer,) = await here.answers(asked)
         (steps,) = await here.thread(asked, "steps")
@@ -190,12 +188,12 @@ async def test_what_a_process_left_goes_on_when_it_is_back(tmp_path: Path) -> No
         place, _ = await here.adapter.place("general")
         refs = await Held(here.held).keep([("plan.md", b"# Plan\n\nThe harbour.")])
         intake = Intake("i1", place, None, "ben", "docs", TEAM, "en", (FileRef("plan.md", refs[0]),))
-        assert await here.desk.take_in("claim", intake) is not None
+        assert await here.bot.ingestion.accept("claim", intake) is not None
 
         async def never(file: FileRef) -> bytes:
             raise AssertionError("nothing is read yet")
 
-        async with aclosing(here.desk.work_off(intake, never)) as states:
+        async with aclosing(here.bot.ingestion.process(intake, never)) as states:
             await anext(states)
     with pytest.raises(ConnectionError):
         await here.adapter.say(AKI, GENERAL, ASK)
@@ -206,21 +204,21 @@ async def test_what_a_process_left_goes_on_when_it_is_back(tmp_path: Path) -> No
         assert (await here.thread(asked, "steps"))[0].text == "🧠 Thought: Looking it up."
         (shown,) = [each for each in await here.board.messages(GENERAL, AKI) if each.kind == "intake"]
         assert shown.text.startswith("📥 Done") and "plan.md: added to docs" in shown.text
-        assert list(here.held.iterdir()) == [] and await here.desk.intakes("web") == []
+        assert list(here.held.iterdir()) == [] and await here.bot.ingestion.unfinished("web") == []
 
 
 async def test_what_the_database_does_not_take_is_asked_later(tmp_path: Path) -> None:
     async with channel(tmp_path) as here:
-        claim, broken = here.desk.claim, asyncio.Event()
+        claim, broken = here.bot.turns.claim, asyncio.Event()
 
         async def refuses(message: object) -> None:
             broken.set()
             raise StoreError(Said(en="Busy.", ja="混雑しています。"))
 
-        vars(here.desk)["claim"] = refuses
+        vars(here.bot.turns)["claim"] = refuses
         asked = await here.said(ASK)
         assert broken.is_set() and await here.thread(asked) == []
-        vars(here.desk)["claim"] = claim
+        vars(here.bot.turns)["claim"] = claim
         await here.answers(asked)
 
 
@@ -235,8 +233,8 @@ async def test_a_private_room_stays_private(tmp_path: Path) -> None:
         (answer,) = await here.answers(asked)
         assert here.player.readers[0].scopes >= {SECRET, TEAM}
         assert [one.text for one in here.player.asks[0].overheard] == ["We buy the harbour."]
-        (miss,) = (await here.desk.unanswered(*await adapter.place("leads"))).questions
-        assert miss.scope == SECRET and (await here.desk.unanswered(*await adapter.place("general"))).shown == 0
+        (miss,) = (await here.bot.experts.open(*await adapter.place("leads"))).questions
+        assert miss.scope == SECRET and (await here.bot.experts.open(*await adapter.place("general"))).shown == 0
         await adapter.announce("leads", _card((miss.id, miss.question)), about="digest:1")
         card = (await here.board.messages(LEADS, AKI))[-1]
         tries = (
@@ -292,7 +290,7 @@ async def test_votes_are_the_members_own_and_can_be_changed(tmp_path: Path) -> N
         assert await here.adapter.vote(AKI, answer.id, "up")
         mine = (await here.adapter.votes(BEN, [answer.id]))[answer.id]
         assert (mine.vote, mine.reason, mine.text) == ("down", "outdated", "It is 14 now.")
-        (miss,) = (await here.desk.unanswered(*await here.adapter.place("general"))).questions
+        (miss,) = (await here.bot.experts.open(*await here.adapter.place("general"))).questions
         assert (miss.reason, miss.detail) == ("reported", "outdated: It is 14 now.")
         assert await here.adapter.vote(BEN, answer.id, None)
         assert await here.adapter.votes(BEN, [answer.id]) == {}
@@ -371,10 +369,10 @@ async def test_a_dropped_file_makes_the_next_question_answerable(tmp_path: Path)
     """The whole application, with its own model and search."""
     async with running(begun(tmp_path / "home", KOTAE_LANGUAGE="ja"), Redactor()) as app:
         web = web_adapter(app)
-        task = asyncio.create_task(web.run(app.desk))
+        task = asyncio.create_task(web.run(app.bot))
         await web.ready.wait()
         try:
-            here = Stage(web, web.board, app.desk, app.data, None, None, tmp_path, task)  # type: ignore[arg-type]
+            here = Stage(web, web.board, app.bot, app.data, None, None, tmp_path, task)  # type: ignore[arg-type]
             before = await here.ask("@kotae返金には何日かかりますか？", BEN)
             assert before.data["outcome"] == "unknown"
             page = "# 返金\n\n返金の手続きには30日かかります。\n"
@@ -401,10 +399,10 @@ def _card(*questions: tuple[int, str]) -> Card:
     return Card("Unanswered questions", ("2 asked",), rows, ("and 1 asked in private places",))
 
 
-async def _missed(here: Stage, *questions: str) -> tuple[list[Message], Card]:
+async def _missed(here: Stage, *questions: str) -> tuple[list[RoomMessage], Card]:
     """Questions nobody could answer, and the card of them."""
     asked = [await here.board.get(AKI, (await here.ask(f"@kotae {text}", BEN)).root) for text in questions]
-    found = (await here.desk.unanswered(*await here.adapter.place("general"))).questions
+    found = (await here.bot.experts.open(*await here.adapter.place("general"))).questions
     return asked, _card(*((one.id, one.question) for one in reversed(found)))
 
 
@@ -457,20 +455,20 @@ async def test_a_card_that_is_answered_tells_the_asker(tmp_path: Path) -> None:
         await here.quiet()
         assert (await here.board.get(BEN, confirm.id)).text == "Saved as the answer. Threads that are told: 1."
         await here.said("Also at the gate.", AKI, thread=second.id)  # the card is closed
-        assert len(await here.thread(second, "confirm")) == 1 and await here.desk.notices("web") == []
+        assert len(await here.thread(second, "confirm")) == 1 and await here.bot.experts.notices("web") == []
 
 
 async def test_a_card_whose_questions_are_closed_elsewhere_offers_them_no_longer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.desk.SETTLED", timedelta(0))
+    monkeypatch.setattr("bot.teaching.SETTLED", timedelta(0))
     async with channel(tmp_path, says(UNKNOWN)) as here:
         _, card = await _missed(here, "Where do ships moor?", "Who has the key?")
         await here.adapter.announce("general", card, about="digest:1")
         first, second = (await here.board.messages(GENERAL, BEN))[-2:]
         expert, there = Actor("slack", "T1", "U1"), Place("slack", "T1", "C1")
         with here.board.subscribe(BEN) as changes:
-            taught = await here.desk.dismiss(expert, first.data["questions"], there, Audience("public"))
+            taught = await here.bot.experts.dismiss(expert, first.data["questions"], there, Audience("public"))
             assert taught.refusal is None and (await asyncio.wait_for(anext(changes), 30)).message == first.id
         closed = await here.board.get(BEN, first.id)
         assert closed.data["status"] == "✅ Answered or dismissed elsewhere" and row_of(closed).actions == ()

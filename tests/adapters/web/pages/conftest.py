@@ -36,7 +36,7 @@ async def site(sample_made: Path, tmp_path: Path, options: dict[str, Any]) -> As
     given = settings(home, **{"KOTAE_MIN_RELEVANCE": 0.1} | options)  # so few pages are like anything
     async with running(given, Redactor()) as app:
         web = web_adapter(app, "http://localhost")
-        async with connected([web], app.desk) as platforms:
+        async with connected([web], app.bot) as platforms:
             await asyncio.wait_for(web.ready.wait(), 30)
             yield Site(app, web, lambda: platforms.connected, "http://localhost")
 

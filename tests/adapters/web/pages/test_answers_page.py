@@ -4,7 +4,7 @@ from nicegui import ui
 
 from adapters.web.rooms import MEMBERS, ROOMS, actor, audience, place
 from adapters.web.site import Site
-from bot.messages import Lesson
+from bot.types import Lesson
 from tests.adapters.acting import until
 from tests.adapters.web.pages.conftest import Visit
 from tests.adapters.web.pages.test_unanswered_page import OPEN, SECRET, asked
@@ -18,10 +18,10 @@ async def answered(site: Site, text: str, answer: str, room: int = 0, member: in
     """A question that this member has answered; its thread."""
     root = await asked(site, text, room)
     where, seen = place(ROOMS[room]), audience(ROOMS[room])
-    missed = (await site.app.desk.unanswered(where, seen)).questions
+    missed = (await site.app.bot.experts.open(where, seen)).questions
     ids = tuple(one.id for one in missed if one.question == text)
     lesson = Lesson(actor(MEMBERS[member]), where, seen, ids, answer)
-    assert ids and (await site.app.desk.teach(lesson)).closed == ids
+    assert ids and (await site.app.bot.experts.answer(lesson)).closed == ids
     return root
 
 

@@ -9,7 +9,7 @@ from adapters.web.rooms import MEMBERS, ROOMS
 from adapters.web.site import Site
 from agent.events import Citation
 from agent.grounding.quantities import squeeze
-from bot.store.messages import BotMessage, Message
+from bot.records import BotMessage, RoomMessage
 from bot.wire import citation_json
 from tests.adapters.acting import until
 from tests.adapters.web.pages.conftest import Visit
@@ -25,12 +25,12 @@ def write(user: User, text: str, *, thread: bool = False) -> None:
     UserInteraction(user, {fields[-1 if thread else 0]}, None).trigger("keydown.enter", text)
 
 
-async def kept(site: Site, room: int = 0) -> list[Message]:
+async def kept(site: Site, room: int = 0) -> list[RoomMessage]:
     return await site.web.board.messages(ROOMS[room], AKI)
 
 
-async def answer(site: Site, root: int) -> Message:
-    found: list[Message] = []
+async def answer(site: Site, root: int) -> RoomMessage:
+    found: list[RoomMessage] = []
 
     async def there() -> bool:
         found[:] = [one for one in await site.web.board.messages(GENERAL, AKI, root) if one.kind == "answer"]
@@ -67,7 +67,7 @@ async def test_a_question_is_answered_in_its_thread_with_what_it_was_made_from(v
 
 async def test_doubt_stands_in_front_of_an_answer_and_a_date_beside_its_source(visit: Visit, site: Site) -> None:
     asked = await site.web.say(BEN, GENERAL, "Where is the key?")
-    assert isinstance(asked, Message)
+    assert isinstance(asked, RoomMessage)
     cited = [citation_json(Citation(1, "ja/keihi-shuccho.md", "sample", 0, "Under the mat.", None, "2026-04-01"))]
     for turn, unsure in (("1" * 32, True), ("2" * 32, False)):
         data = {"turn": turn, "asked": asked.id, "outcome": "answered", "unsure": unsure, "model": "m", "seconds": 1.0}
@@ -85,7 +85,7 @@ async def test_the_field_to_write_in_has_the_focus_and_a_link_leads_to_it(visit:
         return [field.props["label"] for field in user.find(kind=ui.textarea).elements if "autofocus" in field.props]
 
     asked = await site.web.say(BEN, GENERAL, "Where is the key?")
-    assert isinstance(asked, Message)
+    assert isinstance(asked, RoomMessage)
     user = visit(language="ja")
     await user.open("/app/")
     assert focused(user) == ["全体 へのメッセージ"]
@@ -131,7 +131,7 @@ async def test_a_vote_counts_at_once_and_its_reason_with_the_form(visit: Visit, 
     await sees(user, "This goes to the people who can answer it")
     voted = await site.web.votes(AKI, [found.id])
     assert voted[found.id].reason == "outdated"
-    missed = await site.app.desk.unanswered(*await site.web.place("general"))
+    missed = await site.app.bot.experts.open(*await site.web.place("general"))
     assert [each.reason for each in missed.questions] == ["reported"]
 
 
@@ -158,7 +158,7 @@ async def test_a_private_room_is_not_there_for_others(visit: Visit, site: Site) 
 async def test_one_s_own_words_are_edited_and_deleted(visit: Visit, site: Site) -> None:
     mine = await site.web.say(AKI, GENERAL, "helo")
     await site.web.say(BEN, GENERAL, "hi")
-    assert isinstance(mine, Message)
+    assert isinstance(mine, RoomMessage)
     user = visit("aki")
     await user.open("/app/")
     edit = user.find(kind=ui.button, content="edit")

@@ -11,7 +11,7 @@ from adapters.web.board import Board
 from adapters.web.guard import UPLOAD_BYTES
 from adapters.web.rooms import MEMBERS, ROOMS, Member, Room
 from adapters.web.site import Site
-from bot.store.messages import Messages, Replies
+from bot.records import RoomReplies
 from tests.adapters.acting import until
 from tests.adapters.web.pages.conftest import Visit
 
@@ -24,7 +24,7 @@ class Busy(Board):
 
     left = 5
 
-    async def threads(self, room: Room, member: Member, roots: Collection[int]) -> dict[int, Replies]:
+    async def threads(self, room: Room, member: Member, roots: Collection[int]) -> dict[int, RoomReplies]:
         if self.left:
             self.left -= 1
             await self.post(GENERAL, AKI, f"meanwhile {5 - self.left}")
@@ -37,7 +37,7 @@ def shown() -> list[str]:
 
 
 async def test_what_is_said_while_a_page_is_drawn_is_shown_once_and_in_order(visit: Visit, site: Site) -> None:
-    site.web.board = board = Busy(Messages(site.app.data.engine), site.app.knowledge)
+    site.web.board = board = Busy(site.app.data, site.app.knowledge)
     user = visit()
     for number in range(1, 6):
         await board.post(GENERAL, AKI, f"before {number}")

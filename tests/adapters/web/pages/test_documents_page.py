@@ -17,9 +17,9 @@ from adapters.web.pages.parts import in_document
 from adapters.web.rooms import MEMBERS, ROOMS, place
 from adapters.web.site import Site, Visitor
 from bot.access import scope_of
-from bot.messages import Upload
+from bot.records import DocumentRow
 from bot.store.audit import Audit
-from bot.store.documents import DocumentRow
+from bot.types import Upload
 from retrieval.formats.cleaning import clean_name
 from retrieval.types import EVERYONE, TEAM
 from tests.adapters.acting import until

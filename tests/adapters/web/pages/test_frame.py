@@ -9,7 +9,7 @@ from starlette.requests import Request
 
 from adapters.web.pages.frame import Page, register, saying
 from adapters.web.site import Site, Visitor
-from bot.store.engine import StoreError
+from bot.errors import StoreError
 from retrieval.text import Said
 from tests.adapters.web.pages.conftest import Visit
 from tests.adapters.web.pages.hands import press

@@ -2,7 +2,7 @@
 
 from adapters.web.rooms import MEMBERS, ROOMS
 from adapters.web.site import Site
-from bot.store.messages import Message
+from bot.records import RoomMessage
 from tests.adapters.acting import until
 from tests.adapters.web.pages.conftest import Visit
 from tests.adapters.web.pages.waiting import sees
@@ -12,11 +12,11 @@ GENERAL, LEADS = ROOMS
 
 
 async def test_each_question_is_one_outcome_and_at_most_one_miss(visit: Visit, site: Site) -> None:
-    async def answered(asked: object) -> Message:
-        assert isinstance(asked, Message)
+    async def answered(asked: object) -> RoomMessage:
+        assert isinstance(asked, RoomMessage)
         room = next(room for room in ROOMS if room.id == asked.room)
 
-        async def answers() -> list[Message]:
+        async def answers() -> list[RoomMessage]:
             return [one for one in await site.web.board.messages(room, AKI, asked.id) if one.kind == "answer"]
 
         return (await until(answers))[0]

@@ -14,9 +14,9 @@ from adapters.web.rooms import MEMBERS, ROOMS, place, readers_of
 from adapters.web.site import Site
 from agent.events import Cost
 from bot.access import scope_of
-from bot.messages import Upload
 from bot.pairs import Job, Pair
 from bot.store.usage import Usage
+from bot.types import Upload
 from retrieval.types import EVERYONE, TEAM
 from tests.adapters.acting import until
 from tests.adapters.web.pages.conftest import Visit

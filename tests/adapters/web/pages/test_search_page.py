@@ -10,7 +10,7 @@ from nicegui import ui
 from adapters.web.rooms import ROOMS, place
 from adapters.web.site import Site
 from bot.access import scope_of
-from bot.messages import Upload
+from bot.types import Upload
 from retrieval.types import TEAM
 from tests.adapters.acting import until
 from tests.adapters.web.pages.conftest import Visit

@@ -54,7 +54,7 @@ async def test_times_are_on_the_clock_of_the_browser(visit: Visit, site: Site) -
     await sees(user, "What is the wifi password")
 
     async def missed() -> bool:
-        return (await site.app.desk.unanswered(*await site.web.place("general"))).total == 1
+        return (await site.app.bot.experts.open(*await site.web.place("general"))).total == 1
 
     await until(missed)
     await drawn(user, 1)

@@ -11,20 +11,20 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from bot.messages import Place, Post
 from bot.store.engine import change, insert, rows
 from bot.store.schema import posts
+from bot.types import Place, Post
 
 _KEY = ("about", "kind", "part")
 
 
-class Posts:
+class Outbox:
     """Posts, by what they belong to, their kind and part."""
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
 
-    async def intend(self, post: Post) -> Post | None:
+    async def reserve(self, post: Post) -> Post | None:
         """Write down that this is about to be posted. What is there already is returned, and stays as it is."""
 
         def add(db: Connection) -> Post | None:
@@ -35,7 +35,7 @@ class Posts:
 
         return await change(self._engine, add, durable=False)
 
-    async def placed(self, post: Post) -> None:
+    async def confirm(self, post: Post) -> None:
         """It was posted: its message and its data are known now."""
         known = {"message": post.message, "data": dict(post.data)}
         await change(
@@ -51,7 +51,7 @@ class Posts:
         wanted = select(posts).where(posts.c.about == about).order_by(posts.c.kind, posts.c.part)
         return [_post(row) for row in await rows(self._engine, wanted)]
 
-    async def at(self, place: Place, message: str) -> Post | None:
+    async def find(self, place: Place, message: str) -> Post | None:
         """What was posted as this message of the platform."""
         here = and_(
             posts.c.platform == place.platform,

@@ -10,16 +10,17 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent.events import Answered
 from bot.access import default_scope, scope_of
-from bot.messages import Audience, Incoming, Place, Post, Preferences, Visibility
 from bot.notices import Due
-from bot.store.audit import Audit, Trace
+from bot.records import AuditRecord
+from bot.store.audit import Audit
 from bot.store.engine import rows
 from bot.store.inbox import TurnRows
 from bot.store.notices import TRIES, Closed, Notices, Telling
+from bot.store.outbox import Outbox
 from bot.store.places import Places
-from bot.store.posts import Posts
 from bot.store.questions import Miss, Questions
 from bot.store.schema import notices as notice_table
+from bot.types import Audience, Incoming, Place, Post, Preferences, Visibility
 from retrieval.types import TEAM
 
 NOW = datetime(2026, 11, 22, 9, tzinfo=UTC)
@@ -32,28 +33,28 @@ STEPS = Post("turn", "steps", 0, HERE, thread="17.5")
 
 
 async def test_what_was_intended_before_is_returned_and_stays(engine: AsyncEngine) -> None:
-    posts = Posts(engine)
-    assert await posts.intend(STEPS) is None
-    assert await posts.intend(replace(STEPS, thread="other", data={"x": 1})) == STEPS
-    assert await posts.intend(replace(STEPS, part=1)) is None
+    posts = Outbox(engine)
+    assert await posts.reserve(STEPS) is None
+    assert await posts.reserve(replace(STEPS, thread="other", data={"x": 1})) == STEPS
+    assert await posts.reserve(replace(STEPS, part=1)) is None
     placed = replace(STEPS, message="17.6", data={"stream": True})
-    await posts.placed(placed)
-    assert await posts.intend(STEPS) == placed
+    await posts.confirm(placed)
+    assert await posts.reserve(STEPS) == placed
     assert await posts.of("turn") == [placed, replace(STEPS, part=1)]
-    assert await posts.at(HERE, "17.6") == placed
-    assert await posts.at(replace(HERE, channel="C2"), "17.6") is None
+    assert await posts.find(HERE, "17.6") == placed
+    assert await posts.find(replace(HERE, channel="C2"), "17.6") is None
     await posts.forget("turn")
-    assert await posts.of("turn") == [] and await posts.intend(STEPS) is None
+    assert await posts.of("turn") == [] and await posts.reserve(STEPS) is None
 
 
 async def test_what_was_posted_without_having_been_intended_is_known_too(engine: AsyncEngine) -> None:
-    posts = Posts(engine)
-    await posts.placed(replace(STEPS, message="17.6"))
-    assert await posts.at(HERE, "17.6") == replace(STEPS, message="17.6")
+    posts = Outbox(engine)
+    await posts.confirm(replace(STEPS, message="17.6"))
+    assert await posts.find(HERE, "17.6") == replace(STEPS, message="17.6")
 
 
 async def test_the_channels_in_which_something_was_posted_are_known_the_latest_first(engine: AsyncEngine) -> None:
-    posts, direct = Posts(engine), Place("discord", "@me", "D1")
+    posts, direct = Outbox(engine), Place("discord", "@me", "D1")
     places = (
         direct,
         replace(direct, channel="D2"),
@@ -62,23 +63,23 @@ async def test_the_channels_in_which_something_was_posted_are_known_the_latest_f
         direct,
     )
     for number, place in enumerate(places):
-        await posts.placed(replace(STEPS, about=f"t{number}", place=place, message=str(number)))
-    await posts.intend(replace(STEPS, about="t", place=replace(direct, channel="D4")))
+        await posts.confirm(replace(STEPS, about=f"t{number}", place=place, message=str(number)))
+    await posts.reserve(replace(STEPS, about="t", place=replace(direct, channel="D4")))
     assert await posts.channels("discord", "@me", limit=9) == ["D1", "D3", "D2"]
     assert await posts.channels("discord", "@me", limit=2) == ["D1", "D3"]
     assert await posts.channels("slack", "@me", limit=9) == []
 
 
 async def test_cards_are_found_by_the_questions_they_still_offer(engine: AsyncEngine) -> None:
-    posts = Posts(engine)
+    posts = Outbox(engine)
     card = Post("digest:1", "card", 0, HERE, message="1", data={"questions": [1, 2], "closed": False})
     other = replace(card, part=1, message="2", data={"questions": [3]})
     for post in (card, other, replace(card, part=2, message=None), replace(card, kind="digest", message="3")):
-        await posts.placed(post)
+        await posts.confirm(post)
     assert await posts.cards([2, 9]) == [card]
     assert await posts.cards([1, 3]) == [card, other]
     assert await posts.cards([]) == [] == await posts.cards([9])
-    await posts.placed(replace(card, data={"questions": [1, 2], "closed": True}))
+    await posts.confirm(replace(card, data={"questions": [1, 2], "closed": True}))
     assert await posts.cards([1, 3]) == [other]
 
 
@@ -101,7 +102,7 @@ async def test_a_place_keeps_what_was_chosen_there(engine: AsyncEngine) -> None:
 
 # -- notices --------------------------------------------------------------------------------------------------------
 
-TRACE = Trace("slack:U9", "teach", "questions", "answers")
+TRACE = AuditRecord("slack:U9", "teach", "questions", "answers")
 
 
 class Asked:

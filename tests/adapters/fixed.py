@@ -1,5 +1,5 @@
-"""A desk with a fixed turn in each language, and the terminal channel on it as a program:
-`python -m tests.adapters.desk chat|ask [--json] [--language ja] [--steps off]`."""
+"""A bot with a fixed turn in each language, and the terminal channel on it as a program:
+`python -m tests.adapters.fixed chat|ask [--json] [--language ja] [--steps off]`."""
 
 import argparse
 import asyncio
@@ -7,16 +7,15 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 from adapters.console import Channel, Steps, ask_once
 from agent.events import Answered, Citation, Drafted, Event, Events, Reflected, Thought, ToolCalled, ToolReturned
-from bot.messages import Audience, Feedback, Incoming, Place, Upload, Verdict
+from bot.bot import Bot
+from bot.types import Audience, Feedback, Incoming, OpenQuestions, Place, Question, Upload, Verdict
 from retrieval.text import Language, language_of
 from retrieval.types import Hit, Passage
-
-if TYPE_CHECKING:
-    from bot.store.questions import OpenQuestions
 
 SEARCH = "search_rag_knowledge_base"
 
@@ -88,8 +87,8 @@ def unsure(language: Language) -> Answered:
 
 
 @dataclass
-class FixedDesk:
-    """`Desk`: the turn of the question's language; “wait” waits for ever, “sure?” is answered unsurely, “evil” answers with what a terminal obeys."""
+class FixedTurns:
+    """`Turns`: the turn of the question's language; “wait” waits for ever, “sure?” is answered unsurely, “evil” answers with what a terminal obeys."""
 
     asked: list[Incoming] = field(default_factory=list)
 
@@ -116,21 +115,28 @@ class FixedDesk:
     async def withdraw(self, message: Incoming) -> None:
         print(f"withdrawn {message.text!r}", file=sys.stderr)
 
-    async def ingest(self, upload: Upload) -> Verdict:
-        if upload.name.endswith(".msg"):
-            return Verdict(upload.name, "refused", upload.collection, reason="It is a mail file.")
-        return Verdict(upload.name, "added", upload.collection, "id", len(upload.data))
-
     async def vote(self, feedback: Feedback) -> bool:
         print(f"voted {feedback.turn} {feedback.vote} {feedback.reason} {feedback.text!r}", file=sys.stderr)
         return feedback.turn in ("turn-ja", "turn-en")
 
-    async def unanswered(self, place: Place, audience: Audience) -> "OpenQuestions":
-        from bot.store.questions import OpenQuestions, Question  # here alone, since it loads the database
 
+class FixedIngestion:
+    async def add(self, upload: Upload) -> Verdict:
+        if upload.name.endswith(".msg"):
+            return Verdict(upload.name, "refused", upload.collection, reason="It is a mail file.")
+        return Verdict(upload.name, "added", upload.collection, "id", len(upload.data))
+
+
+class FixedExperts:
+    async def open(self, place: Place, audience: Audience) -> OpenQuestions:
         asked = datetime(2026, 11, 2, 3, 4, tzinfo=UTC)
         one = Question(1, "t", "駐車場は\nどこ？", "unknown", "", ("handbook",), 0.1, "team", None, asked, None)
         return OpenQuestions((one,), 1, 2)
+
+
+def fixed_bot() -> Bot:
+    """As much of one as a terminal needs."""
+    return cast(Bot, SimpleNamespace(turns=FixedTurns(), ingestion=FixedIngestion(), experts=FixedExperts()))
 
 
 @dataclass(frozen=True)
@@ -152,8 +158,8 @@ def main() -> int:
     given = options.parse_args()
     chosen = Chosen(given.language, given.steps)
     if given.what == "chat":
-        return asyncio.run(Channel(chosen, as_json=given.json).run(FixedDesk()))
-    print(asyncio.run(ask_once(FixedDesk(), given.question, chosen, as_json=given.json)), file=sys.stderr)
+        return asyncio.run(Channel(chosen, as_json=given.json).run(fixed_bot()))
+    print(asyncio.run(ask_once(FixedTurns(), given.question, chosen, as_json=given.json)), file=sys.stderr)
     return 0
 
 

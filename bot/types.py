@@ -1,6 +1,7 @@
-"""What an adapter hands to the application. Filled from facts of the platform, never from the text."""
+"""The values that cross between platforms and the application. What a platform hands over is filled from its facts,
+never from the text."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
@@ -135,6 +136,10 @@ class FileRef:
     verdict: "Verdict | None" = None  # once it was read
 
 
+Fetch = Callable[[FileRef], Awaitable[bytes]]
+"""The bytes of a file on a platform. Raises UnreadableError with the reason in words."""
+
+
 @dataclass(frozen=True, slots=True)
 class Intake:
     """Files that somebody gives to the knowledge: kept until the last one has its verdict."""
@@ -236,3 +241,94 @@ class Verdict:
         if self.reason:
             shown["reason"] = self.reason
         return shown
+
+
+# -- what is shown outside of a turn ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """`url` is http or https."""
+
+    text: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """A button on open questions. A platform keeps their ids with it; the application asks again who may read them.
+    `reference`: the one that is answered."""
+
+    text: str
+    questions: tuple[int, ...]
+    kind: Literal["answer", "dismiss"] = "answer"
+    reference: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    text: str
+    details: tuple[str, ...] = ()
+    links: tuple[Link, ...] = ()
+    actions: tuple[Action, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A title, lines under it, rows, and lines at the foot; all plain text, each one line."""
+
+    title: str
+    lines: tuple[str, ...] = ()
+    rows: tuple[Row, ...] = ()
+    foot: tuple[str, ...] = ()
+
+
+# -- questions ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A turn that this owner now holds. `waiting` others stand before it in its thread."""
+
+    id: str
+    message: Incoming
+    sequence: int
+    waiting: int
+    started: bool = False  # its first attempt has begun with the claim
+
+
+MissReason = Literal["unknown", "low_confidence", "reported"]
+Resolution = Literal["answered", "dismissed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A miss as it is kept."""
+
+    id: int
+    turn: str
+    question: str
+    reason: MissReason
+    detail: str
+    searched: tuple[str, ...]
+    confidence: float | None
+    scope: str
+    link: str | None
+    asked_at: datetime
+    resolved_at: datetime | None
+    resolution: Resolution | None = None  # None: it is open, or was closed before this was kept
+    answer: str | None = None  # the document that answers it
+    reopened_at: datetime | None = None  # its answer was taken back
+
+
+@dataclass(frozen=True, slots=True)
+class OpenQuestions:
+    """What these readers may see of the open questions, newest first; `shown` of `total` are theirs to read."""
+
+    questions: tuple[Question, ...]
+    shown: int  # all that these readers may see, also beyond the limit
+    hidden: int  # asked in places that these readers do not see
+
+    @property
+    def total(self) -> int:
+        return self.shown + self.hidden

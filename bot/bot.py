@@ -1,0 +1,57 @@
+"""What a platform is given: six services, each the class that does the work."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from bot.chat_commands import SlashCommands
+from bot.choices import Channels, Models
+from bot.database import Database
+from bot.digest import Digest
+from bot.expert_answers import ExpertAnswers
+from bot.intake import Ingestion
+from bot.knowledge import Knowledge
+from bot.settings import Settings
+from bot.store.audit import Audit
+from bot.store.intakes import IntakeRows
+from bot.store.notices import Notices
+from bot.store.outbox import Outbox
+from bot.store.places import Places
+from bot.teaching import Experts
+from bot.turns import Turns
+from retrieval.types import Readers
+
+
+@dataclass(frozen=True, slots=True)
+class Bot:
+    """All of it raises StoreError when the database does not work."""
+
+    turns: Turns  # questions, from their claim to their answer, and votes on it
+    outbox: Outbox  # what was posted, written down before it is sent
+    ingestion: Ingestion  # files into the knowledge
+    experts: Experts  # open questions, their answers and who is told
+    channels: Channels  # what was chosen for a channel
+    commands: SlashCommands  # /kotae …
+
+
+def make_bot(
+    settings: Settings,
+    data: Database,
+    knowledge: Knowledge,
+    turns: Turns,
+    answers: ExpertAnswers,
+    *,
+    models: Models,
+    make_digest: Callable[[Readers], Awaitable[Digest]],
+    owner: str,
+) -> Bot:
+    """`models` raises SettingsError for a name it does not know; `owner` names this process in the leases."""
+    audit, outbox = Audit(data.engine), Outbox(data.engine)
+    channels = Channels(Places(data.engine), audit, settings, knowledge, models)
+    return Bot(
+        turns=turns,
+        outbox=outbox,
+        ingestion=Ingestion(IntakeRows(data.engine), knowledge, settings, owner=owner),
+        experts=Experts(settings, knowledge, data.questions, Notices(data.engine), data.documents, outbox, owner=owner),
+        channels=channels,
+        commands=SlashCommands(settings, data, knowledge, channels, answers, audit, make_digest),
+    )

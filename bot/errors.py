@@ -1,0 +1,23 @@
+"""What can go wrong with settings, the database and a lease, for whoever catches it. Loads nothing of the database."""
+
+from retrieval.text import Language, Said, SaidError
+
+
+class StoreError(SaidError):
+    """The database could not do what was asked, and nothing of it was stored."""
+
+
+class LostError(Exception):
+    """What was held by a lease is no longer this owner's: the lease passed and another took it, or it is done or gone."""
+
+
+class SettingsError(Exception):
+    """Settings that cannot work; `problems` are sentences for people, each names its variable and holds no secret."""
+
+    def __init__(self, *problems: Said) -> None:
+        super().__init__("\n".join(problem.en for problem in problems))
+        self.problems = problems
+
+    def text(self, language: Language) -> str:
+        """One line a problem."""
+        return "\n".join(problem.to(language) for problem in self.problems)
