@@ -28,7 +28,12 @@ ONE_PLACE = {
     "google.genai": {"agent/models/gemini.py", "retrieval/embeddings/gemini.py"},
     "arro3": {"retrieval/datasets/parquet.py"},
     "nicegui": {"adapters/web/pages/"},
-    "fastembed": {"retrieval/embeddings/local.py", "retrieval/embeddings/bundled.py", "retrieval/reranking.py"},
+    "fastembed": {
+        "retrieval/embeddings/local.py",
+        "retrieval/embeddings/bundled.py",
+        "retrieval/reranking.py",
+        "retrieval/onnx.py",
+    },
     "sqlalchemy": {"bot/store/", "migrations/"},
     "rich": {"adapters/", "bot/listing.py"},
 }
