@@ -46,8 +46,9 @@ test: .venv/installed-dev
 types: .venv/installed-dev
 	$(BIN)/mypy
 
-# The tests start many programs: with bytecode, also where the environment asks for none.
+# The tests start many programs: with bytecode, also where the environment asks for none; compiled once, not by each worker.
 tests: .venv/installed-dev
+	@env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -qq --collect-only >/dev/null 2>&1 || true
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder
 
 # Hours, not minutes: kill -9 at any moment, faults of the platforms, property tests with other examples, and each safeguard
@@ -61,7 +62,7 @@ soak: .venv/installed-dev
 	$(BIN)/python -m benchmarks.slack --kills 200 --seed $(SEED)
 	$(BIN)/python -m benchmarks.slack --chaos 50 --seed $(SEED)
 	$(BIN)/python -m benchmarks.discord --kills 200 --seed $(SEED)
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder --hypothesis-profile random --hypothesis-seed $(SEED)
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder --long --hypothesis-profile random --hypothesis-seed $(SEED)
 	$(BIN)/python -m benchmarks.mutations --no-baseline
 
 # Drives a real Chromium (Debian: apt-get install chromium) through every page; pictures in build/screenshots.

@@ -1324,7 +1324,20 @@ def copied() -> Iterator[Path]:
 def run(tree: Path, tests: Sequence[str]) -> tuple[int, str]:
     """The status of these tests in `tree`, and the one that failed or what pytest said last."""
     done = subprocess.run(
-        [sys.executable, "-B", "-m", "pytest", "-x", "-q", "--no-header", "--tb=no", "-p", "no:cacheprovider", *tests],
+        [
+            sys.executable,
+            "-B",
+            "-m",
+            "pytest",
+            "-x",
+            "-q",
+            "--no-header",
+            "--tb=no",
+            "--long",
+            "-p",
+            "no:cacheprovider",
+            *tests,
+        ],
         cwd=tree,
         env={**os.environ, "PYTHONPATH": str(tree)},
         capture_output=True,

@@ -15,7 +15,7 @@ from hypothesis import settings
 
 from tests.bot.program import Warm, kotae
 
-settings.register_profile("same", deadline=None, derandomize=True)  # a busy machine takes its time
+settings.register_profile("same", deadline=None, derandomize=True, max_examples=40)  # a busy machine takes its time
 settings.register_profile("random", deadline=None)
 settings.load_profile("same")
 
@@ -51,8 +51,19 @@ LONG = (
 )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--long", action="store_true", help="also what is marked long: `make soak`")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "long: more of what another test shows in less time; run with --long")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Files that take long first; else in the order of their names."""
+    if not config.getoption("long"):
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("long")])
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
     here = Path(__file__).parent
 
     def rank(item: pytest.Item) -> int:

@@ -5,12 +5,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.adapters.service import Service
 
-EXAMPLES = 8  # an operation and way of making requests
 
-
-def test_nothing_happens_that_is_not_described(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "examples", [5, pytest.param(30, marks=pytest.mark.long)]
+)  # an operation and way of making them
+def test_nothing_happens_that_is_not_described(tmp_path: Path, examples: int) -> None:
     from hypothesis import HealthCheck, Phase, given, settings
     from hypothesis.errors import Unsatisfiable
     from schemathesis import Case, GenerationMode
@@ -28,7 +31,7 @@ def test_nothing_happens_that_is_not_described(tmp_path: Path) -> None:
         openapi.unsupported_method,
     ]
     calm = settings(
-        max_examples=EXAMPLES,
+        max_examples=examples,
         database=None,
         derandomize=True,
         phases=[Phase.explicit, Phase.generate],

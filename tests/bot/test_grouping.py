@@ -32,7 +32,12 @@ def local() -> LocalEmbedder:
 
 
 @pytest.mark.parametrize(
-    ("file", "least"), [(GOLDEN, 0.85), (HELD_OUT, 0.75), (UNSEEN, 0.5)], ids=["golden", "held out", "unseen"]
+    ("file", "least"),
+    [
+        pytest.param(GOLDEN, 0.85, id="golden"),
+        pytest.param(HELD_OUT, 0.75, id="held out", marks=pytest.mark.long),
+        pytest.param(UNSEEN, 0.5, id="unseen", marks=pytest.mark.long),
+    ],
 )
 async def test_the_golden_questions(local: LocalEmbedder, file: Path, least: float) -> None:
     """Pairwise F1 of the shipped weights, which were fitted to the first file and have not seen the others' topics."""

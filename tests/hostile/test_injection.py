@@ -17,6 +17,7 @@ from tests.hostile.servant import LIE, prompts, sent
 from tests.hostile.stage import Stage, check_contained, stage
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
+LONG = pytest.mark.long
 
 BOARD = "place:slack:T1:BOARD"
 CANARY = "heron-on-the-sixth-floor"
@@ -64,7 +65,10 @@ def question(number: int, attack: Attack) -> str:
     )
 
 
-@pytest.mark.parametrize(("number", "attack"), list(enumerate(ATTACKS)), ids=[f"{a.owasp}-{a.name}" for a in ATTACKS])
+@pytest.mark.parametrize(
+    ("number", "attack"),
+    [pytest.param(n, a, id=f"{a.owasp}-{a.name}", marks=LONG if n % 3 else ()) for n, a in enumerate(ATTACKS)],
+)
 async def test_an_obedient_model_is_contained(planted: Stage, number: int, attack: Attack) -> None:
     servant = planted.servant
     servant.attack, servant.wanted, servant.obeyed, servant.shown = attack, code(number), 0, set()
@@ -119,8 +123,17 @@ FEW = tuple(
 )
 
 
-@pytest.mark.parametrize("attack", FEW, ids=[f"{attack.owasp}-{attack.harm}" for attack in FEW])
-@pytest.mark.parametrize("carrier", ["name", "title", "heading", "table", "pair", "question", "history", "collection"])
+CARRIERS = ("name", "title", "heading", "table", "pair", "question", "history", "collection")
+
+
+@pytest.mark.parametrize(
+    ("carrier", "attack"),
+    [
+        pytest.param(carrier, attack, id=f"{carrier}-{attack.owasp}-{attack.harm}", marks=LONG if (i + j) % 3 else ())
+        for i, carrier in enumerate(CARRIERS)
+        for j, attack in enumerate(FEW)
+    ],
+)
 async def test_wherever_an_instruction_stands_it_is_contained(planted: Stage, carrier: str, attack: Attack) -> None:
     servant, text = planted.servant, attack.text
     tag = f"{carrier}{attack.harm}7"

@@ -144,6 +144,7 @@ def test_nothing_heavy_is_loaded_before_the_first_text(tmp_path: Path) -> None:
 # -- the bundled weights --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @bundled_only
 def test_a_damaged_folder_is_made_anew_by_two_processes_at_once(tmp_path: Path) -> None:
     good = bundled.prepare(CACHE)
