@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from agent.citations import Line, lines, rewritten
+from agent.citations import Line, lines, put_behind, rewritten
 from agent.events import Citation
 from agent.grounding.arithmetic import converts, derived, equations, operands, told
 from agent.grounding.claims import Claim, OpenClaim, Verdict, read
@@ -440,15 +440,8 @@ def _written(found: Sequence[Line], claims: Sequence[Claim], numbering: Mapping[
             for claim in mine:
                 raw = rewritten(claim.sentence.raw, numbering, claim.shown, row=line.kind == "row")
                 if claim.marked:
-                    raw = _with_mark(raw, NOT_CONFIRMED.to(language), row=line.kind == "row")
+                    raw = put_behind(raw, NOT_CONFIRMED.to(language), row=line.kind == "row")
                 parts.append(raw)
             if any(part.strip() for part in parts):
                 rows.append(line.prefix + "".join(parts).rstrip())
     return re.sub(r"\n{3,}", "\n\n", "\n".join(rows)).strip("\n")
-
-
-def _with_mark(raw: str, mark: str, *, row: bool) -> str:
-    body = raw.rstrip()
-    if row:
-        return f"{body.rstrip('|').rstrip()}{mark} |"
-    return f"{body}{mark}{raw[len(body) :]}"
