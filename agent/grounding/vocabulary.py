@@ -19,3 +19,9 @@ def pattern(name: str) -> re.Pattern[str]:
     english = "|".join(table["en"])
     parts = [*table["ja"], *([rf"\b(?:{english})\b"] if english else [])]
     return re.compile("|".join(parts), re.IGNORECASE)
+
+
+@cache
+def words(name: str) -> frozenset[str]:
+    """The words of the list `name` in both languages. Raises KeyError for an unknown list."""
+    return frozenset(word for line in _lists()[name].values() for word in line.split())
