@@ -68,8 +68,9 @@ def arabic(text: str, *, claim: bool) -> str:
         if not claim:
             text = _ANY_KANJI_NUMBER.sub(lambda m: str(_kanji(m.group())), text)
             text = _LONG_KANJI_NUMBER.sub(lambda m: str(_kanji(m.group())), text)
-    if "半年" in text:
+    if "半" in text:
         text = re.sub(r"(?<![\d.])半年間?", "6か月", text)
+        text = re.sub(r"(\d)時間半", r"\1時間30分", re.sub(r"(\d)年半", r"\1年6か月", text))
     text = _ERA.sub(_year, text)
     text = _FISCAL.sub(lambda m: f"{m['n'] if len(m['n']) == 4 else '20' + m['n']}年", text)
     text = re.sub(r"\bhalf an hour\b", "30 minutes", text, flags=re.I)
