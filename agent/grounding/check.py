@@ -5,8 +5,9 @@ A claim's numbers and dates must be in the passage; its names too, and its yes o
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from agent.citations import Line, lines, put_behind, rewritten
 from agent.events import Citation
@@ -144,24 +145,22 @@ def _inherited(claims: Sequence[Claim], at: int, known: frozenset[int]) -> dict[
 
     With each: whether a reader sees that it holds for this sentence too, so that it need not be repeated.
     """
-    claim = claims[at]
-    here = [c for c in claims if c.line is claim.line]
-    place = next(i for i, c in enumerate(here) if c is claim)
-    group = [c for c in claims if c.line.group == claim.line.group]
-    position = next(i for i, c in enumerate(group) if c is claim)
+    claim, after, before = claims[at], claims[at + 1 :], claims[:at][::-1]
     found: dict[tuple[int, ...], bool] = {}
-    for one in (*here[place + 1 :], *reversed(here[:place]), *group[position + 1 :], *reversed(group[:position])):
-        cited = tuple(n for n in one.sentence.cited if n in known)
-        if cited:
-            found[cited] = found.get(cited, False) or _covers(one, claim)
+    for others in (
+        [c for near in (after, before) for c in near if c.line is claim.line],
+        [c for near in (after, before) for c in near if c.line.group == claim.line.group],
+    ):
+        for one in others:
+            cited = tuple(n for n in one.sentence.cited if n in known)
+            if cited:
+                found[cited] = found.get(cited, False) or _covers(one, claim)
     return found
 
 
 def _covers(one: Claim, other: Claim) -> bool:
     """Whether a reader takes the citation of one sentence for the other's too."""
-    same_block = one.line.group == other.line.group
-    leads = one.sentence.plain.rstrip().endswith((":", "："))
-    return one.line is other.line or (same_block and (one.line.bare or leads))
+    return one.line is other.line or (one.line.group == other.line.group and (one.line.bare or one.leads))
 
 
 # -- the ruling --------------------------------------------------------------------------------------------------------
@@ -343,8 +342,6 @@ class _Checker:
 
     def _useful(self, claim: Claim, cites: tuple[int, ...]) -> tuple[int, ...]:
         """Of several citations those that have anything to do with the claim."""
-        if len(cites) < 2:
-            return cites
         useful = tuple(
             n
             for n in cites
@@ -382,66 +379,57 @@ def _drop_hollow(found: Sequence[Line], claims: Sequence[Claim], checker: _Check
     Returns the headings that have numbers of their own, which no passage has.
     """
     by_line = {id(line): [c for c in claims if c.line is line] for line in found}
-    invented_headings: list[str] = []
 
-    def alive(line: Line) -> bool:
-        return line.kind == "code" or any(c.kept and re.search(r"\w", c.sentence.plain) for c in by_line[id(line)])
+    def alive(lines: Iterable[Line]) -> bool:
+        return any(
+            line.kind == "code" or any(c.kept and re.search(r"\w", c.sentence.plain) for c in by_line[id(line)])
+            for line in lines
+        )
 
     for at, line in enumerate(found):
+        mine = by_line[id(line)]
         if line.bare:
-            group = [c for c in claims if c.line.group == line.group and c.kept and c.line is not line]
-            cited = tuple(n for c in by_line[id(line)] for n in c.sentence.cited)
-            wanted = tuple(n for n in dict.fromkeys(cited) if any(n in c.cites for c in group))
-            for claim in by_line[id(line)]:
-                claim.kept = bool(wanted)
-                claim.shown = tuple(n for n in claim.sentence.cited if n in wanted)
-            continue
-        last = by_line[id(line)][-1] if by_line[id(line)] else None
-        if last and last.kind == "glue" and last.sentence.plain.rstrip("*_ ").endswith((":", "：")):
-            under = (each for each in found[at + 1 :] if each.kind not in ("blank", "head", "heading"))
-            following = next(under, None)
-            lines_after = [each for each in found[at + 1 :] if each.group == line.group] or (
-                [following] if following else []
-            )
-            if not any(alive(each) for each in lines_after):
-                last.kept = False
-    for at in range(len(found) - 1, -1, -1):
+            told = {n for c in claims if c.kept and c.line.group == line.group and not c.line.bare for n in c.cites}
+            for claim in mine:
+                claim.shown = tuple(n for n in claim.sentence.cited if n in told)
+                claim.kept = bool(claim.shown)
+        elif mine and mine[-1].kind == "glue" and mine[-1].leads:
+            block = [each for each in found[at + 1 :] if each.group == line.group]
+            following = (each for each in found[at + 1 :] if each.kind not in ("blank", "head", "heading"))
+            mine[-1].kept = alive(block or islice(following, 1))
+    invented: list[str] = []
+    for at in reversed(range(len(found))):
         line = found[at]
-        if line.kind in ("heading", "head"):
-            after: list[Line] = []
-            for each in found[at + 1 :]:
-                if each.kind == "heading" or (line.kind == "head" and each.kind not in ("row", "head")):
-                    break
-                after.append(each)
-            invented = line.kind == "heading" and not checker.heading_holds(line.raw.strip("#* \t"))
-            if invented:
-                invented_headings.append(line.raw.strip("#* \t"))
-            if invented or not any(alive(each) for each in after):
-                line.raw = ""
+        if line.kind == "heading" and not checker.heading_holds(line.raw):
+            invented.append(line.raw.strip("#* \t"))
+            line.raw = ""
+        elif line.kind in ("heading", "head") and not alive(_under(found, at)):
+            line.raw = ""
     # What a sentence leaned on may have gone: then it carries its citation itself.
     for claim in claims:
         if claim.kept and claim.kind == "claim" and not claim.shown:
             near = [c for c in claims if c.kept and c is not claim and _covers(c, claim)]
             if not any(set(claim.cites) <= set(c.shown) for c in near):
                 claim.shown = claim.cites
-    return invented_headings
+    return invented
+
+
+def _under(found: Sequence[Line], at: int) -> Iterator[Line]:
+    """The section of a heading, or the rows of a table's head."""
+    for line in found[at + 1 :]:
+        if line.kind == "heading" or (found[at].kind == "head" and line.kind not in ("row", "head")):
+            return
+        yield line
 
 
 def _written(found: Sequence[Line], claims: Sequence[Claim], numbering: Mapping[int, int], language: Language) -> str:
     rows: list[str] = []
     for line in found:
-        if line.kind == "blank":
-            rows.append("")
-        elif line.kind in ("heading", "head", "code"):
-            rows += [line.raw] if line.raw else []
-        else:
-            mine = [c for c in claims if c.line is line and c.kept]
-            parts = []
-            for claim in mine:
-                raw = rewritten(claim.sentence.raw, numbering, claim.shown, row=line.kind == "row")
-                if claim.marked:
-                    raw = put_behind(raw, NOT_CONFIRMED.to(language), row=line.kind == "row")
-                parts.append(raw)
-            if any(part.strip() for part in parts):
-                rows.append(line.prefix + "".join(parts).rstrip())
+        row = line.kind == "row"
+        said = ""
+        for claim in (c for c in claims if c.line is line and c.kept):
+            raw = rewritten(claim.sentence.raw, numbering, claim.shown, row=row)
+            said += put_behind(raw, NOT_CONFIRMED.to(language), row=row) if claim.marked else raw
+        if line.kind == "blank" or line.raw or said.strip():
+            rows.append(line.raw or (line.prefix + said).rstrip())
     return re.sub(r"\n{3,}", "\n\n", "\n".join(rows)).strip("\n")
