@@ -13,7 +13,7 @@ from agent.citations import Line, lines, put_behind, rewritten
 from agent.events import Citation
 from agent.grounding.arithmetic import converts, derived, equations, operands, told
 from agent.grounding.claims import Claim, OpenClaim, Verdict, read
-from agent.grounding.entities import Name, content, denies, is_strong, mentions, parts, tools, turns
+from agent.grounding.entities import Name, content, denies, is_strong, mentions, turns
 from agent.grounding.evidence import Evidence, citation, shared
 from agent.grounding.quantities import Fact, facts, figures, squeeze
 from agent.links import addresses, scrubbed
@@ -51,10 +51,8 @@ _NOT_STATED = Said(en="The cited passage does not say this.", ja="引用した�
 _DIGITS = re.compile(r"\d+(?:[.,:]\d+)*")
 _GAP = "\ue000"  # where an address was taken out: a sentence that only led to it goes too
 _ENOUGH = 0.6  # share of a claim's content words that a passage must have to be cited for it instead
-_TOLD = 0.4  # what numbers and names alone count for, in another language
 _STRANGE = 0.15  # under this a cited passage is hardly about what the sentence is about
-_HARDLY = 0.4  # under this a word that may be a name, and is not in the passage, makes the claim doubtful
-_KNOWN = 0.5  # and under this a name that only the question has; a larger share makes no difference
+_KNOWN = 0.5  # and under this a name or a number that only the question has makes the claim doubtful
 _SAME = (
     0.75  # from this share of the claim's words on two sentences are about the same thing, and a yes contradicts a no
 )
@@ -195,7 +193,7 @@ class _Checker:
                 continue
             doubt, grave = self._doubt(claim, cites)
             if not doubt:
-                self._keep(claim, self._useful(claim, cites), seen=inherited.get(cites, False))
+                self._keep(claim, cites, seen=inherited.get(cites, False))
                 return
             if not doubtful[0]:
                 doubtful = (doubt, grave, cites)
@@ -246,7 +244,7 @@ class _Checker:
                 held.append(fact)
         alike = [each for each in sources if each.language == claim.language]
         for name in self._strange_names(claim, sources) if alike else ():
-            if name.certain or (name.kind == "tool" and self._instead(name, claim, alike)):
+            if name.certain:
                 return self._said(_NAME, name.text)
         return ""
 
@@ -263,17 +261,6 @@ class _Checker:
             for name in claim.names
             if not any(each.mentions(name) for each in sources) and not mentions(self._question, squeezed, name)
         ]
-
-    @staticmethod
-    def _instead(name: Name, claim: Claim, sources: Sequence[Evidence]) -> bool:
-        """Whether passages name another means than the claim, which has no part of the one it names from them."""
-        known = [tool for each in sources for tool in tools(each.text)]
-        plain = claim.sentence.plain
-        return (
-            bool(known)
-            and not any(tool in plain for tool in known)
-            and not any(len(part) > 2 and part in each.text for part in parts(name.text) for each in sources)
-        )
 
     def _doubt(self, claim: Claim, cites: Sequence[int]) -> tuple[str, bool]:
         """Why a reader should look at it, and whether it is marked even where one has. The cheapest is asked first."""
@@ -301,8 +288,6 @@ class _Checker:
         asked = [*(fact.shown for fact in missing if not held), *(n.text for n in unnamed if n not in strange)]
         if asked and share < _KNOWN:
             return self._said(_ASKED, asked[0]), False
-        if strange and share < _HARDLY:
-            return self._said(_NAME, strange[0].text), False
         return "", False
 
     def open_claims(self, claims: Sequence[Claim]) -> Iterator[OpenClaim]:
@@ -324,32 +309,11 @@ class _Checker:
         best: tuple[float, tuple[int, ...]] = (0.0, ())
         for n in sorted(self._evidence.keys() - set(own)):
             each = self._evidence[n]
-            bonus = each.hit.relevance / 100
-            same = each.language == claim.language
-            share = each.share(claim) if same else _TOLD * self._tells(claim, each)
-            if share < (_ENOUGH if same else _TOLD) or share + bonus <= best[0] or self._refute(claim, (n,), before):
-                continue
-            if not self._doubt(claim, (n,))[0]:
-                best = (share + bonus, (n,))
+            share = each.share(claim) if each.language == claim.language else 0.0
+            better = share >= _ENOUGH and share > best[0]
+            if better and not self._refute(claim, (n,), before) and not self._doubt(claim, (n,))[0]:
+                best = (share, (n,))
         return best[1]
-
-    @staticmethod
-    def _tells(claim: Claim, each: Evidence) -> bool:
-        """Whether the numbers and names alone connect a claim with a passage in the other language."""
-        named = [name for name in claim.names if name.text.isascii() and each.mentions(name)]
-        coded = [fact for fact in claim.facts if any(atom.startswith("id:") for atom in fact.any_of)]
-        return len({fact.any_of for fact in claim.facts}) + len(named) + len(coded) >= 2
-
-    def _useful(self, claim: Claim, cites: tuple[int, ...]) -> tuple[int, ...]:
-        """Of several citations those that have anything to do with the claim."""
-        useful = tuple(
-            n
-            for n in cites
-            if (each := self._evidence[n]).language != claim.language
-            or (claim.words & each.words)
-            or len(each.lacks(claim.facts)) < len(claim.facts)
-        )
-        return useful or cites
 
     @staticmethod
     def _opposite(claim: Claim, sources: Sequence[Evidence]) -> str:

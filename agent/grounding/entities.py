@@ -76,7 +76,7 @@ class Name:
     @property
     def certain(self) -> bool:
         """Whether it is nothing but a name."""
-        return self.kind not in ("word", "tool")
+        return self.kind != "word"
 
 
 _CODE = re.compile(r"`([^`\n]+)`")
@@ -160,11 +160,6 @@ def tools(text: str) -> list[str]:
     return [tool for tool in _TOOL.findall(text) if len(tool) > 3 and not pattern("means").fullmatch(tool)]
 
 
-def parts(word: str) -> list[str]:
-    """The words that a compound is made of."""
-    return [morpheme.surface() for morpheme in tokenizer().tokenize(word)]
-
-
 def is_strong(name: Name) -> bool:
     """Whether a passage in another language would have it, too: code, CamelCase, people."""
     camel = any(c.isupper() for c in name.text[1:]) and any(c.islower() for c in name.text)
@@ -178,10 +173,6 @@ def mentions(evidence: str, squeezed: str, name: Name) -> bool:
         return True
     if name.kind == "code":
         return False
-    if any(
-        wanted.endswith(end) and len(wanted) > len(end) + 2 and wanted[: -len(end)] in squeezed for end in ("s", "es")
-    ):
-        return True
     if (
         name.text.isascii()
         and content(name.text)

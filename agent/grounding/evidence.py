@@ -16,7 +16,7 @@ from agent.grounding.entities import Name, content, denies, mentions
 from agent.grounding.quantities import Fact, Figures, figures, squeeze
 from agent.grounding.transliteration import heard
 from agent.links import addresses
-from agent.segmentation import clean, link_spans, marked, unwrapped
+from agent.segmentation import link_spans, unwrapped
 from retrieval.text import Language, language_of, sentences
 from retrieval.types import Hit, Passage
 
@@ -25,7 +25,6 @@ WINDOW = 500  # and of what a judge reads
 _CLOSEST = 4  # sentences that are measured before all of them are
 _MARGIN = 0.5  # by which a neighbour has to support a claim better than the passage itself, to be quoted
 _WORDY = re.compile(r"\d{0,3}[A-Z][a-z]{3,}\d{0,3}")  # a word that happens to have a number: 1Password
-_QUOTED = re.compile(r"\W*?[「“\"](.+)[」”\"][。.]?\s*(?:[（(][^（()）]*[)）])?[。.]?\s*$", re.DOTALL)
 _BUT = re.compile(
     r"(?<=が)、|ものの、?|けれども?、?|(?<=し)、|[;；]\s*|ただし、?|一方(?:で|、)"
     r"|,?\s\b(?:and|but|however|while|whereas|although|though|except)\b",
@@ -88,10 +87,6 @@ class Evidence:
         return "".join([squeeze(self._head), *(_squeezed(each.text) for each in self.passages)])
 
     @cached_property
-    def _cleaned(self) -> str:
-        return squeeze(clean(self.text)) if marked(self.text) else self.squeezed
-
-    @cached_property
     def addresses(self) -> set[str]:
         own = {each.url for each in self.passages if each.url}
         return own.union(*(addresses(each.text) for each in self.passages))
@@ -99,13 +94,9 @@ class Evidence:
     # -- what a claim asks of it ----------------------------------------------------------------------------------------
 
     def says(self, sentence: str) -> bool:
-        """Whether the passage has the sentence word for word, or what the sentence quotes (and where it stands)."""
-        quoted = _QUOTED.match(sentence)
-        for each in (sentence, quoted[1] if quoted else ""):
-            said = squeeze(each)
-            if len(said) >= 8 and (said in self.squeezed or said in self._cleaned):
-                return True
-        return False
+        """Whether the passage has the sentence word for word."""
+        said = squeeze(sentence)
+        return len(said) >= 8 and said in self.squeezed
 
     def lacks(self, facts: Iterable[Fact]) -> list[Fact]:
         """Those of a claim's numbers that the passage does not have."""
