@@ -162,7 +162,7 @@ def supported(pair: QAPair, passage: Passage) -> Support:
     result = check(cited, {1: hit}, language_of(pair.answer), judged=False)
     if not result.text or result.removed:
         return "no"
-    strangers = any(name.kind != "word" and not evidence.mentions(name) for name in names(pair.question))
+    strangers = any(not evidence.mentions(name) for name in names(pair.question))
     foreign = language_of(pair.question) != language_of(passage.text)
     return "unsure" if result.marked or strangers or foreign else "yes"
 

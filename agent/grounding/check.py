@@ -244,8 +244,7 @@ class _Checker:
                 held.append(fact)
         alike = [each for each in sources if each.language == claim.language]
         for name in self._strange_names(claim, sources) if alike else ():
-            if name.certain:
-                return self._said(_NAME, name.text)
+            return self._said(_NAME, name.text)
         return ""
 
     def _asks(self, fact: Fact) -> bool:
