@@ -20,7 +20,8 @@ _MARK = re.compile(
     re.IGNORECASE,
 )
 _NAMED = re.compile(
-    r"\b(?:result|passage|source) #?(?P<a>\d{1,3})\b(?![.,]\d)|(?:検索結果|結果|出典)\s?#?(?P<b>\d{1,3})(?![\d.,]|\s?[%％件個点つ回年月日])",
+    r"\b(?:result|passage|source) #?(?P<a>\d{1,3})\b(?![.,]\d)"
+    r"|(?:検索結果|結果|出典)\s?#?(?P<b>\d{1,3})(?![\d.,]|\s?[%％件個点つ回年月日])",
     re.IGNORECASE,
 )
 _RUN = re.compile(r"(\d{1,3})(?:\s*[-–〜~]\s*(\d{1,3}))?")
@@ -98,8 +99,8 @@ def without_marks(text: str) -> str:
 
 
 def with_names(text: str, names: Mapping[int, str]) -> str:
-    """`text` with each citation, and each "Result 2", as the name behind its number, in brackets; code blocks untouched. A
-    citation that has no name, and one that says again what the one right before it says, is taken out."""
+    """`text` with each citation, and each "Result 2", as the name behind its number, in brackets; code is untouched.
+    A citation that has no name, and one that says again what the one right before it says, is taken out."""
     return "".join(part if fenced else _with_names(part, names) for fenced, part in fences(text)).strip()
 
 

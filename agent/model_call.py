@@ -45,12 +45,13 @@ _THOUGHT = re.compile(
     re.IGNORECASE,
 )
 _ACTION = re.compile(
-    r"^[\s>*_\-\[【]*(?:🛠️?\s*)?(?:action(?: input)?|tool(?: call)?|observation|行動|ツール(?:呼び出し)?|観察)[\]】*_\s]*[:：]"
-    r".*(?:rag|\{|Result \d)",
+    r"^[\s>*_\-\[【]*(?:🛠️?\s*)?(?:action(?: input)?|tool(?: call)?|observation|行動|ツール(?:呼び出し)?|観察)"
+    r"[\]】*_\s]*[:：].*(?:rag|\{|Result \d)",
     re.IGNORECASE,
 )
 _ANSWER = re.compile(
-    r"^[\s>*_#\-\[【]*(?:(?:final|draft)\s+)?(?:answer|response|最終回答|回答案?|答え)[\])】*_\s]*[:：][*_]*[ \t]*(?P<rest>.*)$",
+    r"^[\s>*_#\-\[【]*(?:(?:final|draft)\s+)?(?:answer|response|最終回答|回答案?|答え)[\])】*_\s]*[:：]"
+    r"[*_]*[ \t]*(?P<rest>.*)$",
     re.IGNORECASE,
 )
 
@@ -140,7 +141,7 @@ async def _reply(
 
 
 def _with_written_calls(message: ModelMessage, before: Sequence[Message]) -> ModelMessage:
-    """The message with the calls that it makes in its text. They are nothing of the provider's own, so neither is it."""
+    """The message with the calls that it makes in its text. They are not the provider's own, so neither is it."""
     try:
         text, written = written_calls(message.text, TOOLS)
     except ValueError as error:
@@ -165,12 +166,12 @@ async def _next(parts: AsyncGenerator[Part, None], begun: bool, until: float | N
     return part
 
 
-# -- what is said, sorted ----------------------------------------------------------------------------------------------
+# -- what is said, sorted ---------------------------------------------------------------------------------------------
 
 
 class Speech:
-    """Takes a reply's parts as they stream in and gives thoughts on as readable steps: paragraphs of its thinking, short
-    ones together, and the `Thought:` lines of its text."""
+    """Takes a reply's parts as they stream in and gives thoughts on as readable steps: paragraphs of its thinking,
+    short ones together, and the `Thought:` lines of its text."""
 
     def __init__(self, heard: Heard) -> None:
         self._heard = heard

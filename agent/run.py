@@ -100,9 +100,9 @@ _SENTINELS = (NO_ANSWER, DECLINED, NO_RAG_RESULT_LOW_SCORE, NO_RAG_RESULT, RAG_T
 class RunConfig:
     """What turns are made with; the same for any number of them.
 
-    `search` and `read` are bound to what the asker's readers may read. `confident` is the relevance from which a match is
-    fair. `judge`: who decides what code can neither prove nor refute; the model itself when None. `general`: answer from
-    general knowledge, labelled, when the documents do not answer. `today`: the date where the asker is.
+    `search` and `read` are bound to what the asker's readers may read. `confident` is the relevance from which a match
+    is fair. `judge`: who decides what code can neither prove nor refute; the model itself when None. `general`: answer
+    from general knowledge, labelled, when the documents do not answer. `today`: the date where the asker is.
     """
 
     model: ChatModel
@@ -212,7 +212,7 @@ class Run:
         self.messages += known
         await work(self.ask.deadline, self.ask.deadline)
 
-    # -- what a strategy does -------------------------------------------------------------------------------------------
+    # -- what a strategy does -----------------------------------------------------------------------------------------
 
     async def say(
         self,
@@ -283,7 +283,7 @@ class Run:
             return False
         return not (findings.listed and answer and _says_no_more(answer, f"{findings.listed} {self.ask.question}"))
 
-    # -- concluding -----------------------------------------------------------------------------------------------------
+    # -- concluding ---------------------------------------------------------------------------------------------------
 
     async def _conclude(self) -> Answered:
         """Draft → check → review with what it found → check → judge → answer."""
@@ -463,7 +463,7 @@ def _name(name: str, limit: int) -> str:
 
 
 def _linked(passage: Passage) -> str:
-    """A page's name, linked where it has an address. Both are the document's own words: no markup of theirs survives."""
+    """A page's name, linked where it has an address. Both are the document's words: no markup of theirs survives."""
     name = re.sub(r"[\[\]()<>*_`#|~\\]", "", scrubbed(_name(passage.title or passage.document, NAME), ())).strip()
     name = name or passage.document
     if passage.url and re.fullmatch(r"https?://[^\s<>]+", passage.url):

@@ -1,4 +1,4 @@
-"""A passage's Markdown as what can be quoted from it: sentences, list items, table rows, code, each with its context."""
+"""A passage's Markdown as what can be quoted from it: sentences, items, table rows, code, each with its context."""
 
 import html
 import re
@@ -47,8 +47,9 @@ _LINKS_ONLY = re.compile(
     r"(?:\s|[-–—|/·•,、>»→*_()（）]|\[(?:[^\[\]]|\[[^\]]*\])*\](?:\((?:[^()]|\([^()]*\))*\)|\[[^\]]*\])|https?://\S+)+"
 )
 _POINTS_ELSEWHERE = re.compile(
-    r"^(?:see also|external links?|related (?:pages?|links?|articles?|documents?)|further reading|references|bibliography|footnotes|notes and references"
-    r"|(?:table of )?contents|on this page|in this (?:page|section|article)|navigation|links? & policies|quick links|useful links|categories"
+    r"^(?:see also|external links?|related (?:pages?|links?|articles?|documents?)|further reading|references"
+    r"|bibliography|footnotes|notes and references|(?:table of )?contents|on this page|in this (?:page|section|article)"
+    r"|navigation|links? & policies|quick links|useful links|categories"
     r"|関連(?:リンク|項目|ページ|資料|記事)|外部リンク|参考(?:文献|リンク|資料)?|脚注|出典|目次|もくじ|リンク集?|カテゴリー?)$",
     re.IGNORECASE,
 )
@@ -74,7 +75,7 @@ class Unit:
 
 
 def clean(text: str) -> str:
-    """`text` as a reader sees it: link targets, images, emphasis, HTML tags and reference marks gone; code spans kept."""
+    """`text` as a reader sees it: no link targets, images, emphasis, HTML tags or reference marks; code spans kept."""
     if not marked(text):
         return _SPACES.sub(" ", text).strip()
     kept: list[str] = []
@@ -247,7 +248,7 @@ def _unwrapped(lines: list[str]) -> str:
 
 
 def _joined(lines: list[str], *, always: bool = False) -> list[str]:
-    """Lines that were wrapped at a margin joined again; lines that stand for themselves (「定休日：日曜」) left alone."""
+    """Lines that were wrapped at a margin joined again; lines that stand alone (「定休日：日曜」) left as they are."""
     joined: list[str] = []
     margin = max((len(line.rstrip()) for line in lines), default=0)
     for number, line in enumerate(lines):
@@ -270,7 +271,7 @@ def _open(text: str) -> bool:
 
 
 def _runs_on(before: str, after: str, margin: int) -> bool:
-    """Whether a sentence goes from one line to the next: lines are as long as a margin allows, or the next cannot begin one."""
+    """Whether a sentence goes on: lines are as long as a margin allows, or the next one cannot begin a sentence."""
     if re.match(r"[a-z\[]", after) and not before.endswith((".", "!", "?", ":", "：", "。")):
         return True
     if _LABELLED.match(before) and _LABELLED.match(after):

@@ -155,8 +155,8 @@ def equations(text: str) -> list[Equation]:
 
 
 def told(fact: Fact, text: str, sources: Iterable[Figures]) -> bool:
-    """Whether a sentence says itself how it comes to a number: it lists as many things, or halves or doubles what a passage
-    has."""
+    """Whether a sentence says itself how it comes to a number: it lists as many things, or halves or doubles what a
+    passage has."""
     wanted = value(fact)
     if wanted is None or wanted.day is not None:
         return False

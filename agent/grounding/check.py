@@ -161,7 +161,7 @@ def _covers(one: Claim, other: Claim) -> bool:
     return one.line is other.line or (one.line.group == other.line.group and (one.line.bare or one.leads))
 
 
-# -- the ruling --------------------------------------------------------------------------------------------------------
+# -- the ruling -------------------------------------------------------------------------------------------------------
 
 
 class _Checker:
@@ -333,7 +333,7 @@ class _Checker:
         return all(any(each.figures.hold(fact) for each in self._evidence.values()) for fact in facts(heading))
 
 
-# -- putting it together -----------------------------------------------------------------------------------------------
+# -- putting it together ----------------------------------------------------------------------------------------------
 
 
 def _drop_hollow(found: Sequence[Line], claims: Sequence[Claim], checker: _Checker) -> list[str]:

@@ -1,8 +1,8 @@
 """Sources that contradict each other: two passages that say another date, amount or person for the same thing.
 
 A check in code beside what the model says, and a careful one: it speaks only where two whole sentences in one language
-have the same words but for one value. Ranges, lists, tables, other years, other cases and what a passage says of both are
-no contradiction.
+have the same words but for one value. Ranges, lists, tables, other years, other cases and what a passage says of both
+are no contradiction.
 """
 
 import re
@@ -75,7 +75,7 @@ def _add(sides: dict[str, Side], value: str, statement: "_Statement") -> None:
     sides[key] = replace(known, sources=tuple(dict.fromkeys((*known.sources, (statement.n, statement.text)))))
 
 
-# -- what a passage states ----------------------------------------------------------------------------------------------
+# -- what a passage states --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 
 @lru_cache(maxsize=256)
 def _read(text: str, headings: tuple[str, ...], question: str | None) -> tuple[tuple[str, str, frozenset[str]], ...]:
-    """The whole sentences of a passage that may state a figure or an owner, and the pairs of letters they are made of."""
+    """The whole sentences of a passage that may state a figure or an owner, each with its pairs of letters."""
     found = []
     for unit in units(text, headings, question):
         if unit.kind not in ("sentence", "pair") and not (unit.kind == "item" and unit.text.endswith(("。", "."))):
@@ -159,7 +159,7 @@ def _owners(said: str) -> tuple[str, ...]:
     return tuple(name for name in distinct if not any(name != other and name in other for other in distinct))
 
 
-# -- whether two of them contradict each other --------------------------------------------------------------------------
+# -- whether two of them contradict each other ------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=3)
@@ -244,7 +244,7 @@ def _comparable(one: str, other: str, kind: str) -> bool:
 
 
 def _same_thing(one: _Statement, other: _Statement, values: tuple[str, str], *, owners: bool = False) -> bool:
-    """Whether two sentences have the same words but for their values, and their pages are not about different things."""
+    """Whether two sentences have the same words but for their values, on pages that are not about different things."""
     a, b = one.passage, other.passage
     if _years(one) and _years(other) and not _years(one) & _years(other):
         return False

@@ -15,7 +15,7 @@ from agent.grounding.vocabulary import pattern, words
 from retrieval.sparse import SparseEncoder
 from retrieval.text import language_of
 
-# -- content words ------------------------------------------------------------------------------------------------------
+# -- content words ----------------------------------------------------------------------------------------------------
 
 
 _DIGIT = re.compile(r"\d")
@@ -39,15 +39,15 @@ def _kana(text: str) -> bool:
     return all("\u3040" <= c <= "\u30ff" for c in text) or text.isascii()
 
 
-# -- names --------------------------------------------------------------------------------------------------------------
+# -- names ------------------------------------------------------------------------------------------------------------
 
 Kind = Literal["name", "person", "code", "tool"]
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """Something called by its name, a `person` by a title too. `code` was set as code; `tool` is katakana where the means
-    of doing something stands: 「コンカーで精算」."""
+    """Something called by its name, a `person` by a title too. `code` was set as code; `tool` is katakana where the
+    means of doing something stands: 「コンカーで精算」."""
 
     text: str
     kind: Kind
@@ -144,7 +144,7 @@ def mentions(evidence: str, squeezed: str, name: Name) -> bool:
     return name.text.isascii() != evidence.isascii() and heard(name.text, evidence)
 
 
-# -- yes and no ---------------------------------------------------------------------------------------------------------
+# -- yes and no -------------------------------------------------------------------------------------------------------
 
 
 def denies(sentence: str) -> bool:

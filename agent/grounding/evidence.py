@@ -91,7 +91,7 @@ class Evidence:
         own = {each.url for each in self.passages if each.url}
         return own.union(*(addresses(each.text) for each in self.passages))
 
-    # -- what a claim asks of it ----------------------------------------------------------------------------------------
+    # -- what a claim asks of it --------------------------------------------------------------------------------------
 
     def says(self, sentence: str) -> bool:
         """Whether the passage has the sentence word for word."""
@@ -173,7 +173,7 @@ def _alike(wanted: frozenset[str], squeezed: str) -> int:
     return sum(map(squeezed.__contains__, wanted))
 
 
-# -- the quotation ------------------------------------------------------------------------------------------------------
+# -- the quotation ----------------------------------------------------------------------------------------------------
 
 
 def citation(n: int, evidence: Evidence, claims: Sequence[Claim]) -> Citation:

@@ -28,8 +28,8 @@ _ERA = re.compile(
 _FISCAL = re.compile(r"\bFY\s?'?(?P<n>20\d{2}|\d{2})\b", re.I)
 
 _SMALL_WORDS = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen"
-    " nineteen"
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
+    " eighteen nineteen"
 )
 _DECADE_WORDS = "twenty thirty forty fifty sixty seventy eighty ninety"
 _SMALL = {word: n for n, word in enumerate(_SMALL_WORDS.split())}

@@ -1,4 +1,4 @@
-"""The numbers, dates, times and identifiers of a text in one normal form, so that 「百二十円」 and "120 yen" are the same.
+"""The numbers, dates, times and identifiers of a text in one normal form: 「百二十円」 and "120 yen" are the same.
 
 A passage is read generously (every reading of it counts), a claim strictly (each of its numbers must be found).
 """
@@ -117,7 +117,8 @@ _NOON = re.compile(r"\b(?P<noon>noon|midday)\b|(?P<noon2>正午)|\b(?P<zero>midn
 _PHONE = re.compile(r"(?<![\w-])\+?\d{1,5}-\d{1,4}-\d{3,4}(?![\w-])")
 _DOTTED = re.compile(r"(?<![\w.])v?(?P<v>\d+(?:\.\d+){2,})(?![\w])", re.I)
 _VERSION = re.compile(
-    r"(?:\b(?:[Vv]|[Vv]er\.?|[Vv]ersion)\s?|バージョン\s?|\b(?!(?:USD|EUR|GBP|JPY) )[A-Z][A-Za-z]+ )(?P<v>\d+\.\d+)(?![A-Za-z0-9_]|\.\d|\s?-?(?:%|[年月日時分秒週円倍割か]"
+    r"(?:\b(?:[Vv]|[Vv]er\.?|[Vv]ersion)\s?|バージョン\s?|\b(?!(?:USD|EUR|GBP|JPY) )[A-Z][A-Za-z]+ )"
+    r"(?P<v>\d+\.\d+)(?![A-Za-z0-9_]|\.\d|\s?-?(?:%|[年月日時分秒週円倍割か]"
     r"|million|billion|thousand|hours?\b|days?\b|weeks?\b|months?\b|years?\b|minutes?\b|seconds?\b|percent\b|times\b))"
 )
 _IDENTIFIER = re.compile(
@@ -310,7 +311,7 @@ def _text(value: Decimal) -> str:
     return format(value.normalize(), "f")
 
 
-# -- dates, weekdays, times ----------------------------------------------------------------------------------------------
+# -- dates, weekdays, times -------------------------------------------------------------------------------------------
 
 
 def _date(match: re.Match[str]) -> _Found:

@@ -1,5 +1,5 @@
-"""Arithmetic out of a chat message, exact: 「1200円の8%は？」, "what's 15*12+3", "20% off 50". `simpleeval` evaluates it;
-what is read here is how people put it."""
+"""Arithmetic out of a chat message, exact: 「1200円の8%は？」, "what's 15*12+3", "20% off 50". `simpleeval` evaluates
+it; what is read here is how people put it."""
 
 import ast
 import operator
@@ -43,7 +43,7 @@ _TOO_BIG = Said(
     ja="計算の規模が大きすぎるため、お答えできません。もう少し小さい数でお試しください。",
 )
 
-# -- how it is put ------------------------------------------------------------------------------------------------------
+# -- how it is put ----------------------------------------------------------------------------------------------------
 
 _NUMBER = r"(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)"
 _UNITS = (
@@ -175,7 +175,7 @@ def _pretty(expression: str) -> str:
     return re.sub(r"(^|[(×÷+^]) - ", r"\1-", text).strip()
 
 
-# -- what it amounts to -------------------------------------------------------------------------------------------------
+# -- what it amounts to -----------------------------------------------------------------------------------------------
 
 
 class _Percent(Fraction):

@@ -31,7 +31,7 @@ class GivenPassages:
         self._config = RunConfig(model, self._search, **options)
 
     def run(self, ask: Ask) -> Events:
-        """The steps, then exactly one `Answered`, also when the model fails. `ask` has no collections: none is searched."""
+        """The steps, then exactly one `Answered`, also when the model fails. `ask` has no collections."""
         run = Run(self._config, ask)
         return run.events(partial(self._answer, run))
 

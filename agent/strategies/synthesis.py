@@ -58,8 +58,8 @@ _LEFT_OUT = Said(en=" ({count} could not be written.)", ja="（{count} 件は作
 
 
 class Synthesis:
-    """One object may run any number of turns at the same time. `concurrency`: drafts of a turn that are written at once;
-    `options` are the other fields of `RunConfig`."""
+    """One object may run any number of turns at the same time. `concurrency`: drafts of a turn that are written at
+    once; `options` are the other fields of `RunConfig`."""
 
     def __init__(
         self, model: ChatModel, search: SearchFunction, *, concurrency: int = CONCURRENCY, **options: Any
@@ -106,7 +106,7 @@ class _Work:
                 break
         await self._put_together(end)
 
-    # -- the question ---------------------------------------------------------------------------------------------------
+    # -- the question -------------------------------------------------------------------------------------------------
 
     async def _plan(self, until: float | None, *, again: bool) -> Plan:
         """What to search for; the question itself where the model's reply is of no use, or would search nothing for a
@@ -134,7 +134,7 @@ class _Work:
         except TimeoutError as error:
             raise ModelUnavailable("no time was left to search", "timeout") from error
 
-    # -- the drafts -----------------------------------------------------------------------------------------------------
+    # -- the drafts ---------------------------------------------------------------------------------------------------
 
     @property
     def _answers(self) -> dict[int, str]:
@@ -190,7 +190,7 @@ class _Work:
                 log.warning("a draft failed: %s", type(error).__name__)
                 return error
 
-    # -- the synthesis --------------------------------------------------------------------------------------------------
+    # -- the synthesis ------------------------------------------------------------------------------------------------
 
     async def _put_together(self, end: float | None) -> None:
         run, answers = self._run, self._answers
