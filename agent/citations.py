@@ -244,22 +244,18 @@ def _sentence(raw: str) -> Sentence:
 
 def _without_sources(found: list[Line]) -> list[Line]:
     """Cut from the last "Sources" line, when only names with numbers follow it."""
-    for at in range(len(found) - 1, -1, -1):
+    for at in reversed(range(len(found))):
         line = found[at]
-        shown = line.raw if line.kind == "heading" else line.plain
-        if line.kind in ("heading", "text", "item") and _SOURCES.match(shown):
-            rest = found[at + 1 :]
-            short = all(each.kind in ("blank", "item", "text") and len(each.plain) < 160 for each in rest)
-            listed = all(
-                each.kind == "blank" or any(s.cited for s in each.sentences) or each.kind == "item" for each in rest
-            )
-            if (
-                short
-                and listed
-                and (any(each.kind != "blank" for each in rest) or any(s.cited for s in line.sentences))
-            ):
-                return [] if not at else found[:at]
+        if line.kind in ("heading", "text", "item") and _SOURCES.match(line.raw or line.plain):
+            rest = [each for each in found[at + 1 :] if each.kind != "blank"]
+            named = (each.kind == "item" or (each.kind == "text" and _cites(each)) for each in rest)
+            if all(named) and all(len(each.plain) < 160 for each in rest) and (rest or _cites(line)):
+                return found[:at]
     return found
+
+
+def _cites(line: Line) -> bool:
+    return any(sentence.cited for sentence in line.sentences)
 
 
 def _grouped(found: list[Line]) -> list[Line]:
@@ -270,9 +266,12 @@ def _grouped(found: list[Line]) -> list[Line]:
         if line.kind == "blank":
             gap = True
             continue
-        alike = previous is not None and previous.kind == line.kind and line.kind in ("item", "row", "head")
-        leads = previous is not None and previous.plain.rstrip().endswith((":", "："))
-        if previous is None or line.kind == "heading" or (gap and not (alike or leads or line.bare)):
+        goes_on = previous is not None and (
+            (previous.kind == line.kind and line.kind in ("item", "row", "head"))
+            or previous.plain.rstrip().endswith((":", "："))
+            or line.bare
+        )
+        if previous is None or line.kind == "heading" or (gap and not goes_on):
             group += 1
         line.group = group
         previous, gap = line, False
