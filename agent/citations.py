@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from agent.segmentation import parser
 from retrieval.text import sentences
 
 Kind = Literal["text", "item", "quote", "row", "head", "heading", "code", "blank"]
@@ -19,15 +20,13 @@ _MARK = re.compile(
     re.IGNORECASE,
 )
 _NAMED = re.compile(
-    r"\b(?:result|passage|source) #?(?P<a>\d{1,3})\b(?![.,]\d)|(?:検索結果|結果|出典)\s?#?(?P<b>\d{1,3})(?![\d.,]|\s?[%％件個点つ回年月日])",
+    r"\b(?:result|passage|source) #?(?P<a>\d{1,3})\b(?![.,]\d)"
+    r"|(?:検索結果|結果|出典)\s?#?(?P<b>\d{1,3})(?![\d.,]|\s?[%％件個点つ回年月日])",
     re.IGNORECASE,
 )
 _RUN = re.compile(r"(\d{1,3})(?:\s*[-–〜~]\s*(\d{1,3}))?")
 _SPAN = re.compile(r"`[^`\n]*`")
-_FENCE = re.compile(r"^\s*(`{3,}(?=[^`\n]*$)|~{3,})")  # CommonMark: no backtick in the words of a backtick fence
 _HEADING = re.compile(r"^\s{0,3}#{1,6}\s+\S|^\s*\*\*[^*\n]+\*\*\s*[:：]?\s*$")
-_ROW = re.compile(r"^\s*\|.*\|\s*$")
-_RULE = re.compile(r"^\s*\|?\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)*\|?\s*$")
 _ITEM = re.compile(r"^\s*(?:(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?|・\s*|[①-⑳]\s*|\(\d{1,2}\)\s*)")
 _QUOTE = re.compile(r"^\s*(?:>\s?)+")
 _STOPPED = re.compile(r"(?:[。．.!?！？:：」』）)…]|[ ]{2}|\\)$")
@@ -70,6 +69,11 @@ class Line:
         return bool(self.sentences) and not any(re.search(r"\w", each.plain) for each in self.sentences)
 
 
+def mark_numbers(mark: re.Match[str]) -> list[int]:
+    """The numbers in one of `marks`."""
+    return numbers(mark["a"] or mark["b"] or mark["c"])
+
+
 def numbers(mark: str) -> list[int]:
     """`[1, 3-5]` → 1, 3, 4, 5."""
     found: list[int] = []
@@ -95,8 +99,8 @@ def without_marks(text: str) -> str:
 
 
 def with_names(text: str, names: Mapping[int, str]) -> str:
-    """`text` with each citation, and each "Result 2", as the name behind its number, in brackets; code blocks untouched. A
-    citation that has no name, and one that says again what the one right before it says, is taken out."""
+    """`text` with each citation, and each "Result 2", as the name behind its number, in brackets; code is untouched.
+    A citation that has no name, and one that says again what the one right before it says, is taken out."""
     return "".join(part if fenced else _with_names(part, names) for fenced, part in fences(text)).strip()
 
 
@@ -104,15 +108,20 @@ def _with_names(text: str, names: Mapping[int, str]) -> str:
     written: list[str] = []
     end, before, lost = 0, "", ""  # `lost`: the space before what was taken out
     for mark in marks(text):
-        wanted = (names[n] for n in numbers(mark["a"] or mark["b"] or mark["c"]) if n in names)
+        wanted = (names[n] for n in mark_numbers(mark) if n in names)
         shown = f"[{', '.join(dict.fromkeys(wanted))}]"
         between = text[end : mark.start()]
-        space = mark.group()[: len(mark.group()) - len(mark.group().lstrip())] or ("" if between else lost)
+        space = _space(mark) or ("" if between else lost)
         again = shown == before and not between
         written += [between, "" if shown == "[]" or again else f"{space}{shown}"]
         end, before, lost = mark.end(), shown, space if shown == "[]" else ""
     written.append(text[end:])
     return _NAMED.sub(lambda found: _named(found, names), "".join(written))
+
+
+def _space(mark: re.Match[str]) -> str:
+    """What stands before its bracket."""
+    return mark.group()[: len(mark.group()) - len(mark.group().lstrip())]
 
 
 def _named(found: re.Match[str], names: Mapping[int, str]) -> str:
@@ -128,31 +137,39 @@ def _cut(text: str, spans: Sequence[tuple[int, int]]) -> str:
 
 def fences(text: str) -> Iterator[tuple[bool, str]]:
     """The text in pieces: whether each is a fenced code block, and the piece with its line ends."""
-    piece: list[str] = []
-    fence = ""
-    for line in text.splitlines(keepends=True):
-        opened = _FENCE.match(line)
-        if not fence and opened:
-            if piece:
-                yield False, "".join(piece)
-            piece, fence = [line], opened[1]
-        elif fence and opened and opened[1].startswith(fence) and not line.strip().strip("`~"):
-            yield True, "".join([*piece, line])
-            piece, fence = [], ""
-        else:
-            piece.append(line)
-    if piece:
-        yield bool(fence), "".join(piece)
+    for kind, rows in _blocks(text, "fence"):
+        yield bool(kind), "".join(rows)
+
+
+def _blocks(text: str, *kinds: str) -> Iterator[tuple[str, list[str]]]:
+    """The text's lines, with their ends: those of each block of these kinds together, and those between with ""."""
+    text = re.sub(r"\r\n?", "\n", text)
+    rows = re.findall(r"[^\n]*\n|[^\n]+", text)
+    at = 0
+    for token in parser.parse(text):
+        if token.type in kinds and token.map and token.map[0] >= at:
+            start, end = token.map
+            if start > at:
+                yield "", rows[at:start]
+            yield token.type, rows[start:end]
+            at = end
+    if at < len(rows):
+        yield "", rows[at:]
 
 
 def lines(text: str) -> list[Line]:
     """The answer's lines. A list of sources at its end is left out: the citations say the same and are checked."""
     found: list[Line] = []
-    for fenced, piece in fences(text):
-        if fenced:
-            found.append(Line("code", raw=piece.rstrip("\n")))
-        else:
-            found += _prose(piece.splitlines())
+    for kind, block in _blocks(text, "fence", "table_open"):
+        rows = [row.rstrip("\n") for row in block]
+        match kind:
+            case "fence":
+                found.append(Line("code", raw="\n".join(rows)))
+            case "table_open":
+                found += [Line("head", raw=row) for row in rows[:2]]
+                found += [Line("row", sentences=[_sentence(row)]) for row in rows[2:]]
+            case _:
+                found += _prose(rows)
     return _grouped(_without_sources(found))
 
 
@@ -163,11 +180,6 @@ def _prose(rows: Sequence[str]) -> Iterator[Line]:
         at += 1
         if not row.strip():
             yield Line("blank")
-        elif _ROW.match(row):
-            if _RULE.match(row) or (at < len(rows) and _RULE.match(rows[at])):
-                yield Line("head", raw=row)
-            else:
-                yield Line("row", sentences=[_sentence(row)])
         elif _HEADING.match(row) and not marks(row):
             yield Line("heading", raw=row)
         else:
@@ -188,7 +200,7 @@ def _prose(rows: Sequence[str]) -> Iterator[Line]:
 
 
 def _continues(row: str) -> bool:
-    return bool(row.strip()) and not any(p.match(row) for p in (_ROW, _HEADING, _ITEM, _QUOTE, _SOURCES))
+    return bool(row.strip()) and not any(p.match(row) for p in (_HEADING, _ITEM, _QUOTE, _SOURCES))
 
 
 def _split(body: str) -> Iterator[Sentence]:
@@ -226,28 +238,24 @@ def _split(body: str) -> Iterator[Sentence]:
 def _sentence(raw: str) -> Sentence:
     found = marks(raw)
     plain = " ".join(_cut(raw, [m.span() for m in found]).split())
-    cited = dict.fromkeys(n for m in found for n in numbers(m["a"] or m["b"] or m["c"]))
+    cited = dict.fromkeys(n for m in found for n in mark_numbers(m))
     return Sentence(raw, _EMPHASIS.sub("", plain) if "**" not in plain else plain, tuple(cited))
 
 
 def _without_sources(found: list[Line]) -> list[Line]:
     """Cut from the last "Sources" line, when only names with numbers follow it."""
-    for at in range(len(found) - 1, -1, -1):
+    for at in reversed(range(len(found))):
         line = found[at]
-        shown = line.raw if line.kind == "heading" else line.plain
-        if line.kind in ("heading", "text", "item") and _SOURCES.match(shown):
-            rest = found[at + 1 :]
-            short = all(each.kind in ("blank", "item", "text") and len(each.plain) < 160 for each in rest)
-            listed = all(
-                each.kind == "blank" or any(s.cited for s in each.sentences) or each.kind == "item" for each in rest
-            )
-            if (
-                short
-                and listed
-                and (any(each.kind != "blank" for each in rest) or any(s.cited for s in line.sentences))
-            ):
-                return [] if not at else found[:at]
+        if line.kind in ("heading", "text", "item") and _SOURCES.match(line.raw or line.plain):
+            rest = [each for each in found[at + 1 :] if each.kind != "blank"]
+            named = (each.kind == "item" or (each.kind == "text" and _cites(each)) for each in rest)
+            if all(named) and all(len(each.plain) < 160 for each in rest) and (rest or _cites(line)):
+                return found[:at]
     return found
+
+
+def _cites(line: Line) -> bool:
+    return any(sentence.cited for sentence in line.sentences)
 
 
 def _grouped(found: list[Line]) -> list[Line]:
@@ -258,9 +266,12 @@ def _grouped(found: list[Line]) -> list[Line]:
         if line.kind == "blank":
             gap = True
             continue
-        alike = previous is not None and previous.kind == line.kind and line.kind in ("item", "row", "head")
-        leads = previous is not None and previous.plain.rstrip().endswith((":", "："))
-        if previous is None or line.kind == "heading" or (gap and not (alike or leads or line.bare)):
+        goes_on = previous is not None and (
+            (previous.kind == line.kind and line.kind in ("item", "row", "head"))
+            or previous.plain.rstrip().endswith((":", "："))
+            or line.bare
+        )
+        if previous is None or line.kind == "heading" or (gap and not goes_on):
             group += 1
         line.group = group
         previous, gap = line, False
@@ -270,28 +281,28 @@ def _grouped(found: list[Line]) -> list[Line]:
 def rewritten(raw: str, numbering: Mapping[int, int], cites: Sequence[int], *, row: bool = False) -> str:
     """`raw` with its marks as `[n]` in the new numbering: those of `cites` only; what no mark has yet is put in."""
     found = marks(raw)
-    missing = [n for n in cites if not any(n in numbers(m["a"] or m["b"] or m["c"]) for m in found)]
+    missing = [n for n in cites if not any(n in mark_numbers(mark) for mark in found)]
     written: list[str] = []
     seen: set[int] = set()
     end = 0
     for at, mark in enumerate(found):
-        wanted = [n for n in numbers(mark["a"] or mark["b"] or mark["c"]) if n in cites]
+        wanted = [n for n in mark_numbers(mark) if n in cites]
         if missing and (at == len(found) - 1 or not wanted):
             wanted, missing = wanted + missing, []
-        wanted = [n for n in wanted if n not in seen or at == 0]
+        wanted = [n for n in wanted if n not in seen]
         seen |= set(wanted)
-        space = mark.group()[: len(mark.group()) - len(mark.group().lstrip())]
-        written.append(raw[end : mark.start()])
-        if wanted:
-            written.append(space + "".join(f"[{numbering[n]}]" for n in wanted))
+        space = _space(mark) if wanted else ""
+        written += [raw[end : mark.start()], space, *(f"[{numbering[n]}]" for n in wanted)]
         end = mark.end()
-    written.append(raw[end:])
-    text = "".join(written)
-    if missing:
-        new = "".join(f"[{numbering[n]}]" for n in missing)
-        body = text.rstrip()
-        tail = text[len(body) :]
-        if row:
-            return f"{body.rstrip('|').rstrip()} {new} |{tail}"
-        return f"{body}{'' if body.endswith(('。', '」', '！', '？')) else ' '}{new}{tail}"
-    return text
+    text = "".join([*written, raw[end:]])
+    return put_behind(text, "".join(f"[{numbering[n]}]" for n in missing), row=row, apart=True) if missing else text
+
+
+def put_behind(text: str, words: str, *, row: bool, apart: bool = False) -> str:
+    """`text` with these words at its end, in the last cell of a table's row. `apart`: after a space, where the language
+    has one."""
+    body = text.rstrip()
+    tail = text[len(body) :]
+    if row:
+        body, tail = body.rstrip("|").rstrip(), f" |{tail}"
+    return f"{body}{' ' if apart and (row or not body.endswith(('。', '」', '！', '？'))) else ''}{words}{tail}"

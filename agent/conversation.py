@@ -56,8 +56,8 @@ class Overheard:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One question with everything its turn may know. `deadline` is in the event loop's time; `reaches_team`: a miss of it
-    is shown to people of the team, so that it may be said that somebody who knows will see it."""
+    """One question with everything its turn may know. `deadline` is in the event loop's time; `reaches_team`: a miss of
+    it is shown to people of the team, so that it may be said that somebody who knows will see it."""
 
     question: str
     language: Language

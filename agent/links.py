@@ -18,7 +18,7 @@ _WORDY_TLD = r"(?:[a-z]{2,18})"  # 「.it」, ".zip": an address only with somet
 _SIGN = (  # 「https://wiki.example/aをご覧ください」: hiragana after a letter is the sentence's, also を after anything
     r"(?:(?!を|(?<=[A-Za-z0-9)])[ぁ-ん])[^\s<>\"'`|\\)\]（）「」『』【】、。，＜＞〈〉《》“”])"
 )
-_END = rf"(?:\((?:(?!\(){_SIGN})*\)|{_SIGN})"  # 「/wiki/Kotae_(bot)」: a bracket that the address itself has opened closes in it
+_END = rf"(?:\((?:(?!\(){_SIGN})*\)|{_SIGN})"  # 「/wiki/Kotae_(bot)」: a bracket that it has opened closes in it
 _ADDRESS = re.compile(
     rf"{_SCHEME}{_END}*"
     rf"|(?<![A-Za-z0-9./-])www\.{_END}+"
@@ -136,7 +136,7 @@ def _prose(text: str, allowed: frozenset[str], gap: str) -> str:
 
 
 def _bare(text: str, allowed: frozenset[str], gap: str = "") -> str:
-    """Addresses that stand in the text as they are. Width is folded first, since ｈｔｔｐ：／／ works in some clients."""
+    """Addresses that stand in the text as they are. Width is folded first: ｈｔｔｐ：／／ works in some clients."""
     folded = _folded(text)
     out: list[str] = []
     end = 0

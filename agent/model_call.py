@@ -7,12 +7,11 @@ Providers without thought summaries write a line `Thought: …` before they act;
 import asyncio
 import logging
 import re
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any, cast
 
-from agent.events import Thought
 from agent.models.base import (
     ChatModel,
     Effort,
@@ -33,6 +32,9 @@ from agent.tools import TOOLS
 
 log = logging.getLogger(__name__)
 
+Heard = Callable[[str], None]
+"""What a thought is given to."""
+
 PROTOCOL_RETRIES = 2
 BROKEN_RETRIES = 1
 
@@ -43,12 +45,13 @@ _THOUGHT = re.compile(
     re.IGNORECASE,
 )
 _ACTION = re.compile(
-    r"^[\s>*_\-\[【]*(?:🛠️?\s*)?(?:action(?: input)?|tool(?: call)?|observation|行動|ツール(?:呼び出し)?|観察)[\]】*_\s]*[:：]"
-    r".*(?:rag|\{|Result \d)",
+    r"^[\s>*_\-\[【]*(?:🛠️?\s*)?(?:action(?: input)?|tool(?: call)?|observation|行動|ツール(?:呼び出し)?|観察)"
+    r"[\]】*_\s]*[:：].*(?:rag|\{|Result \d)",
     re.IGNORECASE,
 )
 _ANSWER = re.compile(
-    r"^[\s>*_#\-\[【]*(?:(?:final|draft)\s+)?(?:answer|response|最終回答|回答案?|答え)[\])】*_\s]*[:：][*_]*[ \t]*(?P<rest>.*)$",
+    r"^[\s>*_#\-\[【]*(?:(?:final|draft)\s+)?(?:answer|response|最終回答|回答案?|答え)[\])】*_\s]*[:：]"
+    r"[*_]*[ \t]*(?P<rest>.*)$",
     re.IGNORECASE,
 )
 
@@ -58,29 +61,28 @@ async def speak(
     messages: Sequence[Message],
     tools: Sequence[Tool] = (),
     *,
+    heard: Heard = lambda _: None,
     schema: Mapping[str, Any] | None = None,
     effort: Effort | None = None,
     until: float | None = None,
-) -> AsyncGenerator[Thought | ModelMessage, None]:
-    """The thoughts of one reply as they come, then its message. `until` is in loop time.
+) -> ModelMessage:
+    """The message of one reply; `heard` gets its thoughts as they come. `until` is in loop time.
 
     A reply of no use is asked for again at once, twice; one that broke off, once: of it people have seen thoughts at
     most, and no thought is shown a second time. Waiting for a busy model is the model's own (`agent.models.retry`).
     Raises TimeoutError at `until`, and the `ModelError` that no further try has mended.
     """
     unusable = broken = 0
-    shown: set[str] = set()  # by the tries before
+    shown: set[str] = set()
+
+    def once(thought: str) -> None:
+        if thought not in shown:
+            shown.add(thought)
+            heard(thought)
+
     while True:
-        thoughts: set[str] = set()
         try:
-            async with aclosing(_reply(model, messages, tools, schema, effort, until)) as said:
-                async for part in said:
-                    if isinstance(part, Thought):
-                        thoughts.add(part.text)
-                        if part.text in shown:
-                            continue
-                    yield part
-            return
+            return await _reply(model, messages, tools, schema, effort, until, once)
         except SpentError:
             raise
         except ModelProtocolError:
@@ -93,7 +95,6 @@ async def speak(
             if broken > BROKEN_RETRIES:
                 raise
             log.info("the model's reply broke off; asking again")
-        shown |= thoughts
 
 
 class _BrokenOffError(ModelUnavailable):
@@ -107,10 +108,11 @@ async def _reply(
     schema: Mapping[str, Any] | None,
     effort: Effort | None,
     until: float | None,
-) -> AsyncGenerator[Thought | ModelMessage, None]:
-    speech = Speech()
+    heard: Heard,
+) -> ModelMessage:
+    speech = Speech(heard)
     message: ModelMessage | None = None
-    heard = ""
+    streamed = False
     said = model.converse(messages, tools, schema=schema, effort=effort)
     async with aclosing(cast(AsyncGenerator[Part, None], said)) as parts:
         begun = False
@@ -118,33 +120,28 @@ async def _reply(
             begun = True
             match part:
                 case ThoughtPart(text):
-                    for thought in speech.think(text):
-                        yield Thought(thought)
+                    speech.think(text)
                 case TextPart(text) if schema is None:
-                    heard += text
-                    for thought in speech.say(text):
-                        yield Thought(thought)
+                    streamed = True
+                    speech.say(text)
                 case ToolCall():
-                    for thought in speech.pause():
-                        yield Thought(thought)
+                    speech.pause()
                 case ModelMessage():
                     message = part
     if message is None:
         raise ModelProtocolError("the model's stream had no message at its end")
-    if schema is None and not heard:
-        for thought in speech.say(message.text):
-            yield Thought(thought)
-    for thought in speech.end():
-        yield Thought(thought)
+    if schema is None and not streamed:
+        speech.say(message.text)
+    speech.end()
     if schema is None and not message.calls:
         message = _with_written_calls(message, messages)
     if not message.text.strip() and not message.calls:
         raise ModelProtocolError("the model said nothing")
-    yield message
+    return message
 
 
 def _with_written_calls(message: ModelMessage, before: Sequence[Message]) -> ModelMessage:
-    """The message with the calls that it makes in its text. They are nothing of the provider's own, so neither is it."""
+    """The message with the calls that it makes in its text. They are not the provider's own, so neither is it."""
     try:
         text, written = written_calls(message.text, TOOLS)
     except ValueError as error:
@@ -169,42 +166,40 @@ async def _next(parts: AsyncGenerator[Part, None], begun: bool, until: float | N
     return part
 
 
-# -- what is said, sorted ----------------------------------------------------------------------------------------------
+# -- what is said, sorted ---------------------------------------------------------------------------------------------
 
 
 class Speech:
-    """Takes a reply's parts as they stream in and gives thoughts back as readable steps."""
+    """Takes a reply's parts as they stream in and gives thoughts on as readable steps: paragraphs of its thinking,
+    short ones together, and the `Thought:` lines of its text."""
 
-    def __init__(self) -> None:
+    def __init__(self, heard: Heard) -> None:
+        self._heard = heard
         self._thought = ""
         self._line = ""
         self._fenced = False
 
-    def think(self, text: str) -> Iterator[str]:
-        """A piece of a thought summary. Paragraphs come out whole, short ones together."""
+    def think(self, text: str) -> None:
         self._thought += text
         while (end := self._paragraph_end()) is not None:
             whole, self._thought = self._thought[:end].strip(), self._thought[end:].lstrip("\n")
-            yield whole
+            self._heard(whole)
 
-    def say(self, text: str) -> Iterator[str]:
-        """A piece of text. What comes out are its finished `Thought:` lines."""
-        yield from self.pause()
+    def say(self, text: str) -> None:
+        self.pause()
         self._line += text
         *whole, self._line = self._line.split("\n")
         for line in whole:
-            yield from self._read(line)
+            self._read(line)
 
-    def pause(self) -> Iterator[str]:
-        """The thought summary ends here, since text or a call follows."""
+    def pause(self) -> None:
+        """The thinking ends here, since text or a call follows."""
         thought, self._thought = self._thought.strip(), ""
         if thought:
-            yield thought
+            self._heard(thought)
 
-    def end(self) -> Iterator[str]:
-        yield from self.pause()
-        line, self._line = self._line, ""
-        yield from self._read(line)
+    def end(self) -> None:
+        self.say("\n")
 
     def _paragraph_end(self) -> int | None:
         for gap in re.finditer(r"\n\s*\n", self._thought):
@@ -212,12 +207,12 @@ class Speech:
                 return gap.end()
         return None
 
-    def _read(self, line: str) -> Iterator[str]:
+    def _read(self, line: str) -> None:
         if re.match(r"\s*(?:```|~~~)", line):
             self._fenced = not self._fenced
         thought = None if self._fenced else _THOUGHT.match(line)
         if thought and thought["rest"].strip(" *_"):
-            yield thought["rest"].strip(" *_")
+            self._heard(thought["rest"].strip(" *_"))
 
 
 def spoken(text: str) -> str:

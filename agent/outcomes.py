@@ -1,4 +1,4 @@
-"""What a turn says when it ends without an answer, or with one that needs a remark: whole sentences, in both languages."""
+"""What a turn says when it ends without an answer, or with one that needs a remark: whole sentences."""
 
 from agent.models.base import ModelBusy, ModelError, ModelExhausted, ModelUnavailable
 from agent.models.quota import OverBudgetError, SpentError
@@ -52,8 +52,8 @@ _REASONS = {
 
 
 def unknown(language: Language, searched: tuple[str, ...], *, closest: str = "", reaches_team: bool = True) -> str:
-    """Not found, the page that comes closest, and here is where I looked; what becomes of the question is said only where
-    somebody sees it."""
+    """Not found, the page that comes closest, and here is where I looked; what becomes of the question is said only
+    where somebody sees it."""
     page = CLOSEST.to(language, page=closest) if closest else ""
     where = LOOKED_IN.to(language, names=("、" if language == "ja" else ", ").join(searched)) if searched else ""
     return UNKNOWN.to(language) + page + where + (RECORDED.to(language) if reaches_team else "")

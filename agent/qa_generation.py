@@ -5,7 +5,6 @@ that the passage says it. Source: seeds/0_agent_rag.md §4.5; product.md §3 (Q/
 import logging
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -17,7 +16,7 @@ from agent.grounding.entities import names
 from agent.grounding.evidence import Evidence
 from agent.grounding.quantities import facts, figures, squeeze
 from agent.model_call import speak
-from agent.models.base import ChatModel, Message, ModelMessage, ModelProtocolError, SystemMessage, UserMessage
+from agent.models.base import ChatModel, Message, ModelProtocolError, SystemMessage, UserMessage
 from agent.prompts import prompt
 from agent.tool_calls import objects
 from retrieval.formats.cleaning import clean, clean_line
@@ -81,12 +80,7 @@ async def propose(model: ChatModel, passage: Passage, count: int, *, until: floa
 
     Raises TimeoutError at `until`, and `ModelError`: ModelProtocolError when no try brought a reply that can be read.
     """
-    said: ModelMessage | None = None
-    async with aclosing(speak(model, request(passage, count), schema=SCHEMA, until=until)) as parts:
-        async for part in parts:
-            if isinstance(part, ModelMessage):
-                said = part
-    assert said is not None  # `speak` ends with it or raises
+    said = await speak(model, request(passage, count), schema=SCHEMA, until=until)
     return checked(parse_pairs(said.text), passage, count)
 
 
@@ -162,7 +156,7 @@ def supported(pair: QAPair, passage: Passage) -> Support:
     result = check(cited, {1: hit}, language_of(pair.answer), judged=False)
     if not result.text or result.removed:
         return "no"
-    strangers = any(name.kind != "word" and not evidence.mentions(name) for name in names(pair.question))
+    strangers = any(not evidence.mentions(name) for name in names(pair.question))
     foreign = language_of(pair.question) != language_of(passage.text)
     return "unsure" if result.marked or strangers or foreign else "yes"
 

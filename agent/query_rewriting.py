@@ -53,8 +53,8 @@ class Plan:
 def parse_plan(text: str, ask: Ask) -> Plan | None:
     """The plan in a model's reply, whatever stands around it; None when there is none to use.
 
-    Queries that are plain text are one search, one with a collection or in an object of its own is another. A collection
-    that the asker may not search is left out; queries beside a "no search" are made.
+    Queries that are plain text are one search, one with a collection or in an object of its own is another. A
+    collection that the asker may not search is left out; queries beside a "no search" are made.
     """
     for found in objects(text):
         if "search" not in found and "queries" not in found:

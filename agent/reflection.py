@@ -1,4 +1,4 @@
-"""The second look at a draft: the same model criticises it, told what the check in code has found, and may write it anew."""
+"""The second look at a draft: the model criticises it, told what the check in code has found, and may rewrite it."""
 
 import logging
 import re

@@ -4,8 +4,7 @@ answer (check in code, review with its findings, check again, judge)."""
 import asyncio
 import logging
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
@@ -47,10 +46,9 @@ from agent.grounding.disclosure import disclosed
 from agent.grounding.entities import content
 from agent.grounding.quantities import facts, figures
 from agent.links import scrubbed
-from agent.model_call import speak, spoken
+from agent.model_call import Heard, speak, spoken
 from agent.models.base import (
     ChatModel,
-    Effort,
     Message,
     ModelBlocked,
     ModelError,
@@ -85,7 +83,7 @@ log = logging.getLogger(__name__)
 StillReadable = Callable[[Sequence[Hit]], Awaitable[Collection[str]]]
 """Of the hits' documents the ids of those that are still there and readable."""
 
-Work = Callable[[float | None, float | None], AsyncGenerator[Event, None]]
+Work = Callable[[float | None, float | None], Awaitable[None]]
 """A strategy's own part: from the question to `Run.draft`, given the loop times until which it may search and write.
 Raises `ModelError`."""
 
@@ -102,9 +100,9 @@ _SENTINELS = (NO_ANSWER, DECLINED, NO_RAG_RESULT_LOW_SCORE, NO_RAG_RESULT, RAG_T
 class RunConfig:
     """What turns are made with; the same for any number of them.
 
-    `search` and `read` are bound to what the asker's readers may read. `confident` is the relevance from which a match is
-    fair. `judge`: who decides what code can neither prove nor refute; the model itself when None. `general`: answer from
-    general knowledge, labelled, when the documents do not answer. `today`: the date where the asker is.
+    `search` and `read` are bound to what the asker's readers may read. `confident` is the relevance from which a match
+    is fair. `judge`: who decides what code can neither prove nor refute; the model itself when None. `general`: answer
+    from general knowledge, labelled, when the documents do not answer. `today`: the date where the asker is.
     """
 
     model: ChatModel
@@ -137,6 +135,7 @@ class Run:
         self.today = config.today() if config.today else None
         self.draft: ModelMessage | None = None
         self.compared: frozenset[int] = frozenset()  # passages that are asked whether they contradict the answer
+        self._steps: asyncio.Queue[Event | None] = asyncio.Queue()
         self._cost = Cost()
         self._failure: ModelError | None = None
         self._clock = asyncio.get_running_loop().time
@@ -162,20 +161,31 @@ class Run:
 
         Steps name documents where the model has numbers: those that the answer gets are known only at its end.
         """
+        turn = asyncio.create_task(self._turn(work))
+        turn.add_done_callback(lambda _: self._steps.put_nowait(None))
         try:
-            async with aclosing(self._worked(work)) as steps:
-                async for step in steps:
-                    yield self._shown(step)
+            while (event := await self._steps.get()) is not None:
+                yield event
+            await turn
+        finally:
+            turn.cancel()
+            await asyncio.gather(turn, return_exceptions=True)
+
+    async def _turn(self, work: Work) -> None:
+        try:
+            await self._worked(work)
         except ModelBlocked:
-            yield self._answered(outcomes.DECLINED.to(self.ask.language), "declined")
-            return
+            answered = self._answered(outcomes.DECLINED.to(self.ask.language), "declined")
         except ModelError as error:
             log.warning("the turn ends without a model: %s", type(error).__name__)
-            yield self._answered(outcomes.failed(self._failure or error, self.ask.language), "failed")
-            return
-        async with aclosing(self._conclude()) as conclusion:
-            async for event in conclusion:
-                yield self._shown(event)
+            answered = self._answered(outcomes.failed(self._failure or error, self.ask.language), "failed")
+        else:
+            answered = await self._conclude()
+        self.emit(answered)
+
+    def emit(self, event: Event) -> None:
+        """A step that people see."""
+        self._steps.put_nowait(self._shown(event))
 
     def _shown(self, event: Event) -> Event:
         match event:
@@ -185,12 +195,10 @@ class Run:
             case _:
                 return event
 
-    async def _worked(self, work: Work) -> AsyncGenerator[Event, None]:
+    async def _worked(self, work: Work) -> None:
         """Work until there is a draft; with the fall-back when the model fails."""
         try:
-            async with aclosing(work(self._work_ends, self._model_ends)) as steps:
-                async for step in steps:
-                    yield step
+            await work(self._work_ends, self._model_ends)
             return
         except ModelBlocked:
             raise
@@ -202,87 +210,65 @@ class Run:
         known = neutral(self.messages)
         self._take_on(self._config.fallback)
         self.messages += known
-        async with aclosing(work(self.ask.deadline, self.ask.deadline)) as steps:
-            async for step in steps:
-                yield step
+        await work(self.ask.deadline, self.ask.deadline)
 
-    # -- what a strategy does -------------------------------------------------------------------------------------------
+    # -- what a strategy does -----------------------------------------------------------------------------------------
 
     async def say(
         self,
         messages: Sequence[Message],
         until: float | None,
         *,
-        tools: Sequence[Tool] = (),
-        schema: Mapping[str, Any] | None = None,
         model: ChatModel | None = None,
-        effort: Effort | None = None,
-    ) -> AsyncGenerator[Thought | ModelMessage, None]:
-        """One reply: see `speak`. Its cost is the turn's."""
-        said = speak(model or self.model, bounded(messages), tools, schema=schema, effort=effort, until=until)
-        async with aclosing(said) as parts:
-            async for part in parts:
-                if isinstance(part, ModelMessage):
-                    self._cost += part.cost
-                elif echoes_instructions(part.text):
-                    continue
-                yield part
-
-    async def reply(
-        self,
-        messages: Sequence[Message],
-        until: float | None,
-        *,
-        schema: Mapping[str, Any] | None = None,
-        model: ChatModel | None = None,
-        effort: Effort | None = None,
+        heard: Heard | None = None,
+        **options: Any,
     ) -> ModelMessage:
-        """The message of one reply alone, where nobody is shown the thoughts and no call can be made."""
-        async with aclosing(self.say(messages, until, schema=schema, model=model, effort=effort)) as parts:
-            async for part in parts:
-                if isinstance(part, ModelMessage) and not part.calls:
-                    return part
-        raise ModelProtocolError("a call where an answer was wanted")
+        """One reply, its thoughts among the turn's steps and its cost the turn's. `options`: see `speak`."""
+        said = await speak(model or self.model, bounded(messages), heard=heard or self._think, until=until, **options)
+        self._cost += said.cost
+        return said
 
-    async def write(self, end: float | None, request: UserMessage | None = None) -> AsyncGenerator[Event, None]:
+    def _think(self, thought: str) -> None:
+        if not echoes_instructions(thought):
+            self.emit(Thought(thought))
+
+    async def reply(self, messages: Sequence[Message], until: float | None, **options: Any) -> ModelMessage:
+        """One reply where nobody is shown the thoughts and no call can be made. `options`: see `say`."""
+        said = await self.say(messages, until, heard=lambda _: None, **options)
+        if said.calls:
+            raise ModelProtocolError("a call where an answer was wanted")
+        return said
+
+    async def write(self, end: float | None, request: UserMessage | None = None) -> None:
         """The draft, as the reply to the conversation and `request`, without tools. A call that is made all the same is
         answered once.
 
         Raises ModelUnavailable when the draft is not there by `end`, ModelProtocolError for a reply that is none.
         """
-        for called in (False, True):
-            conversation = [*self.messages, *([request] if request else [])]
-            try:
-                async with aclosing(self.say(conversation, end)) as said:
-                    async for part in said:
-                        if isinstance(part, ModelMessage):
-                            self.draft = part
-                        else:
-                            yield part
-                if called or self.draft is None or not self.draft.calls:
-                    break
-                async with aclosing(self.act(self.draft, end)) as steps:
-                    async for step in steps:
-                        yield step
-            except TimeoutError as error:
-                raise ModelUnavailable("no answer before the deadline", "timeout") from error
-        if self.draft is None or not answers(self.draft):
-            self.draft = None
+        try:
+            said = await self.say([*self.messages, *([request] if request else [])], end)
+            if said.calls:
+                await self.act(said, end)
+                said = await self.say([*self.messages, *([request] if request else [])], end)
+        except TimeoutError as error:
+            raise ModelUnavailable("no answer before the deadline", "timeout") from error
+        if not answers(said):
             raise ModelProtocolError("no answer where one was wanted")
+        self.draft = said
 
-    def finish(self, end: float | None) -> AsyncGenerator[Event, None]:
+    async def finish(self, end: float | None) -> None:
         """Write the answer now, from what is known."""
-        return self.write(end, UserMessage(prompt("final", language=LANGUAGES[self.ask.language])))
+        await self.write(end, UserMessage(prompt("final", language=LANGUAGES[self.ask.language])))
 
-    async def act(self, message: ModelMessage, until: float | None) -> AsyncGenerator[Event, None]:
+    async def act(self, message: ModelMessage, until: float | None) -> None:
         """Make the calls of `message`; it and their results are part of the conversation then."""
         self.findings.shown = told(bounded(self.messages))
         for call in message.calls:
-            yield ToolCalled(call.id, call.name, _shortened(call))
+            self.emit(ToolCalled(call.id, call.name, _shortened(call)))
         async with asyncio.timeout_at(until):
             results = await self.runner.run(message.calls)
         for call, result in zip(message.calls, results, strict=True):
-            yield ToolReturned(call.id, call.name, result.summary, result.hits, result.failed)
+            self.emit(ToolReturned(call.id, call.name, result.summary, result.hits, result.failed))
         self.messages += [message, ToolMessage(tuple(zip(message.calls, results, strict=True)))]
 
     def own_search(self) -> ModelMessage:
@@ -297,52 +283,46 @@ class Run:
             return False
         return not (findings.listed and answer and _says_no_more(answer, f"{findings.listed} {self.ask.question}"))
 
-    # -- concluding -----------------------------------------------------------------------------------------------------
+    # -- concluding ---------------------------------------------------------------------------------------------------
 
-    async def _conclude(self) -> AsyncGenerator[Event, None]:
+    async def _conclude(self) -> Answered:
         """Draft → check → review with what it found → check → judge → answer."""
         language, findings = self.ask.language, self.findings
         said = spoken(self.draft.text) if self.draft else ""
         if findings.failures and not findings.searches:  # an outage, not a question without an answer
             reason = findings.failures[-1].text(language)
-            yield self._answered(outcomes.SEARCH_FAILED.to(language, reason=reason), "failed")
-            return
+            return self._answered(outcomes.SEARCH_FAILED.to(language, reason=reason), "failed")
         if said.startswith(DECLINED) or echoes_instructions(said):
             known = findings.searches or self.model.name == RULES  # else it may say what nobody has looked up
             words = scrubbed(without_marks(cleaned(said)), ()) if known and not echoes_instructions(said) else ""
-            yield self._answered(words or outcomes.DECLINED.to(language), "declined")
-            return
+            return self._answered(words or outcomes.DECLINED.to(language), "declined")
         draft = parse_draft(said)
         text = cleaned(draft.text)
         if said.startswith(NO_ANSWER) or draft.found == "no" or not text:
-            yield await self._unknown(text)
-            return
-        yield Drafted(text)
+            return await self._unknown(text)
+        self.emit(Drafted(text))
         if (not findings.searches and not self.must_search(text)) or not (
             route(self.ask.question).search or marks(text)
         ):
             words = scrubbed(without_marks(text), ())
-            yield self._answered(words or outcomes.DECLINED.to(language), "answered" if words else "declined")
-            return
+            return self._answered(words or outcomes.DECLINED.to(language), "answered" if words else "declined")
         checked = await self._checked(text)
         review = await reflect(self._reviewed, self._for_review(text, checked), self.ask, checked.objections)
-        yield Reflected(review.verdict, "" if echoes_instructions(review.critique) else review.critique)
+        critique = "" if echoes_instructions(review.critique) else review.critique
+        self.emit(Reflected(review.verdict, critique))
         if review.verdict == "reject" or review.found == "no" or spoken(review.answer).startswith(NO_ANSWER):
-            yield await self._unknown(text)
-            return
+            return await self._unknown(text)
         text = cleaned(spoken(review.answer)) or text
         if echoes_instructions(text):
-            yield self._answered(outcomes.DECLINED.to(language), "declined")
-            return
+            return self._answered(outcomes.DECLINED.to(language), "declined")
         checked = await self._checked(text)
         if checked.open_claims and self.model.name != RULES:
             verdicts = await self._verdicts(checked.open_claims)  # and meanwhile what is readable may have changed
             checked = await self._checked(text, judged=bool(verdicts), verdicts=verdicts)
         if not checked.text:
-            yield await self._unknown(text)
-            return
+            return await self._unknown(text)
         sure = draft.sure if review.sure is None else review.sure
-        yield self._grounded(checked, unsure=sure is False or bool(checked.objections))
+        return self._grounded(checked, unsure=sure is False or bool(checked.objections))
 
     def _for_review(self, text: str, checked: Checked) -> list[Message]:
         """The question, the draft and the passages it cites; all of them where it may have to cite another one."""
@@ -483,7 +463,7 @@ def _name(name: str, limit: int) -> str:
 
 
 def _linked(passage: Passage) -> str:
-    """A page's name, linked where it has an address. Both are the document's own words: no markup of theirs survives."""
+    """A page's name, linked where it has an address. Both are the document's words: no markup of theirs survives."""
     name = re.sub(r"[\[\]()<>*_`#|~\\]", "", scrubbed(_name(passage.title or passage.document, NAME), ())).strip()
     name = name or passage.document
     if passage.url and re.fullmatch(r"https?://[^\s<>]+", passage.url):

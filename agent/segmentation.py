@@ -1,12 +1,15 @@
-"""A passage's Markdown as what can be quoted from it: sentences, list items, table rows, code, each with its context."""
+"""A passage's Markdown as what can be quoted from it: sentences, items, table rows, code, each with its context."""
 
 import html
 import re
 import textwrap
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
+
+from markdown_it import MarkdownIt
+from markdown_it.tree import SyntaxTreeNode
 
 from retrieval.text import language_of, sentences
 
@@ -14,12 +17,16 @@ UnitKind = Literal["sentence", "item", "row", "code", "pair"]
 
 LONGEST = 420  # characters; a longer list item or answer is quoted sentence by sentence
 
-_FENCE = re.compile(r"^\s*(```+|~~~+)\s*(\S*)")
-_HEADING = re.compile(r"^\s{0,3}(#{1,6})\s+(.*?)\s*#*$")
-_ITEM = re.compile(r"^(\s*)(?:[-*+•・●◦○]\s*(?<=[\s・●○•◦])|(\d{1,3}[.)．、]|[①-⑳]|[（(]\d{1,2}[)）])\s*)(?=\S)(.*)$")
+parser = MarkdownIt("commonmark").enable("table")
+parser.disable(["inline", "reference", "code", "html_block", "lheading"])
+
 _QUOTE_MARK = re.compile(r"^(?:\s*>)+ ?")
-_TABLE_ROW = re.compile(r"^\s*\|.*\|\s*$")
-_TABLE_RULE = re.compile(r"^\s*\|?\s*:?-{2,}:?\s*(\|\s*:?-{2,}:?\s*)*\|?\s*$")
+_EMPTY_QUOTE = re.compile(r"(?:\s*>)+\s*")
+_FORMS = {  # of lines that stand for themselves in what Markdown takes for one paragraph
+    "item": re.compile(r"^\s*(?:[-*+]\s+|[•・●◦○]\s*|\d{1,3}(?:[.)]\s+|[．、])|[①-⑳]|[（(]\d{1,2}[)）])\s*(?=\S)(.*)$"),
+    "row": re.compile(r"^\s*\|(.*)\|\s*$"),
+    "definition": re.compile(r"^\s*\[[^\]]+\]:\s*\S+.*$"),
+}
 
 _IMAGE = re.compile(r"!\[[^\]]*\](?:\([^)]*\)|\[[^\]]*\])")
 _LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\](?:\((?:[^()]|\([^)]*\))*\)|\[[^\]]*\])")
@@ -31,7 +38,6 @@ _EMPHASIS = re.compile(r"(?:(?<![\w*])|(?<=\\\*))([*_])(?=[^\s*_])([^*_\n]+?)(?<
 _ESCAPE = re.compile(r"\\([\\`*_{}\[\]()#+\-.!|<>~])")
 _CODE_SPAN = re.compile(r"(`+)(.+?)\1")
 _SPACES = re.compile(r"[ \t\u3000]*\n[ \t]*|[ \t\u3000]{2,}")
-_DEFINITION = re.compile(r"^\s*\[[^\]]+\]:\s*\S+.*$")
 _DRAWING = re.compile(
     r"\s*(?:graph\s+(?:LR|RL|TB|TD|BT)\b|flowchart\b|sequenceDiagram|classDiagram|stateDiagram|erDiagram|gantt\b|pie\b|mindmap|timeline\b"
     r"|gitGraph|journey\b|(?:strict\s+)?(?:di)?graph\b[^\n]*\{|@start\w+|%%\{)"
@@ -41,8 +47,9 @@ _LINKS_ONLY = re.compile(
     r"(?:\s|[-–—|/·•,、>»→*_()（）]|\[(?:[^\[\]]|\[[^\]]*\])*\](?:\((?:[^()]|\([^()]*\))*\)|\[[^\]]*\])|https?://\S+)+"
 )
 _POINTS_ELSEWHERE = re.compile(
-    r"^(?:see also|external links?|related (?:pages?|links?|articles?|documents?)|further reading|references|bibliography|footnotes|notes and references"
-    r"|(?:table of )?contents|on this page|in this (?:page|section|article)|navigation|links? & policies|quick links|useful links|categories"
+    r"^(?:see also|external links?|related (?:pages?|links?|articles?|documents?)|further reading|references"
+    r"|bibliography|footnotes|notes and references|(?:table of )?contents|on this page|in this (?:page|section|article)"
+    r"|navigation|links? & policies|quick links|useful links|categories"
     r"|関連(?:リンク|項目|ページ|資料|記事)|外部リンク|参考(?:文献|リンク|資料)?|脚注|出典|目次|もくじ|リンク集?|カテゴリー?)$",
     re.IGNORECASE,
 )
@@ -53,7 +60,7 @@ _LABELLED = re.compile(r"^[^:：。.]{1,24}(?:：|: )\s*\S")
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One thing that can be quoted. `text` is clean of Markdown; `group` numbers the list, table or paragraph it is in.
+    """One thing that can be quoted. `text` is clean of Markdown; `group` numbers the paragraph it is in.
 
     `lead` is what it continues: the line before a list, the item a nested one is in, the sentence before a sentence, a
     pair's question.
@@ -64,12 +71,11 @@ class Unit:
     group: int
     headings: tuple[str, ...] = ()
     lead: str = ""
-    number: str = ""  # of a numbered item, as written
     leads_away: bool = False  # only links, or a list of where else to look: nothing is said here
 
 
 def clean(text: str) -> str:
-    """`text` as a reader sees it: link targets, images, emphasis, HTML tags and reference marks gone; code spans kept."""
+    """`text` as a reader sees it: no link targets, images, emphasis, HTML tags or reference marks; code spans kept."""
     if not marked(text):
         return _SPACES.sub(" ", text).strip()
     kept: list[str] = []
@@ -102,148 +108,124 @@ def units(markdown: str, headings: tuple[str, ...] = (), question: str | None = 
     """What can be quoted from one passage, in reading order. A pair's short answer is one unit, whole."""
     if question is not None and len(markdown) <= LONGEST and "```" not in markdown:
         return (Unit(clean(markdown), "pair", 0, headings, question),) if markdown.strip() else ()
-    found = _Reader(headings, question or "").read(markdown)
+    found = _Reader(headings, question or "").read(SyntaxTreeNode(parser.parse(_TEMPLATE.sub("", markdown))).children)
     return tuple(unit for unit in found if unit.text and re.search(r"\w", unit.text))
 
 
 class _Reader:
-    """Walks the lines of one passage."""
+    """Walks the blocks of one passage."""
 
     def __init__(self, headings: tuple[str, ...], lead: str) -> None:
         self._passage_headings = headings
         self._own: dict[int, str] = {}
         self._first_lead = lead
         self._last = lead  # the last line of prose, which a list, a table or code continues
-        self._group = 1
-        self._steps = 0  # the group of the list that was read last, while nothing but its code came after it
+        self._group = 0
 
-    def read(self, markdown: str) -> Iterator[Unit]:
-        paragraph: list[str] = []
-        lines = _TEMPLATE.sub("", markdown).splitlines()
-        at = 0
-        while at < len(lines):
-            line = lines[at]
-            fence, heading = _FENCE.match(line), _HEADING.match(line)
-            item, table = _ITEM.match(line), _TABLE_ROW.match(line)
-            if not line.strip() or _DEFINITION.match(line):
-                yield from self._prose(paragraph)
-                at += 1
-            elif fence:
-                yield from self._prose(paragraph)
-                end = at + 1
-                while end < len(lines) and not lines[end].strip().startswith(fence.group(1)):
-                    end += 1
-                code = textwrap.dedent("\n".join(lines[at + 1 : end])).strip("\n")
-                if not _DRAWN_IN.fullmatch(fence.group(2)) and not _DRAWING.match(code):
-                    # Indented, it belongs to the step before it.
-                    inside = self._steps and line[:1] in (" ", "\t")
-                    yield self._unit(code, "code", group=self._steps if inside else 0)
-                at = end + 1
-            elif heading:
-                yield from self._prose(paragraph)
-                level = len(heading.group(1))
-                self._own = {depth: text for depth, text in self._own.items() if depth < level}
-                self._own[level] = clean(heading.group(2))
-                self._last = self._first_lead
-                at += 1
-            elif item:
-                yield from self._prose(paragraph)
-                at = yield from self._list(lines, at)
-            elif table:
-                yield from self._prose(paragraph)
-                at = yield from self._table(lines, at)
-            else:
-                paragraph.append(line)
-                at += 1
-        yield from self._prose(paragraph)
+    def read(self, blocks: Sequence[SyntaxTreeNode]) -> Iterator[Unit]:
+        for block in blocks:
+            match block.type:
+                case "heading":
+                    self._head(int(block.tag[1]), clean(_content(block)))
+                case "fence":
+                    if not _DRAWN_IN.fullmatch(block.info) and not _DRAWING.match(block.content):
+                        yield self._unit(textwrap.dedent(block.content).strip("\n"), "code")
+                case "table":
+                    header, *rows = ([clean(_content(cell)) for cell in row.children] for row in _rows(block))
+                    yield from (self._unit(_row(header, cells), "row") for cells in rows)
+                case "paragraph":
+                    yield from self._paragraph(_content(block))
+                case "list_item":
+                    yield from self._item(block.children)
+                case _:
+                    yield from self.read(block.children)
 
-    def _headings(self) -> tuple[str, ...]:
-        own = tuple(self._own[level] for level in sorted(self._own))
-        return self._passage_headings + tuple(text for text in own if text not in self._passage_headings)
+    def _head(self, level: int, heading: str) -> None:
+        self._own = {depth: text for depth, text in self._own.items() if depth < level} | {level: heading}
+        self._last = self._first_lead
 
-    def _unit(self, text: str, kind: UnitKind, number: str = "", *, group: int = 0, links: bool = False) -> Unit:
-        headings = self._headings()
+    def _unit(self, text: str, kind: UnitKind, *, links: bool = False) -> Unit:
+        own = (text for text in self._own.values() if text not in self._passage_headings)
+        headings = (*self._passage_headings, *own)
         away = links or bool(headings and _POINTS_ELSEWHERE.match(headings[-1].strip()))
-        return Unit(text, kind, group or self._group, headings, self._last, number, away)
+        return Unit(text, kind, self._group, headings, self._last, away)
+
+    def _item(self, blocks: Sequence[SyntaxTreeNode]) -> Iterator[Unit]:
+        """An item's own lines, and as what continues it all else that stands in it."""
+        lead = self._last
+        if blocks and blocks[0].type == "paragraph":
+            own, *others = _stretches(_content(blocks[0]).split("\n"))
+            yield from self._listed(own[1])
+            for form, lines in others:
+                yield from self._lines(form, lines)
+            self._last = clean(_unwrapped(own[1]))
+            blocks = blocks[1:]
+        yield from self.read(blocks)
+        self._last = lead
+
+    def _paragraph(self, text: str) -> Iterator[Unit]:
+        self._group += 1
+        for form, lines in _stretches(text.split("\n")):
+            yield from self._lines(form, lines)
+
+    def _lines(self, form: str, lines: list[str]) -> Iterator[Unit]:
+        found = _FORMS[form].match(lines[0]) if form else None
+        match form:
+            case "item" if found:
+                yield from self._listed([found[1], *lines[1:]])
+            case "row" if found:
+                yield self._unit(_row([], [clean(cell) for cell in re.split(r"(?<!\\)\|", found[1])]), "row")
+            case "":
+                yield from self._prose(lines)
+
+    def _listed(self, lines: list[str]) -> Iterator[Unit]:
+        raw = _unwrapped(lines)
+        whole, lead = clean(raw), self._last
+        if len(whole) <= LONGEST:
+            yield self._unit(whole, "item", links=_only_links(raw))
+            return
+        for sentence in sentences(whole):
+            yield self._unit(sentence, "item")
+            self._last = sentence
+        self._last = lead
 
     def _prose(self, lines: list[str]) -> Iterator[Unit]:
-        for text in _joined([_QUOTE_MARK.sub("", line) for line in lines]):
-            links = "](" in text and bool(_LINKS_ONLY.fullmatch(text))
+        for text in _joined(lines):
             if _COMMAND_LINE.fullmatch(text):
-                yield self._unit(text.strip().strip("`"), "code", group=self._steps)
-                lines.clear()
-                return
-            for sentence in sentences(clean(text)):
-                yield self._unit(sentence, "sentence", links=links)
-                self._last = sentence
-        if lines:
-            self._group += 1
-            self._steps = 0
-        lines.clear()
-
-    def _list(self, lines: list[str], at: int) -> Generator[Unit, None, int]:
-        self._group += 1
-        lead = self._last
-        above: list[tuple[int, str]] = []  # indentation and text of the items that a nested one is in
-        first = _ITEM.match(lines[at])
-        goes_on = self._steps and first and (first.group(1) or not re.match(r"[(（]?1\D|①", first.group(2) or "1."))
-        group = self._steps if goes_on else self._group
-        self._steps = group
-        while at < len(lines):
-            item = _ITEM.match(lines[at])
-            if not item:
-                if lines[at].strip() or at + 1 >= len(lines) or not _ITEM.match(lines[at + 1]):
-                    break
-                at += 1
+                yield self._unit(text.strip().strip("`"), "code")
                 continue
-            text = [item.group(3)]
-            at += 1
-            while at < len(lines) and lines[at].strip() and not _ends_item(lines[at]):
-                text.append(lines[at])
-                at += 1
-            raw = " ".join(_joined(text, always=True))
-            links = "](" in raw and bool(_LINKS_ONLY.fullmatch(raw))
-            whole = clean(raw)
-            indent = len(item.group(1).expandtabs(4))
-            above = [(depth, text_above) for depth, text_above in above if depth < indent]
-            self._last = above[-1][1] if above else lead
-            above.append((indent, whole))
-            if len(whole) <= LONGEST:
-                yield self._unit(whole, "item", item.group(2) or "", group=group, links=links)
-            else:
-                for sentence in sentences(whole):
-                    yield self._unit(sentence, "item", item.group(2) or "", group=group)
-                    self._last = sentence
-        self._last = lead
-        self._group += 1
-        return at
-
-    def _table(self, lines: list[str], at: int) -> Generator[Unit, None, int]:
-        self._group += 1
-        header: list[str] = []
-        if at + 1 < len(lines) and _TABLE_RULE.match(lines[at + 1]):
-            header = _cells(lines[at])
-            at += 2
-        while at < len(lines) and _TABLE_ROW.match(lines[at]):
-            if not _TABLE_RULE.match(lines[at]):
-                yield self._unit(_row(header, _cells(lines[at])), "row")
-            at += 1
-        self._group += 1
-        return at
+            for sentence in sentences(clean(text)):
+                yield self._unit(sentence, "sentence", links=_only_links(text))
+                self._last = sentence
 
 
-def _ends_item(line: str) -> bool:
-    return any(pattern.match(line) for pattern in (_ITEM, _HEADING, _FENCE, _TABLE_ROW))
+def _content(block: SyntaxTreeNode) -> str:
+    return block.children[0].content if block.children else ""
 
 
-def _cells(line: str) -> list[str]:
-    return [clean(cell) for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))]
+def _rows(table: SyntaxTreeNode) -> Iterator[SyntaxTreeNode]:
+    return (row for part in table.children for row in part.children)
 
 
 def _row(header: list[str], cells: list[str]) -> str:
-    if len(header) == len(cells) and any(header):
-        return " / ".join(f"{name}: {cell}" if name else cell for name, cell in zip(header, cells, strict=True) if cell)
-    return " / ".join(cell for cell in cells if cell)
+    named = zip(header if any(header) else [""] * len(cells), cells, strict=True)
+    return " / ".join(f"{name}: {cell}" if name else cell for name, cell in named if cell)
+
+
+def _only_links(text: str) -> bool:
+    return "](" in text and bool(_LINKS_ONLY.fullmatch(text))
+
+
+def _stretches(lines: Sequence[str]) -> list[tuple[str, list[str]]]:
+    """The lines of a paragraph in stretches, each with its form; "" is prose."""
+    found: list[tuple[str, list[str]]] = []
+    for line in lines:
+        form = next((form for form, pattern in _FORMS.items() if pattern.match(line)), "")
+        if form or not found or found[-1][0] in ("row", "definition"):
+            found.append((form, [line]))
+        else:
+            found[-1][1].append(line)
+    return found
 
 
 def unwrapped(markdown: str) -> str:
@@ -252,33 +234,21 @@ def unwrapped(markdown: str) -> str:
     """
     if "\n" not in markdown:
         return markdown
-    written: list[str] = []
-    paragraph: list[str] = []
-    fence = ""
+    rows = markdown.rstrip("\n").split("\n")
+    for token in reversed(parser.parse(markdown)):
+        if token.type == "paragraph_open" and token.map:
+            start, end = token.map
+            stretches = _stretches([_QUOTE_MARK.sub("", row) for row in rows[start:end]])
+            rows[start:end] = [row for form, lines in stretches for row in _joined(lines, always=form == "item")]
+    return "\n".join("" if _EMPTY_QUOTE.fullmatch(row) else row for row in rows)
 
-    def close() -> None:
-        written.extend(_joined(paragraph, always=bool(paragraph and _ITEM.match(paragraph[0]))))
-        paragraph.clear()
 
-    for line in markdown.splitlines():
-        mark = _FENCE.match(line)
-        if fence or mark or not line.strip() or any(form.match(line) for form in (_HEADING, _TABLE_ROW, _DEFINITION)):
-            close()
-            written.append(line)
-            if mark and not fence:
-                fence = mark[1]
-            elif line.strip().startswith(fence):
-                fence = ""
-            continue
-        if _ITEM.match(line):
-            close()
-        paragraph.append(_QUOTE_MARK.sub("", line))
-    close()
-    return "\n".join(written)
+def _unwrapped(lines: list[str]) -> str:
+    return " ".join(_joined(lines, always=True))
 
 
 def _joined(lines: list[str], *, always: bool = False) -> list[str]:
-    """Lines that were wrapped at a margin joined again; lines that stand for themselves (「定休日：日曜」) left alone."""
+    """Lines that were wrapped at a margin joined again; lines that stand alone (「定休日：日曜」) left as they are."""
     joined: list[str] = []
     margin = max((len(line.rstrip()) for line in lines), default=0)
     for number, line in enumerate(lines):
@@ -301,7 +271,7 @@ def _open(text: str) -> bool:
 
 
 def _runs_on(before: str, after: str, margin: int) -> bool:
-    """Whether a sentence goes from one line to the next: lines are as long as a margin allows, or the next cannot begin one."""
+    """Whether a sentence goes on: lines are as long as a margin allows, or the next one cannot begin a sentence."""
     if re.match(r"[a-z\[]", after) and not before.endswith((".", "!", "?", ":", "：", "。")):
         return True
     if _LABELLED.match(before) and _LABELLED.match(after):

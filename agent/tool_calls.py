@@ -1,4 +1,4 @@
-"""The calls a model makes: read also where it writes them as text, checked strictly, run together, answered in order."""
+"""The calls a model makes: read also where they are text, checked strictly, run together, answered in order."""
 
 import ast
 import asyncio
@@ -49,7 +49,7 @@ class BadCallError(ToolError):
         return self._said.to(language, **self._values)
 
 
-# -- run ----------------------------------------------------------------------------------------------------------------
+# -- run --------------------------------------------------------------------------------------------------------------
 
 
 class ToolRunner:
@@ -127,7 +127,7 @@ def _folded(value: Any) -> Any:
             return value
 
 
-# -- checked ------------------------------------------------------------------------------------------------------------
+# -- checked ----------------------------------------------------------------------------------------------------------
 
 
 def checked(tools: Sequence[Tool], name: str, arguments: Mapping[str, Any]) -> tuple[Tool, dict[str, Any]]:
@@ -185,7 +185,7 @@ def shortened(text: str, limit: int = 120) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-# -- written as text ----------------------------------------------------------------------------------------------------
+# -- written as text --------------------------------------------------------------------------------------------------
 
 _TAG = re.compile(
     r"</?(?:tool_call|function_call|tool_code)s?>|<function=(?P<name>[\w.]+)>|</function>|\[/?TOOL_CALLS?\]"

@@ -90,7 +90,7 @@ class Findings:
         return n
 
     def found_in(self, name: str) -> Hit | None:
-        """The latest passage in reading order of the document that is called so, or that a result's number stands for."""
+        """The latest passage in reading order of the document of this name, or that a result's number stands for."""
         wanted = re.sub(r"^(?:result\s*)?\[?(\d+)\]?$", r"\1", " ".join(name.split()), flags=re.IGNORECASE)
         named = [hit for hit in self.hits.values() if " ".join(hit.passage.document.split()) == wanted]
         if not named and wanted.isdecimal() and int(wanted) in self.hits:
@@ -111,7 +111,7 @@ def _place(passage: Passage) -> tuple[str, str, int]:
     return passage.collection, passage.document_id, passage.chunk
 
 
-# -- the tools ----------------------------------------------------------------------------------------------------------
+# -- the tools --------------------------------------------------------------------------------------------------------
 
 
 def search_rag_knowledge_base(
@@ -255,7 +255,7 @@ def described(collections: Sequence[CollectionInfo], *, counts: bool = True, lim
     return _plain("\n".join(kept)) or "(none yet)"
 
 
-# -- results as text ----------------------------------------------------------------------------------------------------
+# -- results as text --------------------------------------------------------------------------------------------------
 
 
 def format_for_model(

@@ -25,6 +25,7 @@ ONE_PLACE = {
     "discord": {"adapters/discord/"},
     "qdrant_edge": {"retrieval/index/edge.py"},
     "qdrant_client": {"retrieval/index/server.py", "retrieval/index/requests.py", "retrieval/index/wire.py"},
+    "simpleeval": {"agent/routing/calculator.py"},
     "google.genai": {"agent/models/gemini.py", "retrieval/embeddings/gemini.py"},
     "arro3": {"retrieval/datasets/parquet.py"},
     "nicegui": {"adapters/web/pages/"},

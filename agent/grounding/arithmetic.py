@@ -72,28 +72,23 @@ def _of(kind: str, facts: Iterable[Fact]) -> set[Decimal]:
 
 
 def _gives(one: Value, other: Value, wanted: Value) -> bool:
+    a, b, result = one.amount, other.amount, wanted.amount
     if one.day and other.day:
-        apart = {(b - a).days for a in _dates(one.day) for b in _dates(other.day) if a.year == b.year}
-        return wanted.unit == "day" and any(wanted.amount in (days, days + 1) for days in apart if days > 0)
+        apart = {(end - start).days for start in _dates(one.day) for end in _dates(other.day) if start.year == end.year}
+        return wanted.unit == "day" and any(result in (days, days + 1) for days in apart if days > 0)
     if one.day or other.day:
         return False
-    unit = wanted.unit or one.unit
-    if (
-        unit == one.unit
-        and other.unit in (unit, "")
-        and wanted.amount in (one.amount + other.amount, one.amount - other.amount)
-    ):
-        return True
-    if one.unit == unit and other.unit == "pct":
-        share = one.amount * other.amount / 100
-        return wanted.amount in (share, one.amount - share, one.amount + share)
-    if one.unit == unit and (not other.unit or other.unit != one.unit):
-        return wanted.amount == one.amount * other.amount or (
-            other.amount != 0 and wanted.amount == one.amount / other.amount
-        )
-    return (
-        one.unit == other.unit and not wanted.unit and bool(other.amount) and wanted.amount == one.amount / other.amount
-    )
+    quotient = a / b if b else None
+    found: list[Decimal | None] = [quotient] if one.unit == other.unit and not wanted.unit else []
+    if wanted.unit in ("", one.unit):
+        if other.unit in ("", one.unit):
+            found += [a + b, a - b]
+        if other.unit == "pct":
+            share = a * b / 100
+            found += [share, a - share, a + share]
+        elif not other.unit or other.unit != one.unit:
+            found += [a * b, quotient]
+    return result in found
 
 
 def _dates(day: tuple[int, int]) -> list[date]:
@@ -155,8 +150,8 @@ def equations(text: str) -> list[Equation]:
 
 
 def told(fact: Fact, text: str, sources: Iterable[Figures]) -> bool:
-    """Whether a sentence says itself how it comes to a number: it lists as many things, or halves or doubles what a passage
-    has."""
+    """Whether a sentence says itself how it comes to a number: it lists as many things, or halves or doubles what a
+    passage has."""
     wanted = value(fact)
     if wanted is None or wanted.day is not None:
         return False
@@ -186,12 +181,7 @@ _LIST = re.compile(r"^.*?[:：—]\s*")
 _ITEMS = re.compile(r"、|,|;|\band\b|および|(?<=[一-龠ァ-ヶー])と")
 
 
-def totals(text: str) -> bool:
-    """Whether a sentence sums up what the sentences before it say."""
-    return bool(_TOTAL.search(text))
-
-
-_TOTAL = re.compile(
+_TOTAL = re.compile(  # of what the sentences before it say
     r"合計|合わせ|計算|総額|全部で|差額|差し引|残り"
     r"|\b(?:total|altogether|in all|sum|makes?|comes? to|adds? up|left|remain\w*|difference)\b",
     re.IGNORECASE,
@@ -200,4 +190,4 @@ _TOTAL = re.compile(
 
 def operands(own: Sequence[Fact], before: Sequence[Fact], asked: Sequence[Fact], text: str) -> list[Fact]:
     """What a sentence may compute with: its own figures, the question's, and those before it where it sums up."""
-    return [*own, *asked, *(before if totals(text) else ())]
+    return [*own, *asked, *(before if _TOTAL.search(text) else ())]

@@ -5,14 +5,15 @@ A claim's numbers and dates must be in the passage; its names too, and its yes o
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
-from agent.citations import Line, lines, rewritten
+from agent.citations import Line, lines, put_behind, rewritten
 from agent.events import Citation
 from agent.grounding.arithmetic import converts, derived, equations, operands, told
 from agent.grounding.claims import Claim, OpenClaim, Verdict, read
-from agent.grounding.entities import Name, content, denies, is_strong, mentions, parts, tools, turns
+from agent.grounding.entities import Name, content, denies, is_strong, mentions, turns
 from agent.grounding.evidence import Evidence, citation, shared
 from agent.grounding.quantities import Fact, facts, figures, squeeze
 from agent.links import addresses, scrubbed
@@ -50,10 +51,8 @@ _NOT_STATED = Said(en="The cited passage does not say this.", ja="引用した�
 _DIGITS = re.compile(r"\d+(?:[.,:]\d+)*")
 _GAP = "\ue000"  # where an address was taken out: a sentence that only led to it goes too
 _ENOUGH = 0.6  # share of a claim's content words that a passage must have to be cited for it instead
-_TOLD = 0.4  # what numbers and names alone count for, in another language
 _STRANGE = 0.15  # under this a cited passage is hardly about what the sentence is about
-_HARDLY = 0.4  # under this a word that may be a name, and is not in the passage, makes the claim doubtful
-_KNOWN = 0.5  # and under this a name that only the question has; a larger share makes no difference
+_KNOWN = 0.5  # and under this a name or a number that only the question has makes the claim doubtful
 _SAME = (
     0.75  # from this share of the claim's words on two sentences are about the same thing, and a yes contradicts a no
 )
@@ -144,27 +143,25 @@ def _inherited(claims: Sequence[Claim], at: int, known: frozenset[int]) -> dict[
 
     With each: whether a reader sees that it holds for this sentence too, so that it need not be repeated.
     """
-    claim = claims[at]
-    here = [c for c in claims if c.line is claim.line]
-    place = next(i for i, c in enumerate(here) if c is claim)
-    group = [c for c in claims if c.line.group == claim.line.group]
-    position = next(i for i, c in enumerate(group) if c is claim)
+    claim, after, before = claims[at], claims[at + 1 :], claims[:at][::-1]
     found: dict[tuple[int, ...], bool] = {}
-    for one in (*here[place + 1 :], *reversed(here[:place]), *group[position + 1 :], *reversed(group[:position])):
-        cited = tuple(n for n in one.sentence.cited if n in known)
-        if cited:
-            found[cited] = found.get(cited, False) or _covers(one, claim)
+    for others in (
+        [c for near in (after, before) for c in near if c.line is claim.line],
+        [c for near in (after, before) for c in near if c.line.group == claim.line.group],
+    ):
+        for one in others:
+            cited = tuple(n for n in one.sentence.cited if n in known)
+            if cited:
+                found[cited] = found.get(cited, False) or _covers(one, claim)
     return found
 
 
 def _covers(one: Claim, other: Claim) -> bool:
     """Whether a reader takes the citation of one sentence for the other's too."""
-    same_block = one.line.group == other.line.group
-    leads = one.sentence.plain.rstrip().endswith((":", "："))
-    return one.line is other.line or (same_block and (one.line.bare or leads))
+    return one.line is other.line or (one.line.group == other.line.group and (one.line.bare or one.leads))
 
 
-# -- the ruling --------------------------------------------------------------------------------------------------------
+# -- the ruling -------------------------------------------------------------------------------------------------------
 
 
 class _Checker:
@@ -196,7 +193,7 @@ class _Checker:
                 continue
             doubt, grave = self._doubt(claim, cites)
             if not doubt:
-                self._keep(claim, self._useful(claim, cites), seen=inherited.get(cites, False))
+                self._keep(claim, cites, seen=inherited.get(cites, False))
                 return
             if not doubtful[0]:
                 doubtful = (doubt, grave, cites)
@@ -247,8 +244,7 @@ class _Checker:
                 held.append(fact)
         alike = [each for each in sources if each.language == claim.language]
         for name in self._strange_names(claim, sources) if alike else ():
-            if name.certain or (name.kind == "tool" and self._instead(name, claim, alike)):
-                return self._said(_NAME, name.text)
+            return self._said(_NAME, name.text)
         return ""
 
     def _asks(self, fact: Fact) -> bool:
@@ -264,17 +260,6 @@ class _Checker:
             for name in claim.names
             if not any(each.mentions(name) for each in sources) and not mentions(self._question, squeezed, name)
         ]
-
-    @staticmethod
-    def _instead(name: Name, claim: Claim, sources: Sequence[Evidence]) -> bool:
-        """Whether passages name another means than the claim, which has no part of the one it names from them."""
-        known = [tool for each in sources for tool in tools(each.text)]
-        plain = claim.sentence.plain
-        return (
-            bool(known)
-            and not any(tool in plain for tool in known)
-            and not any(len(part) > 2 and part in each.text for part in parts(name.text) for each in sources)
-        )
 
     def _doubt(self, claim: Claim, cites: Sequence[int]) -> tuple[str, bool]:
         """Why a reader should look at it, and whether it is marked even where one has. The cheapest is asked first."""
@@ -302,8 +287,6 @@ class _Checker:
         asked = [*(fact.shown for fact in missing if not held), *(n.text for n in unnamed if n not in strange)]
         if asked and share < _KNOWN:
             return self._said(_ASKED, asked[0]), False
-        if strange and share < _HARDLY:
-            return self._said(_NAME, strange[0].text), False
         return "", False
 
     def open_claims(self, claims: Sequence[Claim]) -> Iterator[OpenClaim]:
@@ -325,34 +308,11 @@ class _Checker:
         best: tuple[float, tuple[int, ...]] = (0.0, ())
         for n in sorted(self._evidence.keys() - set(own)):
             each = self._evidence[n]
-            bonus = each.hit.relevance / 100
-            same = each.language == claim.language
-            share = each.share(claim) if same else _TOLD * self._tells(claim, each)
-            if share < (_ENOUGH if same else _TOLD) or share + bonus <= best[0] or self._refute(claim, (n,), before):
-                continue
-            if not self._doubt(claim, (n,))[0]:
-                best = (share + bonus, (n,))
+            share = each.share(claim) if each.language == claim.language else 0.0
+            better = share >= _ENOUGH and share > best[0]
+            if better and not self._refute(claim, (n,), before) and not self._doubt(claim, (n,))[0]:
+                best = (share, (n,))
         return best[1]
-
-    @staticmethod
-    def _tells(claim: Claim, each: Evidence) -> bool:
-        """Whether the numbers and names alone connect a claim with a passage in the other language."""
-        named = [name for name in claim.names if name.text.isascii() and each.mentions(name)]
-        coded = [fact for fact in claim.facts if any(atom.startswith("id:") for atom in fact.any_of)]
-        return len({fact.any_of for fact in claim.facts}) + len(named) + len(coded) >= 2
-
-    def _useful(self, claim: Claim, cites: tuple[int, ...]) -> tuple[int, ...]:
-        """Of several citations those that have anything to do with the claim."""
-        if len(cites) < 2:
-            return cites
-        useful = tuple(
-            n
-            for n in cites
-            if (each := self._evidence[n]).language != claim.language
-            or (claim.words & each.words)
-            or len(each.lacks(claim.facts)) < len(claim.facts)
-        )
-        return useful or cites
 
     @staticmethod
     def _opposite(claim: Claim, sources: Sequence[Evidence]) -> str:
@@ -373,7 +333,7 @@ class _Checker:
         return all(any(each.figures.hold(fact) for each in self._evidence.values()) for fact in facts(heading))
 
 
-# -- putting it together -----------------------------------------------------------------------------------------------
+# -- putting it together ----------------------------------------------------------------------------------------------
 
 
 def _drop_hollow(found: Sequence[Line], claims: Sequence[Claim], checker: _Checker) -> list[str]:
@@ -382,73 +342,57 @@ def _drop_hollow(found: Sequence[Line], claims: Sequence[Claim], checker: _Check
     Returns the headings that have numbers of their own, which no passage has.
     """
     by_line = {id(line): [c for c in claims if c.line is line] for line in found}
-    invented_headings: list[str] = []
 
-    def alive(line: Line) -> bool:
-        return line.kind == "code" or any(c.kept and re.search(r"\w", c.sentence.plain) for c in by_line[id(line)])
+    def alive(lines: Iterable[Line]) -> bool:
+        return any(
+            line.kind == "code" or any(c.kept and re.search(r"\w", c.sentence.plain) for c in by_line[id(line)])
+            for line in lines
+        )
 
     for at, line in enumerate(found):
+        mine = by_line[id(line)]
         if line.bare:
-            group = [c for c in claims if c.line.group == line.group and c.kept and c.line is not line]
-            cited = tuple(n for c in by_line[id(line)] for n in c.sentence.cited)
-            wanted = tuple(n for n in dict.fromkeys(cited) if any(n in c.cites for c in group))
-            for claim in by_line[id(line)]:
-                claim.kept = bool(wanted)
-                claim.shown = tuple(n for n in claim.sentence.cited if n in wanted)
-            continue
-        last = by_line[id(line)][-1] if by_line[id(line)] else None
-        if last and last.kind == "glue" and last.sentence.plain.rstrip("*_ ").endswith((":", "：")):
-            under = (each for each in found[at + 1 :] if each.kind not in ("blank", "head", "heading"))
-            following = next(under, None)
-            lines_after = [each for each in found[at + 1 :] if each.group == line.group] or (
-                [following] if following else []
-            )
-            if not any(alive(each) for each in lines_after):
-                last.kept = False
-    for at in range(len(found) - 1, -1, -1):
+            told = {n for c in claims if c.kept and c.line.group == line.group and not c.line.bare for n in c.cites}
+            for claim in mine:
+                claim.shown = tuple(n for n in claim.sentence.cited if n in told)
+                claim.kept = bool(claim.shown)
+        elif mine and mine[-1].kind == "glue" and mine[-1].leads:
+            block = [each for each in found[at + 1 :] if each.group == line.group]
+            following = (each for each in found[at + 1 :] if each.kind not in ("blank", "head", "heading"))
+            mine[-1].kept = alive(block or islice(following, 1))
+    invented: list[str] = []
+    for at in reversed(range(len(found))):
         line = found[at]
-        if line.kind in ("heading", "head"):
-            after: list[Line] = []
-            for each in found[at + 1 :]:
-                if each.kind == "heading" or (line.kind == "head" and each.kind not in ("row", "head")):
-                    break
-                after.append(each)
-            invented = line.kind == "heading" and not checker.heading_holds(line.raw.strip("#* \t"))
-            if invented:
-                invented_headings.append(line.raw.strip("#* \t"))
-            if invented or not any(alive(each) for each in after):
-                line.raw = ""
+        if line.kind == "heading" and not checker.heading_holds(line.raw):
+            invented.append(line.raw.strip("#* \t"))
+            line.raw = ""
+        elif line.kind in ("heading", "head") and not alive(_under(found, at)):
+            line.raw = ""
     # What a sentence leaned on may have gone: then it carries its citation itself.
     for claim in claims:
         if claim.kept and claim.kind == "claim" and not claim.shown:
             near = [c for c in claims if c.kept and c is not claim and _covers(c, claim)]
             if not any(set(claim.cites) <= set(c.shown) for c in near):
                 claim.shown = claim.cites
-    return invented_headings
+    return invented
+
+
+def _under(found: Sequence[Line], at: int) -> Iterator[Line]:
+    """The section of a heading, or the rows of a table's head."""
+    for line in found[at + 1 :]:
+        if line.kind == "heading" or (found[at].kind == "head" and line.kind not in ("row", "head")):
+            return
+        yield line
 
 
 def _written(found: Sequence[Line], claims: Sequence[Claim], numbering: Mapping[int, int], language: Language) -> str:
     rows: list[str] = []
     for line in found:
-        if line.kind == "blank":
-            rows.append("")
-        elif line.kind in ("heading", "head", "code"):
-            rows += [line.raw] if line.raw else []
-        else:
-            mine = [c for c in claims if c.line is line and c.kept]
-            parts = []
-            for claim in mine:
-                raw = rewritten(claim.sentence.raw, numbering, claim.shown, row=line.kind == "row")
-                if claim.marked:
-                    raw = _with_mark(raw, NOT_CONFIRMED.to(language), row=line.kind == "row")
-                parts.append(raw)
-            if any(part.strip() for part in parts):
-                rows.append(line.prefix + "".join(parts).rstrip())
+        row = line.kind == "row"
+        said = ""
+        for claim in (c for c in claims if c.line is line and c.kept):
+            raw = rewritten(claim.sentence.raw, numbering, claim.shown, row=row)
+            said += put_behind(raw, NOT_CONFIRMED.to(language), row=row) if claim.marked else raw
+        if line.kind == "blank" or line.raw or said.strip():
+            rows.append(line.raw or (line.prefix + said).rstrip())
     return re.sub(r"\n{3,}", "\n\n", "\n".join(rows)).strip("\n")
-
-
-def _with_mark(raw: str, mark: str, *, row: bool) -> str:
-    body = raw.rstrip()
-    if row:
-        return f"{body.rstrip('|').rstrip()}{mark} |"
-    return f"{body}{mark}{raw[len(body) :]}"

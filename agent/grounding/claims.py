@@ -45,6 +45,11 @@ class Claim:
     cites: tuple[int, ...] = ()
     shown: tuple[int, ...] = ()
 
+    @property
+    def leads(self) -> bool:
+        """Whether it announces what follows."""
+        return self.sentence.plain.rstrip("*_ ").endswith((":", "："))
+
 
 def pairs(text: str) -> frozenset[str]:
     """Every two characters that stand side by side: what two texts of one language share when they say the same."""
@@ -58,17 +63,16 @@ def read(line: Line, sentence: Sentence) -> Claim:
     claim.facts, claim.names, claim.words = facts(plain), names(plain), content(plain)
     claim.squeezed = squeeze(plain)
     claim.pairs = pairs(claim.squeezed)
-    leads = plain.rstrip("*_ ").endswith((":", "："))
-    stated = claim.facts or any(name.certain for name in claim.names)
+    stated = claim.facts or claim.names
     if not re.search(r"\w", plain):
         claim.kind = "glue"
     elif (absent := pattern("absence").search(plain)) or pattern("conflict").search(plain):
         claim.kind, claim.names = "about", []
         if absent:
             claim.facts = facts(_said_apart(plain))
-    elif sentence.cited or (stated and not (leads and not claim.facts)):
+    elif sentence.cited or (stated and not (claim.leads and not claim.facts)):
         claim.kind = "claim"
-    elif leads or any(pattern(name).search(plain) for name in ("lead", "courtesy")) or len(claim.words) < 2:
+    elif claim.leads or any(pattern(name).search(plain) for name in ("lead", "courtesy")) or len(claim.words) < 2:
         claim.kind = "glue"
     return claim
 

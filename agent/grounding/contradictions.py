@@ -1,8 +1,8 @@
 """Sources that contradict each other: two passages that say another date, amount or person for the same thing.
 
 A check in code beside what the model says, and a careful one: it speaks only where two whole sentences in one language
-have the same words but for one value. Ranges, lists, tables, other years, other cases and what a passage says of both are
-no contradiction.
+have the same words but for one value. Ranges, lists, tables, other years, other cases and what a passage says of both
+are no contradiction.
 """
 
 import re
@@ -13,9 +13,10 @@ from functools import lru_cache
 
 from agent.citations import without_marks
 from agent.grounding.claims import pairs
-from agent.grounding.entities import content, mentions, names
+from agent.grounding.entities import content, names
 from agent.grounding.numerals import arabic
 from agent.grounding.quantities import Fact, facts, figures, squeeze
+from agent.grounding.vocabulary import pattern, words
 from agent.segmentation import units
 from retrieval.text import language_of
 from retrieval.types import Hit, Passage
@@ -23,8 +24,8 @@ from retrieval.types import Hit, Passage
 MOST = 2  # contradictions that are said under one answer
 _SENTENCE = 300  # characters; a longer one says too much to be compared
 _SHARED = 0.75  # of the words of both together
-_ALIKE = 0.5  # of the pairs of letters of the shorter sentence: two with less have other words
 _SELF_CONTAINED = 3  # words in common from which two sentences need no heading to be about the same thing
+_ALIKE = 0.5  # of the pairs of letters of the shorter sentence: two with less have other words
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ def contradictions(text: str, cited: Collection[int], hits: Mapping[int, Hit]) -
     ]
     found: dict[tuple[str, str], dict[str, Side]] = {}  # by kind and own value: the sides, the own one first
     for one in every:
-        alike = [other for other in every if _elsewhere(one, other) and one.like(other)] if one.n in cited else []
+        alike = [other for other in every if one.like(other)] if one.n in cited else []
         if not alike or not one.bears_on(told, squeezed):
             continue
         for other in alike:
@@ -74,7 +75,7 @@ def _add(sides: dict[str, Side], value: str, statement: "_Statement") -> None:
     sides[key] = replace(known, sources=tuple(dict.fromkeys((*known.sources, (statement.n, statement.text)))))
 
 
-# -- what a passage states ----------------------------------------------------------------------------------------------
+# -- what a passage states --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,9 @@ class _Statement:
         return _owners(self.said)
 
     def like(self, other: "_Statement") -> bool:
+        """Whether it is in other words what another document says: one document means other cases by other figures."""
+        if self.passage.document_id == other.passage.document_id:
+            return False
         least = min(len(self.pairs), len(other.pairs))
         return bool(least) and len(self.pairs & other.pairs) >= _ALIKE * least
 
@@ -108,43 +112,17 @@ class _Statement:
         return any(fact.any_of & told for fact in self.facts) or any(squeeze(each) in squeezed for each in self.owners)
 
 
-_OWNS = re.compile(
-    r"担当|責任者|窓口|連絡先|問い?合わせ先|管理者|承認者|オーナー|リーダー|主管"
-    r"|\b(?:owns?|owners?|owned|responsible|contacts?|in charge|approvers?|approved by|manages?|managed|managers?|leads?|led|maintain\w*|runs?|handles?)\b",
-    re.IGNORECASE,
-)
-_FIGURE = re.compile(
-    r"[\d０-９一二三四五六七八九十百千万億]|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty"
-    r"|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun|noon)",
-    re.IGNORECASE,
-)
-_ELSEWHEN = re.compile(
-    r"以前|従来|かつて|旧|改[定訂]前|変更前|廃止|例えば|たとえば|一例|例[:：]"
-    r"|\b(?:previous\w*|former\w*|used to|no longer|earlier|historic\w*|originally|for example|for instance|e\.g|such as)\b",
-    re.IGNORECASE,
-)
 _RANGE = re.compile(
-    r"\d[\d,.]*\s?\D{0,6}?\s?(?:[〜~～–—]|から|\bto\b|\bthrough\b)\s?\D{0,4}\d|(?<![\d-])\d{1,3}\s?-\s?\d{1,3}(?![-\d])|\bbetween\b",
+    r"\d[\d,.]*\s?\D{0,6}?\s?(?:[〜~～–—]|から|\bto\b|\bthrough\b)\s?\D{0,4}\d"
+    r"|(?<![\d-])\d{1,3}\s?-\s?\d{1,3}(?![-\d])|\bbetween\b",
     re.IGNORECASE,
-)
-_AROUND = re.compile(
-    r"約|およそ|程度|前後|ほど|ぐらい|くらい|\b(?:about|around|approximately|roughly|some|nearly|almost|usually|typically)\b",
-    re.I,
-)
-_LOWER = re.compile(
-    r"以上|超え|超過|少なくとも|より多|以降|後|\b(?:at least|minimum|more than|over|above|exceed\w*|from|after|since)\b",
-    re.I,
-)
-_UPPER = re.compile(
-    r"以下|以内|未満|まで|上限|最大|最長|前|\b(?:up to|at most|maximum|within|less than|under|below|no more than|by|until|before|limit\w*)\b",
-    re.I,
 )
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 
 
 @lru_cache(maxsize=256)
 def _read(text: str, headings: tuple[str, ...], question: str | None) -> tuple[tuple[str, str, frozenset[str]], ...]:
-    """The whole sentences of a passage that may state a figure or an owner, and the pairs of letters they are made of."""
+    """The whole sentences of a passage that may state a figure or an owner, each with its pairs of letters."""
     found = []
     for unit in units(text, headings, question):
         if unit.kind not in ("sentence", "pair") and not (unit.kind == "item" and unit.text.endswith(("。", "."))):
@@ -152,14 +130,14 @@ def _read(text: str, headings: tuple[str, ...], question: str | None) -> tuple[t
         said = f"{unit.lead}\n{unit.text}" if unit.kind == "pair" else unit.text
         if len(said) > _SENTENCE or unit.text.endswith(("?", "？", ":", "：")):
             continue
-        if _FIGURE.search(said) or _OWNS.search(said):
+        if pattern("figure").search(said) or pattern("owns").search(said):
             found.append((unit.text, said, pairs(_NOT_A_LETTER.sub("", said.lower()))))
     return tuple(found)
 
 
 @lru_cache(maxsize=512)
 def _facts(said: str) -> tuple[Fact, ...]:
-    return tuple(facts(said)) if _FIGURE.search(said) else ()
+    return tuple(facts(said)) if pattern("figure").search(said) else ()
 
 
 _NOT_A_LETTER = re.compile(r"[\W\d_]+")
@@ -172,7 +150,7 @@ _NO_NAME = re.compile(
 @lru_cache(maxsize=512)
 def _owners(said: str) -> tuple[str, ...]:
     """Who is named, first and last name together."""
-    if not _OWNS.search(said):
+    if not pattern("owns").search(said):
         return ()
     found = [name.text for name in names(said) if name.kind in ("name", "person")]
     runs = [_NO_NAME.sub("", run.group()) for run in _CAPITALISED.finditer(said)]
@@ -181,31 +159,13 @@ def _owners(said: str) -> tuple[str, ...]:
     return tuple(name for name in distinct if not any(name != other and name in other for other in distinct))
 
 
-# -- whether two of them contradict each other --------------------------------------------------------------------------
-
-_WEAK = """
-付与 支給 貰える 受け取る 取得 行う 掛かる 要する 完了 定める 設定 なる 現在 原則 全て 必ず さん 様 氏 です 毎週 毎月 毎年
-accrue receive grant give entitle complete process set last current generally always all every each per total
-january february march april june july august september october november december
-monday tuesday wednesday thursday friday saturday sunday
-"""
-_CASES = """
-正社員 契約社員 派遣 アルバイト パート 管理職 役員 新人 新入 試用 国内 海外 平日 土日 休日 祝日 初回 東京 大阪 名古屋 福岡 本社 支社 支店
-午前 午後 夜間 緊急 通常 特別 個人 法人 学生 一般 標準 新規 更新 変更 解約 上期 下期 夏季 冬季 往復 片道 大人 子供 男性 女性
-full part contractor contract intern manager executive temporary permanent probation domestic overseas abroad international
-weekday weekend holiday first second third standard premium basic pro enterprise student personal business urgent emergency
-special extra new renewal summer winter morning evening night adult child maternity paternity sick senior junior
-"""
-_GENERIC = """
-規程 規定 規則 ガイド ガイドライン マニュアル 手順 手引き よくある 質問 概要 案内 一覧 ルール 資料 ページ 社内 総則 基本 詳細 情報 ついて
-policy rule guide guideline manual handbook faq question overview general page document note notes info information
-procedure wiki team company internal about detail
-"""
+# -- whether two of them contradict each other ------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=3)
-def _terms(words: str) -> frozenset[str]:
-    return content(words) | frozenset(words.split())
+def _terms(name: str) -> frozenset[str]:
+    """A list's words as they are written, and as `content` has them."""
+    return words(name) | content(" ".join(words(name)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,16 +179,10 @@ class _Differing:
         return bool(self.atoms & told) if self.atoms else squeeze(self.one) in squeezed
 
 
-def _elsewhere(one: _Statement, other: _Statement) -> bool:
-    """Whether it is another document's, in the same form: one document means other cases by its other figures."""
-    a, b = one.passage, other.passage
-    return a.document_id != b.document_id and bool(a.question) == bool(b.question)
-
-
 def _differing(one: _Statement, other: _Statement) -> _Differing | None:
     """The one value in which two sentences about the same thing differ."""
     a, b = one.passage, other.passage
-    if language_of(one.said) != language_of(other.said) or _ELSEWHEN.search(one.said) or _ELSEWHEN.search(other.said):
+    if language_of(one.said) != language_of(other.said):
         return None
     left, right = _apart(one.facts, other.facts)
     if len(left) == len(right) == 1:
@@ -243,8 +197,6 @@ def _differing(one: _Statement, other: _Statement) -> _Differing | None:
             return None
         group = "date" if kind.startswith(("date", "month", "time", "weekday")) else "amount"
         return _Differing(group, left[0].shown.rstrip(" .,"), right[0].shown.rstrip(" .,"), left[0].any_of)
-    if left or right:
-        return None
     mine = [owner for owner in one.owners if owner not in other.owners]
     theirs = [owner for owner in other.owners if owner not in one.owners]
     if not len(mine) == len(theirs) == 1 or _has(b, mine[0]) or _has(a, theirs[0]):
@@ -276,8 +228,6 @@ def _kind(fact: Fact) -> str | None:
             return name
     if "secs" in kinds:
         return "duration of working days" if re.search(r"営業|business|working", unit) else "duration"
-    if "months" in kinds:
-        return "months"
     for name in _UNITS:
         if name in kinds:
             return name
@@ -286,33 +236,26 @@ def _kind(fact: Fact) -> str | None:
 
 def _comparable(one: str, other: str, kind: str) -> bool:
     """Whether both limit what they say in the same way: "up to 5" and "at least 10" are both true."""
-    if _AROUND.search(one) or _AROUND.search(other):
-        return False
     if kind not in ("time", "weekday") and (_RANGE.search(one) or _RANGE.search(other)):
         return False
-    return all(bool(bound.search(one)) == bool(bound.search(other)) for bound in (_LOWER, _UPPER))
+    return all(
+        bool(bound.search(one)) == bool(bound.search(other)) for bound in map(pattern, ("lower", "upper", "around"))
+    )
 
 
 def _same_thing(one: _Statement, other: _Statement, values: tuple[str, str], *, owners: bool = False) -> bool:
-    """Whether two sentences have the same words but for their values, and their pages are not about different things."""
+    """Whether two sentences have the same words but for their values, on pages that are not about different things."""
     a, b = one.passage, other.passage
     if _years(one) and _years(other) and not _years(one) & _years(other):
         return False
-    left_out = _terms(_WEAK) | (content(" ".join(values)) if owners else frozenset())
+    left_out = _terms("weak") | (content(" ".join(values)) if owners else frozenset())
     mine, theirs = _words(one.said) - left_out, _words(other.said) - left_out
     shared, only = mine & theirs, mine ^ theirs
-    if not shared or (mine - theirs and theirs - mine) or len(shared) < _SHARED * len(shared | only):
+    if len(shared) < _SHARED * len(shared | only):
         return False
-    heads, leaves = (_heads(a, b), _heads(b, a)), (_leaf(a, b), _leaf(b, a))
-    if (only | _head_terms(a) ^ _head_terms(b)) & _terms(_CASES) or all(leaves):
+    if len(shared) < _SELF_CONTAINED and _heads(a, b) and _heads(b, a):
         return False
-    if not owners and _named(one, other):
-        return False
-    if len(shared) >= _SELF_CONTAINED:
-        return True
-    # Few words are about the same thing only where the pages are, and nothing else is said.
-    alike = len(shared) > 1 or _skeleton(one.said, values[0]) == _skeleton(other.said, values[1])
-    return alike and not (all(heads) or any(leaves))
+    return not ((only | _head_terms(a) ^ _head_terms(b)) & _terms("cases"))
 
 
 def _words(said: str) -> frozenset[str]:
@@ -324,14 +267,6 @@ def _in_digits(said: str) -> str:
     return arabic(unicodedata.normalize("NFKC", said), claim=True)
 
 
-def _named(one: _Statement, other: _Statement) -> bool:
-    """Whether somebody or something is named in one of them and not in the other."""
-    pairs = ((one, other), (other, one))
-    return any(
-        not mentions(there.said, squeeze(there.said), name) for here, there in pairs for name in names(here.said)
-    )
-
-
 def _years(statement: _Statement) -> frozenset[str]:
     passage = statement.passage
     text = " ".join((passage.document, passage.title, *passage.headings, statement.said))
@@ -340,17 +275,12 @@ def _years(statement: _Statement) -> frozenset[str]:
 
 
 def _head_terms(passage: Passage) -> frozenset[str]:
-    return content(" ".join((passage.title, *passage.headings))) - _terms(_GENERIC)
+    return content(" ".join((passage.title, *passage.headings))) - _terms("generic")
 
 
 def _heads(passage: Passage, other: Passage) -> bool:
     """Whether title and headings have a word that the other passage does not have."""
     return any(not _has(other, term) for term in _head_terms(passage))
-
-
-def _leaf(passage: Passage, other: Passage) -> bool:
-    leaf = next((each for each in reversed(passage.headings) if each != passage.title), "")
-    return any(not _has(other, term) for term in content(leaf) - _terms(_GENERIC))
 
 
 def _has(passage: Passage, term: str) -> bool:
@@ -361,11 +291,6 @@ def _has(passage: Passage, term: str) -> bool:
 @lru_cache(maxsize=256)
 def _squeezed(text: str) -> str:
     return squeeze(text)
-
-
-def _skeleton(said: str, value: str) -> str:
-    """A sentence without its value."""
-    return squeeze(_in_digits(said).replace(value, ""))
 
 
 def _distinct(found: Sequence[Contradiction]) -> tuple[Contradiction, ...]:

@@ -11,30 +11,11 @@ from typing import Literal
 
 from agent.grounding.quantities import squeeze
 from agent.grounding.transliteration import heard, tokenizer
-from agent.grounding.vocabulary import pattern
+from agent.grounding.vocabulary import pattern, words
 from retrieval.sparse import SparseEncoder
 from retrieval.text import language_of
 
-# -- content words ------------------------------------------------------------------------------------------------------
-
-
-def _set(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
-_POLAR_JA = _set(
-    """
-    無い 不要 不可 禁止 不可能 必要 可能 出来る 為る 有る 居る 成る 因る 御 下さる 致す 頂く 言う 通り 以下 次 事 物 為 場合 対象外 無効 有効 可 否 はい いいえ 資料 記載 者 的 達 等
-    内 外 以内 以上 以外 まで から 日 時 分 秒 年 月 週 時間 日間 年間 週間 円 名 件 回 個 間 前 後 毎 毎月 毎日 毎年 約
-    """
-)
-_POLAR_EN = _set(
-    """
-    not never cannot prohibit forbidden requir need must may can allow permit possibl abl unabl yes no accord
-    document state say sourc passag mention follow pleas also howev therefor within insid outsid onli unless
-    until befor after day hour minut week month year get take make use
-    """
-)
+# -- content words ----------------------------------------------------------------------------------------------------
 
 
 _DIGIT = re.compile(r"\d")
@@ -50,9 +31,7 @@ def content(text: str) -> frozenset[str]:
     """The content words in dictionary form; numbers and words of polarity, modality and reference left out."""
     terms = _encoder().terms(text)
     return frozenset(
-        t
-        for t in terms
-        if not _DIGIT.search(t) and t not in _POLAR_JA and t not in _POLAR_EN and (len(t) > 1 or not _kana(t))
+        t for t in terms if not _DIGIT.search(t) and t not in words("polar") and (len(t) > 1 or not _kana(t))
     )
 
 
@@ -60,23 +39,18 @@ def _kana(text: str) -> bool:
     return all("\u3040" <= c <= "\u30ff" for c in text) or text.isascii()
 
 
-# -- names --------------------------------------------------------------------------------------------------------------
+# -- names ------------------------------------------------------------------------------------------------------------
 
-Kind = Literal["name", "person", "word", "code", "tool"]
+Kind = Literal["name", "person", "code", "tool"]
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """Something called by its name, a `person` by a title too. `word` is one that may as well be a common word; `code` was
-    set as code; `tool` is katakana where the means of doing something stands: 「コンカーで精算」."""
+    """Something called by its name, a `person` by a title too. `code` was set as code; `tool` is katakana where the
+    means of doing something stands: 「コンカーで精算」."""
 
     text: str
     kind: Kind
-
-    @property
-    def certain(self) -> bool:
-        """Whether it is nothing but a name."""
-        return self.kind not in ("word", "tool")
 
 
 _CODE = re.compile(r"`([^`\n]+)`")
@@ -85,25 +59,10 @@ _TOKEN = re.compile(r"[A-Za-z][A-Za-z0-9&]*(?:['’.+#/_-][A-Za-z0-9]+)*")
 _TITLE = re.compile(r"\b(Mr|Mrs|Ms|Dr|Prof|St)\.(?=\s)")  # whose stop ends no sentence
 _TITLED = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|Prof)\s$")
 _SENTENCE_START = re.compile(r"(?:^|[.!?:;\"“‘(\[「『|—–•]|[*_-]{1,3})\s*$")
-_GENERIC = _set(
-    """
-    i ok faq url urls id ids pdf pc it api app apps web email e-mail mail q&a usb tv html csv json xml sql http
-    https wifi wi-fi sms mr mrs ms dr inc ltd co vs am pm a.m p.m english japanese yes no note please however
-    also monday tuesday wednesday thursday friday saturday sunday january february march april may june july
-    august september october november december mon tue wed thu fri sat sun jan feb mar apr jun jul aug sep sept
-    oct nov dec pto hr mfa eta faqs result results source sources step we you they he she if in on the a an for to at by
-    with and or
-    but when then this that these those there here what who
-    """
+_TITLED_JA = re.compile(
+    r"(?<=株式会社)[\u4e00-\u9fffァ-ヶーA-Za-z]{1,12}"
+    r"|[\u4e00-\u9fffァ-ヶー々A-Za-z]{1,12}?(?=さん|氏(?!名)|(?:株式|有限)会社)"
 )
-_TITLED_JA = re.compile(r"([\u4e00-\u9fffァ-ヶー々A-Za-z]{1,12}?)(?:さん|氏(?!名)|(?:株式|有限)会社)")
-_COMPANY_JA = re.compile(r"(?:株式|有限)会社([\u4e00-\u9fffァ-ヶーA-Za-z]{1,12})")
-_GENERIC_JA = _set(
-    """
-    日本 国内 海外 東西 南北 西暦 英語 日本語 和 皆 お客 各社 当社 弊社 御社 会社
-    """
-)
-_KATAKANA = re.compile(r"[ァ-ヶー]{3,}")
 _OF_JAPANESE_ONLY = re.compile(r"[\u3040-\u309f\u3400-\u4dbf\u4e00-\u9fff]+")  # katakana may be a Latin name: グーグル
 
 
@@ -122,47 +81,38 @@ def _latin(text: str, japanese: bool) -> list[Name]:
     found = []
     for match in _TOKEN.finditer(text):
         word = re.sub(r"^(?:non|pre|post|ex)-|['’]s?$", "", match.group())
-        if len(word) < 2 or word.casefold() in _GENERIC or any(c.isdigit() for c in word):
+        if len(word) < 2 or word.casefold() in words("no_name") or any(c.isdigit() for c in word):
             continue  # with digits it is an identifier, which agent/grounding/quantities.py compares
-        marked = any(c.isupper() for c in word[1:])
-        if japanese:
-            found.append(Name(word, "name" if word[0].isupper() or marked else "word"))
-        elif _TITLED.search(text[: match.start()]) or word.endswith("-san"):
+        opens = bool(_SENTENCE_START.search(text[: match.start()])) and not japanese
+        if not japanese and (_TITLED.search(text[: match.start()]) or word.endswith("-san")):
             found.append(Name(word.removesuffix("-san"), "person"))
-        elif marked or (word[0].isupper() and not _SENTENCE_START.search(text[: match.start()])):
+        elif any(c.isupper() for c in word[1:]) or (word[0].isupper() and not opens):
             found.append(Name(word, "name"))
     return found
 
 
 def _japanese(text: str) -> list[Name]:
-    found = [Name(match, "person") for match in _TITLED_JA.findall(text)]
-    found += [Name(match, "name") for match in _COMPANY_JA.findall(text)]
-    for morpheme in tokenizer().tokenize(text[:10_000]):
-        surface, pos = morpheme.surface(), morpheme.part_of_speech()
-        if surface.isascii() or surface in _GENERIC_JA:
-            continue
-        if pos[1] == "固有名詞" and len(surface) > 1:
-            found.append(Name(surface, "name"))
-        elif morpheme.is_oov() and _KATAKANA.fullmatch(surface):
-            found.append(Name(surface, "word"))
-    found = [
-        name for name in found if name.text not in _GENERIC_JA and not re.fullmatch(r"[\u3040-\u309f]+", name.text)
+    found = [Name(tool, "tool") for tool in tools(text) if not tool.isascii()]
+    found += [Name(match, "person") for match in _TITLED_JA.findall(text)]
+    found += [
+        Name(morpheme.surface(), "name")
+        for morpheme in tokenizer().tokenize(text[:10_000])
+        if morpheme.part_of_speech()[1] == "固有名詞" and len(morpheme.surface()) > 1
+        if not morpheme.surface().isascii()
     ]
-    return [Name(tool, "tool") for tool in tools(text) if not tool.isascii()] + found
+    return [n for n in found if n.text not in words("no_name") and not re.fullmatch(r"[\u3040-\u309f]+", n.text)]
 
 
-_SLOT = r"(?:で(?=[^すはもきあのなし、。])|を(?:使|利用|用い)|に(?:登録|ログイン|保存|申請|入力)|から(?:予約|申請|登録|行|手続)|上で|経由で)"
+_SLOT = (
+    r"(?:で(?=[^すはもきあのなし、。])|を(?:使|利用|用い)|に(?:登録|ログイン|保存|申請|入力)"
+    r"|から(?:予約|申請|登録|行|手続)|上で|経由で)"
+)
 _TOOL = re.compile(rf"((?:[ァ-ヶー]|[A-Z])[ァ-ヶーA-Za-z0-9 .]{{2,}})(?={_SLOT})")
 
 
 def tools(text: str) -> list[str]:
     """What a Japanese text names as the means of doing something, in katakana or Latin."""
     return [tool for tool in _TOOL.findall(text) if len(tool) > 3 and not pattern("means").fullmatch(tool)]
-
-
-def parts(word: str) -> list[str]:
-    """The words that a compound is made of."""
-    return [morpheme.surface() for morpheme in tokenizer().tokenize(word)]
 
 
 def is_strong(name: Name) -> bool:
@@ -178,10 +128,6 @@ def mentions(evidence: str, squeezed: str, name: Name) -> bool:
         return True
     if name.kind == "code":
         return False
-    if any(
-        wanted.endswith(end) and len(wanted) > len(end) + 2 and wanted[: -len(end)] in squeezed for end in ("s", "es")
-    ):
-        return True
     if (
         name.text.isascii()
         and content(name.text)
@@ -195,10 +141,10 @@ def mentions(evidence: str, squeezed: str, name: Name) -> bool:
         )
         if "".join(letters) in initials:
             return True
-    return name.certain and name.text.isascii() != evidence.isascii() and heard(name.text, evidence)
+    return name.text.isascii() != evidence.isascii() and heard(name.text, evidence)
 
 
-# -- yes and no ---------------------------------------------------------------------------------------------------------
+# -- yes and no -------------------------------------------------------------------------------------------------------
 
 
 def denies(sentence: str) -> bool:

@@ -11,21 +11,19 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from agent.events import Citation
-from agent.grounding.claims import Claim
+from agent.grounding.claims import Claim, pairs
 from agent.grounding.entities import Name, content, denies, mentions
 from agent.grounding.quantities import Fact, Figures, figures, squeeze
 from agent.grounding.transliteration import heard
 from agent.links import addresses
-from agent.segmentation import clean, link_spans, marked, unwrapped
+from agent.segmentation import link_spans, unwrapped
 from retrieval.text import Language, language_of, sentences
 from retrieval.types import Hit, Passage
 
 QUOTE = 300  # characters
 WINDOW = 500  # and of what a judge reads
-_CLOSEST = 4  # sentences that are measured before all of them are
 _MARGIN = 0.5  # by which a neighbour has to support a claim better than the passage itself, to be quoted
 _WORDY = re.compile(r"\d{0,3}[A-Z][a-z]{3,}\d{0,3}")  # a word that happens to have a number: 1Password
-_QUOTED = re.compile(r"\W*?[「“\"](.+)[」”\"][。.]?\s*(?:[（(][^（()）]*[)）])?[。.]?\s*$", re.DOTALL)
 _BUT = re.compile(
     r"(?<=が)、|ものの、?|けれども?、?|(?<=し)、|[;；]\s*|ただし、?|一方(?:で|、)"
     r"|,?\s\b(?:and|but|however|while|whereas|although|though|except)\b",
@@ -88,24 +86,16 @@ class Evidence:
         return "".join([squeeze(self._head), *(_squeezed(each.text) for each in self.passages)])
 
     @cached_property
-    def _cleaned(self) -> str:
-        return squeeze(clean(self.text)) if marked(self.text) else self.squeezed
-
-    @cached_property
     def addresses(self) -> set[str]:
         own = {each.url for each in self.passages if each.url}
         return own.union(*(addresses(each.text) for each in self.passages))
 
-    # -- what a claim asks of it ----------------------------------------------------------------------------------------
+    # -- what a claim asks of it --------------------------------------------------------------------------------------
 
     def says(self, sentence: str) -> bool:
-        """Whether the passage has the sentence word for word, or what the sentence quotes (and where it stands)."""
-        quoted = _QUOTED.match(sentence)
-        for each in (sentence, quoted[1] if quoted else ""):
-            said = squeeze(each)
-            if len(said) >= 8 and (said in self.squeezed or said in self._cleaned):
-                return True
-        return False
+        """Whether the passage has the sentence word for word."""
+        said = squeeze(sentence)
+        return len(said) >= 8 and said in self.squeezed
 
     def lacks(self, facts: Iterable[Fact]) -> list[Fact]:
         """Those of a claim's numbers that the passage does not have."""
@@ -129,7 +119,7 @@ class Evidence:
         half that is closer to the claim."""
         for sentence in _sentences(self.passages) if claim.words else ():
             halves = [half for half in _BUT.split(sentence.text) if half] or [sentence.text]
-            best = max(halves, key=lambda half: (_shared(claim, half), _alike(claim.pairs, squeeze(half))))
+            best = max(halves, key=lambda half: (_shared(claim, half), len(claim.pairs & pairs(squeeze(half)))))
             said = next((each for each in (best, sentence.text) if _shared(claim, each) >= share), None)
             if said is not None:
                 yield said
@@ -177,12 +167,7 @@ def _shared(claim: Claim, text: str) -> float:
     return len(claim.words & content(text)) / max(1, len(claim.words))
 
 
-def _alike(wanted: frozenset[str], squeezed: str) -> int:
-    """How many of these pairs of characters a text has."""
-    return sum(map(squeezed.__contains__, wanted))
-
-
-# -- the quotation ------------------------------------------------------------------------------------------------------
+# -- the quotation ----------------------------------------------------------------------------------------------------
 
 
 def citation(n: int, evidence: Evidence, claims: Sequence[Claim]) -> Citation:
@@ -240,10 +225,5 @@ def _best(claim: Claim, passages: Sequence[Passage]) -> _Place:
 
 def _support(claim: Claim, sentence: _Sentence) -> float:
     held = sum(figures(sentence.text).hold(fact) for fact in claim.facts)
-    verbatim = 5.0 if _verbatim(claim) and claim.squeezed in sentence.squeezed else 0.0
+    verbatim = 5.0 if len(claim.squeezed) > 7 and claim.squeezed in sentence.squeezed else 0.0
     return 2.0 * held + 3.0 * _shared(claim, sentence.text) + verbatim
-
-
-def _verbatim(claim: Claim) -> bool:
-    """Whether the claim is long enough to be told by its letters alone."""
-    return len(claim.squeezed) > 7

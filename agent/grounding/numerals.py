@@ -17,8 +17,7 @@ _KANJI_NUMBER = re.compile(
     rf"|(?<=[月年約計各毎週限大小高低均和成正治])[{_KANJI}]+(?={_COUNTER})"
     rf"|(?<![{_KANJI}\d])[{_KANJI}]{{2,}}(?={_COUNTER})"
 )
-_ANY_KANJI_NUMBER = re.compile(rf"(?<![{_KANJI}\d])[{_KANJI}]+(?={_COUNTER})")
-_LONG_KANJI_NUMBER = re.compile(rf"[{_KANJI}]{{2,}}")
+_ANY_KANJI_NUMBER = re.compile(rf"(?<![{_KANJI}\d])[{_KANJI}]+(?={_COUNTER})|[{_KANJI}]{{2,}}")
 _IDIOM = re.compile(
     r"十分(?!間|前|後|以|程|ほど|おき|ごと|経)|一時(?!間|から|に|まで|半|頃|ごろ)|一人一人|一日中|一本化|一元(?!年)|第三者|第一[線歩印人]|第二新卒|千葉|三重県?|四国|九州|万一|一部|一月当"
 )
@@ -27,9 +26,21 @@ _ERA = re.compile(
 )
 _FISCAL = re.compile(r"\bFY\s?'?(?P<n>20\d{2}|\d{2})\b", re.I)
 
+_PHRASES = tuple(
+    (re.compile(phrase, re.I), digits)
+    for phrase, digits in (
+        (r"(?<![\d.])半年間?", "6か月"),
+        (r"(\d)時間半", r"\1時間30分"),
+        (r"(\d)年半", r"\1年6か月"),
+        (r"\bhalf an hour\b", "30 minutes"),
+        (r"\btwice\b", "2 times"),
+        (r"\b(?:a\s)?dozen\b", "12"),
+    )
+)
+
 _SMALL_WORDS = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen"
-    " nineteen"
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
+    " eighteen nineteen"
 )
 _DECADE_WORDS = "twenty thirty forty fifty sixty seventy eighty ninety"
 _SMALL = {word: n for n, word in enumerate(_SMALL_WORDS.split())}
@@ -67,14 +78,10 @@ def arabic(text: str, *, claim: bool) -> str:
         text = _KANJI_NUMBER.sub(lambda m: str(_kanji(m.group())), text)
         if not claim:
             text = _ANY_KANJI_NUMBER.sub(lambda m: str(_kanji(m.group())), text)
-            text = _LONG_KANJI_NUMBER.sub(lambda m: str(_kanji(m.group())), text)
-    if "半年" in text:
-        text = re.sub(r"(?<![\d.])半年間?", "6か月", text)
     text = _ERA.sub(_year, text)
     text = _FISCAL.sub(lambda m: f"{m['n'] if len(m['n']) == 4 else '20' + m['n']}年", text)
-    text = re.sub(r"\bhalf an hour\b", "30 minutes", text, flags=re.I)
-    text = re.sub(r"\btwice\b", "2 times", text, flags=re.I)
-    text = re.sub(r"\b(?:a\s)?dozen\b", "12", text, flags=re.I)
+    for phrase, digits in _PHRASES:
+        text = phrase.sub(digits, text)
     return _WORDS.sub(lambda m: _english(m, text, claim), text)
 
 

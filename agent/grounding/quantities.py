@@ -1,16 +1,17 @@
-"""The numbers, dates, times and identifiers of a text in one normal form, so that 「百二十円」 and "120 yen" are the same.
+"""The numbers, dates, times and identifiers of a text in one normal form: 「百二十円」 and "120 yen" are the same.
 
 A passage is read generously (every reading of it counts), a claim strictly (each of its numbers must be found).
 """
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from agent.grounding.numerals import arabic
+from agent.grounding.vocabulary import table
 
 Atom = str
 
@@ -114,9 +115,10 @@ _TIME_AP = re.compile(r"(?<![\d:.])(?P<h>\d{1,2})\s?(?P<ap>[ap])\.?m\b\.?", re.I
 _NOON = re.compile(r"\b(?P<noon>noon|midday)\b|(?P<noon2>正午)|\b(?P<zero>midnight)\b", re.I)
 
 _PHONE = re.compile(r"(?<![\w-])\+?\d{1,5}-\d{1,4}-\d{3,4}(?![\w-])")
-_DOTTED = re.compile(r"(?<![\w.])v?\d+(?:\.\d+){2,}(?![\w])", re.I)
+_DOTTED = re.compile(r"(?<![\w.])v?(?P<v>\d+(?:\.\d+){2,})(?![\w])", re.I)
 _VERSION = re.compile(
-    r"(?:\b(?:[Vv]|[Vv]er\.?|[Vv]ersion)\s?|バージョン\s?|\b(?!(?:USD|EUR|GBP|JPY) )[A-Z][A-Za-z]+ )(?P<v>\d+\.\d+)(?![A-Za-z0-9_]|\.\d|\s?-?(?:%|[年月日時分秒週円倍割か]"
+    r"(?:\b(?:[Vv]|[Vv]er\.?|[Vv]ersion)\s?|バージョン\s?|\b(?!(?:USD|EUR|GBP|JPY) )[A-Z][A-Za-z]+ )"
+    r"(?P<v>\d+\.\d+)(?![A-Za-z0-9_]|\.\d|\s?-?(?:%|[年月日時分秒週円倍割か]"
     r"|million|billion|thousand|hours?\b|days?\b|weeks?\b|months?\b|years?\b|minutes?\b|seconds?\b|percent\b|times\b))"
 )
 _IDENTIFIER = re.compile(
@@ -144,42 +146,8 @@ _NUMBER = re.compile(
 )
 _PART = re.compile(r"(?P<d>\d{1,3}(?:,\d{3})+|\d+)(?P<f>\.\d+)?(?P<s>[百千]?[万億兆]?)")
 
-_UNITS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (name, re.compile(rf"\s?-?(?:{pattern})", re.I))
-    for name, pattern in (
-        ("sec", r"秒間?|seconds?\b|secs?\b|s\b"),
-        ("min", r"分間?(?!の\d)|minutes?\b|mins?\b"),
-        ("hour", r"時間|hours?\b|hrs?\b|h\b"),
-        (
-            "day",
-            r"営業日|暦日|日間|日(?!本)|(?:(?:business|working|calendar|consecutive|full)[\s-])?days?\b|nights?\b|泊",
-        ),
-        ("week", r"週間?|(?:full\s)?weeks?\b"),
-        ("month", r"[かヶカヵ箇ケ個][月]|(?:calendar\s)?months?\b"),
-        ("year", r"年間|年度|年|years?\b|yrs?\b|fiscal years?\b"),
-        ("tenth", r"割"),
-        ("pct", r"%|パーセント|percent\b|per cent\b"),
-        ("yen", r"円|yen\b|jpy\b"),
-        ("usd", r"米?ドル|(?:us )?dollars?\b|usd\b|bucks?\b"),
-        ("eur", r"ユーロ|euros?\b|eur\b"),
-        ("gbp", r"ポンド|pounds? sterling\b|gbp\b"),
-        ("kb", r"k(?:i?b|ilobytes?)\b|キロバイト"),
-        ("mb", r"m(?:i?b|egabytes?)\b|メガバイト"),
-        ("gb", r"g(?:i?b|igabytes?)\b|ギガバイト|ギガ"),
-        ("tb", r"t(?:i?b|erabytes?)\b|テラバイト"),
-        ("mm", r"mm\b|ミリメートル|ミリ"),
-        ("cm", r"cm\b|センチメートル|センチ"),
-        ("km", r"km\b|キロメートル|kilomet(?:er|re)s?\b"),
-        ("metre", r"m(?![A-Za-z])|メートル|met(?:er|re)s?\b"),
-        ("kg", r"kg\b|キログラム|kilograms?\b"),
-        ("deg", r"℃|°c?\b|degrees?\b"),
-        (
-            "count",
-            r"人|名|件|個|回|度(?!目)|台|枚|本|冊|社|つ|点|種類?|[か箇ヶカ]所|people\b|persons?\b|employees?\b|members?\b|times\b|items?\b",
-        ),
-        ("count", r"[\u4e00-\u9fff]|[a-z]{3,}"),  # some other counted thing
-    )
-)
+_UNITS = tuple((name, re.compile(rf"\s?-?(?:{form})", re.I)) for name, form in table("units").items())
+_COUNTED_THING = re.compile(r"\s?-?(?:[\u4e00-\u9fff]|[a-z]{3,})", re.I)
 _CURRENCIES = dict(zip(("$", "€", "£", "¥", "USD", "EUR", "GBP", "JPY"), ("usd", "eur", "gbp", "yen") * 2, strict=True))
 _WORKING = re.compile(r"営業日|business|working", re.I)
 _SECONDS = {"sec": 1, "min": 60, "hour": 3600, "day": 86400, "week": 604800}
@@ -191,7 +159,6 @@ _CONNECTIVES = re.compile(
 _ADJECTIVE = re.compile(
     r"\s(?!(?:an?|per|the|each|every|times|days?|weeks?|months?|years?|hours?|minutes?|seconds?)\b)[a-z]+(?=\s(?:days?|nights?|weeks?|months?|years?|hours?|minutes?)\b)"
 )
-_HALF_HOUR = re.compile(r"(?P<h>\d+)時間半|(?P<y>\d+)年半")
 _COMPOUND = re.compile(
     r"(?P<h>\d+)\s?(?:時間|hours?|hrs?|h)\s?(?:and\s)?(?P<m>\d{1,2})\s?(?:分間?|minutes?|mins?|m)(?![A-Za-z])"
     r"|(?P<y>\d+)\s?(?:年間?|years?)\s?(?:と|and\s)?(?P<mo>\d{1,2})\s?(?:[かヶカヵ箇ケ]月|months?)",
@@ -200,90 +167,78 @@ _COMPOUND = re.compile(
 _RANGE_UNIT = re.compile(r"\s?(?:[〜~～–—-]|から|to)\s?(?=\d)")
 _ORDINAL = re.compile(r"(?<![\w.])(?P<n>\d{1,3})(?:st|nd|rd|th)\b")
 
-_DIGIT = re.compile(r"\d")
-
-_Reading = tuple[str, set[Atom], set[Atom]]  # as written, what confirms it in a claim, what it offers in a passage
+_Found = list[tuple[set[Atom], set[Atom]]]  # what confirms a number in a claim, and what it offers in a passage
+_Reading = tuple[str, set[Atom], set[Atom]]  # the same, with what is written
 
 
 def _plain(text: str, *, claim: bool) -> str:
     text = _CIRCLED.sub(" ", text)
-    if "://" in text or "www." in text or "@" in text:
-        text = _ADDRESS.sub(" ", text)
-    text = unicodedata.normalize("NFKC", text).replace("ー", "ー")
+    text = unicodedata.normalize("NFKC", _ADDRESS.sub(" ", text))
     text = arabic(_APART.sub("", _EMPHASIS.sub("", text)), claim=claim)
     return (_ENUMERATOR if claim else _MARKER).sub(" ", text)
 
 
 def _read(text: str, *, claim: bool) -> Iterator[_Reading]:
     """Longest and most particular forms first; what one of them has read is blanked for those after it."""
-    buffer = text
+    late = any(int(match["h"]) >= 13 for form in (_TIME_JA, _TIME_COLON) for match in form.finditer(text))
+    forms: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], _Found]], ...] = (
+        *(
+            (form, _date)
+            for form in (_FULL_DATE, _NAMED_DATE, _DAY_NAMED, _MONTH_DAY, _YEAR_MONTH, _US_DATE, _MONTH_JA)
+        ),
+        (_IN_MONTH if claim else _NAMED_MONTH, _date),
+        (_WEEKDAY, partial(_weekday, claim=claim)),
+        (_NOON, _noon),
+        *((form, partial(_time, late=late)) for form in (_TIME_COLON, _TIME_JA, _TIME_AP)),
+        (_PHONE, _identifier),
+        *((form, _version) for form in (_DOTTED, _VERSION)),
+        (_IDENTIFIER, _identifier),
+        (_COMPOUND, _lasting),
+        (_ORDINAL, _ordinal),
+    )
+    for form, reading in forms:
+        for match in list(form.finditer(text)):
+            if found := reading(match):
+                yield from ((match.group().strip(), wanted, present) for wanted, present in found)
+                start, end = match.span()
+                text = text[:start] + "\0" * (end - start) + text[end:]
+    yield from _numbers(text)
 
-    def take(match: re.Match[str]) -> str:
-        nonlocal buffer
-        start, end = match.span()
-        buffer = buffer[:start] + "\0" * (end - start) + buffer[end:]
-        return match.group().strip()
 
-    def found(pattern: re.Pattern[str]) -> list[re.Match[str]]:
-        """Read at once, since `take` changes the buffer."""
-        return list(pattern.finditer(buffer))
+def _alike(*atoms: Atom) -> _Found:
+    return [({*atoms}, {*atoms})]
 
-    digits = bool(_DIGIT.search(buffer))
-    dates = (_FULL_DATE, _NAMED_DATE, _DAY_NAMED, _MONTH_DAY, _YEAR_MONTH, _US_DATE, _MONTH_JA)
-    for pattern in dates if digits else ():
-        for match in found(pattern):
-            reading = _date(match)
-            if reading is not None:
-                shown = take(match)
-                yield from ((shown, wanted, present) for wanted, present in reading)
-    for match in found(_IN_MONTH if claim else _NAMED_MONTH):
-        shown = take(match)
-        yield from ((shown, wanted, present) for wanted, present in _date(match) or ())
-    yield from _weekdays(buffer, claim=claim)
-    for match in found(_NOON):
-        atom = "t:0" if match["zero"] else "t:720"
-        yield take(match), {atom}, {atom}
-    if not digits:
-        return
 
-    late = any(int(m.group("h")) >= 13 for p in (_TIME_JA, _TIME_COLON) for m in found(p))
-    for pattern in (_TIME_COLON, _TIME_JA, _TIME_AP):
-        for match in found(pattern):
-            reading_of_time = _time(match, late)
-            if reading_of_time is not None:
-                yield take(match), *reading_of_time
+def _noon(match: re.Match[str]) -> _Found:
+    return _alike("t:0" if match["zero"] else "t:720")
 
-    for match in found(_PHONE):
-        shown = take(match)
-        yield shown, {"id:" + squeeze(shown)}, set()
-    for match in found(_DOTTED):
-        shown = take(match)
-        bare = shown.lower().lstrip("v")
-        parts = bare.split(".")
-        yield shown, {"ver:" + bare}, {"ver:" + ".".join(parts[:i]) for i in range(1, len(parts) + 1)}
-    for match in found(_VERSION):
-        shown = take(match)
-        bare = match.group("v")
-        value = _text(Decimal(bare))
-        yield shown, {"ver:" + bare}, {"ver:" + bare, "ver:" + bare.split(".")[0], "num:" + value, "bare:" + value}
-    for match in found(_IDENTIFIER):
-        if not _COUNTED.fullmatch(match.group()):
-            shown = take(match)
-            yield shown, {"id:" + squeeze(shown)}, set()
 
-    for match in found(_COMPOUND):
-        sum_of = _sum(match)
-        if claim:
-            yield take(match), {sum_of}, set()
-        else:
-            yield match.group(), set(), {sum_of}
-    for match in found(_HALF_HOUR):
-        atom = f"secs:{int(match['h']) * 3600 + 1800}" if match["h"] else f"months:{int(match['y']) * 12 + 6}"
-        yield take(match), {atom}, {atom}
-    for match in found(_ORDINAL):
-        shown, n = take(match), match.group("n")
-        yield shown, {f"num:{n}", f"d:{n}"}, {f"num:{n}", f"bare:{n}", f"d:{n}"}
-    yield from _numbers(buffer)
+def _identifier(match: re.Match[str]) -> _Found:
+    return [] if _COUNTED.fullmatch(match.group()) else [({"id:" + squeeze(match.group())}, set())]
+
+
+def _version(match: re.Match[str]) -> _Found:
+    parts = match["v"].split(".")
+    present = {"ver:" + ".".join(parts[:i]) for i in range(1, len(parts) + 1)}
+    if len(parts) == 2:
+        value = _text(Decimal(match["v"]))
+        present |= {f"num:{value}", f"bare:{value}"}
+    return [({"ver:" + match["v"]}, present)]
+
+
+def _lasting(match: re.Match[str]) -> _Found:
+    """Hours and minutes, or years and months, as one length; a passage has each of the two as well."""
+    if match["h"]:
+        whole, parts = f"secs:{int(match['h']) * 3600 + int(match['m']) * 60}", (("hour", "h"), ("min", "m"))
+    else:
+        whole, parts = f"months:{int(match['y']) * 12 + int(match['mo'])}", (("year", "y"), ("month", "mo"))
+    present = {atom for unit, name in parts for atom in _quantity(Decimal(match[name]), unit)[1]}
+    return [({whole}, present | {whole})]
+
+
+def _ordinal(match: re.Match[str]) -> _Found:
+    n = match["n"]
+    return [({f"num:{n}", f"d:{n}"}, {f"num:{n}", f"bare:{n}", f"d:{n}"})]
 
 
 def _numbers(text: str) -> Iterator[_Reading]:
@@ -326,7 +281,8 @@ def _unit(text: str, match: re.Match[str]) -> tuple[str, int]:
         unit = pattern.match(text, adjective.end() if adjective else start)
         if unit:
             return name, unit.end()
-    return "", start
+    counted = _COUNTED_THING.match(text, adjective.end() if adjective else start)
+    return ("count", counted.end()) if counted else ("", start)
 
 
 def _quantity(value: Decimal, unit: str, *, of_month: bool = False) -> tuple[set[Atom], set[Atom]]:
@@ -351,27 +307,21 @@ def _quantity(value: Decimal, unit: str, *, of_month: bool = False) -> tuple[set
     return wanted, present
 
 
-def _sum(match: re.Match[str]) -> Atom:
-    if match["h"]:
-        return f"secs:{int(match['h']) * 3600 + int(match['m']) * 60}"
-    return f"months:{int(match['y']) * 12 + int(match['mo'])}"
-
-
 def _text(value: Decimal) -> str:
     return format(value.normalize(), "f")
 
 
-# -- dates, weekdays, times ----------------------------------------------------------------------------------------------
+# -- dates, weekdays, times -------------------------------------------------------------------------------------------
 
 
-def _date(match: re.Match[str]) -> list[tuple[set[Atom], set[Atom]]] | None:
+def _date(match: re.Match[str]) -> _Found:
     part = match.groupdict()
     named = part.get("mon")
     month = _MONTHS.index(named[:3].lower()) + 1 if named else int(part.get("m") or part.get("m2") or 0)
     day, year = int(part.get("d") or 0), int(part.get("y") or 0)
     if not 1 <= month <= 12 or day > 31:
-        return None
-    found: list[tuple[set[Atom], set[Atom]]] = []
+        return []
+    found: _Found = []
     for d in {day, int(part.get("d2") or 0)} - {0}:
         found.append(({f"md:{month}-{d}"}, {f"md:{month}-{d}", f"m:{month}", f"d:{d}"}))
     if not day:
@@ -384,37 +334,36 @@ def _date(match: re.Match[str]) -> list[tuple[set[Atom], set[Atom]]] | None:
 _WEEKDAY = re.compile(rf"(?P<ja>[{_DAY_JA}])曜|\((?P<paren>[{_DAY_JA}])\)|\b(?P<en>{_WEEKDAY_EN})", re.I)
 _EVERY_WEEKDAY = re.compile(r"平日|\bweekdays?\b", re.I)
 _WEEKEND = re.compile(r"土日|週末|\bweekends?\b", re.I)
-_SPAN_JA = re.compile(rf"(?<!\d)(?P<a>[{_DAY_JA}])曜?日?\s?(?:[〜~～–-]|から)\s?(?P<b>[{_DAY_JA}])(?:曜|\b|の|は|、)")
-_SPAN_EN = re.compile(rf"\b(?P<a>{_WEEKDAY_EN})\s?(?:[–—-]|to|through)\s?(?P<b>{_WEEKDAY_EN})", re.I)
+_SPANS = (
+    re.compile(rf"(?<!\d)(?P<a>[{_DAY_JA}])曜?日?\s?(?:[〜~～–-]|から)\s?(?P<b>[{_DAY_JA}])(?:曜|\b|の|は|、)"),
+    re.compile(rf"\b(?P<a>{_WEEKDAY_EN})\s?(?:[–—-]|to|through)\s?(?P<b>{_WEEKDAY_EN})", re.I),
+)
 
 
-def _weekdays(text: str, *, claim: bool) -> Iterator[_Reading]:
-    for match in _WEEKDAY.finditer(text):
-        if match["en"] and claim and match["en"].lower() in ("sun", "sat", "wed", "mon"):
-            continue  # words of their own
-        number = _weekday(match["en"] or match["ja"] or match["paren"])
-        yield match.group(), {f"wd:{number}"}, {f"wd:{number}"}
-    if claim:
-        return
-    if _EVERY_WEEKDAY.search(text):
-        yield "", set(), {f"wd:{n}" for n in range(5)}
-    if _WEEKEND.search(text):
-        yield "", set(), {"wd:5", "wd:6"}
-    for pattern in (_SPAN_JA, _SPAN_EN):
-        for match in pattern.finditer(text):
-            first, last = _weekday(match["a"]), _weekday(match["b"])
-            yield "", set(), {f"wd:{n % 7}" for n in range(first, (last if last >= first else last + 7) + 1)}
+def _weekday(match: re.Match[str], *, claim: bool) -> _Found:
+    if claim and (match["en"] or "").lower() in ("sun", "sat", "wed", "mon"):
+        return []  # words of their own
+    return _alike(f"wd:{_nth(match['en'] or match['ja'] or match['paren'])}")
 
 
-def _weekday(name: str) -> int:
-    return _DAY_JA.index(name) if name in _DAY_JA else _DAY_EN.index(name[:3].lower())
+def _nth(weekday: str) -> int:
+    return _DAY_JA.index(weekday) if weekday in _DAY_JA else _DAY_EN.index(weekday[:3].lower())
 
 
-def _time(match: re.Match[str], late: bool) -> tuple[set[Atom], set[Atom]] | None:
+def _weekdays_of(text: str) -> set[Atom]:
+    """The days that a passage does not name one by one: weekdays, the weekend, from one to another."""
+    days = {*(range(5) if _EVERY_WEEKDAY.search(text) else ()), *((5, 6) if _WEEKEND.search(text) else ())}
+    for match in (match for form in _SPANS for match in form.finditer(text)):
+        first, last = _nth(match["a"]), _nth(match["b"])
+        days |= {n % 7 for n in range(first, (last if last >= first else last + 7) + 1)}
+    return {f"wd:{n}" for n in days}
+
+
+def _time(match: re.Match[str], *, late: bool) -> _Found:
     part = match.groupdict()
     hour, minute = int(part["h"]), 30 if part.get("han") else int(part.get("min") or 0)
     if hour > 30 or minute > 59:
-        return None
+        return []
     half, ap = part.get("half"), (part.get("ap") or "").lower()
     strict = bool(half or ap) or hour >= 13 or hour == 0 or part["h"].startswith("0")
     if ap == "p" or half in ("午後", "夜", "夕方"):
@@ -422,50 +371,23 @@ def _time(match: re.Match[str], late: bool) -> tuple[set[Atom], set[Atom]] | Non
     elif ap == "a" or half in ("午前", "朝"):
         hour %= 12
     at = hour * 60 + minute
-    whole = {f"bare:{int(part['h'])}"} if not minute else set()
+    wanted = {f"t:{at}", f"either:{at % 720}", *([] if minute else [f"bare:{int(part['h'])}"])}
     if strict:
-        return {f"t:{at}", f"either:{at % 720}"} | whole, {f"t:{at}"}
-    return {f"t:{at}", f"t:{at + 720}", f"either:{at % 720}"} | whole, {f"t:{at}"} | (
-        set() if late else {f"either:{at % 720}"}
-    )
+        return [(wanted, {f"t:{at}"})]
+    return [(wanted | {f"t:{at + 720}"}, {f"t:{at}", *([] if late else [f"either:{at % 720}"])})]
 
 
-_EACH = (  # ones that a passage says without a number
-    ("sec", r"\b(?:an?|each|per|every|next) second\b"),
-    ("min", r"\b(?:an?|each|per|every|next) minute\b"),
-    ("hour", r"\b(?:an?|each|per|every|next) (?:full )?hour\b|\bhourly\b|時給"),
-    (
-        "day",
-        r"\b(?:an?|each|per|one|every|next|following)\s(?:(?:full|business|working|calendar|single)\s)?(?:day|night)\b"
-        r"|\b(?:daily|nightly)\b|毎日|日[額当]|(?<!\d)日(?:あたり|当たり|ごと)|翌(?:営業)?日|当日から1",
-    ),
-    (
-        "week",
-        r"\b(?:an?|each|per|every|next|following)\s(?:full\s)?week\b|\bweekly\b|毎週|週(?=\d)|(?<!\d)週(?:間?あたり|ごと)",
-    ),
-    (
-        "month",
-        r"\b(?:an?|each|per|every|next|following)\s(?:calendar\s)?month\b|\bmonthly\b|毎月|月額|(?<!\d)月(?=\d|間|あたり|ごと)",
-    ),
-    (
-        "year",
-        r"\b(?:an?|each|per|every|next|following)\s(?:calendar\s)?year\b|\b(?:yearly|annual(?:ly)?)\b|毎年|年額|(?<!\d)年(?=\d|間|あたり|ごと)",
-    ),
-    ("count", r"\b(?:each|per|every) (?:person|head|employee|user|item|trip|order)\b|各人|人ごと"),
+_OF_EACH = r"\b(?:an?|one|each|per|every|next|following)\s(?:(?:full|business|working|calendar|single)\s)?(?:{})\b"
+_EACH = tuple(
+    (unit, re.compile(form, re.I))
+    for forms in ({unit: _OF_EACH.format(noun) for unit, noun in table("each").items()}, table("adverbs"))
+    for unit, form in forms.items()
 )
-_EVERY_OTHER = (
-    (
-        "week",
-        re.compile(rf"\b(?:every (?:other|second) (?:week|{_WEEKDAY_EN})|bi-?weekly|fortnight(?:ly)?)\b|隔週", re.I),
-    ),
-    ("month", re.compile(r"\bevery (?:other|second) month\b|隔月", re.I)),
-    ("day", re.compile(r"\bevery (?:other|second) day\b|隔日", re.I)),
-)
-_IMPLIED = tuple((unit, re.compile(form, re.I)) for unit, form in _EACH)
+_EVERY_OTHER = tuple((unit, re.compile(form, re.I)) for unit, form in table("every_other").items())
 
 
 def _implied(text: str) -> set[Atom]:
-    """Ones that a passage says without a number: "within a week", 「翌営業日」."""
-    said = [(1, unit) for unit, form in _IMPLIED if form.search(text)]
+    """What a passage says without a number: "within a week", 「翌営業日」, 隔週, on weekdays."""
+    said = [(1, unit) for unit, form in _EACH if form.search(text)]
     said += [(2, unit) for unit, form in _EVERY_OTHER if form.search(text)]
-    return {atom for n, unit in said for atom in _quantity(Decimal(n), unit)[1]}
+    return _weekdays_of(text) | {atom for n, unit in said for atom in _quantity(Decimal(n), unit)[1]}

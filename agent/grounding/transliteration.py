@@ -1,4 +1,4 @@
-"""Whether a name in Latin letters is one that a Japanese text writes in its own script: Kuroda and 黒田, Slack and スラック.
+"""Whether a Latin name is one that a Japanese text writes in its own script: Kuroda and 黒田, Slack and スラック.
 
 Both are reduced to their consonants, as Japanese hears them: katakana knows no l, v, th or r before a consonant.
 """
@@ -13,7 +13,8 @@ from sudachipy import SplitMode, Tokenizer  # type: ignore[import-untyped]
 from retrieval.sparse import dictionary
 
 _ROWS = {
-    "k": "カキクケコヵヶ", "g": "ガギグゲゴ", "s": "サシスセソ", "z": "ザジズゼゾヂヅ", "t": "タチツテト", "d": "ダデド",
+    "k": "カキクケコヵヶ", "g": "ガギグゲゴ", "s": "サシスセソ", "z": "ザジズゼゾヂヅ", "t": "タチツテト",
+    "d": "ダデド",
     "n": "ナニヌネノンマミムメモ", "h": "ハヒフヘホ", "b": "バビブベボヴ", "p": "パピプペポ", "r": "ラリルレロ",
 }  # fmt: skip
 _CONSONANT = {kana: consonant for consonant, row in _ROWS.items() for kana in row}

@@ -8,8 +8,8 @@ from typing import Any
 
 
 @cache
-def _lists() -> dict[str, Any]:
-    return tomllib.loads(resources.files(__package__).joinpath("words.toml").read_text("utf-8"))
+def _lists(file: str = "words") -> dict[str, Any]:
+    return tomllib.loads(resources.files(__package__).joinpath(f"{file}.toml").read_text("utf-8"))
 
 
 @cache
@@ -19,3 +19,14 @@ def pattern(name: str) -> re.Pattern[str]:
     english = "|".join(table["en"])
     parts = [*table["ja"], *([rf"\b(?:{english})\b"] if english else [])]
     return re.compile("|".join(parts), re.IGNORECASE)
+
+
+@cache
+def words(name: str) -> frozenset[str]:
+    """The words of the list `name` in both languages. Raises KeyError for an unknown list."""
+    return frozenset(word for line in _lists()[name].values() for word in line.split())
+
+
+def table(name: str) -> dict[str, str]:
+    """A table of `quantities.toml`: patterns by unit, in their order."""
+    return {unit: form.replace("\n", "") for unit, form in _lists("quantities")[name].items()}

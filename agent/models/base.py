@@ -45,7 +45,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ModelMessage:
-    """What the model said, whole. `raw` is the provider's own message, returned to it untouched (thought signatures)."""
+    """What the model said, whole. `raw` is the provider's own message, returned to it untouched (signatures)."""
 
     text: str = ""
     calls: tuple[ToolCall, ...] = ()

@@ -27,14 +27,13 @@ from agent.models.base import (
     ModelUnavailable,
     Part,
     Refusal,
-    SystemMessage,
     TextPart,
     ThoughtPart,
     Tool,
     ToolCall,
-    ToolMessage,
-    UserMessage,
+    ToolResult,
 )
+from agent.models.turns import NOT_MADE, Own, Results, Text, turns
 
 BASE_URL = "https://generativelanguage.googleapis.com/"
 API_VERSION = "v1"
@@ -226,18 +225,6 @@ class GeminiModel:
 # -- our conversation as theirs -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Said:
-    """What goes back verbatim in `ModelMessage.raw`: signatures hold for the model that made them alone.
-
-    It lives as long as the turn and is stored nowhere: a turn that is resumed after a restart begins anew, and what was
-    said in earlier turns goes back as plain text, which the API takes without signatures (R26).
-    """
-
-    model: str
-    content: types.Content
-
-
 _NO_CALLS = types.ToolConfig(
     function_calling_config=types.FunctionCallingConfig(mode=types.FunctionCallingConfigMode.NONE)
 )
@@ -286,73 +273,32 @@ def _config(
 def _conversation(
     messages: Sequence[Message], model: str, declared: Collection[str]
 ) -> tuple[str, list[types.Content]]:
-    """The system instruction, and the rest as turns that alternate between user and model, the user first.
-
-    What another model said, and calls of tools that are not `declared` now, are put as plain text.
-    """
-    system: list[str] = []
+    """The system instruction, and the rest as contents that alternate between user and model."""
+    system, said = turns(messages, model, declared)
     contents: list[types.Content] = []
-    pending: tuple[tuple[ToolCall, str | None], ...] = ()  # calls that wait for their results, with the API's ids
-
-    def say(role: str, parts: list[types.Part]) -> None:
-        if contents and contents[-1].role == role:
-            contents[-1] = types.Content(role=role, parts=[*(contents[-1].parts or ()), *parts])
-        elif parts:
-            if role == "model" and not contents:
-                contents.append(types.Content(role="user", parts=[types.Part(text="…")]))
-            contents.append(types.Content(role=role, parts=parts))
-
-    for message in messages:
-        if pending and not isinstance(message, ToolMessage):
-            say("user", _results(pending, None))
-            pending = ()
-        match message:
-            case SystemMessage():
-                system.append(message.text)
-            case UserMessage():
-                say("user", _text(message.whole))
-            case ModelMessage(raw=_Said() as said, calls=calls) if said.model == model and all(
-                call.name in declared for call in calls
-            ):
-                parts = said.content.parts or []
-                say("model", parts)
+    ids: list[str | None] = []  # of the calls that wait for their results, where the API gave one
+    for turn in said:
+        role = "user"
+        match turn:
+            case Text():
+                role = "user" if turn.role == "user" else "model"
+                parts = [types.Part(text=turn.text)]
+            case Own():
+                role, parts = "model", turn.message.parts or []
                 ids = [part.function_call.id for part in parts if part.function_call]
-                pending = tuple(zip(calls, ids, strict=True))
-            case ModelMessage():
-                called = "\n".join(f"[{call.name} {_json(call.arguments)}]" for call in message.calls)
-                say("model", _text(f"{message.text}\n\n{called}" if called else message.text))
-            case ToolMessage() if pending:
-                say("user", _results(pending, message))
-                pending = ()
-            case ToolMessage():
-                say("user", _text("\n\n".join(f"[{call.name}]\n{result.content}" for call, result in message.results)))
-    if pending:
-        say("user", _results(pending, None))
-    return "\n\n".join(system), contents
+            case Results():
+                parts = [_result(call, id, result) for (call, result), id in zip(turn.results, ids, strict=True)]
+        if contents and contents[-1].role == role:
+            parts = [*(contents.pop().parts or ()), *parts]
+        contents.append(types.Content(role=role, parts=parts))
+    return system, contents
 
 
-def _text(text: str) -> list[types.Part]:
-    return [types.Part(text=text)] if text.strip() else []
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _results(pending: Sequence[tuple[ToolCall, str | None]], message: ToolMessage | None) -> list[types.Part]:
-    """A response to every call in the calls' order, since the API counts them; with an id if the API gave one."""
-    results = {call.id: result for call, result in message.results} if message else {}
-    parts: list[types.Part] = []
-    for call, id in pending:
-        result = results.get(call.id)
-        if result is None:
-            response = {"error": "This call was not made."}
-        else:
-            response = {"error" if result.failed else "output": result.content}
-        parts.append(
-            types.Part(function_response=types.FunctionResponse(id=id, name=call.name, response=dict(response)))
-        )
-    return parts
+def _result(call: ToolCall, id: str | None, result: ToolResult | None) -> types.Part:
+    """What answers a call: every one is answered, in the calls' order, since the API counts them."""
+    kind = "error" if result is None or result.failed else "output"
+    response = {kind: result.content if result else NOT_MADE}
+    return types.Part(function_response=types.FunctionResponse(id=id, name=call.name, response=dict(response)))
 
 
 _COPIED = {
@@ -440,7 +386,7 @@ class _Reply:
             raise ModelUnavailable("the stream ended before the reply did", "down")
         if self.finish in _USELESS or not self.says_something:
             raise ModelProtocolError(f"a reply without use: {self.finish}, {len(self.parts)} parts")
-        said = _Said(model, types.Content(role="model", parts=self.parts))
+        said = Own(model, types.Content(role="model", parts=self.parts))
         return ModelMessage(self.text, tuple(self.calls), self.cost, cut=self.finish in _CUT, raw=said)
 
 

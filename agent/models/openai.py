@@ -26,19 +26,15 @@ from agent.models.base import (
     ModelBusy,
     ModelError,
     ModelExhausted,
-    ModelMessage,
     ModelProtocolError,
     ModelUnavailable,
     Part,
     Refusal,
-    SystemMessage,
     ThoughtPart,
     Tool,
-    ToolCall,
-    ToolMessage,
-    UserMessage,
 )
-from agent.models.openai_stream import Reply, Said
+from agent.models.openai_stream import Reply
+from agent.models.turns import NOT_MADE, Own, Results, Text, turns
 from retrieval.openai_wire import (
     Complaint,
     client,
@@ -333,61 +329,21 @@ def _body(
 
 
 def _conversation(messages: Sequence[Message], model: str, declared: Collection[str]) -> list[Json]:
-    """One system message, then user and assistant in turn, the user first: many chat templates refuse anything else.
-
-    What another model said, and calls of tools that are not `declared` now, are put as plain text.
-    """
-    system: list[str] = []
-    said: list[Json] = []
-    pending: tuple[ToolCall, ...] = ()  # calls that wait for their results
-
-    def say(role: str, text: str) -> None:
-        if not text.strip():
-            return
-        if said and said[-1]["role"] == role and "tool_calls" not in said[-1]:
-            said[-1] = {**said[-1], "content": f"{said[-1]['content']}\n\n{text}"}
-            return
-        if role == "assistant" and not said:
-            said.append({"role": "user", "content": "…"})
-        said.append({"role": role, "content": text})
-
-    def answer(message: ToolMessage | None) -> None:
-        """Every call is answered, in the calls' order, also one that was not made."""
-        results = {call.id: result for call, result in message.results} if message else {}
-        for call in pending:
-            result = results.get(call.id)
-            content = result.content if result else "This call was not made."
-            said.append({"role": "tool", "tool_call_id": call.id, "content": content})
-
-    for message in messages:
-        if pending and not isinstance(message, ToolMessage):
-            answer(None)
-            pending = ()
-        match message:
-            case SystemMessage():
-                system.append(message.text)
-            case UserMessage():
-                say("user", message.whole)
-            case ModelMessage(raw=Said() as raw, calls=calls) if (
-                calls and raw.model == model and all(call.name in declared for call in calls)
-            ):
-                if not said:
-                    said.append({"role": "user", "content": "…"})
-                said.append(dict(raw.message))
-                pending = calls
-            case ModelMessage():
-                called = "\n".join(f"[{call.name} {_json(call.arguments)}]" for call in message.calls)
-                say("assistant", f"{message.text}\n\n{called}" if called else message.text)
-            case ToolMessage() if pending:
-                answer(message)
-                pending = ()
-            case ToolMessage():
-                say("user", "\n\n".join(f"[{call.name}]\n{result.content}" for call, result in message.results))
-    if pending:
-        answer(None)
-    opening = [{"role": "system", "content": "\n\n".join(system)}] if any(text.strip() for text in system) else []
-    return opening + said
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)
+    system, said = turns(messages, model, declared)
+    conversation: list[Json] = [{"role": "system", "content": system}] if system.strip() else []
+    for turn in said:
+        match turn:
+            case Text(role, text) if (
+                conversation and conversation[-1].keys() == {"role", "content"} and (conversation[-1]["role"] == role)
+            ):  # many chat templates refuse two in a row
+                conversation[-1]["content"] += f"\n\n{text}"
+            case Text(role, text):
+                conversation.append({"role": role, "content": text})
+            case Own():
+                conversation.append(dict(turn.message))
+            case Results(results):
+                conversation += [
+                    {"role": "tool", "tool_call_id": call.id, "content": result.content if result else NOT_MADE}
+                    for call, result in results
+                ]
+    return conversation

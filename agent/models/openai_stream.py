@@ -18,6 +18,7 @@ from agent.models.base import (
     ThoughtPart,
     ToolCall,
 )
+from agent.models.turns import Own
 
 Json = dict[str, Any]
 
@@ -26,14 +27,6 @@ _CUT = {"length", "max_tokens", "model_length"}
 _BLOCKED = {"content_filter"}
 _BROKEN = {"error", "abort", "aborted", "cancelled", "insufficient_system_resource"}  # vLLM, DeepSeek, OpenRouter
 _REASONING = ("reasoning_content", "reasoning")  # vLLM, llama.cpp and DeepSeek; Ollama, OpenRouter and newer vLLM
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """What goes back verbatim in `ModelMessage.raw`: an assistant's message with its calls, for this model alone."""
-
-    model: str
-    message: Json
 
 
 class Reply:
@@ -165,7 +158,7 @@ class Reply:
             | call.more
             for call, made in zip(self._calls, calls, strict=True)
         ]
-        return ModelMessage(text, tuple(calls), self.cost, cut=self.cut, raw=Said(model, said) if calls else None)
+        return ModelMessage(text, tuple(calls), self.cost, cut=self.cut, raw=Own(model, said) if calls else None)
 
 
 @dataclass(slots=True)

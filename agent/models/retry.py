@@ -144,9 +144,9 @@ class RetryingModel(Wrapped):
     """A `ChatModel` that asks another one again when its provider was busy (429), down or too slow (408, 5xx, a broken
     connection): after what the provider demands or a random time up to 1, 2, 4 s, whichever is longer, at most 4 times.
 
-    Only what has failed before its first part: from then on the parts are in use, and `ChatModel` promises that they and
-    the message at the end are one reply. A stream that breaks later is therefore the caller's to judge, who knows what
-    people have seen (`agent.model_call.speak`). A wait that would leave less than 10 s before the deadline
+    Only what has failed before its first part: from then on the parts are in use, and `ChatModel` promises that they
+    and the message at the end are one reply. A stream that breaks later is the caller's to judge, who knows what people
+    have seen (`agent.model_call.speak`). A wait that would leave less than 10 s before the deadline
     (`agent.models.base`) is not begun, so a quota of the day is not waited for. No call is made twice at a time.
 
     `close` the inner model, not this one. The clock is the loop's, in which deadlines are.

@@ -1,4 +1,4 @@
-"""Tells the few messages that need no document: nothing but courtesy, a sum, or nothing at all. All else is searched."""
+"""Tells the few messages that need no document: only courtesy, a sum, or nothing at all. All else is searched."""
 
 import re
 from dataclasses import dataclass

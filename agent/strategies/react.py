@@ -1,15 +1,14 @@
 """The ReAct strategy: thought, action, observation until there is enough for a draft."""
 
 import logging
-from collections.abc import AsyncGenerator
-from contextlib import aclosing, suppress
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 from agent.conversation import Ask, Exchange, echoes_instructions
-from agent.events import Event, Events, Thought
+from agent.events import Events, Thought
 from agent.model_call import spoken
-from agent.models.base import ChatModel, ModelMessage, ModelProtocolError
+from agent.models.base import ChatModel, ModelProtocolError
 from agent.run import Run, RunConfig, StillReadable, answers
 from agent.sentinels import DECLINED
 from agent.tools import SearchFunction
@@ -33,24 +32,18 @@ class Agent:
         run = Run(self._config, ask)
         return run.events(partial(self._react, run))
 
-    async def _react(self, run: Run, until: float | None, end: float | None) -> AsyncGenerator[Event, None]:
+    async def _react(self, run: Run, until: float | None, end: float | None) -> None:
         """Until a reply makes no call and rests on a search: that is the draft."""
         try:
             for _ in range(self._max_turns):
-                message = run.own_search() if run.model.tools is False and run.must_search() else None
-                if message is None:
-                    async with aclosing(run.say(run.messages, until, tools=run.tools)) as said:
-                        async for part in said:
-                            if isinstance(part, ModelMessage):
-                                message = part
-                            else:
-                                yield part
-                if message is None:
-                    break
+                if run.model.tools is False and run.must_search():
+                    message = run.own_search()
+                else:
+                    message = await run.say(run.messages, until, tools=run.tools)
                 text = spoken(message.text)
                 if message.calls:
                     if text and not echoes_instructions(text):
-                        yield Thought(text)  # "Let me look that up": said beside a call, it is no answer
+                        run.emit(Thought(text))  # "Let me look that up": said beside a call, it is no answer
                 elif run.must_search(text) and not text.startswith(DECLINED):
                     message = run.own_search()
                 elif answers(message):
@@ -58,9 +51,7 @@ class Agent:
                     return
                 else:
                     break
-                async with aclosing(run.act(message, until)) as steps:
-                    async for step in steps:
-                        yield step
+                await run.act(message, until)
                 if run.runner.idle > IDLE_CALLS:
                     break
         except TimeoutError:
@@ -69,9 +60,5 @@ class Agent:
             log.info("no usable reply with tools; asking for an answer without them")
         if run.must_search():
             with suppress(TimeoutError):
-                async with aclosing(run.act(run.own_search(), end)) as steps:
-                    async for step in steps:
-                        yield step
-        async with aclosing(run.finish(end)) as steps:
-            async for step in steps:
-                yield step
+                await run.act(run.own_search(), end)
+        await run.finish(end)

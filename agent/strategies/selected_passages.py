@@ -4,14 +4,13 @@ The check in code is the same as after a search. Source: product.md §6 ("answer
 """
 
 import logging
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
 from agent.conversation import Ask
-from agent.events import Event, Events
+from agent.events import Events
 from agent.models.base import ChatModel, ModelMessage, ModelProtocolError, ModelUnavailable, ToolCall
 from agent.query_rewriting import SCHEMA, Query, parse_plan
 from agent.run import RULES, Run, RunConfig
@@ -32,23 +31,19 @@ class GivenPassages:
         self._config = RunConfig(model, self._search, **options)
 
     def run(self, ask: Ask) -> Events:
-        """The steps, then exactly one `Answered`, also when the model fails. `ask` has no collections: none is searched."""
+        """The steps, then exactly one `Answered`, also when the model fails. `ask` has no collections."""
         run = Run(self._config, ask)
         return run.events(partial(self._answer, run))
 
-    async def _answer(self, run: Run, until: float | None, end: float | None) -> AsyncGenerator[Event, None]:
+    async def _answer(self, run: Run, until: float | None, end: float | None) -> None:
         run.begin()  # the fall-back begins anew: the passages as found with its own queries
         queries = enumerate(await _queries(run, until), 1)
         calls = tuple(ToolCall(f"given-{number}", SEARCH, query.arguments) for number, query in queries)
         try:
-            async with aclosing(run.act(ModelMessage(calls=calls), until)) as steps:
-                async for step in steps:
-                    yield step
+            await run.act(ModelMessage(calls=calls), until)
         except TimeoutError as error:
             raise ModelUnavailable("no time was left", "timeout") from error
-        async with aclosing(run.finish(end)) as steps:
-            async for step in steps:
-                yield step
+        await run.finish(end)
 
     async def _search(self, queries: Sequence[str], collections: tuple[str, ...] | None) -> Found:
         best = max((hit.relevance for hit in self._hits), default=0.0)

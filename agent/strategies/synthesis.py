@@ -5,13 +5,12 @@ Source: seeds/4_agentic_rag_api.md, steps 1 to 5 and the supplement.
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from collections.abc import Sequence
 from itertools import chain, zip_longest
 from typing import Any
 
 from agent.conversation import LANGUAGES, Ask, echoes_instructions, instructions, narrowed
-from agent.events import Event, Events, Thought
+from agent.events import Events, Thought
 from agent.model_call import spoken
 from agent.models.base import (
     ChatModel,
@@ -59,8 +58,8 @@ _LEFT_OUT = Said(en=" ({count} could not be written.)", ja="（{count} 件は作
 
 
 class Synthesis:
-    """One object may run any number of turns at the same time. `concurrency`: drafts of a turn that are written at once;
-    `options` are the other fields of `RunConfig`."""
+    """One object may run any number of turns at the same time. `concurrency`: drafts of a turn that are written at
+    once; `options` are the other fields of `RunConfig`."""
 
     def __init__(
         self, model: ChatModel, search: SearchFunction, *, concurrency: int = CONCURRENCY, **options: Any
@@ -84,46 +83,32 @@ class _Work:
         self._calls = 0
         self._drafts: dict[int, ModelMessage | ModelError] = {}  # by the passage's number
 
-    async def synthesise(self, until: float | None, end: float | None) -> AsyncGenerator[Event, None]:
+    async def synthesise(self, until: float | None, end: float | None) -> None:
         run = self._run
         run.begin()  # searches of another model's wording are no help to the fall-back
         run.compared = frozenset()
         self._drafts = {}
         made: set[str] = set()
         for again in (False, True):
-            plan = Plan(False)
-            async with aclosing(self._plan(until, again=again)) as planned:
-                async for part in planned:
-                    if isinstance(part, Plan):
-                        plan = part
-                    else:
-                        yield part
+            plan = await self._plan(until, again=again)
             if not plan.search and not again:
-                async with aclosing(run.write(end)) as steps:
-                    async for step in steps:
-                        yield step
+                await run.write(end)
                 return
             queries = [query for query in plan.queries if _key(query) not in made]
             if not queries:
                 break
             made |= {_key(query) for query in queries}
             if plan.thought and not echoes_instructions(plan.thought):
-                yield Thought(plan.thought)
-            async with aclosing(self._search(queries, until)) as steps:
-                async for step in steps:
-                    yield step
-            async with aclosing(self._draft(until)) as thoughts:
-                async for thought in thoughts:
-                    yield thought
+                run.emit(Thought(plan.thought))
+            await self._search(queries, until)
+            await self._draft(until)
             if self._answers or self._failed:
                 break
-        async with aclosing(self._put_together(end)) as steps:
-            async for step in steps:
-                yield step
+        await self._put_together(end)
 
-    # -- the question ---------------------------------------------------------------------------------------------------
+    # -- the question -------------------------------------------------------------------------------------------------
 
-    async def _plan(self, until: float | None, *, again: bool) -> AsyncGenerator[Thought | Plan, None]:
+    async def _plan(self, until: float | None, *, again: bool) -> Plan:
         """What to search for; the question itself where the model's reply is of no use, or would search nothing for a
         question that has to be searched."""
         run = self._run
@@ -131,33 +116,25 @@ class _Work:
         conversation: list[Message] = [SystemMessage(text, self._language, run.ask.collections), *run.messages[1:]]
         if again:
             conversation.append(UserMessage(prompt("rewrite_again")))
-        said: ModelMessage | None = None
+        plan: Plan | None = None
         try:
             limit = self._limit(REWRITE_SECONDS, REWRITE_SHARE, until)
-            async with aclosing(run.say(conversation, limit, schema=SCHEMA, effort="low")) as parts:
-                async for part in parts:
-                    if isinstance(part, ModelMessage):
-                        said = part
-                    else:
-                        yield part
+            plan = parse_plan((await run.say(conversation, limit, schema=SCHEMA, effort="low")).text, run.ask)
         except (TimeoutError, ModelProtocolError) as error:
             log.info("the question was not rewritten: %s", type(error).__name__)
-        plan = parse_plan(said.text, run.ask) if said else None
-        yield by_rules(run.ask) if plan is None or (not plan.search and run.must_search()) else plan
+        return by_rules(run.ask) if plan is None or (not plan.search and run.must_search()) else plan
 
-    async def _search(self, queries: Sequence[Query], until: float | None) -> AsyncGenerator[Event, None]:
+    async def _search(self, queries: Sequence[Query], until: float | None) -> None:
         calls: list[ToolCall] = []
         for query in queries:
             self._calls += 1
             calls.append(ToolCall(f"search-{self._calls}", SEARCH, query.arguments))
         try:
-            async with aclosing(self._run.act(ModelMessage(calls=tuple(calls)), until)) as steps:
-                async for step in steps:
-                    yield step
+            await self._run.act(ModelMessage(calls=tuple(calls)), until)
         except TimeoutError as error:
             raise ModelUnavailable("no time was left to search", "timeout") from error
 
-    # -- the drafts -----------------------------------------------------------------------------------------------------
+    # -- the drafts ---------------------------------------------------------------------------------------------------
 
     @property
     def _answers(self) -> dict[int, str]:
@@ -175,12 +152,12 @@ class _Work:
         """Whether there were drafts to write and none could be."""
         return bool(self._drafts) and all(isinstance(each, ModelError) for each in self._drafts.values())
 
-    async def _draft(self, until: float | None) -> AsyncGenerator[Thought, None]:
+    async def _draft(self, until: float | None) -> None:
         """Draft from the best passages of the last search that nobody has drafted from yet."""
         numbers = self._passages()
         if not numbers:
             return
-        yield Thought(_DRAFTING.to(self._language, numbers=_listed(numbers)))
+        self._run.emit(Thought(_DRAFTING.to(self._language, numbers=_listed(numbers))))
         slots = asyncio.Semaphore(self._concurrency)
         ends = self._limit(None, DRAFTS_SHARE, until)
         async with asyncio.TaskGroup() as group:
@@ -191,7 +168,7 @@ class _Work:
         failed = sum(isinstance(each, ModelError) for each in written.values())
         said = _ANSWERING if answering else _NONE
         text = said.to(self._language, count=len(answering), all=len(numbers), numbers=_listed(answering))
-        yield Thought(text + (_LEFT_OUT.to(self._language, count=failed) if failed else ""))
+        self._run.emit(Thought(text + (_LEFT_OUT.to(self._language, count=failed) if failed else "")))
 
     def _passages(self) -> list[int]:
         """The best of each query first, then the second best of each."""
@@ -213,9 +190,9 @@ class _Work:
                 log.warning("a draft failed: %s", type(error).__name__)
                 return error
 
-    # -- the synthesis --------------------------------------------------------------------------------------------------
+    # -- the synthesis ------------------------------------------------------------------------------------------------
 
-    async def _put_together(self, end: float | None) -> AsyncGenerator[Event, None]:
+    async def _put_together(self, end: float | None) -> None:
         run, answers = self._run, self._answers
         if answers:
             blocks = {n: as_result(n, run.findings.hits[n]) for n in self._drafts}
@@ -223,17 +200,13 @@ class _Work:
             run.compared = frozenset(answers)
             drafts = "\n\n".join(_shown(n, text, run.findings) for n, text in sorted(answers.items()))
             wanted = prompt("synthesise", language=LANGUAGES[self._language], drafts=drafts)
-            writing = run.write(end, UserMessage(wanted))
+            await run.write(end, UserMessage(wanted))
         elif (failure := self._failure()) is None:
             run.draft = self._refusal() or ModelMessage(NO_ANSWER)
-            return
         elif isinstance(failure, ModelUnavailable) and failure.why == "timeout":
-            writing = run.finish(end)  # slow, but it answers: one call is less than five
+            await run.finish(end)  # slow, but it answers: one call is less than five
         else:
             raise failure
-        async with aclosing(writing) as steps:
-            async for step in steps:
-                yield step
 
     def _failure(self) -> ModelError | None:
         """Why there is no draft; a refusal for safety only when there is no other reason."""

@@ -74,11 +74,12 @@ def test_deep_nesting_is_survived() -> None:
 
 
 def sort(*pieces: tuple[str, str]) -> list[str]:
-    speech = Speech()
     thoughts: list[str] = []
+    speech = Speech(thoughts.append)
     for kind, piece in pieces:
-        thoughts += speech.think(piece) if kind == "think" else speech.say(piece)
-    return thoughts + list(speech.end())
+        (speech.think if kind == "think" else speech.say)(piece)
+    speech.end()
+    return thoughts
 
 
 def test_a_thought_summary_comes_out_in_readable_steps() -> None:

@@ -174,7 +174,7 @@ async def test_the_server_refuses_calls_without_their_own_signatures(spoilt: str
     calls = (call(SEARCH, {"query": "a"}), call(SEARCH, {"query": "b"}, signature=None))
     async with FakeGemini(Reply(calls), Reply((call(SEARCH, {"query": "c"}),))) as gemini:
         message, other = last(await parts(gemini)), last(await parts(gemini))
-        first, second = message.raw.content.parts
+        first, second = message.raw.message.parts
         signature = first.thought_signature
         match spoilt:
             case "dropped":
@@ -184,7 +184,7 @@ async def test_the_server_refuses_calls_without_their_own_signatures(spoilt: str
             case "moved":
                 first.thought_signature, second.thought_signature = None, signature
             case _:
-                first.thought_signature = other.raw.content.parts[0].thought_signature
+                first.thought_signature = other.raw.message.parts[0].thought_signature
         done = ToolMessage(tuple((each, ToolResult("A", "")) for each in message.calls))
         with pytest.raises(ModelProtocolError):
             await parts(gemini, ASKED, message, done)

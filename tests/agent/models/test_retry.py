@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agent.events import Answered, Thought
+from agent.events import Answered
 from agent.model_call import speak
 from agent.models.base import (
     ChatModel,
@@ -179,9 +179,9 @@ async def test_speaking_tells_the_model_its_deadline() -> None:
                 yield part
 
     until = asyncio.get_running_loop().time() + 60
-    async for _ in speak(Curious(YES), [ASKED], until=until):
-        assert deadline() is None  # whoever reads has another one
+    assert await speak(Curious(YES), [ASKED], until=until) == ModelMessage("Yes.")
     assert seen == [until]
+    assert deadline() is None  # whoever asked has another one
 
 
 async def test_after_the_first_part_the_failure_is_the_callers() -> None:
@@ -193,20 +193,19 @@ async def test_after_the_first_part_the_failure_is_the_callers() -> None:
 
 async def test_a_reply_that_broke_off_is_spoken_anew_once_and_no_thought_is_shown_twice() -> None:
     time, model = Time(), Breaking(ThoughtPart("Let me see.\n\n"), TextPart("Ye"))
-    heard = [part async for part in speak(retrying(model, time), [ASKED])]
-    assert heard == [Thought("Let me see."), ModelMessage("Yes.")]
+    heard: list[str] = []
+    assert await speak(retrying(model, time), [ASKED], heard=heard.append) == ModelMessage("Yes.")
+    assert heard == ["Let me see."]
     twice = Breaking(TextPart("Ye"), times=2)
     with pytest.raises(ModelUnavailable):
-        async for _ in speak(retrying(twice, time), [ASKED]):
-            pass
+        await speak(retrying(twice, time), [ASKED])
     assert (model.asked, twice.asked) == (2, 2)
 
 
 async def test_what_never_began_is_not_asked_again_by_the_speaker() -> None:
     model = ScriptedModel(ModelUnavailable("503"), YES)
     with pytest.raises(ModelUnavailable):
-        async for _ in speak(model, [ASKED]):
-            pass
+        await speak(model, [ASKED])
     assert len(model.conversations) == 1
 
 

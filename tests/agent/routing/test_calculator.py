@@ -38,6 +38,7 @@ from agent.routing.calculator import answer, compute, shown
         ("200 + 10%", 220),
         ("half of 90", 45),
         ("計算して：12*8", 96),
+        ("-" * 60 + "1+1", 2),
     ],
 )
 def test_calculations(message: str, value: Fraction | int) -> None:
@@ -72,7 +73,7 @@ def test_what_is_no_calculation(message: str) -> None:
     assert compute(message) is None
 
 
-@pytest.mark.parametrize("message", ["9^9999999", "9^9^9^9", "1" * 31 + "+1", "((2^256)^256)^256", "-" * 60 + "1+1"])
+@pytest.mark.parametrize("message", ["9^9999999", "9^9^9^9", "1" * 31 + "+1", "((2^256)^256)^256"])
 def test_what_is_too_big_is_said(message: str) -> None:
     computed = compute(message)
     assert computed is not None
