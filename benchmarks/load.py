@@ -22,7 +22,6 @@ import psutil  # type: ignore[import-untyped]
 
 from agent.events import Answered
 from agent.models.base import ToolCall
-from agent.models.scripted import Reply, ScriptedModel
 from agent.tools import SEARCH
 from benchmarks.homes import Asked, Texts, furnish
 from benchmarks.loop import watched
@@ -32,6 +31,7 @@ from bot.admission import Admission
 from bot.turns import Turns
 from bot.types import Audience, Incoming, Place
 from retrieval.embeddings.local import LocalEmbedder
+from tests.fakes.scripted import Reply, ScriptedModel
 
 LIMIT = 6.0  # seconds, with a model that takes five
 STALL = 250  # ms

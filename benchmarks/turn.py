@@ -20,7 +20,6 @@ from typing import TypeVar
 from agent.conversation import Ask
 from agent.events import Answered, Events, Reflected, ToolCalled, ToolReturned
 from agent.models.base import ChatModel, ToolCall
-from agent.models.scripted import Reply, ScriptedModel
 from agent.strategies.react import Agent
 from agent.tools import SEARCH
 from benchmarks.homes import Asked, Texts, database_url, furnish, open_index, percentile
@@ -45,6 +44,7 @@ from retrieval.loaders import Loader
 from retrieval.search import Search
 from retrieval.sparse import SparseEncoder
 from retrieval.types import CONFIDENT, CollectionInfo, Found, Hit, Readers, Vector, Vectors
+from tests.fakes.scripted import Reply, ScriptedModel
 
 T = TypeVar("T")
 P50, P95 = 30, 100  # ms: the limits for three calls at 20,000 chunks

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from agent.models.base import ModelBusy, ModelProtocolError, ModelUnavailable, ToolCall
-from agent.models.scripted import Reply, ScriptedModel
 from agent.strategies.react import Agent, Exchange
 from agent.strategies.synthesis import Synthesis
 from bot.wire import as_json
 from retrieval.types import CollectionInfo, Found, Hit
 from tests.agent.passages import hit
 from tests.agent.turning import Searches, asking, events, found
+from tests.fakes.scripted import Reply, ScriptedModel
 
 FOLDER = Path(__file__).parent.parent / "golden" / "turns"
 STRATEGIES: dict[str, type[Agent] | type[Synthesis]] = {"react": Agent, "synthesis": Synthesis}

@@ -9,11 +9,11 @@ from agent.events import Reflected
 from agent.grounding.check import LEFT_OUT, NOT_CONFIRMED
 from agent.models.base import ModelError, ModelUnavailable, SystemMessage, UserMessage
 from agent.models.quota import SpentError
-from agent.models.scripted import Reply, ScriptedModel
 from retrieval.text import Language
 from retrieval.types import Hit
 from tests.agent.passages import REFUNDS, ZAITAKU
 from tests.agent.turning import KEEP, Searches, answer_of, asking, events, look
+from tests.fakes.scripted import Reply, ScriptedModel
 
 CASES: dict[Language, tuple[str, Hit, str]] = {
     "en": ("Can gift cards be refunded?", REFUNDS, "Yes, gift cards can be refunded within a month. [1]"),

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from agent.models.base import ModelBlocked, ModelBusy, ModelProtocolError, UserMessage
-from agent.models.scripted import Reply, ScriptedModel
 from agent.qa_generation import SCHEMA, Proposal, Proposed, agree, parse_pairs, propose, request, supported, tidy
 from retrieval.types import Passage, QAPair
 from tests.agent.models import gemini_calls, openai_calls
 from tests.fakes import gemini, openai
+from tests.fakes.scripted import Reply, ScriptedModel
 
 EXPENSES = Passage(
     "handbook",

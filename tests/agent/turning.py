@@ -7,11 +7,11 @@ from typing import Any
 
 from agent.events import Answered, Event
 from agent.models.base import Effort, Message, ModelMessage, Part, Tool, ToolCall
-from agent.models.scripted import Reply, ScriptedModel
 from agent.strategies.react import Agent, Ask, Exchange
 from agent.strategies.synthesis import Synthesis
 from retrieval.text import Language, language_of
 from retrieval.types import Branch, CollectionInfo, Found, Hit, SearchMetrics
+from tests.fakes.scripted import Reply, ScriptedModel
 
 COLLECTIONS = (
     CollectionInfo("handbook", "Rules of the company", ("en", "ja"), 3, 12),

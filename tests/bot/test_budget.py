@@ -13,7 +13,6 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from agent.events import Answered, Cost, Event
 from agent.models.base import ChatModel
 from agent.models.quota import OverBudgetError
-from agent.models.scripted import Reply, ScriptedModel
 from agent.sentinels import NO_ANSWER
 from agent.strategies.react import Agent
 from bot.budget import Budget, Limits
@@ -34,6 +33,7 @@ from tests.bot.acting import Clock, question
 from tests.fakes.gemini import FakeGemini
 from tests.fakes.gemini import Reply as Said
 from tests.fakes.gemini import text as written
+from tests.fakes.scripted import Reply, ScriptedModel
 
 TODAY = date(2026, 11, 22)
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)

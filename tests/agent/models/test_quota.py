@@ -18,7 +18,6 @@ from agent.models.base import (
 )
 from agent.models.quota import OverBudgetError, QuotaModel, SpentError
 from agent.models.retry import RetryingModel
-from agent.models.scripted import Reply, ScriptedModel
 from agent.strategies.react import Agent
 from tests.agent.models import openai_calls
 from tests.agent.models.gemini_calls import ASKED, SYSTEM, VERDICT, model, tool
@@ -28,6 +27,7 @@ from tests.fakes import openai
 from tests.fakes.gemini import FakeGemini, call, text
 from tests.fakes.gemini import Reply as Said
 from tests.fakes.openai import FakeOpenAI
+from tests.fakes.scripted import Reply, ScriptedModel
 
 
 class Sums:

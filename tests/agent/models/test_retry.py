@@ -29,7 +29,6 @@ from agent.models.base import (
     due,
 )
 from agent.models.retry import FREE_RETRIES, RETRY_SHARE, Breaker, RetryBudget, RetryingModel
-from agent.models.scripted import Reply, ScriptedModel
 from agent.sentinels import NO_ANSWER
 from agent.strategies.react import Agent
 from tests.agent.models import gemini_calls, openai_calls
@@ -39,6 +38,7 @@ from tests.fakes import gemini as google
 from tests.fakes import openai
 from tests.fakes.gemini import FakeGemini
 from tests.fakes.openai import FakeOpenAI
+from tests.fakes.scripted import Reply, ScriptedModel
 
 YES = Reply(text="Yes.")
 

@@ -19,12 +19,12 @@ from agent.models.base import (
     ToolMessage,
     UserMessage,
 )
-from agent.models.scripted import Reply, ScriptedModel
 from agent.sentinels import DECLINED, NO_ANSWER, NO_RAG_RESULT, NO_RAG_RESULT_LOW_SCORE
 from agent.strategies.react import Exchange
 from retrieval.types import Hit
 from tests.agent.passages import HENKIN, LEAVE, REFUNDS, VPN, hit
 from tests.agent.turning import KEEP, Searches, answer_of, asking, events, found, look
+from tests.fakes.scripted import Reply, ScriptedModel
 
 REFUND_CITED = Citation(1, "refunds.md", "handbook", 3, "Refunds take 30 days.", None)
 

@@ -10,13 +10,13 @@ from agent.models.base import (
     ToolCall,
     ToolMessage,
 )
-from agent.models.scripted import Reply, ScriptedModel
 from agent.prompts import prose
 from agent.sentinels import DECLINED, NO_ANSWER, RAG_TOOL_ERROR
 from retrieval.text import Said
 from retrieval.types import Hit, Passage, QdrantConnectionError
 from tests.agent.passages import LEAVE, REFUNDS, hit
 from tests.agent.turning import KEEP, Searches, answer_of, events, found, look
+from tests.fakes.scripted import Reply, ScriptedModel
 
 DOWN = QdrantConnectionError(Said(en="The store is not reachable.", ja="検索エンジンに接続できません。"))
 

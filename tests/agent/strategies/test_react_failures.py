@@ -16,11 +16,11 @@ from agent.models.base import (
     ToolMessage,
     UserMessage,
 )
-from agent.models.scripted import Reply, ScriptedModel
 from agent.sentinels import NO_ANSWER
 from agent.strategies.react import Agent, Exchange
 from tests.agent.passages import LEAVE, REFUNDS, VPN, hit
 from tests.agent.turning import KEEP, Searches, answer_of, asking, events, found, look
+from tests.fakes.scripted import Reply, ScriptedModel
 
 
 def results(model: ScriptedModel, call: int) -> list[str]:

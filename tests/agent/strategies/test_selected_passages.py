@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from agent.events import Answered, Event, ToolReturned
 from agent.extractive.model import ExtractiveModel
 from agent.models.base import ModelUnavailable, ToolMessage
-from agent.models.scripted import Reply, ScriptedModel
 from agent.strategies.react import Ask
 from agent.strategies.selected_passages import GivenPassages
 from retrieval.sparse import SparseEncoder
 from retrieval.types import Hit
 from tests.agent.passages import LEAVE, REFUNDS
 from tests.agent.turning import KEEP
+from tests.fakes.scripted import Reply, ScriptedModel
 
 QUESTION = "How long do refunds take?"
 

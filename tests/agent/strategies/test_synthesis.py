@@ -34,7 +34,6 @@ from agent.models.base import (
     ToolMessage,
     UserMessage,
 )
-from agent.models.scripted import Reply, ScriptedModel
 from agent.prompts import prose
 from agent.query_rewriting import SCHEMA, Plan, Query, by_rules, parse_plan
 from agent.sentinels import DECLINED, NO_ANSWER, NO_RAG_RESULT, RAG_TOOL_ERROR
@@ -44,6 +43,7 @@ from retrieval.text import Said
 from retrieval.types import Hit, QdrantConnectionError
 from tests.agent.passages import HENKIN, LEAVE, REFUNDS, YUKYU, hit
 from tests.agent.turning import KEEP, Searches, answer_of, asking, events, found
+from tests.fakes.scripted import Reply, ScriptedModel
 
 QUESTION = "How long do refunds take in our company?"
 NO = Reply(text=NO_ANSWER)

@@ -9,7 +9,6 @@ import pytest
 from agent.events import Answered, Drafted, Event, Reflected, Thought, ToolCalled, ToolReturned
 from agent.extractive.model import ExtractiveModel
 from agent.models.base import ModelMessage, ModelUnavailable, SystemMessage, UserMessage
-from agent.models.scripted import ScriptedModel
 from agent.query_rewriting import SCHEMA
 from agent.strategies.react import Agent, Ask, Exchange
 from agent.strategies.synthesis import Synthesis
@@ -18,6 +17,7 @@ from retrieval.text import language_of
 from tests.agent.extractive.test_model import ENCODER, HANDBOOK, IT, Library
 from tests.agent.passages import DESK, HENKIN, KEIHI, LEAVE, REFUNDS, YUKYU, hit
 from tests.agent.turning import Searches, answer_of
+from tests.fakes.scripted import ScriptedModel
 
 
 async def synthesised(
