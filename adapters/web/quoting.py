@@ -1,15 +1,17 @@
 """Where a document has the words that an answer quotes: pages mark them there."""
 
+import re
 import unicodedata
 
 _Letters = list[tuple[str, int]]  # each with the place of the sign it comes from
+_SENTENCE = re.compile(r"[^\n]*?(?:[。．！？!?][」』）)]*|\.(?=\s)|(?=\n)|$)")
 
 
 def found(quote: str, text: str) -> tuple[int, int] | None:
     """From where to where `text` has `quote`; None: nowhere.
 
     Letters and digits count, in any width and case: a quotation has lost the line breaks of its document, and may have
-    lost its markup and its end.
+    lost its markup. One that ends in "…" is the beginning of a sentence, which is found whole.
     """
     wanted = _squeezed(quote)
     if not wanted or wanted not in _squeezed(text):  # as most texts are looked at in vain
@@ -20,10 +22,11 @@ def found(quote: str, text: str) -> tuple[int, int] | None:
         return None
     start, end = letters[at][1], letters[at + len(wanted) - 1][1] + 1
     opening, closing = _edges(quote)
-    return (
-        start - len(opening) if text[:start].endswith(opening) else start,
-        end + len(closing) if text.startswith(closing, end) else end,
-    )
+    if closing.endswith("…") and (rest := _SENTENCE.match(text, end)):
+        end = rest.end()
+    elif text.startswith(closing, end):
+        end += len(closing)
+    return start - len(opening) if text[:start].endswith(opening) else start, end
 
 
 def _letters(text: str) -> _Letters:
