@@ -1,4 +1,4 @@
-"""Makes the weights of `bot/grouping.py`: `python -m benchmarks.fit_grouping [--write]`.
+"""Makes the weights of `bot/unanswered/clustering.py`: `python -m benchmarks.fit_grouping [--write]`.
 
 The questions of the golden file and of one on further subjects (topic, group, text; a group of one is a near miss: the
 same topic, another question) are compared two by two, file by file, and a logistic regression is fitted to what the
@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bot.grouping import SIGNALS, Fitted, Floats, Grouping, components, linked
+from bot.unanswered.clustering import SIGNALS, Fitted, Floats, Grouping, components, linked
 from retrieval.embeddings.local import LocalEmbedder
 
 ROOT = Path(__file__).parents[1]

@@ -18,11 +18,11 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from benchmarks.search_latency import DIMENSIONS, Corpus
-from bot.beir import read
+from bot.operations.beir import read
 from bot.records import DocumentRow
 from bot.store.documents import Documents
 from bot.store.engine import connect
-from bot.store.indexes import Indexes
+from bot.store.vector_stores import Indexes
 from migrations import upgrade
 from retrieval.embeddings.local import E5_SMALL
 from retrieval.index import EdgeIndex

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from bot.beir import Query, Text, read
+from bot.operations.beir import Query, Text, read
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.index import EdgeIndex
 from retrieval.ingest import Entry, Ingest

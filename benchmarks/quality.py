@@ -15,8 +15,8 @@ from pathlib import Path
 import bm25s  # type: ignore[import-untyped]
 
 from benchmarks.material import VIEW, Remembering, Scenario, handbooks, searchable, sets
-from bot.beir import Query
-from bot.evaluate import DEPTH, evaluate
+from bot.operations.beir import Query
+from bot.operations.evaluation import DEPTH, evaluate
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.embeddings.local import LocalEmbedder
 from retrieval.search import CANDIDATES

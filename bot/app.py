@@ -21,47 +21,47 @@ from agent.run import AFTERWARDS
 from agent.strategies.react import Agent
 from agent.strategies.synthesis import CONCURRENCY, PASSAGES, Synthesis
 from bot.access import readers, thread_scope
-from bot.admission import Admission
-from bot.answer_from import AnswerFrom
 from bot.bot import Bot, make_bot
-from bot.budget import Budget, Limits
-from bot.copies import sweep
-from bot.curating import Curating
+from bot.config.home import UNWRITABLE, probe, tighten
+from bot.config.settings import Settings, Strategy, filled
 from bot.database import Database, database
-from bot.dataset_files import OwnFiles
-from bot.datasets import Datasets
-from bot.digest import Digest, make_digest
-from bot.digest_text import card
-from bot.doubts import Doubts
 from bot.errors import SettingsError, StoreError
-from bot.expert_answers import ExpertAnswers
-from bot.figures import Metrics, metrics
-from bot.grouping import Grouping
-from bot.home import UNWRITABLE, probe, tighten
-from bot.inbox import Inbox
-from bot.knowledge import Knowledge, Progress
+from bot.knowledge.curation import Curating
+from bot.knowledge.dataset_uploads import OwnFiles
+from bot.knowledge.datasets import Datasets
+from bot.knowledge.documents import Knowledge, Progress
+from bot.knowledge.vector_store import open_vectors
 from bot.logs import ChatLog, Redactor
-from bot.pairs import Pairs
+from bot.operations.copies import sweep
+from bot.operations.metrics import Metrics, metrics
+from bot.operations.retention import daily
+from bot.qa_pairs.pairs import Pairs
 from bot.records import Period
-from bot.retention import daily
-from bot.schedule import Announce, DigestClock, Schedule
-from bot.settings import Settings, Strategy, filled
 from bot.store.audit import Audit
+from bot.store.channel_settings import Places
 from bot.store.digests import Digests
 from bot.store.documents import Documents
-from bot.store.figures import Figures
-from bot.store.inbox import TurnRows
-from bot.store.intakes import IntakeRows
-from bot.store.notices import Notices
-from bot.store.places import Places
+from bot.store.ingestions import IntakeRows
+from bot.store.metrics import Figures
+from bot.store.notifications import Notices
 from bot.store.traces import Traces
+from bot.store.turns import TurnRows
 from bot.store.usage import Usage
-from bot.teaching import ANSWERS
-from bot.trace import Trace, trace
-from bot.turns import Thinker, Turns
+from bot.turns.admission import Admission
+from bot.turns.budget import Budget, Limits
+from bot.turns.queue import Inbox
+from bot.turns.selected_passages import AnswerFrom
+from bot.turns.trace import Trace, trace
+from bot.turns.turns import Thinker, Turns
 from bot.types import Attachment, Audience, Card, Incoming, Place, Upload, Verdict
-from bot.unanswered import Remembering, Unanswered
-from bot.vectors import open_vectors
+from bot.unanswered.clustering import Grouping
+from bot.unanswered.corrections import ExpertAnswers
+from bot.unanswered.digest import Digest, make_digest
+from bot.unanswered.digest_card import card
+from bot.unanswered.digest_schedule import Announce, DigestClock, Schedule
+from bot.unanswered.doubts import Doubts
+from bot.unanswered.expert_answers import ANSWERS
+from bot.unanswered.questions import Remembering, Unanswered
 from retrieval import disk
 from retrieval.disk import Free
 from retrieval.embeddings.base import EmbeddingClient
@@ -70,7 +70,7 @@ from retrieval.folder import own
 from retrieval.index import Index
 from retrieval.index.base import BROKEN
 from retrieval.ingest import Ingest
-from retrieval.loaders import Loader
+from retrieval.loaders.loader import Loader
 from retrieval.reranking import FastembedReranker, RerankingError
 from retrieval.search import Search, WrittenBy
 from retrieval.sparse import SparseEncoder
@@ -198,11 +198,11 @@ class Application:
         return await _digest(self.schedule, self.data, self.doubts, self.knowledge, readers, period)
 
     async def trace(self, turn: str, readers: Readers) -> Trace | None:
-        """How an answer came about, as far as these readers may see it: see `bot.trace.trace`. Raises StoreError."""
+        """How an answer came about, as far as these readers may see it: see `bot.turns.trace.trace`. Raises StoreError."""
         return await _trace(self.data, self.knowledge, turn, readers)
 
     async def metrics(self, period: int, readers: Readers) -> Metrics:
-        """The figures of the last days, as far as these readers may see them: see `bot.figures.metrics`."""
+        """The figures of the last days, as far as these readers may see them: see `bot.operations.metrics.metrics`."""
         return await metrics(
             period,
             readers,
@@ -345,9 +345,9 @@ async def running(
 
     `lock`: of the home (`retrieval.folder.own`), where the caller has it already; it is closed with the rest.
     With `rebuild` an index that does not fit is made anew first, with `aside` what does not belong to the home is moved
-    away, as `bot.vectors` says. Not `tidy`: what a crash left behind stays, and nothing but looking is safe; whoever
+    away, as `bot.knowledge.vector_store` says. Not `tidy`: what a crash left behind stays, and nothing but looking is safe; whoever
     changes documents needs it put right. Raises SettingsError, StoreError, QdrantConnectionError (another process owns
-    this home), EmbeddingError, and what `bot.vectors.open_vectors` raises.
+    this home), EmbeddingError, and what `bot.knowledge.vector_store.open_vectors` raises.
     """
     async with AsyncExitStack() as stack:
         if lock is None:

@@ -3,21 +3,21 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from bot.chat_commands import SlashCommands
-from bot.choices import Channels, Models
+from bot.channel_settings import Channels, Models
+from bot.config.settings import Settings
 from bot.database import Database
-from bot.digest import Digest
-from bot.expert_answers import ExpertAnswers
-from bot.intake import Ingestion
-from bot.knowledge import Knowledge
-from bot.settings import Settings
+from bot.knowledge.documents import Knowledge
+from bot.knowledge.ingestion import Ingestion
+from bot.slash_commands import SlashCommands
 from bot.store.audit import Audit
-from bot.store.intakes import IntakeRows
-from bot.store.notices import Notices
+from bot.store.channel_settings import Places
+from bot.store.ingestions import IntakeRows
+from bot.store.notifications import Notices
 from bot.store.outbox import Outbox
-from bot.store.places import Places
-from bot.teaching import Experts
-from bot.turns import Turns
+from bot.turns.turns import Turns
+from bot.unanswered.corrections import ExpertAnswers
+from bot.unanswered.digest import Digest
+from bot.unanswered.expert_answers import Experts
 from retrieval.types import Readers
 
 

@@ -96,7 +96,7 @@ class Command:
     actor: Actor
     place: Place
     audience: Audience
-    name: str  # of `bot.chat_commands`
+    name: str  # of `bot.slash_commands`
     text: str
     language: Language
 

@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from retrieval.formats.limits import MIB, size
+from retrieval.loaders.limits import MIB, size
 from retrieval.text import Said
 from retrieval.types import QdrantConnectionError
 

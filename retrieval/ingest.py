@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from retrieval.chunking import TARGET, chunks, embedding_text, front
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.index import Index
-from retrieval.payload import STAGED
+from retrieval.index.payload import STAGED
 from retrieval.relevance import spoken
 from retrieval.sparse import Encoded, SparseEncoder
 from retrieval.text import Said, sentences

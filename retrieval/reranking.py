@@ -15,8 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from retrieval.embeddings.onnx import without_spinning
 from retrieval.memory import give_back
-from retrieval.onnx import without_spinning
 from retrieval.text import Said
 from retrieval.types import RAGToolError
 

@@ -14,12 +14,10 @@ from typing import Any
 
 import discord
 
-from adapters import leftovers
-from adapters.channels import Named, find
-from adapters.discord import commands, digest, intake, registering, voting
+from adapters.discord import commands, digest, feedback, ingestion
 from adapters.discord.audience import Places
-from adapters.discord.dialect import escaped
-from adapters.discord.errors import NETWORK, GoneError
+from adapters.discord.catch_up import missed
+from adapters.discord.context import Office
 from adapters.discord.events import (
     PLATFORM,
     Asked,
@@ -35,19 +33,30 @@ from adapters.discord.events import (
     withdrawn,
     written_in,
 )
-from adapters.discord.gateway import Client, Identifies, enter, hears_others, listen, pointed_at, token_refused
-from adapters.discord.missed import missed
-from adapters.discord.office import Office
-from adapters.discord.rest import Mark, Rest
-from adapters.discord.surroundings import Surroundings
-from adapters.discord.thread import DiscordThread
+from adapters.discord.rendering.markdown import escaped
+from adapters.discord.thread_context import Surroundings
+from adapters.discord.transport import registration
+from adapters.discord.transport.api import Mark, Rest
+from adapters.discord.transport.errors import NETWORK, GoneError
+from adapters.discord.transport.gateway import (
+    Client,
+    Identifies,
+    enter,
+    hears_others,
+    listen,
+    pointed_at,
+    token_refused,
+)
+from adapters.discord.turn_view import DiscordThread
 from adapters.port import PostError
-from adapters.questions import Questions
+from adapters.shared import recovery
+from adapters.shared.channels import Named, find
+from adapters.shared.turns import Questions
 from bot.bot import Bot
+from bot.config.settings import DiscordSettings
 from bot.errors import StoreError
-from bot.settings import DiscordSettings
+from bot.texts import reply_language
 from bot.types import Audience, Card, Claimed, Incoming, Place, Post, Preferences
-from bot.words import reply_language
 from retrieval.text import Language
 
 log = logging.getLogger(__name__)
@@ -64,7 +73,7 @@ class DiscordAdapter:
     platform = PLATFORM
 
     def __init__(
-        self, settings: DiscordSettings, *, language: Language, look_every: float = leftovers.EVERY_SECONDS
+        self, settings: DiscordSettings, *, language: Language, look_every: float = recovery.EVERY_SECONDS
     ) -> None:
         """`look_every`: seconds between two looks for what was left."""
         self._settings = settings
@@ -98,7 +107,7 @@ class DiscordAdapter:
                 events = _Events(office, questions)
                 events.register(client)
                 commands.register(client, office)
-                voting.register(client, office)
+                feedback.register(client, office)
                 await enter(client, token)
                 self._client, self._office = client, office
                 await self._serve(client, office, questions, events)
@@ -137,7 +146,7 @@ class DiscordAdapter:
         self.who = f"@{client.user.name if client.user else PLATFORM}{where}"
         self.ready.set()
         try:
-            await registering.publish(client)
+            await registration.publish(client)
         except (discord.DiscordException, *NETWORK) as error:
             log.warning("the commands could not be told to Discord: %s", error)
 
@@ -315,7 +324,7 @@ class _Events:
             return
         where = spot(self._office.client.get_channel(told.channel_id)) or await self._where(told.channel_id)
         if where is not None:
-            await voting.react(self._office, where.place, vote)
+            await feedback.react(self._office, where.place, vote)
 
     async def _changed(self, *told: Any) -> None:
         self._office.rest.forgive()
@@ -359,13 +368,13 @@ async def _catch_up(client: Client, events: _Events) -> None:
 async def _look_after(office: Office, questions: Questions, ready: asyncio.Event, every: float) -> None:
     """Take up what was left unfinished, by this process before it was restarted or by another, and say what is due."""
     await ready.wait()  # until the servers have been told, nobody knows who reads a channel
-    await leftovers.look_after(
+    await recovery.look_after(
         PLATFORM,
         office.bot,
         office.tasks,
         office.language,
         questions=questions.resume,
-        intake=partial(intake.resume, office),
+        intake=partial(ingestion.resume, office),
         tell=partial(digest.tell, office),
         redraw=partial(digest.redraw, office),
         audience_of=partial(digest.audience_of, office),

@@ -11,9 +11,9 @@ from typing import Any
 
 import discord
 
-from adapters.discord.errors import GoneError
 from adapters.discord.events import DIRECT, PLATFORM
-from adapters.discord.rest import Rest
+from adapters.discord.transport.api import Rest
+from adapters.discord.transport.errors import GoneError
 from adapters.port import PostError
 from bot.types import Actor, Audience, Place, Role
 

@@ -14,13 +14,12 @@ import discord
 from discord import app_commands
 from discord.ext import commands
 
-from adapters.discord import answering
-from adapters.discord.adding import ADD, Adding, Wish
-from adapters.discord.cards import card_texts
+from adapters.discord import expert_answers
+from adapters.discord.context import Office
 from adapters.discord.digest import ANSWER
-from adapters.discord.gestures import Gesture, Gestures, spot_of
-from adapters.discord.modals import File, given
-from adapters.discord.office import Office
+from adapters.discord.ingestion import ADD, Adding, Wish
+from adapters.discord.interactions import Gesture, Gestures, spot_of
+from adapters.discord.rendering.components import File, card_texts, given
 from bot.errors import StoreError
 from bot.types import Card, Command
 from retrieval.text import normalise
@@ -51,11 +50,11 @@ def register(client: commands.Bot, office: Office) -> None:
         if app != "kotae":
             return
         if gesture.type is discord.InteractionType.component:
-            answering.pressed(office, gestures, gesture, what, about)
+            expert_answers.pressed(office, gestures, gesture, what, about)
         elif gesture.type is discord.InteractionType.modal_submit and what == ADD:
             gestures.do(gesture, partial(adding.take_submitted, gesture, about, given(data)))
         elif gesture.type is discord.InteractionType.modal_submit and what == ANSWER:
-            gestures.do(gesture, partial(answering.take_submitted, office, gesture, about, given(data)))
+            gestures.do(gesture, partial(expert_answers.take_submitted, office, gesture, about, given(data)))
 
 
 # -- adding -----------------------------------------------------------------------------------------------------------

@@ -5,13 +5,12 @@ askers. Source: product.md §4; reliability.md R6 and R15.
 import logging
 from collections.abc import Sequence
 
-from adapters import cards, teaching
-from adapters.discord.cards import heading, pieces, row_text
-from adapters.discord.dialect import escaped
-from adapters.discord.errors import GoneError
+from adapters.discord.context import Office
 from adapters.discord.events import DIRECT, Replied
-from adapters.discord.office import Office
-from adapters.discord.posting import (
+from adapters.discord.rendering.components import heading, pieces, row_text
+from adapters.discord.rendering.markdown import escaped
+from adapters.discord.transport.errors import GoneError
+from adapters.discord.transport.outbox import (
     PRIMARY,
     SECONDARY,
     URL,
@@ -22,8 +21,9 @@ from adapters.discord.posting import (
     rows,
     say_once,
 )
-from adapters.markdown import shortened
+from adapters.markdown.events import shortened
 from adapters.port import PostError
+from adapters.shared import digest_cards, expert_answers
 from bot.types import Audience, Card, Notice, Place, Post
 
 log = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ ANSWER, DISMISS, SAVE, DISCARD = "answer", "dismiss", "save", "discard"
 async def announce(office: Office, place: Place, card: Card, about: str) -> None:
     """Post the digest: its numbers, then a card a group. Raises PostError, StoreError; then the same call goes on."""
     await say_once(office, Post(about, "digest", 0, place), heading(card))
-    for post in await cards.posts_for(office.bot, place, card, about):
+    for post in await digest_cards.posts_for(office.bot, place, card, about):
         await say_once(office, post, _text(post), components=_buttons(post))
 
 
@@ -45,7 +45,7 @@ async def tell(office: Office, notice: Notice) -> None:
     could not be told yet."""
     who = escaped(await office.places.name(notice.by)) if notice.by else None
     question = escaped(shortened(notice.question, 200))
-    head = teaching.heading(notice, asker=f"<@{notice.author}>", question=question, who=who)
+    head = expert_answers.heading(notice, asker=f"<@{notice.author}>", question=question, who=who)
     texts = pieces(head, notice.answer)
     direct = notice.place.workspace == DIRECT
     try:
@@ -81,15 +81,15 @@ async def replied(office: Office, reply: Replied, card: Post) -> None:
     StoreError."""
     channel = reply.thread or reply.place.channel
     name = f"{channel}:{reply.message}"
-    question = escaped(shortened(cards.question_on(card), 150))
+    question = escaped(shortened(digest_cards.question_on(card), 150))
     buttons = [
-        button(teaching.YES.to(office.language), f"kotae:{SAVE}:{name}", PRIMARY),
-        button(teaching.NO.to(office.language), f"kotae:{DISCARD}:{name}"),
+        button(expert_answers.YES.to(office.language), f"kotae:{SAVE}:{name}", PRIMARY),
+        button(expert_answers.NO.to(office.language), f"kotae:{DISCARD}:{name}"),
     ]
-    about, reference = [card.about, card.part], cards.reference_of(card)
+    about, reference = [card.about, card.part], digest_cards.reference_of(card)
     data = {"card": about, "channel": channel, "reply": reply.message, "reference": reference}
     post = Post(f"confirm:{name}", "confirm", 0, reply.place, reply.thread, data=data)
-    text = teaching.CONFIRM.to(office.language, question=question)
+    text = expert_answers.CONFIRM.to(office.language, question=question)
     await say_once(office, post, text, components=rows(buttons), reply_to=reply.message)
 
 
@@ -111,12 +111,12 @@ async def redraw(office: Office, card: Post, status: str) -> None:
 
 
 def _text(card: Post) -> str:
-    return row_text(cards.row_on(card), linked=False)
+    return row_text(digest_cards.row_on(card), linked=False)
 
 
 def _buttons(card: Post) -> list[Json]:
     """Their ids are only a name: which questions the card is about is in the database."""
-    row = cards.row_on(card)
+    row = digest_cards.row_on(card)
     actions = [
         button(action.text, f"kotae:{action.kind}:{card.about}:{card.part}", _style(action.kind))
         for action in row.actions

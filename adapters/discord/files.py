@@ -11,7 +11,7 @@ import aiohttp
 import discord
 from yarl import URL
 
-from retrieval.formats.limits import REASONS, size
+from retrieval.loaders.limits import REASONS, size
 from retrieval.text import Said
 from retrieval.types import UnreadableError
 

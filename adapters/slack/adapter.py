@@ -14,12 +14,12 @@ from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
-from adapters import leftovers, voting
-from adapters.channels import find
-from adapters.questions import Questions
-from adapters.slack import commands, digest, home, intake
+from adapters.shared import feedback, recovery
+from adapters.shared.channels import find
+from adapters.shared.turns import Questions
+from adapters.slack import commands, digest, home, ingestion
 from adapters.slack.audience import Places
-from adapters.slack.client import CredentialsError, GoneError, Slack, SlackError, UnsupportedError
+from adapters.slack.context import Office
 from adapters.slack.events import (
     PLATFORM,
     Asked,
@@ -34,16 +34,16 @@ from adapters.slack.events import (
     in_thread,
     seen,
 )
-from adapters.slack.naming import CHANNEL_ID, channels
-from adapters.slack.office import Office
-from adapters.slack.socket import NOT_STORED, Connections, DisabledError
-from adapters.slack.surroundings import Surroundings
-from adapters.slack.thread import SlackThread
+from adapters.slack.thread_context import Surroundings
+from adapters.slack.transport.api import CredentialsError, GoneError, Slack, SlackError, UnsupportedError
+from adapters.slack.transport.channel_names import CHANNEL_ID, channels
+from adapters.slack.transport.socket_mode import NOT_STORED, Connections, DisabledError
+from adapters.slack.turn_view import SlackThread
 from bot.bot import Bot
+from bot.config.settings import SlackSettings, filled
 from bot.errors import SettingsError, StoreError
-from bot.settings import SlackSettings, filled
+from bot.texts import reply_language
 from bot.types import Audience, Card, Claimed, Incoming, Place, Post, Preferences
-from bot.words import reply_language
 from retrieval.text import Language, Said
 
 log = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ class SlackAdapter:
     platform = PLATFORM
 
     def __init__(
-        self, settings: SlackSettings, *, language: Language, look_every: float = leftovers.EVERY_SECONDS
+        self, settings: SlackSettings, *, language: Language, look_every: float = recovery.EVERY_SECONDS
     ) -> None:
         """`look_every`: seconds between two looks for what was left."""
         self._settings = settings
@@ -156,13 +156,13 @@ class SlackAdapter:
         self.ready.set()
 
     async def _look_after(self, office: Office, questions: Questions) -> None:
-        await leftovers.look_after(
+        await recovery.look_after(
             PLATFORM,
             office.bot,
             office.tasks,
             office.language,
             questions=questions.resume,
-            intake=partial(intake.resume, office),
+            intake=partial(ingestion.resume, office),
             tell=partial(digest.tell, office),
             redraw=partial(digest.redraw, office),
             audience_of=partial(digest.audience_of, office),
@@ -220,7 +220,7 @@ class SlackAdapter:
             case Deleted(message):
                 office.tasks.start(questions.delete(message), "slack-delete")
             case Reacted():
-                vote = voting.react(office.bot, event.place, event.message, event.author, event.vote, event.thumb)
+                vote = feedback.react(office.bot, event.place, event.message, event.author, event.vote, event.thumb)
                 office.tasks.start(vote, "slack-reaction")
             case Replied():
                 office.tasks.start(_reply(office, event), "slack-reply")

@@ -9,8 +9,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from adapters.slack.client import Slack, SlackError, UnsupportedError
 from adapters.slack.events import PLATFORM
+from adapters.slack.transport.api import Slack, SlackError, UnsupportedError
 from bot.types import Actor, Audience, Role
 from retrieval.text import Language
 

@@ -5,15 +5,13 @@ Source: product.md §5; reliability.md R3, R19 and R44.
 
 from slack_bolt.app.async_app import AsyncApp
 
-from adapters.adding import FAILED
-from adapters.slack import adding, answering, home, voting
-from adapters.slack.acks import Ack, in_time, once
-from adapters.slack.cards import card_blocks
-from adapters.slack.dialect import escaped
+from adapters.shared.ingestion import FAILED
+from adapters.slack import expert_answers, feedback, home, ingestion
+from adapters.slack.context import Office
 from adapters.slack.events import readable
-from adapters.slack.modals import INGEST
-from adapters.slack.office import Office
-from adapters.slack.widgets import Json, respond
+from adapters.slack.rendering.block_kit import INGEST, Json, card_blocks, respond
+from adapters.slack.rendering.markdown import escaped
+from adapters.slack.transport.acks import Ack, in_time, once
 from bot.errors import StoreError
 from bot.types import Command
 from retrieval.types import RAGToolError
@@ -24,22 +22,22 @@ SHORTCUT = "add_to_knowledge"
 def register(app: AsyncApp, office: Office) -> None:
     """All listeners of the app but the events, which the adapter's middleware takes."""
     app.use(once())
-    answering.register(app, office)
-    voting.register(app, office)
+    expert_answers.register(app, office)
+    feedback.register(app, office)
 
     @app.command("/ingest")
     async def ingest(ack: Ack, body: Json) -> None:
         text = readable(str(body.get("text") or ""), office.slack.me.user)
         if not text:
             await ack()
-            office.tasks.start(adding.ask(office, body, body["channel_id"]), "slack-ingest")
+            office.tasks.start(ingestion.ask(office, body, body["channel_id"]), "slack-ingest")
             return
 
         async def late(said: str) -> None:
             await respond(office, body["response_url"], said)
 
         failed = FAILED.to(office.language)
-        said = await in_time(office, adding.take_typed(office, body, text), late, failed, "slack-ingest")
+        said = await in_time(office, ingestion.take_typed(office, body, text), late, failed, "slack-ingest")
         await ack(escaped(said or ""))
 
     @app.command("/kotae")
@@ -50,23 +48,23 @@ def register(app: AsyncApp, office: Office) -> None:
     @app.shortcut({"type": "message_action", "callback_id": SHORTCUT})
     async def shortcut(ack: Ack, body: Json) -> None:
         await ack()
-        used_on = adding.used_on(body["message"], office.slack.me.user)
-        office.tasks.start(adding.ask(office, body, body["channel"]["id"], used_on), "slack-shortcut")
+        used_on = ingestion.used_on(body["message"], office.slack.me.user)
+        office.tasks.start(ingestion.ask(office, body, body["channel"]["id"], used_on), "slack-shortcut")
 
     @app.action(home.INGEST_BUTTON)
     async def pressed(ack: Ack, body: Json) -> None:
         await ack()
-        office.tasks.start(adding.ask(office, body), "slack-ingest")
+        office.tasks.start(ingestion.ask(office, body), "slack-ingest")
 
     @app.view(INGEST)
     async def submitted(ack: Ack, body: Json, view: Json) -> None:
         user = body["user"]["id"]
 
         async def late(errors: dict[str, str]) -> None:
-            await adding.tell_late(office, user, view, errors)
+            await ingestion.tell_late(office, user, view, errors)
 
-        failed = adding.failed(office, view)
-        errors = await in_time(office, adding.take_submitted(office, user, view), late, failed, "slack-ingest")
+        failed = ingestion.failed(office, view)
+        errors = await in_time(office, ingestion.take_submitted(office, user, view), late, failed, "slack-ingest")
         await (ack(response_action="errors", errors=errors) if errors else ack())
 
 

@@ -13,9 +13,9 @@ from typing import Any
 import aiohttp
 from yarl import URL
 
-from adapters.slack.calling import Tries, seconds_told
-from adapters.slack.client import GoneError, Slack, SlackError, UnsupportedError
-from retrieval.formats.limits import REASONS, size
+from adapters.slack.transport.api import GoneError, Slack, SlackError, UnsupportedError
+from adapters.slack.transport.api_call import Tries, seconds_told
+from retrieval.loaders.limits import REASONS, size
 from retrieval.text import Said
 from retrieval.types import UnreadableError
 

@@ -6,11 +6,10 @@ It is one person's page, but not a private place: it shows what the whole team m
 
 import logging
 
-from adapters import adding
-from adapters.slack.cards import card_blocks
-from adapters.slack.client import SlackError, UnsupportedError
-from adapters.slack.office import Office
-from adapters.slack.widgets import Json, button, section
+from adapters.shared import ingestion
+from adapters.slack.context import Office
+from adapters.slack.rendering.block_kit import Json, button, card_blocks, section
+from adapters.slack.transport.api import SlackError, UnsupportedError
 from bot.errors import StoreError
 from bot.types import Audience, Command
 from retrieval.text import Said
@@ -44,7 +43,7 @@ async def publish(office: Office, user: str) -> None:
     actor = await office.places.actor(user)
     blocks: list[Json] = [section(_HELLO.to(language))]
     if actor.role != "outsider":
-        add = button(adding.TITLE.to(language), INGEST_BUTTON, "home", style="primary")
+        add = button(ingestion.TITLE.to(language), INGEST_BUTTON, "home", style="primary")
         blocks.append({"type": "actions", "elements": [add]})
         for name in ("unanswered", "documents"):
             try:

@@ -19,7 +19,7 @@ share no word with the sentence that answers them one is below it; below 0.1 the
 POINTER = 30  # characters of a quotation that is not said again
 
 _SAYS = Said(en="The documents say:", ja="資料にはこうあります：")
-# that the bot is not sure of it stands in front of every unsure answer (`adapters/markdown.py`)
+# that the bot is not sure of it stands in front of every unsure answer (`adapters/markdown/events.py`)
 _NEAR = Said(
     en="The closest pages are:",
     ja="近いページはこちらです：",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from agent.events import Cost
-from retrieval import refusals
+from retrieval.providers import errors
 from retrieval.text import Language
 from retrieval.types import CollectionInfo, Hit
 
@@ -199,7 +199,7 @@ class ModelExhausted(ModelError):
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal(refusals.Refusal):
+class Refusal(errors.Refusal):
     """A provider's HTTP refusal. Plain values, no SDK."""
 
     def as_error(self, text: str) -> ModelError:

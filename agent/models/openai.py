@@ -39,7 +39,7 @@ from agent.models.base import (
     UserMessage,
 )
 from agent.models.openai_stream import Reply, Said
-from retrieval.openai_wire import (
+from retrieval.providers.openai_http import (
     Complaint,
     client,
     complaint_in,

@@ -7,10 +7,10 @@ from typing import Any
 from sqlalchemy import Row, delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from bot.store.batching import Together
 from bot.store.documents import make_collection
 from bot.store.engine import insert, rows, write
 from bot.store.schema import collections, documents
-from bot.store.together import Together
 from retrieval.text import Language, Said
 from retrieval.types import CollectionInfo, CollectionNotFoundError, Readers
 

@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from sqlalchemy.util import greenlet_spawn
 
 from bot.errors import StoreError
-from bot.store.driver import connecting
+from bot.store.sqlite import connecting
 from bot.waiting import finished
 from retrieval.text import Said
 

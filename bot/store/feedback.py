@@ -6,8 +6,8 @@ from sqlalchemy import Row, delete, func, select, true, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from bot.store.engine import insert, read, storable, write
-from bot.store.questions import Miss, add_misses
 from bot.store.schema import answers, feedback, questions, turns
+from bot.store.unanswered import Miss, add_misses
 from bot.types import Feedback
 
 

@@ -10,8 +10,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent.events import Cost
 from bot.store.engine import change, insert, rows
-from bot.store.inbox import claim_key
 from bot.store.schema import refusals, turns, usage
+from bot.store.turns import claim_key
 from bot.types import Incoming
 
 MINUTE = timedelta(seconds=60)

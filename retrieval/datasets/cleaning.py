@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from retrieval.datasets.rows import Row, Source
-from retrieval.formats.cleaning import clean, clean_line
+from retrieval.loaders.sanitize import clean, clean_line
 
 Dropped = Literal["empty", "short", "long", "duplicate", "encoding"]
 

@@ -31,10 +31,10 @@ from huggingface_hub.utils import (  # type: ignore[attr-defined]
 )
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt
 
-from retrieval.datasets import refusals
+from retrieval.datasets import errors
 from retrieval.datasets.catalogue import Dataset
+from retrieval.datasets.errors import DatasetError
 from retrieval.datasets.parquet import Ranges, records
-from retrieval.datasets.refusals import DatasetError
 from retrieval.datasets.rows import Abandoned, Columns, Reading, Row, guess
 from retrieval.text import Said
 
@@ -93,7 +93,7 @@ class Hub:
         where = (
             Said(en=f" in “{dataset.config}”", ja=f"の「{dataset.config}」") if dataset.config else Said(en="", ja="")
         )
-        raise _NoFiles(refusals.NO_FILES, where, dataset.repository)
+        raise _NoFiles(errors.NO_FILES, where, dataset.repository)
 
     def size(self, file: "HubFile", reading: Reading) -> int:
         """Bytes. Raises DatasetError."""
@@ -157,39 +157,39 @@ class Hub:
         except (RevisionNotFoundError, Abandoned, DatasetError):
             raise
         except OfflineModeIsEnabled as error:
-            raise DatasetError(refusals.OFFLINE) from error
+            raise DatasetError(errors.OFFLINE) from error
         except GatedRepoError as error:
-            raise DatasetError(refusals.GATED, repository=dataset.repository) from error
+            raise DatasetError(errors.GATED, repository=dataset.repository) from error
         except RepositoryNotFoundError as error:
-            raise DatasetError(refusals.MISSING, repository=dataset.repository, host=self.host) from error
+            raise DatasetError(errors.MISSING, repository=dataset.repository, host=self.host) from error
         except DisabledRepoError as error:
-            raise DatasetError(refusals.DISABLED, repository=dataset.repository) from error
+            raise DatasetError(errors.DISABLED, repository=dataset.repository) from error
         except HfHubHTTPError as error:
             raise self._status(error, dataset) from error
         except CutOff as error:
-            raise DatasetError(refusals.CUT, host=self.host) from error
+            raise DatasetError(errors.CUT, host=self.host) from error
         except httpx.RemoteProtocolError as error:
-            raise DatasetError(refusals.CUT, host=self.host) from error
+            raise DatasetError(errors.CUT, host=self.host) from error
         except httpx.TransportError as error:
-            raise DatasetError(refusals.UNREACHABLE, host=self.host) from error
+            raise DatasetError(errors.UNREACHABLE, host=self.host) from error
         except (httpx.HTTPError, OSError, ValueError, TypeError, KeyError) as error:  # a page, or JSON of another shape
-            raise DatasetError(refusals.UNEXPECTED, repository=dataset.repository, host=self.host) from error
+            raise DatasetError(errors.UNEXPECTED, repository=dataset.repository, host=self.host) from error
 
     def _status(self, error: HfHubHTTPError, dataset: Dataset) -> DatasetError:
         status = error.response.status_code
         match status:
             case 429:
-                return DatasetError(refusals.BUSY, host=self.host, seconds=round(_asked_for(error) or 60))
+                return DatasetError(errors.BUSY, host=self.host, seconds=round(_asked_for(error) or 60))
             case 401 if "credentials" in (error.response.headers.get("X-Error-Message") or "").lower():
-                return DatasetError(refusals.TOKEN)
+                return DatasetError(errors.TOKEN)
             case 401 | 404:
-                return DatasetError(refusals.MISSING, repository=dataset.repository, host=self.host)
+                return DatasetError(errors.MISSING, repository=dataset.repository, host=self.host)
             case 403 | 451:
-                return DatasetError(refusals.DENIED, repository=dataset.repository, status=status)
+                return DatasetError(errors.DENIED, repository=dataset.repository, status=status)
             case _ if status in _PASSES or status >= 500:
-                return DatasetError(refusals.UNAVAILABLE, host=self.host, status=status)
+                return DatasetError(errors.UNAVAILABLE, host=self.host, status=status)
             case _:
-                return DatasetError(refusals.UNEXPECTED, repository=dataset.repository, host=self.host)
+                return DatasetError(errors.UNEXPECTED, repository=dataset.repository, host=self.host)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +239,7 @@ class HubSource:
             columns = self.columns
             for record in records(ranges):
                 if columns is None and (columns := guess(list(record), [record])) is None:
-                    raise DatasetError(refusals.NO_TEXT, name=self.dataset.repository, columns=", ".join(record))
+                    raise DatasetError(errors.NO_TEXT, name=self.dataset.repository, columns=", ".join(record))
                 number += 1
                 yield columns.row(number, record)
 

@@ -12,13 +12,13 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal
 
-from retrieval.datasets import refusals
-from retrieval.datasets.refusals import DatasetError
+from retrieval.datasets import errors as refusals
+from retrieval.datasets.errors import DatasetError
 from retrieval.datasets.rows import Columns, Reading, Row, guess
-from retrieval.formats.cleaning import clean_line
-from retrieval.formats.encodings import decode
-from retrieval.formats.limits import MIB, Refused, size
-from retrieval.formats.sniffing import suffix_of
+from retrieval.loaders.encodings import decode
+from retrieval.loaders.file_types import suffix_of
+from retrieval.loaders.limits import MIB, Refused, size
+from retrieval.loaders.sanitize import clean_line
 
 SUFFIXES = frozenset({".csv", ".tsv", ".txt", ".json", ".jsonl"})
 LARGEST = 512 * MIB

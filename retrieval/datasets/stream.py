@@ -9,7 +9,7 @@ from typing import Literal
 
 from retrieval.datasets.cleaning import Cleaner, Dropped, Prepared, Sieve
 from retrieval.datasets.rows import Abandoned, Reading, Row, Source
-from retrieval.formats.limits import MIB
+from retrieval.loaders.limits import MIB
 
 _AT_ONCE = 16  # rows fetched and cleaned before they are handed over
 

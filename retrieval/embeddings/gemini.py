@@ -11,7 +11,7 @@ from google import genai
 from google.genai import errors, types
 from pydantic import SecretStr
 
-from retrieval.embeddings.prefixes import prefixes
+from retrieval.embeddings.base import prefixes
 from retrieval.embeddings.remote import (
     CALL_SECONDS,
     FOR_A_QUERY,
@@ -23,8 +23,8 @@ from retrieval.embeddings.remote import (
     estimated_tokens,
     failed_call,
 )
-from retrieval.openai_wire import CONNECT_SECONDS, secret, sendable, tls, without_key
-from retrieval.refusals import Refusal
+from retrieval.providers.errors import Refusal
+from retrieval.providers.openai_http import CONNECT_SECONDS, secret, sendable, tls, without_key
 from retrieval.types import Vector, Vectors
 
 BASE_URL = "https://generativelanguage.googleapis.com/"

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
 
-from retrieval.embeddings import bundled
-from retrieval.embeddings.prefixes import prefixes
-from retrieval.embeddings.unigram import Unigram
+from retrieval.embeddings import bundled_e5
+from retrieval.embeddings.base import prefixes
+from retrieval.embeddings.onnx import without_spinning
+from retrieval.embeddings.unigram_tokenizer import Unigram
 from retrieval.memory import give_back
-from retrieval.onnx import without_spinning
 from retrieval.text import Said
 from retrieval.types import EmbeddingError, Vector, Vectors
 
@@ -236,9 +236,9 @@ def _open(name: str, cache: Path, threads: int) -> _Loaded:
     from loguru import logger
 
     logger.disable("fastembed")  # it would print to standard error; what goes wrong is raised
-    ours = name == E5_SMALL and bundled.available()
+    ours = name == E5_SMALL and bundled_e5.available()
     if ours:
-        registered, folder = _BUNDLED_NAME, bundled.prepare(cache)
+        registered, folder = _BUNDLED_NAME, bundled_e5.prepare(cache)
         _register(registered, "model.onnx")
     else:
         registered = name

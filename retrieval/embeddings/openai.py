@@ -12,7 +12,7 @@ from typing import Any, Self
 import httpx2
 from pydantic import SecretStr
 
-from retrieval.embeddings.prefixes import prefixes
+from retrieval.embeddings.base import prefixes
 from retrieval.embeddings.remote import (
     CALL_SECONDS,
     FOR_A_QUERY,
@@ -24,7 +24,7 @@ from retrieval.embeddings.remote import (
     estimated_tokens,
     failed_call,
 )
-from retrieval.openai_wire import (
+from retrieval.providers.openai_http import (
     Complaint,
     client,
     complaint_in,

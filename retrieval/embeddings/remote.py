@@ -13,7 +13,7 @@ from typing import Literal, cast
 import numpy as np
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, stop_before_delay
 
-from retrieval.refusals import Refusal
+from retrieval.providers.errors import Refusal
 from retrieval.text import Said
 from retrieval.types import EmbeddingError, Vectors
 

@@ -19,7 +19,9 @@ from qdrant_client import AsyncQdrantClient, models
 
 from retrieval.folder import Made
 from retrieval.index.base import BROKEN, KEYWORDS, NUMBERS, USING, Part, blind, gathered, parts
-from retrieval.index.requests import (
+from retrieval.index.payload import ALIVE, STAGED, indexed_of, passage_of
+from retrieval.index.server_calls import Pending, Wire, of_one
+from retrieval.index.server_values import (
     again,
     all_of,
     deleting,
@@ -31,8 +33,6 @@ from retrieval.index.requests import (
     seen,
     setting,
 )
-from retrieval.index.wire import Pending, Wire, of_one
-from retrieval.payload import ALIVE, STAGED, indexed_of, passage_of
 from retrieval.text import Language, Said
 from retrieval.types import (
     Candidates,

@@ -11,22 +11,22 @@ from typing import Any, TypeVar, cast
 from adapters.port import Adapter
 from agent.conversation import Ask
 from agent.events import Answered, Event, Events, Thought
-from bot.admission import AT_ONCE, Admission
 from bot.bot import Bot, make_bot
+from bot.config.settings import Settings
 from bot.database import Database, database
-from bot.digest import Digest
-from bot.expert_answers import ExpertAnswers
-from bot.inbox import Inbox
-from bot.knowledge import Knowledge
+from bot.knowledge.documents import Knowledge
 from bot.logs import ChatLog, Redactor
 from bot.records import Period
-from bot.settings import Settings
 from bot.store.audit import Audit
 from bot.store.digests import Totals
-from bot.store.inbox import TurnRows
-from bot.store.notices import Notices
-from bot.turns import MakeAgent, Turns
+from bot.store.notifications import Notices
+from bot.store.turns import TurnRows
+from bot.turns.admission import AT_ONCE, Admission
+from bot.turns.queue import Inbox
+from bot.turns.turns import MakeAgent, Turns
 from bot.types import Incoming
+from bot.unanswered.corrections import ExpertAnswers
+from bot.unanswered.digest import Digest
 from retrieval.types import CollectionInfo, Readers
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any, cast
 
-from adapters.console import Channel, Steps, ask_once
+from adapters.terminal.channel import Channel, Steps, ask_once
 from agent.events import Answered, Citation, Drafted, Event, Events, Reflected, Thought, ToolCalled, ToolReturned
 from bot.bot import Bot
 from bot.types import Audience, Feedback, Incoming, OpenQuestions, Place, Question, Upload, Verdict

@@ -14,16 +14,16 @@ import httpx
 from pydantic import SecretStr
 from sqlalchemy import create_engine, text
 
-from adapters.web.adapter import web_adapter
-from adapters.web.listening import Address, listen
-from adapters.web.patience import Patience
-from adapters.web.server import serving
+from adapters.web.channel.adapter import web_adapter
+from adapters.web.server.patience import Patience
+from adapters.web.server.server import serving
+from adapters.web.server.sockets import Address, listen
 from bot.app import Application, running
-from bot.client import SOCKET
-from bot.inbox import Inbox
+from bot.cli.remote import SOCKET
 from bot.logs import ChatLog, Redactor
-from bot.store.inbox import TurnRows
-from bot.turns import Turns
+from bot.store.turns import TurnRows
+from bot.turns.queue import Inbox
+from bot.turns.turns import Turns
 from tests.bot.acting import Act, Agent
 from tests.bot.sample_turns import settings
 

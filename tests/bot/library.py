@@ -12,20 +12,20 @@ from pathlib import Path
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from bot.knowledge import Knowledge
+from bot.knowledge.documents import Knowledge
 from bot.records import DocumentRow
 from bot.store.collections import Collections
 from bot.store.documents import Documents
 from bot.store.engine import connect
-from bot.store.indexes import Indexes
 from bot.store.searches import Searches
+from bot.store.vector_stores import Indexes
 from bot.types import Upload, Verdict
 from retrieval import disk
 from retrieval.disk import Free
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.index import EdgeIndex
 from retrieval.ingest import Ingest
-from retrieval.loaders import Loader
+from retrieval.loaders.loader import Loader
 from retrieval.search import Search
 from retrieval.sparse import TOKENIZER, SparseEncoder
 from retrieval.types import TEAM, Mode, Readers, View

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from adapters.console import AUDIENCE, PASSING, PLACE
+from adapters.terminal.channel import AUDIENCE, PASSING, PLACE
 from agent.events import Answered
 from bot.app import SAMPLE, Application, running
+from bot.cli.output import banner
 from bot.errors import SettingsError
-from bot.knowledge import Knowledge
-from bot.listing import banner
+from bot.knowledge.documents import Knowledge
 from bot.logs import Redactor
 from bot.records import WantedQuestions
 from bot.store.engine import write

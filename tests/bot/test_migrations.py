@@ -27,25 +27,25 @@ import migrations
 from agent.events import Answered, Citation, Cost, Thought, ToolReturned
 from agent.qa_generation import Proposed
 from bot.records import AuditRecord, BotMessage, DocumentRow
+from bot.store.channel_settings import Places
 from bot.store.digests import Digests
 from bot.store.documents import Documents
 from bot.store.engine import connect
 from bot.store.feedback import Votes
 from bot.store.homes import Homes
-from bot.store.inbox import TurnRows
-from bot.store.indexes import Indexes
-from bot.store.intakes import IntakeRows
-from bot.store.messages import Messages
-from bot.store.notices import Notices, Telling
+from bot.store.ingestions import IntakeRows
+from bot.store.notifications import Notices, Telling
 from bot.store.outbox import Outbox
-from bot.store.pair_jobs import PairJobs, Spot
-from bot.store.pairs import PairRows, Tracked
-from bot.store.places import Places
-from bot.store.questions import Miss
+from bot.store.qa_jobs import PairJobs, Spot
+from bot.store.qa_pairs import PairRows, Tracked
 from bot.store.schema import metadata
 from bot.store.searches import Searches
+from bot.store.turns import TurnRows
+from bot.store.unanswered import Miss
 from bot.store.usage import Usage
-from bot.trace import Recording
+from bot.store.vector_stores import Indexes
+from bot.store.web_messages import Messages
+from bot.turns.trace import Recording
 from bot.types import Audience, Feedback, FileRef, Incoming, Intake, Place, Post, Preferences
 from migrations import MigrationError, NewerDatabaseError, Upgraded, upgrade
 from retrieval.types import Hit, Passage, SearchMetrics

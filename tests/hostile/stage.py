@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from adapters.markdown import answer_markdown, step_text
+from adapters.markdown.events import answer_markdown, step_text
 from agent.events import Answered, Event, ToolCalled, ToolReturned
 from bot.app import Application, running
 from bot.logs import Redactor

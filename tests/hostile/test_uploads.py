@@ -12,12 +12,12 @@ import psutil  # type: ignore[import-untyped]
 import pytest
 
 from bot.types import Upload
-from retrieval.formats.limits import MIB, REASONS, Limits
-from retrieval.loaders import Loader
+from retrieval.loaders.limits import MIB, REASONS, Limits
+from retrieval.loaders.loader import Loader
 from retrieval.types import TEAM, UnreadableError
 from tests.hostile.stage import check_contained, stage
-from tests.retrieval.test_archives import BOMBS
-from tests.retrieval.test_parsing import SLOW
+from tests.retrieval.loaders.test_archives import BOMBS
+from tests.retrieval.loaders.test_worker import SLOW
 
 FILES: dict[str, bytes] = {
     **{f"{bomb.__name__}.docx": bomb() for bomb, _ in BOMBS},

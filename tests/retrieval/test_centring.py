@@ -14,7 +14,7 @@ from retrieval.centring import SHARE, SHIPPED, Centring, Means
 from retrieval.index import EdgeIndex
 from retrieval.text import Language, Said
 from retrieval.types import QdrantConnectionError, Scored, Vector
-from tests.retrieval.test_index import READING, point
+from tests.retrieval.index.test_index import READING, point
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

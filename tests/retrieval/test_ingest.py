@@ -29,7 +29,7 @@ from retrieval.types import (
     Vectors,
     View,
 )
-from tests.retrieval.test_index import ask
+from tests.retrieval.index.test_index import ask
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -3,14 +3,14 @@
 from nicegui import ui
 from starlette.requests import Request
 
-from adapters.web.pages import parts
-from adapters.web.pages.curators import readers_of
-from adapters.web.pages.dialogs import buttons, confirmed, form
-from adapters.web.pages.frame import Page, saying
-from adapters.web.rooms import actor
-from adapters.web.site import Site, Visitor
-from bot.digest_text import safe_link
+from adapters.web.channel.rooms import actor
+from adapters.web.pages.shared import components
+from adapters.web.pages.shared.curators import readers_of
+from adapters.web.pages.shared.dialogs import buttons, confirmed, form
+from adapters.web.pages.shared.layout import Page, saying
+from adapters.web.visitor import Site, Visitor
 from bot.records import Changed, ExpertAnswer
+from bot.unanswered.digest_card import safe_link
 from retrieval.text import Said
 
 PAGE_SIZE = 20  # answers
@@ -65,7 +65,7 @@ class _Answers:
         self._listed.clear()
         with self._listed:
             if not found:
-                parts.empty(_NONE.to(self._who.language))
+                components.empty(_NONE.to(self._who.language))
             for one in found:
                 self._answer(one)
             if total > PAGE_SIZE:

@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 from nicegui import ui
 from starlette.requests import Request
 
-from adapters.web.pages import parts
-from adapters.web.pages.frame import Page
-from adapters.web.site import Site, Visitor
+from adapters.web.pages.shared import components
+from adapters.web.pages.shared.layout import Page
+from adapters.web.visitor import Site, Visitor
 from retrieval.text import Said
 
 Pair = tuple[Said, Said]
@@ -177,13 +177,13 @@ _COMMAND_TEXTS: Sequence[tuple[str, Said]] = (
 
 async def _build(site: Site, who: Visitor, request: Request) -> None:
     language = who.language
-    parts.heading(_ANSWER.to(language))
+    components.heading(_ANSWER.to(language))
     with ui.element("ol").classes("kotae-steps"):
         for name, what in _ANSWER_STEPS:
             with ui.element("li"):
                 ui.label(name.to(language)).classes("text-weight-bold")
                 ui.label(what.to(language)).classes("kotae-quiet")
-    parts.heading(_FLOW.to(language))
+    components.heading(_FLOW.to(language))
     for name, stations in _FLOWS:
         with ui.row().classes("kotae-flow"):
             ui.label(name.to(language)).classes("text-weight-bold")
@@ -194,22 +194,22 @@ async def _build(site: Site, who: Visitor, request: Request) -> None:
                     ui.label(text.to(language)).classes("kotae-station")
                 else:
                     ui.link(text.to(language), target).classes("kotae-station")
-    parts.heading(_READ.to(language))
-    with parts.table(*(said.to(language) for said in (_SCOPE, _GIVEN, _READERS))):
+    components.heading(_READ.to(language))
+    with components.table(*(said.to(language) for said in (_SCOPE, _GIVEN, _READERS))):
         for scope, given, read_by in _SCOPES:
-            parts.row(scope, given.to(language), read_by.to(language))
-    parts.heading(_HERE.to(language))
+            components.row(scope, given.to(language), read_by.to(language))
+    components.heading(_HERE.to(language))
     with ui.element("dl").classes("kotae-facts"):
         for name, value in await _facts(site, who):
             with ui.element("dt"):
                 ui.label(name.to(language))
             with ui.element("dd"):
                 ui.label(value)
-    parts.heading(_PROGRAMS.to(language))
+    components.heading(_PROGRAMS.to(language))
     with ui.row():
         for path in ("/openapi.json", "/readyz", "/metrics"):
             ui.link(f"{site.address}{path}", f"{site.address}{path}", new_tab=True)
-    parts.heading(_COMMANDS.to(language))
+    components.heading(_COMMANDS.to(language))
     with ui.element("dl").classes("kotae-facts"):
         for command, what in _COMMAND_TEXTS:
             with ui.element("dt"):
@@ -260,7 +260,7 @@ async def _facts(site: Site, who: Visitor) -> list[tuple[Said, str]]:
                 language,
                 cron=settings.digest_cron,
                 zone=settings.timezone_name,
-                at=f"{due:{parts.MINUTE}}",
+                at=f"{due:{components.MINUTE}}",
                 here=who.zone,
                 channel=channel,
             ),

@@ -10,15 +10,15 @@ from functools import partial
 from nicegui import ui
 from starlette.requests import Request
 
-from adapters import voting
-from adapters.web.pages import parts
-from adapters.web.pages.frame import Page
-from adapters.web.rooms import PLATFORM, ROOMS
-from adapters.web.site import Site, Visitor
-from bot.figures import PERIODS, Metrics
+from adapters.shared import feedback
+from adapters.web.channel.rooms import PLATFORM, ROOMS
+from adapters.web.pages.shared import components
+from adapters.web.pages.shared.layout import Page
+from adapters.web.visitor import Site, Visitor
+from bot.operations.metrics import PERIODS, Metrics
 from bot.records import Latency
+from bot.texts import OUTCOMES, REASONS
 from bot.types import Place
-from bot.words import OUTCOMES, REASONS
 from retrieval.text import Language, Said
 
 _TITLE = Said(en="Metrics", ja="メトリクス")
@@ -108,7 +108,7 @@ async def _build(site: Site, who: Visitor, request: Request) -> None:
     sums = found.sums
     asked = sum(found.outcomes.values())
     measured = sum(day.searches - day.failed for day in sums.searches)
-    parts.numbers(
+    components.numbers(
         [
             (_ASKED.to(language), f"{asked:,}"),
             *(
@@ -128,7 +128,7 @@ async def _build(site: Site, who: Visitor, request: Request) -> None:
     )
     ui.label(_ONCE.to(language)).classes("kotae-quiet")
     if not asked and not any(day.searches for day in sums.searches):
-        parts.empty(_NONE.to(language))
+        components.empty(_NONE.to(language))
     _charts(found, language)
     _tables(found, who)
 
@@ -142,29 +142,29 @@ def _charts(found: Metrics, language: Language) -> None:
                 said.to(language): [one.outcomes.get(name, 0) for one in sums.turns]
                 for name, said in _OUTCOME_NAMES.items()
             }
-            parts.chart(_BY_DAY.to(language), days, series, stacked=True)
+            components.chart(_BY_DAY.to(language), days, series, stacked=True)
         with _box(_MISS_DAYS, language):
             misses = {
                 said.to(language): [dict(one.reasons).get(name, 0) for one in sums.misses]
                 for name, said in REASONS.items()
             }
-            parts.chart(_MISS_DAYS.to(language), [_day(one.day) for one in sums.misses], misses, stacked=True)
+            components.chart(_MISS_DAYS.to(language), [_day(one.day) for one in sums.misses], misses, stacked=True)
         with _box(_TIMES, language):
             turns = {
                 "p50": [_rounded(one.seconds.p50) for one in sums.turns],
                 "p95": [_rounded(one.seconds.p95) for one in sums.turns],
             }
-            parts.chart(_TIMES.to(language), days, turns, kind="line", unit=_SECONDS.to(language))
+            components.chart(_TIMES.to(language), days, turns, kind="line", unit=_SECONDS.to(language))
         with _box(_SEARCHES, language):
             searches = {
                 "p50": [_rounded(one.ms.p50) for one in sums.searches],
                 "p95": [_rounded(one.ms.p95) for one in sums.searches],
             }
             names = [_day(one.day) for one in sums.searches]
-            parts.chart(_SEARCHES.to(language), names, searches, kind="line", unit=_MS.to(language))
+            components.chart(_SEARCHES.to(language), names, searches, kind="line", unit=_MS.to(language))
         with _box(_RELEVANCE, language):
             tenths = [f"{tenth / 10:.1f}" for tenth in range(len(sums.relevance))]
-            parts.chart(_RELEVANCE.to(language), tenths, {_ASKED.to(language): list(sums.relevance)})
+            components.chart(_RELEVANCE.to(language), tenths, {_ASKED.to(language): list(sums.relevance)})
             if sums.unmeasured:
                 whole = sum(found.outcomes.values())
                 ui.label(_UNMEASURED.to(language, n=sums.unmeasured, whole=whole)).classes("kotae-quiet")
@@ -183,36 +183,36 @@ def _cost(found: Metrics, language: Language) -> None:
             if one.model == model
         }
         models[model] = [by_day.get(day, 0) for day in days]
-    parts.chart(_COST_DAYS.to(language), [_day(day) for day in days], models, stacked=True)
+    components.chart(_COST_DAYS.to(language), [_day(day) for day in days], models, stacked=True)
     ui.label(_MONEY.to(language)).classes("kotae-quiet")
 
 
 def _tables(found: Metrics, who: Visitor) -> None:
     language = who.language
     if found.sums.feedback.reasons:
-        parts.heading(_WRONG.to(language))
-        said = {str(name): words.to(language) for name, words in voting.REASONS.items()}
+        components.heading(_WRONG.to(language))
+        said = {str(name): words.to(language) for name, words in feedback.REASONS.items()}
         counted = found.sums.feedback.reasons.items()
-        parts.numbers([(said.get(name, _NO_REASON.to(language)), str(count)) for name, count in counted])
-    parts.heading(_COLLECTIONS.to(language))
-    with parts.table(*(name.to(language) for name in _COLLECTION_NAMES)):
+        components.numbers([(said.get(name, _NO_REASON.to(language)), str(count)) for name, count in counted])
+    components.heading(_COLLECTIONS.to(language))
+    with components.table(*(name.to(language) for name in _COLLECTION_NAMES)):
         for one in found.collections:
-            parts.row(
+            components.row(
                 one.collection,
                 *(f"{n:,}" for n in (one.searched, one.found, one.cited)),
                 *(f"{n:,}" for n in (one.answered, one.unsure, one.unknown, one.otherwise)),
             )
     ui.label(_SEVERAL.to(language)).classes("kotae-quiet")
-    parts.heading(_CHANNELS.to(language))
-    with parts.table(*(name.to(language) for name in _CHANNEL_NAMES)):
+    components.heading(_CHANNELS.to(language))
+    with components.table(*(name.to(language) for name in _CHANNEL_NAMES)):
         for channel in found.channels:
             hidden = channel.place is None  # what is asked there only counts
-            parts.row(
+            components.row(
                 _OTHERS.to(language) if channel.place is None else _place(channel.place, language),
                 f"{channel.turns:,}",
                 *(f"{n:,}" for n in _counted(channel.outcomes)),
                 "–" if hidden else f"{channel.mean_seconds:.2f} s",
-                "–" if hidden else partial(parts.When, who, channel.last),
+                "–" if hidden else partial(components.When, who, channel.last),
             )
 
 

@@ -6,13 +6,13 @@ Source: seeds/1_react_reflection.md; product.md §1.
 from nicegui import ui
 from starlette.requests import Request
 
-from adapters.web.pages import parts
-from adapters.web.pages.frame import Page
-from adapters.web.site import Site, Visitor
+from adapters.web.pages.shared import components
+from adapters.web.pages.shared.layout import Page
+from adapters.web.visitor import Site, Visitor
 from agent.events import Verdict
-from bot.digest_text import safe_link
-from bot.trace import Kind, Trace, TracedHit, TracedStep
-from bot.words import OUTCOMES
+from bot.texts import OUTCOMES
+from bot.turns.trace import Kind, Trace, TracedHit, TracedStep
+from bot.unanswered.digest_card import safe_link
 from retrieval.text import Language, Said
 
 _TITLE = Said(en="How I found this", ja="回答の過程")
@@ -74,33 +74,33 @@ async def _build(site: Site, who: Visitor, request: Request) -> None:
     turn = request.path_params["turn"]
     found = await site.app.trace(turn, who.readers) if turn.isalnum() else None
     if found is None:
-        parts.empty(_MISSING.to(who.language))
+        components.empty(_MISSING.to(who.language))
         return
     language = who.language
-    parts.heading(_QUESTION.to(language))
+    components.heading(_QUESTION.to(language))
     ui.label(found.question).classes("kotae-pre text-body1")
     if (link := safe_link(found.link)) is not None:
         ui.link(_THREAD.to(language), link)
-    parts.heading(_ANSWER.to(language))
+    components.heading(_ANSWER.to(language))
     if found.unsure and found.outcome == "answered":
-        parts.doubt(language)
+        components.doubt(language)
     if found.answer is None:
         ui.label(_ANSWER_GONE.to(language)).classes("kotae-quiet")
     else:
-        parts.passage(found.answer, None, language)
+        components.passage(found.answer, None, language)
     if found.marked:
         ui.label(_MARKED.to(language)).classes("kotae-warn")
     _numbers(found, language)
-    parts.heading(_STEPS.to(language))
+    components.heading(_STEPS.to(language))
     if not found.steps:
-        parts.empty(_NO_STEPS.to(language))
+        components.empty(_NO_STEPS.to(language))
     for step in found.steps:
         _step(step, language)
 
 
 def _numbers(found: Trace, language: Language) -> None:
     cost = found.cost
-    parts.numbers(
+    components.numbers(
         [
             (_OUTCOME.to(language), OUTCOMES[found.outcome].to(language)),
             (_MODEL.to(language), " · ".join(filter(None, (found.model, found.strategy))) or "–"),
@@ -143,7 +143,7 @@ def _step(step: TracedStep, language: Language) -> None:
 def _hit(hit: TracedHit, language: Language) -> None:
     name = _NO_NAME.to(language) if hit.document is None else hit.document
     title = _HIT.to(language, document=name, chunk=hit.chunk, collection=hit.collection)
-    numbers = [_RELEVANCE.to(language, relevance=hit.relevance), parts.scores_text(hit.scores)]
+    numbers = [_RELEVANCE.to(language, relevance=hit.relevance), components.scores_text(hit.scores)]
     if hit.cited:
         numbers.insert(0, _CITED.to(language))
     with ui.expansion(title, caption=" · ".join(filter(None, numbers))).classes("kotae-source"):
@@ -152,8 +152,8 @@ def _hit(hit: TracedHit, language: Language) -> None:
         else:
             if hit.headings:
                 ui.label(" › ".join(hit.headings)).classes("kotae-quiet")
-            parts.passage(hit.text, hit.url, language)
-            parts.to_document(hit.document_id, hit.chunk, "", language)
+            components.passage(hit.text, hit.url, language)
+            components.to_document(hit.document_id, hit.chunk, "", language)
 
 
 PAGE = Page("/trace/{turn}", _TITLE, "account_tree", _build, listed=False)

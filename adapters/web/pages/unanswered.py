@@ -10,19 +10,19 @@ from typing import cast, get_args
 from nicegui import ui
 from starlette.requests import Request
 
-from adapters import teaching, voting
-from adapters.web.pages import parts
-from adapters.web.pages.dialogs import answering, buttons, form
-from adapters.web.pages.frame import Page, saying
-from adapters.web.rooms import actor, audience, deciding, place
-from adapters.web.site import Site, Visitor
-from bot.closing import Closing, closing
-from bot.digest_text import safe_link
+from adapters.shared import expert_answers, feedback
+from adapters.web.channel.rooms import actor, audience, deciding, place
+from adapters.web.pages.shared import components
+from adapters.web.pages.shared.dialogs import answering, buttons, form
+from adapters.web.pages.shared.layout import Page, saying
+from adapters.web.visitor import Site, Visitor
 from bot.records import MissState, WantedQuestions
-from bot.trace import TracedHit
+from bot.texts import REASONS, STATES
+from bot.turns.trace import TracedHit
 from bot.types import Lesson, MissReason, Question, Taught
-from bot.unanswered import QuestionGroup, state_of
-from bot.words import REASONS, STATES
+from bot.unanswered.closing import Closing, closing
+from bot.unanswered.digest_card import safe_link
+from bot.unanswered.questions import QuestionGroup, state_of
 from retrieval.text import Language, Said
 from retrieval.types import Hit
 
@@ -92,14 +92,14 @@ class _List:
             ui.button(_CSV.to(language), icon="download", on_click=self._csv).props("flat no-caps")
         self._listed = ui.column().classes("full-width")
         await self._fill()
-        parts.heading(_TREND.to(language))
+        components.heading(_TREND.to(language))
         weeks = await self._site.app.unanswered.trend()
         series = {
             _ASKED.to(language): [week.asked for week in weeks],
             _MISSED.to(language): [week.missed for week in weeks],
             _CLOSED.to(language): [week.closed for week in weeks],
         }
-        parts.chart(_TREND.to(language), [f"{week.day:%m-%d}" for week in weeks], series)
+        components.chart(_TREND.to(language), [f"{week.day:%m-%d}" for week in weeks], series)
         ui.label(_WEEKS.to(language, zone=self._site.app.settings.timezone_name)).classes("kotae-quiet")
 
     @property
@@ -143,7 +143,7 @@ class _List:
     def _foot(self, any_shown: bool, hidden: int, pages: int) -> None:
         language = self._who.language
         if not any_shown:
-            parts.empty(_NONE.to(language))
+            components.empty(_NONE.to(language))
         if hidden:
             ui.label(_HIDDEN.to(language, n=hidden)).classes("kotae-quiet")
         if pages > 1:
@@ -191,7 +191,7 @@ class _List:
         if question.resolved_at is not None:
             details.append(STATES[state_of(question)].to(language))
         with ui.row().classes("kotae-about kotae-quiet"):
-            parts.When(self._who, question.asked_at)
+            components.When(self._who, question.asked_at)
             ui.label(" · ".join(details)).classes("kotae-wrap")
         if question.detail:
             ui.label(_reported(question.detail, language)).classes("kotae-pre kotae-warn")
@@ -230,7 +230,7 @@ class _List:
         )
         ui.label(f"{name or '–'} ({collection}) · {hit.relevance:.2f}").classes("kotae-quiet")
         if text:
-            parts.passage(text, url, language)
+            components.passage(text, url, language)
 
     # -- what is done about it -------------------------------------------------------------------------------------------
 
@@ -240,13 +240,13 @@ class _List:
         if answered is not None:
             language = self._who.language
             with ui.row():
-                ui.button(teaching.TITLE.to(language), on_click=lambda: self._teach(answered)).props(
+                ui.button(expert_answers.TITLE.to(language), on_click=lambda: self._teach(answered)).props(
                     "unelevated no-caps"
                 )
                 ui.button(_DISMISS.to(language), on_click=lambda: self._dismiss(still)).props("flat no-caps")
 
     def _teach(self, found: Closing) -> None:
-        questions, opened = (*found.closes, *found.others), teaching.to_answer(found)
+        questions, opened = (*found.closes, *found.others), expert_answers.to_answer(found)
         room = deciding(self._who.member, {one.scope for one in questions})
 
         async def teach(answer: str, better: str) -> Taught:
@@ -292,7 +292,7 @@ def _reported(detail: str, language: Language) -> str:
     lines = []
     for line in detail.split("\n"):
         reason, colon, words = line.partition(": ")
-        said = next((said.to(language) for name, said in voting.REASONS.items() if name == reason), reason)
+        said = next((said.to(language) for name, said in feedback.REASONS.items() if name == reason), reason)
         lines.append(f"{said}{colon}{words}")
     return "\n".join(lines)
 

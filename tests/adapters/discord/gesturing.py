@@ -11,12 +11,12 @@ import discord
 
 from adapters.discord.audience import Places
 from adapters.discord.commands import register
-from adapters.discord.office import Office
-from adapters.discord.registering import publish
-from adapters.discord.rest import Rest
+from adapters.discord.context import Office
+from adapters.discord.transport.api import Rest
+from adapters.discord.transport.registration import publish
 from bot.bot import Bot
-from bot.chat_commands import SlashCommands
-from bot.intake import Ingestion
+from bot.knowledge.ingestion import Ingestion
+from bot.slash_commands import SlashCommands
 from bot.types import Audience, Card, Command, Incoming, Place, Question
 from tests.adapters.acting import Player, like, misses, process, settings
 from tests.bot.library import Library, opened

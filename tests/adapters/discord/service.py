@@ -10,11 +10,11 @@ from typing import Any
 from pydantic import SecretStr
 
 from adapters.discord.adapter import DiscordAdapter
-from bot.admission import AT_ONCE
 from bot.bot import Bot
+from bot.config.settings import DiscordSettings
 from bot.database import Database
-from bot.knowledge import Knowledge
-from bot.settings import DiscordSettings
+from bot.knowledge.documents import Knowledge
+from bot.turns.admission import AT_ONCE
 from tests.adapters.acting import Act, Player, process, serving, settings
 from tests.fakes.discord_fake import FakeDiscord
 

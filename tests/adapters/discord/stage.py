@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from adapters.discord.gateway import Client, Identifies
-from adapters.discord.rest import Rest
-from adapters.discord.steps import EVERY_SECONDS, Shown
-from adapters.discord.thread import DiscordThread
+from adapters.discord.rendering.steps import EVERY_SECONDS, Shown
+from adapters.discord.transport.api import Rest
+from adapters.discord.transport.gateway import Client, Identifies
+from adapters.discord.turn_view import DiscordThread
 from agent.events import Event
 from bot.types import Audience, Claimed, Incoming, Place
 from retrieval.text import Language

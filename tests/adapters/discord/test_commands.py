@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.discord.cards import CONTENT, MESSAGES, card_texts, pieces
+from adapters.discord.rendering.components import CONTENT, MESSAGES, card_texts, pieces
 from bot.types import Card, Link, Row
 from tests.adapters.discord.gesturing import Here, gesturing
 from tests.fakes.discord_fake import ANN, FakeDiscord

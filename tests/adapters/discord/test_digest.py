@@ -9,8 +9,8 @@ import pytest
 from adapters.discord import digest
 from adapters.discord.events import Replied
 from adapters.port import PostError
-from bot.digest_text import offers
 from bot.types import Actor, Audience, Card, Command, Link, Notice, Place, Question, Row
+from bot.unanswered.digest_card import offers
 from tests.adapters.discord.gesturing import Here, gesturing
 from tests.adapters.discord.test_commands import EVIL, answered
 from tests.fakes.discord_fake import ANN, BEN, GENERAL, GUILD, FakeDiscord

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from adapters.slack.client import Slack
+from adapters.slack.transport.api import Slack
 from tests.fakes.slack import FakeSlack
 
 IMPATIENT = 1.5  # s of real time after which a silent call is given up; those that are answered need far less

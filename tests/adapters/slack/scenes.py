@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from adapters.slack.client import Mark, Slack
+from adapters.slack.transport.api import Mark, Slack
 from tests.adapters.slack.clocks import Time
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_gate import Fault

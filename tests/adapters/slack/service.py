@@ -8,15 +8,15 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from adapters.leftovers import EVERY_SECONDS
+from adapters.shared.recovery import EVERY_SECONDS
 from adapters.slack.adapter import SlackAdapter
-from bot.admission import AT_ONCE
 from bot.app import Application, running
 from bot.bot import Bot
+from bot.config.settings import SlackSettings
 from bot.database import Database
-from bot.knowledge import Knowledge
+from bot.knowledge.documents import Knowledge
 from bot.logs import Redactor
-from bot.settings import SlackSettings
+from bot.turns.admission import AT_ONCE
 from retrieval.text import Language
 from tests.adapters.acting import Act, Player, process, serving, settings
 from tests.bot.library import opened

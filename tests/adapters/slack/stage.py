@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from adapters.markdown import step_text
-from adapters.slack.client import Slack
-from adapters.slack.steps import EVERY_SECONDS, Shown
-from adapters.slack.thread import SlackThread
+from adapters.markdown.events import step_text
+from adapters.slack.rendering.steps import EVERY_SECONDS, Shown
+from adapters.slack.transport.api import Slack
+from adapters.slack.turn_view import SlackThread
 from agent.events import Answered, Drafted, Event, Reflected, Step, Thought, ToolCalled, ToolReturned
 from bot.types import Audience, Claimed, Incoming, Place
 from bot.waiting import Sleep

@@ -8,12 +8,12 @@ from typing import Any, cast
 
 import pytest
 
-from adapters.attachments import FILES
+from adapters.shared.attachments import FILES
 from adapters.slack.audience import NEW, OUTSIDERS, PRIVATE, PUBLIC, UNKNOWN, Places
-from adapters.slack.client import Slack
-from adapters.slack.office import Office
-from adapters.slack.people import MEMBERS_SECONDS
-from adapters.slack.surroundings import HEARD, Surroundings
+from adapters.slack.context import Office
+from adapters.slack.thread_context import HEARD, Surroundings
+from adapters.slack.transport.api import Slack
+from adapters.slack.transport.directory import MEMBERS_SECONDS
 from bot.bot import Bot
 from bot.types import Audience, Incoming
 from tests.fakes.slack import FakeSlack
@@ -194,7 +194,7 @@ async def test_a_question_stands_by_itself_where_nothing_can_be_looked_up() -> N
 
 
 async def test_a_thread_that_takes_too_long_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("adapters.slack.surroundings.LOOKUP_SECONDS", 0.05)
+    monkeypatch.setattr("adapters.slack.thread_context.LOOKUP_SECONDS", 0.05)
     async with around() as (slack, asked):
         slack.fail("conversations.replies", slow(0.5))
         ts = await slack.says("C1", "U1", "@kotae What is it?")

@@ -19,10 +19,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.slack.client import Slack
+from adapters.slack.transport.api import Slack
 from agent.conversation import Ask
 from agent.events import Answered, Events, Thought, ToolCalled, ToolReturned
-from bot.store.places import Places
+from bot.store.channel_settings import Places
 from bot.types import Claimed, Incoming, Place, Preferences
 from tests.adapters.acting import answers
 from tests.adapters.slack.service import Service, bot

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from adapters.slack.cards import card_blocks
+from adapters.slack.rendering.block_kit import card_blocks
 from bot.types import Card, Link, Row, Upload
 from tests.adapters.acting import misses
 from tests.adapters.slack.service import taught, whole
@@ -19,7 +19,7 @@ from tests.fakes.slack_gate import error, slow
 from tests.fakes.slack_rules import check_message
 from tests.fakes.slack_text import shown
 from tests.fakes.slack_world import File, Message, View
-from tests.retrieval.test_loaders import pages
+from tests.retrieval.loaders.test_loader import pages
 
 FILES = Path(__file__).parents[2] / "files"
 TEAM = "team"
@@ -431,8 +431,8 @@ async def test_slack_failing_for_a_while_loses_no_verdict(tmp_path: Path) -> Non
 async def test_slack_being_slow_costs_neither_the_modal_nor_the_acknowledgement(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("adapters.slack.acks.VIEW_SECONDS", 0.05)
-    monkeypatch.setattr("adapters.slack.acks.ACK_SECONDS", 0.05)
+    monkeypatch.setattr("adapters.slack.transport.acks.VIEW_SECONDS", 0.05)
+    monkeypatch.setattr("adapters.slack.transport.acks.ACK_SECONDS", 0.05)
     async with FakeSlack(limits=False) as slack, taught(slack, tmp_path):
         slack.fail("users.info", slow(0.3), calls=[1])
         await slack.command("/ingest", "", "U1", "C1")

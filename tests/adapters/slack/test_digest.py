@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from adapters.platforms import announcing, digest_target
-from bot.digest_text import offers
+from adapters.runner import announcing, digest_target
 from bot.errors import SettingsError, StoreError
 from bot.records import Period
-from bot.schedule import DigestClock
 from bot.store.audit import Audit
 from bot.store.digests import Digests
 from bot.types import Actor, Audience, Card, Incoming, Link, Place, Question, Row
+from bot.unanswered.digest_card import offers
+from bot.unanswered.digest_schedule import DigestClock
 from retrieval.text import Said
 from tests.adapters.acting import misses
 from tests.adapters.slack.service import Service, taught, whole
@@ -338,7 +338,7 @@ async def test_dismissing_tells_nobody_and_is_not_done_twice(tmp_path: Path) -> 
 async def test_a_card_whose_questions_are_closed_elsewhere_offers_them_no_longer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.teaching.SETTLED", timedelta(0))
+    monkeypatch.setattr("bot.unanswered.expert_answers.SETTLED", timedelta(0))
     async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses, look_every=0.1) as here:
         (_, one), (_, two) = [await asks(here, text) for text in ("Where do ships moor?", "Who has the key?")]
         await here.adapter.announce("C1", card((one,), (two,)), about=ABOUT)
@@ -445,7 +445,7 @@ async def test_a_link_that_no_button_takes_is_left_out(tmp_path: Path) -> None:
 
 
 async def test_an_answer_that_cannot_be_stored_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("adapters.slack.acks.ACK_SECONDS", 0.2)
+    monkeypatch.setattr("adapters.slack.transport.acks.ACK_SECONDS", 0.2)
     async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses) as here:
         _, question = await asks(here, "Where do ships moor?")
         await here.adapter.announce("C1", card((question,)), about=ABOUT)

@@ -8,9 +8,9 @@ from aiohttp import web
 from yarl import URL
 
 from adapters.slack import files
-from adapters.slack.addresses import API, Addresses
-from adapters.slack.client import Slack
 from adapters.slack.files import download
+from adapters.slack.transport.api import Slack
+from adapters.slack.transport.response_url import API, Addresses
 from retrieval.types import UnreadableError
 from tests.adapters.slack.clocks import Time, connected
 from tests.fakes.slack import FakeSlack

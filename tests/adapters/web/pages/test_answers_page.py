@@ -2,8 +2,8 @@
 
 from nicegui import ui
 
-from adapters.web.rooms import MEMBERS, ROOMS, actor, audience, place
-from adapters.web.site import Site
+from adapters.web.channel.rooms import MEMBERS, ROOMS, actor, audience, place
+from adapters.web.visitor import Site
 from bot.types import Lesson
 from tests.adapters.acting import until
 from tests.adapters.web.pages.conftest import Visit

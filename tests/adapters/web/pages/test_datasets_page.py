@@ -11,11 +11,11 @@ from nicegui import ui
 from nicegui.elements.upload_files import SmallFileUpload
 from nicegui.testing import User
 
-from adapters.web.rooms import MEMBERS, ROOMS, place, readers_of
-from adapters.web.site import Site
+from adapters.web.channel.rooms import MEMBERS, ROOMS, place, readers_of
+from adapters.web.visitor import Site
 from bot.access import scope_of
-from bot.dataset_files import OwnFiles
-from bot.datasets import Datasets, Job, Order, Upstream
+from bot.knowledge.dataset_uploads import OwnFiles
+from bot.knowledge.datasets import Datasets, Job, Order, Upstream
 from bot.store.audit import Audit
 from retrieval.datasets import NAMED
 from retrieval.datasets.hub import Hub
