@@ -13,7 +13,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         "adapters/discord/adapter.py",
         (
             "                    await self._questions.ask(message)\n",
-            "                    await self._office.rest.typing(written_in(message))\n"
+            "                    await self._context.rest.typing(written_in(message))\n"
             "                    await self._questions.ask(message)\n",
         ),
         (f"{DISCORD}/test_adapter.py::test_what_cannot_be_stored_is_tried_again_before_anything_is_shown",),
@@ -45,7 +45,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Discord: what was asked while nobody heard it",
         "adapters/discord/adapter.py",
-        ("        for message in await missed(self._office):\n", "        for message in ():\n"),
+        ("        for message in await missed(self._context):\n", "        for message in ():\n"),
         (f"{DISCORD}/test_recovery.py::{_MISSED}",),
     ),
     (
@@ -81,7 +81,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Discord: direct messages that nobody heard",
         "adapters/discord/catch_up.py",
-        ("*others, *await _direct(office), *threads]", "*others, *threads]"),
+        ("*others, *await _direct(context), *threads]", "*others, *threads]"),
         (f"{DISCORD}/test_recovery.py",),
     ),
     (
@@ -99,7 +99,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Discord: a mention under a card answers it",
         "adapters/discord/adapter.py",
-        ("            if await digest.can_answer(self._office, reply, post):\n", "            if not asked.named:\n"),
+        ("            if await digest.can_answer(self._context, reply, post):\n", "            if not asked.named:\n"),
         (f"{DISCORD}/test_recovery.py::test_a_reply_to_a_card_that_mentions_the_bot_is_its_answer",),
     ),
     (
@@ -225,15 +225,15 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Discord: past its token a gesture is answered",
         "adapters/discord/interactions.py",
-        ("            await _say(office, gesture, number, text)\n", "            pass\n"),
+        ("            await _say(context, gesture, number, text)\n", "            pass\n"),
         (f"{DISCORD}/test_commands.py::test_past_its_token_a_normal_message_tells_it",),
     ),
     (
         "Discord: a gesture is done once",
         "adapters/discord/interactions.py",
         (
-            "        if self.first(gesture):\n            self._office.tasks.start(self._answer",
-            "        if True:\n            self._office.tasks.start(self._answer",
+            "        if self.first(gesture):\n            self._context.tasks.start(self._answer",
+            "        if True:\n            self._context.tasks.start(self._answer",
         ),
         (f"{DISCORD}/test_ingestion.py::test_files_get_their_verdicts_in_words",),
     ),

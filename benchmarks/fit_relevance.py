@@ -34,7 +34,7 @@ from benchmarks.material import (
 from retrieval.centring import Means
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.embeddings.local import LocalEmbedder
-from retrieval.relevance import SIGNALS, Evidence, Fit, Space, Weights
+from retrieval.relevance import SIGNALS, Fit, RelevanceEvidence, Space, Weights
 from retrieval.relevance import space as shipped
 from retrieval.search import CANDIDATES
 from retrieval.sparse import SparseEncoder
@@ -65,7 +65,7 @@ class Row:
     query: str
     kind: str
     foreign: bool
-    evidence: Mapping[Fit, Evidence]
+    evidence: Mapping[Fit, RelevanceEvidence]
     label: float | None
 
 

@@ -22,7 +22,7 @@ from bot.operations.beir import read
 from bot.records import DocumentRow
 from bot.store.documents import Documents
 from bot.store.engine import connect
-from bot.store.vector_stores import Indexes
+from bot.store.vector_stores import VectorStores
 from migrations import upgrade
 from retrieval.embeddings.local import E5_SMALL
 from retrieval.index import EdgeIndex
@@ -116,7 +116,7 @@ async def furnish(home: Path, texts: Texts, count: int) -> None:
     await asyncio.to_thread(upgrade, url)
     engine = connect(url)
     documents = Documents(engine, E5_SMALL)
-    await Indexes(engine).open(E5_SMALL, DIMENSIONS, TOKENIZER)
+    await VectorStores(engine).open(E5_SMALL, DIMENSIONS, TOKENIZER)
     index = await open_index(home)
     waiting: list[Point] = []
     for number, point in enumerate(texts.points(count), 1):

@@ -466,7 +466,7 @@ MUTATIONS = (
     Mutation(
         "a command that meets an owner as it stops is done afterwards",
         "bot/cli/remote.py",
-        ("(RefusedError if self._answered else GoneError)", "RefusedError"),
+        ("(OwnerRefusedError if self._answered else OwnerGoneError)", "OwnerRefusedError"),
         ("tests/bot/cli/test_remote.py::test_a_command_that_meets_an_owner_as_it_stops_opens_the_home_afterwards",),
     ),
     Mutation(
@@ -896,7 +896,7 @@ MUTATIONS = (
     Mutation(
         "archive: entities",
         "retrieval/loaders/archives.py",
-        ('        raise Refused("entities")\n', "        pass\n"),
+        ('        raise FileRefused("entities")\n', "        pass\n"),
         ("tests/retrieval/loaders/test_archives.py",),
     ),
     Mutation(
@@ -1064,8 +1064,8 @@ MUTATIONS = (
         "Slack: claimed before it is acknowledged",
         "adapters/slack/adapter.py",
         (
-            "                await self._take(seen(body, us), office, questions)\n",
-            '                office.tasks.start(self._take(seen(body, us), office, questions), "late")\n',
+            "                await self._take(seen(body, us), context, questions)\n",
+            '                context.tasks.start(self._take(seen(body, us), context, questions), "late")\n',
         ),
         (f"{SLACK}/test_chaos.py::test_nothing_is_acknowledged_before_it_is_kept",),
     ),
@@ -1214,20 +1214,20 @@ MUTATIONS = (
     Mutation(
         "Slack: a mention under a card answers it",
         "adapters/slack/adapter.py",
-        ("                if not await _answers_card(office, message, stranger):\n", "                if True:\n"),
+        ("                if not await _answers_card(context, message, stranger):\n", "                if True:\n"),
         (f"{SLACK}/test_digest.py::{_MENTION_UNDER_CARD}",),
     ),
     Mutation(
         "Slack: an edited answer to a card is no question",
         "adapters/slack/adapter.py",
-        ("if not (addressed and await _answers_card(office, message, stranger)):", "if True:"),
+        ("if not (addressed and await _answers_card(context, message, stranger)):", "if True:"),
         (f"{SLACK}/test_digest.py::{_MENTION_UNDER_CARD}",),
     ),
     Mutation(
         "Slack: whoever teaches nothing is answered under a card",
         "adapters/slack/adapter.py",
         (
-            "if reply is None or card is None or not await digest.can_answer(office, reply, card):",
+            "if reply is None or card is None or not await digest.can_answer(context, reply, card):",
             "if reply is None or card is None:",
         ),
         (f"{SLACK}/test_digest.py::{_MENTION_UNDER_CARD}",),

@@ -26,10 +26,10 @@ from bot.config.home import UNWRITABLE, probe, tighten
 from bot.config.settings import Settings, Strategy, filled
 from bot.database import Database, database
 from bot.errors import SettingsError, StoreError
-from bot.knowledge.curation import Curating
-from bot.knowledge.dataset_uploads import OwnFiles
+from bot.knowledge.curation import Curation
+from bot.knowledge.dataset_uploads import DatasetUploads
 from bot.knowledge.datasets import Datasets
-from bot.knowledge.documents import Knowledge, Progress
+from bot.knowledge.documents import KnowledgeBase, Progress
 from bot.knowledge.vector_store import open_vectors
 from bot.logs import ChatLog, Redactor
 from bot.operations.copies import sweep
@@ -38,23 +38,23 @@ from bot.operations.retention import daily
 from bot.qa_pairs.pairs import Pairs
 from bot.records import Period
 from bot.store.audit import Audit
-from bot.store.channel_settings import Places
+from bot.store.channel_settings import ChannelSettings
 from bot.store.digests import Digests
 from bot.store.documents import Documents
-from bot.store.ingestions import IntakeRows
-from bot.store.metrics import Figures
+from bot.store.ingestions import IngestionStore
+from bot.store.metrics import MetricsStore
 from bot.store.notifications import Notices
 from bot.store.traces import Traces
-from bot.store.turns import TurnRows
+from bot.store.turns import TurnStore
 from bot.store.usage import Usage
 from bot.turns.admission import Admission
-from bot.turns.budget import Budget, Limits
-from bot.turns.queue import Inbox
+from bot.turns.budget import Budget, BudgetLimits
+from bot.turns.queue import TurnQueue
 from bot.turns.selected_passages import AnswerFrom
 from bot.turns.trace import Trace, trace
-from bot.turns.turns import Thinker, Turns
+from bot.turns.turns import Answerer, Turns
 from bot.types import Attachment, Audience, Card, Incoming, Place, Upload, Verdict
-from bot.unanswered.clustering import Grouping
+from bot.unanswered.clustering import Clustering
 from bot.unanswered.corrections import ExpertAnswers
 from bot.unanswered.digest import Digest, make_digest
 from bot.unanswered.digest_card import card
@@ -135,7 +135,7 @@ class Application:
     data: Database
     index: Index
     embedder: EmbeddingClient
-    knowledge: Knowledge
+    knowledge: KnowledgeBase
     models: "Models"
     bot: Bot
     owner: str  # this process among those of its database
@@ -144,7 +144,7 @@ class Application:
     answers: ExpertAnswers
     datasets: Datasets
     pairs: Pairs
-    curating: Curating
+    curating: Curation
     answer_from: AnswerFrom
     reranker: FastembedReranker | None = None
     free: Free = disk.free
@@ -206,7 +206,7 @@ class Application:
         return await metrics(
             period,
             readers,
-            figures=Figures(self.data.engine),
+            figures=MetricsStore(self.data.engine),
             usage=Usage(self.data.engine),
             collections=self.data.collections,
             timezone=self.settings.timezone,
@@ -369,7 +369,7 @@ async def running(
         if reranker is not None:
             stack.callback(reranker.close)
         loader = await stack.enter_async_context(Loader())
-        knowledge = Knowledge(
+        knowledge = KnowledgeBase(
             documents=Documents(data.engine, embedder.name),
             collections=data.collections,
             searches=data.searches,
@@ -398,17 +398,19 @@ async def running(
         models(settings.judge_id)
         chat_log = ChatLog(settings.chat_log, redactor)
         stack.callback(chat_log.close)  # after the inbox, whose last turns it still notes
-        inbox = Inbox(TurnRows(data.engine))
+        inbox = TurnQueue(TurnStore(data.engine))
         stack.push_async_callback(inbox.close)
         budget = Budget(
             Usage(data.engine),
-            Limits(settings.user_per_minute, settings.channel_per_minute, settings.daily_calls, settings.daily_tokens),
+            BudgetLimits(
+                settings.user_per_minute, settings.channel_per_minute, settings.daily_calls, settings.daily_tokens
+            ),
             now=lambda: datetime.now(settings.timezone),
         )
         stack.push_async_callback(budget.close)
         confident = CONFIDENT if settings.confident is None else settings.confident
 
-        def make_agent(message: Incoming, allowed: Readers, infos: tuple[CollectionInfo, ...]) -> Thinker:
+        def make_agent(message: Incoming, allowed: Readers, infos: tuple[CollectionInfo, ...]) -> Answerer:
             model = models(message.model or settings.model_id)
 
             async def search(queries: Sequence[str], chosen: tuple[str, ...] | None) -> Found:
@@ -447,7 +449,7 @@ async def running(
             chosen = message.collections or settings.collections
             return infos if chosen is None else tuple(i for i in infos if i.name in (*chosen, ATTACHMENTS, ANSWERS))
 
-        places = Places(data.engine)
+        places = ChannelSettings(data.engine)
 
         async def prefer(message: Incoming) -> Incoming:
             chosen = await places.get(message.place)
@@ -477,7 +479,7 @@ async def running(
             language=settings.language,
         )
         schedule = Schedule(settings.digest_cron, settings.timezone)
-        doubts = Doubts(data.questions, Grouping(Remembering(embedder)))
+        doubts = Doubts(data.questions, Clustering(Remembering(embedder)))
         answers = ExpertAnswers(
             settings, knowledge, data.questions, Notices(data.engine), data.documents, Audit(data.engine)
         )
@@ -498,7 +500,7 @@ async def running(
             trace=partial(_trace, data, knowledge),
             timezone=settings.timezone,
         )
-        own_files = OwnFiles(settings.home / "datasets")
+        own_files = DatasetUploads(settings.home / "datasets")
         if tidy:
             await own_files.clear()  # of a process that has died
         datasets = Datasets(knowledge, Audit(data.engine), own_files)
@@ -507,9 +509,9 @@ async def running(
             settings, data.engine, knowledge, index, embedder, models=models, budget=budget, owner=inbox.owner
         )
         if settings.database is None:  # then it is this home's, and whoever held something there is dead
-            for held in (inbox, IntakeRows(data.engine), Notices(data.engine), Digests(data.engine), pairs):
+            for held in (inbox, IngestionStore(data.engine), Notices(data.engine), Digests(data.engine), pairs):
                 await held.inherit()
-        curating = Curating(knowledge, data.searches, Audit(data.engine), settings)
+        curating = Curation(knowledge, data.searches, Audit(data.engine), settings)
         stack.push_async_callback(curating.close)
         answer_from = AnswerFrom(knowledge, budget, models=models, model=settings.model_id, extractive=extractive)
         yield Application(
@@ -619,7 +621,7 @@ def _similarity(embedder: EmbeddingClient) -> Callable[[str, Sequence[str]], Awa
     return similarity
 
 
-async def _trace(data: Database, knowledge: Knowledge, turn: str, readers: Readers) -> Trace | None:
+async def _trace(data: Database, knowledge: KnowledgeBase, turn: str, readers: Readers) -> Trace | None:
     kept = Traces(data.engine)
     return await trace(turn, readers, conversations=data.conversations, traces=kept, look_up=knowledge.context)
 
@@ -628,7 +630,7 @@ async def _digest(
     schedule: Schedule,
     data: Database,
     doubts: Doubts,
-    knowledge: Knowledge,
+    knowledge: KnowledgeBase,
     readers: Readers,
     period: Period | None = None,
 ) -> Digest:

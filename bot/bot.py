@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from bot.channel_settings import Channels, Models
 from bot.config.settings import Settings
 from bot.database import Database
-from bot.knowledge.documents import Knowledge
+from bot.knowledge.documents import KnowledgeBase
 from bot.knowledge.ingestion import Ingestion
 from bot.slash_commands import SlashCommands
 from bot.store.audit import Audit
-from bot.store.channel_settings import Places
-from bot.store.ingestions import IntakeRows
+from bot.store.channel_settings import ChannelSettings
+from bot.store.ingestions import IngestionStore
 from bot.store.notifications import Notices
 from bot.store.outbox import Outbox
 from bot.turns.turns import Turns
@@ -36,7 +36,7 @@ class Bot:
 def make_bot(
     settings: Settings,
     data: Database,
-    knowledge: Knowledge,
+    knowledge: KnowledgeBase,
     turns: Turns,
     answers: ExpertAnswers,
     *,
@@ -46,11 +46,11 @@ def make_bot(
 ) -> Bot:
     """`models` raises SettingsError for a name it does not know; `owner` names this process in the leases."""
     audit, outbox = Audit(data.engine), Outbox(data.engine)
-    channels = Channels(Places(data.engine), audit, settings, knowledge, models)
+    channels = Channels(ChannelSettings(data.engine), audit, settings, knowledge, models)
     return Bot(
         turns=turns,
         outbox=outbox,
-        ingestion=Ingestion(IntakeRows(data.engine), knowledge, settings, owner=owner),
+        ingestion=Ingestion(IngestionStore(data.engine), knowledge, settings, owner=owner),
         experts=Experts(settings, knowledge, data.questions, Notices(data.engine), data.documents, outbox, owner=owner),
         channels=channels,
         commands=SlashCommands(settings, data, knowledge, channels, answers, audit, make_digest),

@@ -11,9 +11,9 @@ from typing import get_args
 from bot.access import role, scope_of
 from bot.config.settings import Settings, Steps, Strategy, filled
 from bot.errors import SettingsError
-from bot.knowledge.documents import Knowledge
+from bot.knowledge.documents import KnowledgeBase
 from bot.store.audit import Audit
-from bot.store.channel_settings import Places
+from bot.store.channel_settings import ChannelSettings
 from bot.types import Actor, Place, Preferences
 from retrieval.text import Said
 from retrieval.types import EVERYONE, TEAM, RAGToolError, Readers
@@ -38,7 +38,9 @@ _ONE_OF = Said(
 class Channels:
     """Preferences of channels."""
 
-    def __init__(self, places: Places, audit: Audit, settings: Settings, knowledge: Knowledge, models: Models) -> None:
+    def __init__(
+        self, places: ChannelSettings, audit: Audit, settings: Settings, knowledge: KnowledgeBase, models: Models
+    ) -> None:
         self._places = places
         self._audit = audit
         self._settings = settings

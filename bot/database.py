@@ -17,7 +17,7 @@ from bot.store.engine import Engine, connect
 from bot.store.feedback import Votes
 from bot.store.inspection import probe
 from bot.store.searches import Searches
-from bot.store.unanswered import Questions
+from bot.store.unanswered import UnansweredQuestions
 from bot.store.web_messages import Messages
 from bot.types import Audience, Place
 from migrations import upgrade
@@ -36,7 +36,7 @@ class Database:
     engine: Engine
     documents: Documents
     collections: Collections
-    questions: Questions
+    questions: UnansweredQuestions
     conversations: Conversations
     searches: Searches
     votes: Votes
@@ -75,7 +75,7 @@ async def database(settings: Settings) -> AsyncIterator[Database]:
             engine=engine,
             documents=Documents(engine, embedder=""),
             collections=collections,
-            questions=Questions(engine),
+            questions=UnansweredQuestions(engine),
             conversations=Conversations(engine),
             searches=Searches(engine),
             votes=Votes(engine),

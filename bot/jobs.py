@@ -27,7 +27,7 @@ State = Literal["waiting", "running", "done", "stopped", "failed"]
 
 
 @dataclass(slots=True)
-class Job:
+class BackgroundJob:
     """How far a piece of work is: so many of `total` documents are done, and of the current one so many passages."""
 
     owner: str
@@ -72,10 +72,10 @@ class Background:
 
     def __init__(self, at_once: int = AT_ONCE) -> None:
         self._slots = asyncio.Semaphore(at_once)
-        self._jobs: dict[str, Job] = {}
+        self._jobs: dict[str, BackgroundJob] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
-    def start(self, job: Job, work: Callable[[Job], Awaitable[None]]) -> Job:
+    def start(self, job: BackgroundJob, work: Callable[[BackgroundJob], Awaitable[None]]) -> BackgroundJob:
         self._jobs[job.id] = job
         for old in [one for one in self.of(job.owner) if one.over][KEPT - 1 :]:
             del self._jobs[old.id]
@@ -84,7 +84,7 @@ class Background:
         task.add_done_callback(lambda _: self._ended(job))
         return job
 
-    def of(self, owner: str) -> list[Job]:
+    def of(self, owner: str) -> list[BackgroundJob]:
         """The latest first."""
         return [job for job in reversed(self._jobs.values()) if job.owner == owner]
 
@@ -105,7 +105,7 @@ class Background:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _run(self, job: Job, work: Callable[[Job], Awaitable[None]]) -> None:
+    async def _run(self, job: BackgroundJob, work: Callable[[BackgroundJob], Awaitable[None]]) -> None:
         async with self._slots:
             job.state = "running"
             try:
@@ -118,7 +118,7 @@ class Background:
                 log.exception("a job failed (%s)", job.kind)
                 job.state, job.problem = "failed", _BROKEN.to(job.language)
 
-    def _ended(self, job: Job) -> None:
+    def _ended(self, job: BackgroundJob) -> None:
         self._tasks.pop(job.id, None)
         if not job.over:
             job.state = "stopped"

@@ -13,11 +13,11 @@ from bot.channel_settings import Channels
 from bot.config.settings import Settings, Steps
 from bot.database import Database
 from bot.errors import SettingsError
-from bot.knowledge.documents import Knowledge
+from bot.knowledge.documents import KnowledgeBase
 from bot.records import DocumentRow, ExpertAnswer
 from bot.store.audit import Audit
 from bot.texts import HIDDEN, NONE_OPEN, REASONS
-from bot.types import Card, Command, Link, Preferences, Row
+from bot.types import Card, CardRow, Command, Link, Preferences
 from bot.unanswered.corrections import ExpertAnswers
 from bot.unanswered.digest import Digest
 from bot.unanswered.digest_card import card as digest_card
@@ -195,7 +195,7 @@ class SlashCommands:
         self,
         settings: Settings,
         data: Database,
-        knowledge: Knowledge,
+        knowledge: KnowledgeBase,
         channels: Channels,
         answers: ExpertAnswers,
         audit: Audit,
@@ -303,7 +303,7 @@ class SlashCommands:
             day = one.asked_at.astimezone(self._settings.timezone).date().isoformat()
             link = safe_link(one.link)
             rows.append(
-                Row(
+                CardRow(
                     shortened(one.question, TEXT),
                     (f"{REASONS[one.reason].to(language)} · {day}",),
                     (Link(_THREAD.to(language), link),) if link else (),
@@ -339,11 +339,11 @@ class SlashCommands:
             _TITLES["answers"].to(language), (said if changed.refusal is None else changed.refusal.to(language),)
         )
 
-    def _answer(self, one: ExpertAnswer, language: Language) -> Row:
+    def _answer(self, one: ExpertAnswer, language: Language) -> CardRow:
         days = [at.astimezone(self._settings.timezone).date().isoformat() if at else "" for at in _moments(one)]
         said = _EDITED if days[1] else _ANSWER
         link = safe_link(one.row.url)
-        return Row(
+        return CardRow(
             shortened(one.wordings[0] if one.wordings else one.row.name, TEXT),
             (shortened(one.answer, TEXT), said.to(language, day=days[0], edited=days[1], id=one.row.id[:SHORT_ID])),
             (Link(_OPEN.to(language), link),) if link else (),
@@ -402,7 +402,9 @@ def _said(about: Name, said: Said, language: Language, **values: object) -> Card
     return Card(_TITLES[about].to(language), (said.to(language, **values),))
 
 
-def _listed(name: Name, rows: Sequence[Row], language: Language, *, none: Said | None = None, first: str = "") -> Card:
+def _listed(
+    name: Name, rows: Sequence[CardRow], language: Language, *, none: Said | None = None, first: str = ""
+) -> Card:
     more = len(rows) - ROWS
     lines = (first,) if first else (none.to(language),) if none and not rows else ()
     foot = (_MORE.to(language, n=more),) if more > 0 else ()
@@ -413,25 +415,25 @@ def _moments(one: ExpertAnswer) -> tuple[datetime, datetime | None]:
     return one.row.added_at, one.edited.at if one.edited else None
 
 
-def _hit(number: int, hit: Hit, language: Language) -> Row:
+def _hit(number: int, hit: Hit, language: Language) -> CardRow:
     passage = hit.passage
     where = " › ".join(filter(None, (passage.document, *passage.headings)))
     link = safe_link(passage.url)
     collection = shortened(passage.collection, TEXT)
-    return Row(
+    return CardRow(
         f"{number}. {shortened(where, TEXT)}",
         (shortened(passage.text, TEXT), _RELEVANCE.to(language, collection=collection, relevance=hit.relevance)),
         (Link(_OPEN.to(language), link),) if link else (),
     )
 
 
-def _collection(info: CollectionInfo, language: Language) -> Row:
+def _collection(info: CollectionInfo, language: Language) -> CardRow:
     counts = _COLLECTION.to(language, documents=info.documents, chunks=info.chunks)
     about = shortened(info.description, TEXT)
-    return Row(shortened(info.name, TEXT), (counts, about) if about else (counts,))
+    return CardRow(shortened(info.name, TEXT), (counts, about) if about else (counts,))
 
 
-def _document(row: DocumentRow, language: Language) -> Row:
+def _document(row: DocumentRow, language: Language) -> CardRow:
     link = safe_link(row.url)
     about = _DOCUMENT.to(
         language,
@@ -442,7 +444,7 @@ def _document(row: DocumentRow, language: Language) -> Row:
         date=_DATED.to(language, date=date_words(row.changed_at, language)) if row.changed_at else "",
         id=row.id[:SHORT_ID],
     )
-    return Row(shortened(row.name, TEXT), (about,), (Link(_OPEN.to(language), link),) if link else ())
+    return CardRow(shortened(row.name, TEXT), (about,), (Link(_OPEN.to(language), link),) if link else ())
 
 
 def _with(chosen: Preferences, key: str, value: str | None) -> Preferences:

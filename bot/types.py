@@ -102,7 +102,7 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True)
-class Lesson:
+class AnswerGiven:
     """An expert's answer to open questions, by their ids; given at a place that `audience` sees. It answers `reference`
     (None: the one that speaks for them) and closes of the others those that say the same."""
 
@@ -118,7 +118,7 @@ class Lesson:
 
 
 @dataclass(frozen=True, slots=True)
-class Taught:
+class AnswerTaken:
     """What became of a lesson. `refusal` says in words why nothing was learnt."""
 
     closed: tuple[int, ...] = ()  # the questions that were open until now
@@ -141,7 +141,7 @@ Fetch = Callable[[FileRef], Awaitable[bytes]]
 
 
 @dataclass(frozen=True, slots=True)
-class Intake:
+class IngestionRequest:
     """Files that somebody gives to the knowledge: kept until the last one has its verdict."""
 
     id: str
@@ -266,7 +266,7 @@ class Action:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CardRow:
     text: str
     details: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
@@ -279,7 +279,7 @@ class Card:
 
     title: str
     lines: tuple[str, ...] = ()
-    rows: tuple[Row, ...] = ()
+    rows: tuple[CardRow, ...] = ()
     foot: tuple[str, ...] = ()
 
 

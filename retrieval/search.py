@@ -13,7 +13,7 @@ from typing import Literal
 from retrieval.centring import Centring
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.index import Index
-from retrieval.relevance import Evidence, Fit, Judge, Subject, space
+from retrieval.relevance import Fit, Judge, QuestionSubject, RelevanceEvidence, space
 from retrieval.reranking import Reranker, RerankingError
 from retrieval.sparse import SparseEncoder
 from retrieval.text import Said, language_of, normalise
@@ -148,7 +148,7 @@ class Search:
         self._limit = limit
         self._min_relevance = min_relevance
         self._reranker = reranker
-        self._subject = Subject(sparse)
+        self._subject = QuestionSubject(sparse)
         self._space = space(embedder.name)
         self._means = Centring(index, embedder.dimensions, self._space.means)
 
@@ -216,7 +216,9 @@ class Search:
             hit.passage.document_id, range(max(0, number - around), number + around + 1), view
         )
 
-    async def evidence(self, query: str, view: View, limit: int) -> list[tuple[Indexed, Mapping[Fit, Evidence]]]:
+    async def evidence(
+        self, query: str, view: View, limit: int
+    ) -> list[tuple[Indexed, Mapping[Fit, RelevanceEvidence]]]:
         """What the relevance of a hybrid search's candidates rests on: what `benchmarks.fit_relevance` learns from."""
         asked = await self._ask([query], view, "hybrid", "asker")
         return [(text, asked.judges[0].evidence(one.id, text.reading)) for one, text in await self._texts(asked, limit)]

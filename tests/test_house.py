@@ -29,6 +29,21 @@ COMMON = {  # what each chat platform has, wherever in its folder it stands
     "turn_view",
 }
 
+PLATFORMS = ("adapters/slack/", "adapters/discord/", "adapters/web/channel/")
+PARALLEL = {  # what each platform has of its own under one name; `GoneError` is of the port's, too
+    "Asked",
+    "Edited",
+    "GoneError",
+    "Mark",
+    "ModalInput",
+    "Places",
+    "RefusedError",
+    "Replied",
+    "Steps",
+    "ThreadContext",
+    "UnreachableError",
+}
+
 
 def folders() -> list[str]:
     inits = (path for room in ROOMS for path in (ROOT / room).rglob("__init__.py"))
@@ -55,3 +70,14 @@ def test_all_modules_are_in_a_folder_that_is_looked_at() -> None:
 def test_what_each_platform_has_is_called_the_same(platform: str) -> None:
     there = {path.stem for path in (ROOT / "adapters" / platform).rglob("*.py")}
     assert there >= COMMON
+
+
+def test_a_public_class_name_means_one_thing() -> None:
+    found: dict[str, list[str]] = {}
+    for path in (path for room in ROOMS for path in (ROOT / room).rglob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found.setdefault(node.name, []).append(path.relative_to(ROOT).as_posix())
+    twice = {name: places for name, places in found.items() if len(places) > 1}
+    assert set(twice) == PARALLEL
+    assert all(place.startswith((*PLATFORMS, "adapters/port.py")) for places in twice.values() for place in places)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import discord
 
-from adapters.discord.context import Office
+from adapters.discord.context import DiscordContext
 from adapters.discord.events import DIRECT, PLATFORM
 from adapters.port import PostError
 from bot.errors import StoreError
@@ -24,31 +24,31 @@ Spoken = discord.TextChannel | discord.VoiceChannel | discord.Thread
 Read = Spoken | discord.PartialMessageable
 
 
-async def missed(office: Office) -> list[discord.Message]:
+async def missed(context: DiscordContext) -> list[discord.Message]:
     """What was said of late in the servers and in direct conversations, oldest first: what was heard is among it. Never
     raises."""
     since = discord.Object(_snowflake(time.time() - SECONDS))
     found: list[discord.Message] = []
-    channels = sorted(_spoken_in(office.client, since.id), key=lambda one: -(one.last_message_id or 0))
+    channels = sorted(_spoken_in(context.client, since.id), key=lambda one: -(one.last_message_id or 0))
     threads = [one for one in channels if isinstance(one, discord.Thread)]  # our own answers make many: they come last
     others = [one for one in channels if not isinstance(one, discord.Thread)]
-    read: list[Read] = [*others, *await _direct(office), *threads]
+    read: list[Read] = [*others, *await _direct(context), *threads]
     for channel in read[:CHANNELS]:
         try:
-            found += await office.rest.call("read", str(channel.id), lambda: _newest(channel, since))  # noqa: B023
+            found += await context.rest.call("read", str(channel.id), lambda: _newest(channel, since))  # noqa: B023
         except PostError as error:
             log.info("what was said meanwhile could not be read: %s", error)
     return sorted(found, key=lambda one: one.id)
 
 
-async def _direct(office: Office) -> list[discord.PartialMessageable]:
+async def _direct(context: DiscordContext) -> list[discord.PartialMessageable]:
     """Those that the bot has talked in, the latest first: Discord lists none."""
     try:
-        known = await office.bot.outbox.channels(PLATFORM, DIRECT, limit=DIRECT_ONES)
+        known = await context.bot.outbox.channels(PLATFORM, DIRECT, limit=DIRECT_ONES)
     except StoreError as error:
         log.warning("which direct conversations there are is not known: %s", error)
         return []
-    return [office.client.get_partial_messageable(int(one), type=discord.ChannelType.private) for one in known]
+    return [context.client.get_partial_messageable(int(one), type=discord.ChannelType.private) for one in known]
 
 
 def _spoken_in(client: discord.Client, since: int) -> Iterator[Spoken]:

@@ -6,16 +6,16 @@ import discord
 from discord.ext import commands
 
 from adapters.discord.audience import Places
-from adapters.discord.transport.api import Rest
+from adapters.discord.transport.api import DiscordApi
 from adapters.shared.tasks import Tasks
 from bot.bot import Bot
 from retrieval.text import Language
 
 
 @dataclass(frozen=True, slots=True)
-class Office:
+class DiscordContext:
     client: commands.Bot
-    rest: Rest
+    rest: DiscordApi
     bot: Bot
     places: Places
     language: Language  # of the interface where nobody's own is known

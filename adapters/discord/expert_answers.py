@@ -10,11 +10,11 @@ from functools import partial
 import discord
 
 from adapters.discord import digest
-from adapters.discord.context import Office
+from adapters.discord.context import DiscordContext
 from adapters.discord.events import PLATFORM, link, readable
-from adapters.discord.interactions import Gesture, Gestures
+from adapters.discord.interactions import Gesture, Interactions
 from adapters.discord.message_links import channel_at, message_at
-from adapters.discord.rendering.components import Given, answer_modal, pieces
+from adapters.discord.rendering.components import ModalInput, answer_modal, pieces
 from adapters.discord.rendering.markdown import escaped
 from adapters.discord.transport.errors import GoneError
 from adapters.discord.transport.outbox import channel_of
@@ -23,7 +23,7 @@ from adapters.port import PostError
 from adapters.shared import digest_cards, expert_answers
 from adapters.shared.ingestion import FAILED
 from bot.texts import MEMBERS
-from bot.types import Lesson, Post, Taught
+from bot.types import AnswerGiven, AnswerTaken, Post
 from retrieval.text import Said
 
 log = logging.getLogger(__name__)
@@ -37,46 +37,46 @@ _UNREAD = Said(
 _YOURS = Said(en="Your answer was:", ja="入力された回答:")
 
 
-def pressed(office: Office, gestures: Gestures, gesture: Gesture, what: str, name: str) -> None:
+def pressed(context: DiscordContext, gestures: Interactions, gesture: Gesture, what: str, name: str) -> None:
     """A button of this module's was pressed; `name`: of the card, or of what it asks about. Others are left alone."""
     match what:
         case digest.ANSWER:
-            gestures.ask(gesture, partial(_form, office, gesture, name))
+            gestures.ask(gesture, partial(_form, context, gesture, name))
         case digest.DISMISS:
-            gestures.do(gesture, partial(_dismiss, office, gesture, name))
+            gestures.do(gesture, partial(_dismiss, context, gesture, name))
         case digest.SAVE:
-            gestures.do(gesture, partial(_save, office, gesture, name))
+            gestures.do(gesture, partial(_save, context, gesture, name))
         case digest.DISCARD:
-            gestures.do(gesture, partial(_discard, office, gesture, name))
+            gestures.do(gesture, partial(_discard, context, gesture, name))
 
 
-async def _form(office: Office, gesture: Gesture, name: str) -> discord.ui.Modal | str:
+async def _form(context: DiscordContext, gesture: Gesture, name: str) -> discord.ui.Modal | str:
     """The modal for an answer, or why there is nothing to answer. Raises StoreError."""
-    language = office.language_of(gesture.locale)
-    card = await _card(office, gesture, name)
+    language = context.language_of(gesture.locale)
+    card = await _card(context, gesture, name)
     if card is None:
         return expert_answers.GONE.to(language)
-    if (await office.places.actor(gesture)).role == "outsider":
+    if (await context.places.actor(gesture)).role == "outsider":
         return MEMBERS.to(language)
-    opened = await expert_answers.opened(office.bot, card, await digest.audience_of(office, card))
+    opened = await expert_answers.opened(context.bot, card, await digest.audience_of(context, card))
     if isinstance(opened, Said):
-        office.tasks.start(_close(office, card, opened), "discord-cards")
+        context.tasks.start(_close(context, card, opened), "discord-cards")
         return opened.to(language)
     about = expert_answers.with_reference(name, opened.reference)
     return answer_modal(language, f"kotae:{digest.ANSWER}:{about}", opened)
 
 
-async def take_submitted(office: Office, gesture: Gesture, name: str, given: Given) -> Sequence[str]:
+async def take_submitted(context: DiscordContext, gesture: Gesture, name: str, given: ModalInput) -> Sequence[str]:
     """An answer from the modal; what to say about it."""
-    language = office.language_of(gesture.locale)
+    language = context.language_of(gesture.locale)
     name, reference = expert_answers.without_reference(name)
-    card = await _card(office, gesture, name)
+    card = await _card(context, gesture, name)
     if card is None:
         problem = expert_answers.GONE.to(language)
     else:
         url = _link(card, card.message or "")
         try:
-            taught = await _teach(office, gesture, card, reference, given["answer"], url, question=given["question"])
+            taught = await _teach(context, gesture, card, reference, given["answer"], url, question=given["question"])
         except Exception:
             log.exception("an expert's answer could not be stored")
             problem = FAILED.to(language)
@@ -87,63 +87,63 @@ async def take_submitted(office: Office, gesture: Gesture, name: str, given: Giv
     return pieces(f"{escaped(problem)}\n\n{_YOURS.to(language)}\n", given["answer"])  # not to be typed again
 
 
-async def _dismiss(office: Office, gesture: Gesture, name: str) -> Sequence[str]:
-    card = await _card(office, gesture, name)
+async def _dismiss(context: DiscordContext, gesture: Gesture, name: str) -> Sequence[str]:
+    card = await _card(context, gesture, name)
     if card is None:
-        return (expert_answers.GONE.to(office.language_of(gesture.locale)),)
-    actor = await office.places.actor(gesture)
-    audience = await digest.audience_of(office, card)
-    taught = await office.bot.experts.dismiss(actor, card.data["questions"], card.place, audience)
+        return (expert_answers.GONE.to(context.language_of(gesture.locale)),)
+    actor = await context.places.actor(gesture)
+    audience = await digest.audience_of(context, card)
+    taught = await context.bot.experts.dismiss(actor, card.data["questions"], card.place, audience)
     if taught.refusal is not None:
-        return (escaped(taught.refusal.to(office.language_of(gesture.locale))),)
-    _settle(office, card, expert_answers.DISMISSED, gesture.user.display_name)
+        return (escaped(taught.refusal.to(context.language_of(gesture.locale))),)
+    _settle(context, card, expert_answers.DISMISSED, gesture.user.display_name)
     return ()
 
 
-async def _save(office: Office, gesture: Gesture, name: str) -> Sequence[str]:
+async def _save(context: DiscordContext, gesture: Gesture, name: str) -> Sequence[str]:
     """A reply to a card was confirmed as the answer. Raises StoreError."""
-    language = office.language_of(gesture.locale)
-    confirm = await _confirm(office, gesture, name)
+    language = context.language_of(gesture.locale)
+    confirm = await _confirm(context, gesture, name)
     about, part = confirm.data["card"] if confirm else ("", "")
-    card = await digest_cards.find(office.bot, about, str(part))
+    card = await digest_cards.find(context.bot, about, str(part))
     if confirm is None or card is None:
         return (expert_answers.GONE.to(language),)
     channel, reply = str(confirm.data["channel"]), str(confirm.data["reply"])
     try:
-        said = await message_at(office.rest, await channel_at(office.rest, office.client, int(channel)), int(reply))
+        said = await message_at(context.rest, await channel_at(context.rest, context.client, int(channel)), int(reply))
     except GoneError:
-        await _take_away(office, confirm)
+        await _take_away(context, confirm)
         return (expert_answers.DELETED.to(language),)
     except PostError as error:
         log.warning("a reply could not be read: %s", error.code)
         return (FAILED.to(language),)
-    answer = readable(said, office.me)
+    answer = readable(said, context.me)
     if not answer:
         return (_UNREAD.to(language),)
     reference, url = confirm.data.get("reference"), _link(card, reply, channel)
-    taught = await _teach(office, gesture, card, reference, answer, url, author=said.author)
+    taught = await _teach(context, gesture, card, reference, answer, url, author=said.author)
     if taught.refusal is not None:
         return (escaped(taught.refusal.to(language)),)
     try:
-        await office.rest.edit(
-            channel_of(confirm), confirm.message or "", expert_answers.saved(taught, office.language)
+        await context.rest.edit(
+            channel_of(confirm), confirm.message or "", expert_answers.saved(taught, context.language)
         )
     except PostError as error:
         log.info("that a reply was saved could not be shown: %s", error.code)
     return ()
 
 
-async def _discard(office: Office, gesture: Gesture, name: str) -> Sequence[str]:
-    confirm = await _confirm(office, gesture, name)
-    if (await office.places.actor(gesture)).role == "outsider":
-        return (MEMBERS.to(office.language_of(gesture.locale)),)
+async def _discard(context: DiscordContext, gesture: Gesture, name: str) -> Sequence[str]:
+    confirm = await _confirm(context, gesture, name)
+    if (await context.places.actor(gesture)).role == "outsider":
+        return (MEMBERS.to(context.language_of(gesture.locale)),)
     if confirm is not None:
-        await _take_away(office, confirm)
+        await _take_away(context, confirm)
     return ()
 
 
 async def _teach(
-    office: Office,
+    context: DiscordContext,
     gesture: Gesture,
     card: Post,
     reference: int | None,
@@ -152,56 +152,56 @@ async def _teach(
     *,
     question: str = "",
     author: discord.User | discord.Member | None = None,
-) -> Taught:
+) -> AnswerTaken:
     """`author`: who wrote the answer, where it was a reply."""
     who = author or gesture.user
-    actor, audience = await office.places.actor(gesture), await digest.audience_of(office, card)
+    actor, audience = await context.places.actor(gesture), await digest.audience_of(context, card)
     questions = tuple(card.data["questions"])
-    lesson = Lesson(actor, card.place, audience, questions, answer, question, url, reference, str(who.id))
-    taught = await office.bot.experts.answer(lesson)
+    lesson = AnswerGiven(actor, card.place, audience, questions, answer, question, url, reference, str(who.id))
+    taught = await context.bot.experts.answer(lesson)
     if taught.refusal is None:
-        _settle(office, card, expert_answers.ANSWERED, who.display_name)
+        _settle(context, card, expert_answers.ANSWERED, who.display_name)
     return taught
 
 
-def _settle(office: Office, card: Post, how: Said, who: str) -> None:
+def _settle(context: DiscordContext, card: Post, how: Said, who: str) -> None:
     """Cards whose question is not open any more say so, and the askers are told."""
 
     async def settle() -> None:
-        await _close(office, card, how, shortened(who, 80))
-        for notice in await office.bot.experts.notices(PLATFORM):
-            office.tasks.start(digest.tell(office, notice), "discord-notice")
+        await _close(context, card, how, shortened(who, 80))
+        for notice in await context.bot.experts.notices(PLATFORM):
+            context.tasks.start(digest.tell(context, notice), "discord-notice")
 
-    office.tasks.start(settle(), "discord-cards")
+    context.tasks.start(settle(), "discord-cards")
 
 
-async def _close(office: Office, card: Post, how: Said, who: str = "") -> None:
-    for now in await digest_cards.changed(office.bot, card, partial(digest.audience_of, office), office.language):
-        await digest.redraw(office, now, expert_answers.status(now, how, office.language, who))
+async def _close(context: DiscordContext, card: Post, how: Said, who: str = "") -> None:
+    for now in await digest_cards.changed(context.bot, card, partial(digest.audience_of, context), context.language):
+        await digest.redraw(context, now, expert_answers.status(now, how, context.language, who))
 
 
 # -- small parts ----------------------------------------------------------------------------------------------------
 
 
-async def _card(office: Office, gesture: Gesture, name: str) -> Post | None:
+async def _card(context: DiscordContext, gesture: Gesture, name: str) -> Post | None:
     """The card that a button or modal belongs to: which questions it is about is what the database says."""
     about, _, part = name.rpartition(":")
-    card = await digest_cards.find(office.bot, about, part)
+    card = await digest_cards.find(context.bot, about, part)
     if card is None or card.place.platform != PLATFORM or channel_of(card) != str(gesture.channel_id):
         return None
     return card if gesture.message is None or card.message == str(gesture.message.id) else None
 
 
-async def _confirm(office: Office, gesture: Gesture, name: str) -> Post | None:
+async def _confirm(context: DiscordContext, gesture: Gesture, name: str) -> Post | None:
     """What the bot asked with the message whose button was pressed."""
     pressed_on = str(gesture.message.id) if gesture.message else ""
-    found = (post for post in await office.bot.outbox.of(f"confirm:{name}") if post.kind == "confirm")
+    found = (post for post in await context.bot.outbox.of(f"confirm:{name}") if post.kind == "confirm")
     return next((post for post in found if post.message == pressed_on), None)
 
 
-async def _take_away(office: Office, confirm: Post) -> None:
+async def _take_away(context: DiscordContext, confirm: Post) -> None:
     try:
-        await office.rest.delete(channel_of(confirm), confirm.message or "")
+        await context.rest.delete(channel_of(confirm), confirm.message or "")
     except PostError as error:
         log.info("a question could not be taken away: %s", error.code)
 

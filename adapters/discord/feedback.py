@@ -11,22 +11,22 @@ from typing import Any
 import discord
 from discord.ext import commands
 
-from adapters.discord.context import Office
+from adapters.discord.context import DiscordContext
 from adapters.discord.events import Thumb
-from adapters.discord.interactions import Gesture, Gestures, spot_of
+from adapters.discord.interactions import Gesture, Interactions, spot_of
 from adapters.discord.rendering.components import REPORT, TEMPLATE, given, vote_button
 from adapters.shared import feedback as votes
 from bot.types import Feedback, Place
 from retrieval.text import Language
 
 
-def register(client: commands.Bot, office: Office) -> None:
+def register(client: commands.Bot, context: DiscordContext) -> None:
     """Both buttons, under every answer that was ever posted, and the modal behind the second."""
-    gestures = Gestures(office)
+    gestures = Interactions(context)
 
     class VoteButton(discord.ui.DynamicItem["discord.ui.Button[Any]"], template=TEMPLATE):
         def __init__(self, turn: str, vote: votes.Vote) -> None:
-            super().__init__(vote_button(turn, vote, office.language))
+            super().__init__(vote_button(turn, vote, context.language))
             self.turn = turn
             self.vote = vote
 
@@ -36,9 +36,9 @@ def register(client: commands.Bot, office: Office) -> None:
 
         async def callback(self, gesture: Gesture) -> None:
             if self.vote == "up":
-                gestures.do(gesture, partial(_up, office, gesture, self.turn))
+                gestures.do(gesture, partial(_up, context, gesture, self.turn))
             else:
-                gestures.ask(gesture, partial(_down, office, gesture, self.turn))
+                gestures.ask(gesture, partial(_down, context, gesture, self.turn))
 
     client.add_dynamic_items(VoteButton)
 
@@ -48,38 +48,43 @@ def register(client: commands.Bot, office: Office) -> None:
         custom_id = str(data.get("custom_id") or "")
         if gesture.type is discord.InteractionType.modal_submit and custom_id.startswith(REPORT):
             filled = given(data)
-            work = partial(_report, office, gesture, custom_id.removeprefix(REPORT), filled["reason"], filled["text"])
+            work = partial(_report, context, gesture, custom_id.removeprefix(REPORT), filled["reason"], filled["text"])
             gestures.do(gesture, work)
 
 
-async def react(office: Office, place: Place, thumb: Thumb) -> None:
+async def react(context: DiscordContext, place: Place, thumb: Thumb) -> None:
     """A thumb among the reactions of an answer is a vote, too. Raises StoreError."""
-    await votes.react(office.bot, place, thumb.message, thumb.author, thumb.vote, thumb.thumb)
+    await votes.react(context.bot, place, thumb.message, thumb.author, thumb.vote, thumb.thumb)
 
 
-async def _up(office: Office, gesture: Gesture, turn: str) -> Sequence[str]:
-    kept = await _vote(office, gesture, turn, "up")
-    return ((votes.THANKS if kept else votes.NOT_FOUND).to(office.language_of(gesture.locale)),)
+async def _up(context: DiscordContext, gesture: Gesture, turn: str) -> Sequence[str]:
+    kept = await _vote(context, gesture, turn, "up")
+    return ((votes.THANKS if kept else votes.NOT_FOUND).to(context.language_of(gesture.locale)),)
 
 
-async def _down(office: Office, gesture: Gesture, turn: str) -> discord.ui.Modal | str:
-    language = office.language_of(gesture.locale)
-    kept = await _vote(office, gesture, turn, "down")
+async def _down(context: DiscordContext, gesture: Gesture, turn: str) -> discord.ui.Modal | str:
+    language = context.language_of(gesture.locale)
+    kept = await _vote(context, gesture, turn, "down")
     return _modal(turn, language) if kept else votes.NOT_FOUND.to(language)
 
 
-async def _report(office: Office, gesture: Gesture, turn: str, chosen: str, text: str) -> Sequence[str]:
-    kept = await _vote(office, gesture, turn, "down", votes.reason(chosen), text)
-    return ((votes.NOTED if kept else votes.NOT_FOUND).to(office.language_of(gesture.locale)),)
+async def _report(context: DiscordContext, gesture: Gesture, turn: str, chosen: str, text: str) -> Sequence[str]:
+    kept = await _vote(context, gesture, turn, "down", votes.reason(chosen), text)
+    return ((votes.NOTED if kept else votes.NOT_FOUND).to(context.language_of(gesture.locale)),)
 
 
 async def _vote(
-    office: Office, gesture: Gesture, turn: str, vote: votes.Vote, reason: votes.Reason | None = None, text: str = ""
+    context: DiscordContext,
+    gesture: Gesture,
+    turn: str,
+    vote: votes.Vote,
+    reason: votes.Reason | None = None,
+    text: str = "",
 ) -> bool:
     """Raises StoreError."""
     message = str(gesture.message.id) if gesture.message else ""
     feedback = Feedback(turn, str(gesture.user.id), vote, reason, text)
-    return await votes.press(office.bot, spot_of(gesture).place, message, feedback)
+    return await votes.press(context.bot, spot_of(gesture).place, message, feedback)
 
 
 def _modal(turn: str, language: Language) -> discord.ui.Modal:

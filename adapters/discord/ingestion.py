@@ -15,12 +15,12 @@ from functools import partial
 
 import discord
 
-from adapters.discord.context import Office
+from adapters.discord.context import DiscordContext
 from adapters.discord.events import PLATFORM, Spot, link, readable, spot
 from adapters.discord.files import ExpiredError, download
 from adapters.discord.interactions import Gesture, spot_of, tell
 from adapters.discord.message_links import (
-    Target,
+    LinkTarget,
     channel_at,
     day,
     links_in,
@@ -32,7 +32,7 @@ from adapters.discord.message_links import (
     thread_at,
     transcript,
 )
-from adapters.discord.rendering.components import File, Given, ingest_modal, pieces
+from adapters.discord.rendering.components import File, ModalInput, ingest_modal, pieces
 from adapters.discord.rendering.markdown import escaped
 from adapters.discord.transport.errors import GoneError, UnreachableError
 from adapters.discord.transport.outbox import channel_of, say_once
@@ -41,8 +41,8 @@ from adapters.shared import ingestion
 from adapters.shared import ingestion as said
 from adapters.shared.ingestion import process
 from bot.errors import StoreError
-from bot.types import Actor, Audience, FileRef, Intake, Place, Post
-from retrieval.loaders.loader import Limits
+from bot.types import Actor, Audience, FileRef, IngestionRequest, Place, Post
+from retrieval.loaders.loader import ParsingLimits
 from retrieval.text import Said
 from retrieval.types import RAGToolError, UnreadableError
 
@@ -58,39 +58,39 @@ _UNREACHABLE = Said(
 Told = Callable[[Sequence[str]], Awaitable[None]]
 
 
-async def resume(office: Office, intake: Intake, told: Told | None = None) -> None:
+async def resume(context: DiscordContext, intake: IngestionRequest, told: Told | None = None) -> None:
     """Work an intake off. Where its progress cannot be shown, what became of it is `told`, if somebody can be."""
 
     async def fetch(file: FileRef) -> bytes:
-        return await _fetch(office, file)
+        return await _fetch(context, file)
 
-    async def tell(done: Intake) -> None:
+    async def tell(done: IngestionRequest) -> None:
         if told is not None:
             await told((shown.text(done),))
 
-    shown = _Progress(office, await office.places.name(intake.author))
-    await process(office.bot, intake, fetch, shown.show, tell, seconds=EVERY_SECONDS, unreachable=UnreachableError)
+    shown = _Progress(context, await context.places.name(intake.author))
+    await process(context.bot, intake, fetch, shown.show, tell, seconds=EVERY_SECONDS, unreachable=UnreachableError)
 
 
 class _Progress:
     """The message that shows how far an intake is."""
 
-    def __init__(self, office: Office, author: str) -> None:
-        self._office = office
+    def __init__(self, context: DiscordContext, author: str) -> None:
+        self._context = context
         self._author = author
         self._posted: Post | None = None
 
-    async def show(self, intake: Intake) -> None:
+    async def show(self, intake: IngestionRequest) -> None:
         """Raises PostError, StoreError."""
         text = self.text(intake)
         new = self._posted is None
         if self._posted is None:
             post = Post(intake.id, "intake", 0, intake.place, intake.thread)
-            self._posted = await say_once(self._office, post, text)
+            self._posted = await say_once(self._context, post, text)
         if not new or intake.done:
-            await self._office.rest.edit(channel_of(self._posted), self._posted.message or "", text)
+            await self._context.rest.edit(channel_of(self._posted), self._posted.message or "", text)
 
-    def text(self, intake: Intake) -> str:
+    def text(self, intake: IngestionRequest) -> str:
         head, lines = ingestion.progress(intake)
         by = f"-# {escaped(ingestion.added_by(self._author, intake.language))}"
         shown = [head]
@@ -129,49 +129,49 @@ def thread_refs(thread: discord.Thread, workspace: str) -> tuple[FileRef, ...]:
     return (FileRef(name, {"thread": str(thread.id), "text": "", "link": address.rpartition("/")[0]}),)
 
 
-async def _fetch(office: Office, file: FileRef) -> bytes:
+async def _fetch(context: DiscordContext, file: FileRef) -> bytes:
     ref = file.ref
     if "url" in ref:
-        return await _attachment(office, file)
+        return await _attachment(context, file)
     if ref.keys().isdisjoint({"message", "thread"}):  # it was pasted
         return ref["text"].encode()
     parts = []
     if ref["text"]:
         parts.append((f"{discord.utils.snowflake_time(int(ref['message'])):%Y-%m-%d}", ref["text"]))
     if "thread" in ref:
-        parts += await _replies(office, ref["thread"], ref.get("message", ""))
+        parts += await _replies(context, ref["thread"], ref.get("message", ""))
     if not parts:
         raise UnreadableError(ingestion.NO_TEXT)
     return ingestion.dated(parts)
 
 
-async def _attachment(office: Office, file: FileRef) -> bytes:
+async def _attachment(context: DiscordContext, file: FileRef) -> bytes:
     """Addresses expire; of a file in a message that is still there Discord gives a new one."""
     try:
-        return await download(file.ref["url"], Limits().file)
+        return await download(file.ref["url"], ParsingLimits().file)
     except ExpiredError:
         if "message" not in file.ref:
             raise
         try:
-            channel = await channel_at(office.rest, office.client, int(file.ref["channel"]))
-            message = await message_at(office.rest, channel, int(file.ref["message"]))
+            channel = await channel_at(context.rest, context.client, int(file.ref["channel"]))
+            message = await message_at(context.rest, channel, int(file.ref["message"]))
         except PostError:
             message = None
         found = [one for one in message.attachments if str(one.id) == file.ref["attachment"]] if message else []
         if not found:
             raise
-        return await download(found[0].url, Limits().file)
+        return await download(found[0].url, ParsingLimits().file)
 
 
-async def _replies(office: Office, thread: str, root: str) -> list[tuple[str, str]]:
+async def _replies(context: DiscordContext, thread: str, root: str) -> list[tuple[str, str]]:
     try:
-        channel = await channel_at(office.rest, office.client, int(thread))
-        found = await thread_at(office.rest, channel)
+        channel = await channel_at(context.rest, context.client, int(thread))
+        found = await thread_at(context.rest, channel)
     except GoneError:
         raise UnreadableError(ingestion.MESSAGE_GONE) from None
     except PostError as error:
         raise UnreadableError(_UNREACHABLE, code=error.code) from None
-    return transcript((message for message in found if str(message.id) != root), office.me)
+    return transcript((message for message in found if str(message.id) != root), context.me)
 
 
 log = logging.getLogger(__name__)
@@ -227,11 +227,11 @@ class Wish:
     scope: str = ""
 
 
-class Adding:
+class DiscordIngestion:
     """Takes in what people give."""
 
-    def __init__(self, office: Office) -> None:
-        self._office = office
+    def __init__(self, context: DiscordContext) -> None:
+        self._context = context
         self._used: OrderedDict[str, discord.Message] = OrderedDict()
 
     # -- what is asked for --------------------------------------------------------------------------------------------
@@ -240,13 +240,13 @@ class Adding:
         self, gesture: Gesture, wish: Wish, message: discord.Message | None = None
     ) -> discord.ui.Modal | str:
         """The form for files or a text, or for the `message` whose menu was used; or why nothing can be added."""
-        language = self._office.language_of(gesture.locale)
+        language = self._context.language_of(gesture.locale)
         place = spot_of(gesture).place
         try:
             scopes, audience = await self._scopes(gesture, str(gesture.user.id), place)
         except _NotTaken as error:
             return escaped(error.why.to(language, **error.values))
-        collections = await self._office.bot.ingestion.collections(place, audience)
+        collections = await self._context.bot.ingestion.collections(place, audience)
         return ingest_modal(
             language,
             f"kotae:{ADD}:{self._remember(message)}",
@@ -263,9 +263,9 @@ class Adding:
         except _NotTaken:
             return []
         if what == "scope":
-            language = self._office.language_of(gesture.locale)
+            language = self._context.language_of(gesture.locale)
             return [(scope, said.readers_of(scope, language)) for scope in scopes]
-        return [(name, name) for name in await self._office.bot.ingestion.collections(place, audience)]
+        return [(name, name) for name in await self._context.bot.ingestion.collections(place, audience)]
 
     def _remember(self, message: discord.Message | None) -> str:
         """Its name in the form's id; Discord gives its text with the menu, and maybe never again."""
@@ -302,14 +302,14 @@ class Adding:
 
         return await self._told(gesture, take, text)
 
-    async def take_submitted(self, gesture: Gesture, name: str, given: Given) -> Sequence[str]:
+    async def take_submitted(self, gesture: Gesture, name: str, given: ModalInput) -> Sequence[str]:
         """What a form holds; `name`: of the message it is about, or empty."""
         wish = Wish(given["new"] or given["collection"], given["scope"])
 
         async def take() -> Said:
             channel, _, message = name.partition(":")
             if channel.isdecimal() and message.isdecimal():
-                await self._take_message(gesture, wish, Target(int(channel), int(message)), self._used.get(name))
+                await self._take_message(gesture, wish, LinkTarget(int(channel), int(message)), self._used.get(name))
             elif not given.files and (target := _target(given["text"], as_text=True)) is not None:
                 await self._take_message(gesture, wish, target)
             else:
@@ -320,7 +320,7 @@ class Adding:
 
     async def _told(self, gesture: Gesture, take: Callable[[], Awaitable[Said]], text: str = "") -> Sequence[str]:
         """`text`: what was typed, for where it is not clear what was meant."""
-        language = self._office.language_of(gesture.locale)
+        language = self._context.language_of(gesture.locale)
         try:
             started = await take()
         except _NotTaken as error:
@@ -336,35 +336,35 @@ class Adding:
     async def _take_given(self, gesture: Gesture, wish: Wish, files: Sequence[File], text: str, title: str) -> None:
         refs = [FileRef(one.name, {"url": one.url, "attachment": one.id}) for one in files]
         if text:
-            refs.append(said.pasted(text, title, self._office.language_of(gesture.locale)))
+            refs.append(said.pasted(text, title, self._context.language_of(gesture.locale)))
         if not refs:
             raise _NotTaken(said.NOTHING)
         await self._take(gesture, wish, spot_of(gesture), gesture, refs)
 
     async def _take_message(
-        self, gesture: Gesture, wish: Wish, target: Target, message: discord.Message | None = None
+        self, gesture: Gesture, wish: Wish, target: LinkTarget, message: discord.Message | None = None
     ) -> None:
         """A message with its thread, or a thread, for those who read its own channel: nobody carries it out of there by a
         link. Raises PostErrors."""
-        office = self._office
-        channel = await channel_at(office.rest, office.client, target.channel)
+        context = self._context
+        channel = await channel_at(context.rest, context.client, target.channel)
         where = spot(channel)
         who: Gesture | discord.Member | None = gesture
         if target.channel != gesture.channel_id:
-            who = await reader(office.rest, channel, gesture.user)
+            who = await reader(context.rest, channel, gesture.user)
         if where is None or who is None:
             raise _NotTaken(_NO_MESSAGE)
         refs: Sequence[FileRef] = ()
         if target.message is not None:
-            message = message or await message_at(office.rest, channel, target.message)
+            message = message or await message_at(context.rest, channel, target.message)
         elif isinstance(channel, discord.Thread):
-            message = await root_of(office.rest, channel)
+            message = await root_of(context.rest, channel)
             refs = thread_refs(channel, where.place.workspace)
         else:
             raise _NotTaken(_NO_LINK)
         if message is not None:
             thread = message.id if message.flags.has_thread else None
-            refs = message_refs(message, where.place.workspace, office.me, thread=thread)
+            refs = message_refs(message, where.place.workspace, context.me, thread=thread)
             where = where if thread is None else replace(where, thread=str(thread))
         if not refs:
             raise _NotTaken(_NO_TEXT)
@@ -374,30 +374,30 @@ class Adding:
         self, gesture: Gesture, wish: Wish, where: Spot, who: Gesture | discord.Member, refs: Sequence[FileRef]
     ) -> None:
         """Raises StoreError."""
-        office, place = self._office, where.place
-        language = office.language_of(gesture.locale)
+        context, place = self._context, where.place
+        language = context.language_of(gesture.locale)
         scopes, audience = await self._scopes(who, str(gesture.user.id), place)
         if wish.scope and wish.scope not in scopes:
             raise _NotTaken(_NO_SCOPE, scopes="、".join(scopes) if language == "ja" else ", ".join(scopes))
-        collection = wish.collection or (await office.bot.ingestion.collections(place, audience))[0]
+        collection = wish.collection or (await context.bot.ingestion.collections(place, audience))[0]
         scope = wish.scope or scopes[0]
         user = str(gesture.user.id)
-        intake = Intake("", place, where.thread, user, collection, scope, language, tuple(refs))
-        taken = await office.bot.ingestion.accept(f"{PLATFORM}:gesture:{gesture.id}", intake)
+        intake = IngestionRequest("", place, where.thread, user, collection, scope, language, tuple(refs))
+        taken = await context.bot.ingestion.accept(f"{PLATFORM}:gesture:{gesture.id}", intake)
         if taken is not None:
-            office.tasks.start(resume(office, taken, partial(tell, office, gesture)), "discord-intake")
+            context.tasks.start(resume(context, taken, partial(tell, context, gesture)), "discord-intake")
 
     async def _scopes(self, who: Gesture | discord.Member, user: str, place: Place) -> tuple[tuple[str, ...], Audience]:
         """Who may be allowed to read what they add at a place, the default first. Raises _NotTaken when nobody."""
-        office = self._office
-        actor, audience = await asyncio.gather(office.places.actor(who), office.places.audience(place.channel, user))
-        scopes = office.bot.ingestion.scopes(actor, place, audience)
+        context = self._context
+        actor, audience = await asyncio.gather(context.places.actor(who), context.places.audience(place.channel, user))
+        scopes = context.bot.ingestion.scopes(actor, place, audience)
         if not scopes:
             raise _NotTaken(_why_not(actor, audience))
         return scopes, audience
 
 
-def _target(text: str, *, as_text: bool) -> Target | None:
+def _target(text: str, *, as_text: bool) -> LinkTarget | None:
     """The message that a text is about; None: the text itself is meant. Raises _NotTaken when nobody can tell."""
     meant = said.link_meant(text, links_in(text), as_text=as_text)
     if isinstance(meant, Said):

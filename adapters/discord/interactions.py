@@ -14,7 +14,7 @@ from typing import Any
 import aiohttp
 import discord
 
-from adapters.discord.context import Office
+from adapters.discord.context import DiscordContext
 from adapters.discord.events import DIRECT, PLATFORM, Spot, spot
 from adapters.discord.rendering.markdown import escaped
 from adapters.discord.transport.errors import NETWORK
@@ -47,17 +47,17 @@ Form = Callable[[], Awaitable[discord.ui.Modal | str]]
 """A modal, or why there is none."""
 
 
-class Gestures:
-    """Does what gestures ask for, in tasks of the office."""
+class Interactions:
+    """Does what gestures ask for, in tasks of the context."""
 
-    def __init__(self, office: Office) -> None:
-        self._office = office
+    def __init__(self, context: DiscordContext) -> None:
+        self._context = context
         self._seen: OrderedDict[int, None] = OrderedDict()
 
     def do(self, gesture: Gesture, work: Work) -> None:
         """Do it, and tell whoever did it, and nobody else. A gesture that comes again is left alone."""
         if self.first(gesture):
-            self._office.tasks.start(self._answer(gesture, work), "discord-gesture")
+            self._context.tasks.start(self._answer(gesture, work), "discord-gesture")
 
     def first(self, gesture: Gesture) -> bool:
         """Whether this is the first time that it comes."""
@@ -71,10 +71,10 @@ class Gestures:
     def ask(self, gesture: Gesture, form: Form) -> None:
         """Open a modal, or say why there is none. Past MODAL_SECONDS nothing can be asked any more, only said."""
         if self.first(gesture):
-            self._office.tasks.start(self._open(gesture, form), "discord-modal")
+            self._context.tasks.start(self._open(gesture, form), "discord-modal")
 
     async def _open(self, gesture: Gesture, form: Form) -> None:
-        language = self._office.language_of(gesture.locale)
+        language = self._context.language_of(gesture.locale)
         try:
             async with asyncio.timeout(MODAL_SECONDS):
                 found = await form()
@@ -86,7 +86,7 @@ class Gestures:
             log.exception("a gesture failed")
             found = _FAILED.to(language)
         if isinstance(found, str):
-            await tell(self._office, gesture, (found,))
+            await tell(self._context, gesture, (found,))
             return
         found.stop()  # what comes of it is known by its id, also after a restart: discord.py need not wait for it
         try:
@@ -95,7 +95,7 @@ class Gestures:
             log.warning("a modal could not be opened: %s", _code(error))
 
     async def _answer(self, gesture: Gesture, work: Work) -> None:
-        made = asyncio.create_task(_said(work, self._office.language_of(gesture.locale)), name="discord-work")
+        made = asyncio.create_task(_said(work, self._context.language_of(gesture.locale)), name="discord-work")
         try:
             await asyncio.wait({made}, timeout=ANSWER_SECONDS)
             if not made.done():
@@ -103,7 +103,7 @@ class Gestures:
             texts = await made
             if not texts and not gesture.response.is_done():
                 await _defer(gesture)
-            await tell(self._office, gesture, texts)
+            await tell(self._context, gesture, texts)
         finally:
             made.cancel()
             await asyncio.gather(made, return_exceptions=True)
@@ -134,14 +134,14 @@ def spot_of(gesture: Gesture) -> Spot:
     return spot(gesture.channel) or Spot(Place(PLATFORM, workspace, str(gesture.channel_id)), None)
 
 
-async def tell(office: Office, gesture: Gesture, texts: Sequence[str]) -> None:
+async def tell(context: DiscordContext, gesture: Gesture, texts: Sequence[str]) -> None:
     """Say something to whoever did this, at its place where it cannot be said to them alone any more. Never raises."""
     for number, text in enumerate(texts):
         try:
             await _whisper(gesture, text)
         except NETWORK as error:
             log.info("a gesture is answered by a normal message: %s", _code(error))
-            await _say(office, gesture, number, text)
+            await _say(context, gesture, number, text)
 
 
 async def _whisper(gesture: Gesture, text: str) -> None:
@@ -168,12 +168,12 @@ async def _respond(gesture: Gesture, text: str) -> bool:
     raise AssertionError("the second try returns or raises")
 
 
-async def _say(office: Office, gesture: Gesture, number: int, text: str) -> None:
+async def _say(context: DiscordContext, gesture: Gesture, number: int, text: str) -> None:
     where = spot_of(gesture)
     post = Post(f"gesture:{gesture.id}", "notice", number, where.place, where.thread)
     user = str(gesture.user.id)
     try:
-        await say_once(office, post, f"<@{user}> {text}"[:2_000], ping=user)
+        await say_once(context, post, f"<@{user}> {text}"[:2_000], ping=user)
     except (PostError, StoreError):
         log.warning("somebody could not be told what came of a gesture", exc_info=True)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import discord
 
 from adapters.discord.events import readable
-from adapters.discord.transport.api import Rest
+from adapters.discord.transport.api import DiscordApi
 from adapters.discord.transport.errors import GoneError
 
 MESSAGES = 1_000  # of a thread
@@ -29,7 +29,7 @@ Readable = discord.TextChannel | discord.VoiceChannel | discord.StageChannel | d
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class LinkTarget:
     """What a link leads to; without a message, the thread `channel`."""
 
     channel: int
@@ -41,15 +41,15 @@ def links_in(text: str) -> list[str]:
     return [found[0] for found in _LINK.finditer(text)]
 
 
-def target_of(link: str) -> Target | None:
+def target_of(link: str) -> LinkTarget | None:
     """`https://discord.com/channels/<server>/<channel>/<message>`, or of a thread; None: it is something else."""
     found = _LINK.fullmatch(link.strip())
     if found is None:
         return None
-    return Target(int(found["channel"]), int(found["message"]) if found["message"] else None)
+    return LinkTarget(int(found["channel"]), int(found["message"]) if found["message"] else None)
 
 
-async def channel_at(rest: Rest, client: discord.Client, id: int) -> Readable:
+async def channel_at(rest: DiscordApi, client: discord.Client, id: int) -> Readable:
     """A channel that has messages. Raises GoneError and other PostErrors."""
     found: object = client.get_channel(id)
     if found is None:
@@ -59,12 +59,12 @@ async def channel_at(rest: Rest, client: discord.Client, id: int) -> Readable:
     return found
 
 
-async def message_at(rest: Rest, channel: Readable, id: int) -> discord.Message:
+async def message_at(rest: DiscordApi, channel: Readable, id: int) -> discord.Message:
     """One message as it is now. Raises GoneError and other PostErrors."""
     return await rest.call("read", str(channel.id), lambda: channel.fetch_message(id))
 
 
-async def root_of(rest: Rest, thread: discord.Thread) -> discord.Message | None:
+async def root_of(rest: DiscordApi, thread: discord.Thread) -> discord.Message | None:
     """The message that a thread was started on; None: it is not there, or stands in the thread itself, as in a forum.
     Raises PostErrors."""
     if not isinstance(thread.parent, discord.TextChannel):
@@ -75,7 +75,7 @@ async def root_of(rest: Rest, thread: discord.Thread) -> discord.Message | None:
         return None
 
 
-async def thread_at(rest: Rest, channel: Readable) -> list[discord.Message]:
+async def thread_at(rest: DiscordApi, channel: Readable) -> list[discord.Message]:
     """What was said in a thread, oldest first. Raises GoneError and other PostErrors."""
 
     async def read() -> list[discord.Message]:
@@ -84,7 +84,7 @@ async def thread_at(rest: Rest, channel: Readable) -> list[discord.Message]:
     return await rest.call("read", str(channel.id), read)
 
 
-async def reader(rest: Rest, channel: Readable, user: discord.User | discord.Member) -> discord.Member | None:
+async def reader(rest: DiscordApi, channel: Readable, user: discord.User | discord.Member) -> discord.Member | None:
     """Somebody as a member who can read a channel of a server; None: they cannot. Raises PostErrors."""
     if isinstance(channel, discord.DMChannel):
         return None

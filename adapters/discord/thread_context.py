@@ -11,14 +11,14 @@ from functools import partial
 import discord
 
 from adapters.discord import files
-from adapters.discord.context import Office
+from adapters.discord.context import DiscordContext
 from adapters.discord.events import DIRECT, Spot, addressed, readable, written_in
 from adapters.port import PostError
 from adapters.shared.attachments import Attached, fetched
 from agent.conversation import Overheard
 from bot.texts import reply_language
 from bot.types import Incoming
-from retrieval.loaders.loader import Limits
+from retrieval.loaders.loader import ParsingLimits
 
 log = logging.getLogger(__name__)
 
@@ -27,17 +27,17 @@ LOOKUP_SECONDS = 8.0  # for the thread; without it the question is answered by i
 _SPOKEN = (discord.MessageType.default, discord.MessageType.reply)
 
 
-class Surroundings:
+class ThreadContext:
     """Looks around a question, once a turn."""
 
-    def __init__(self, office: Office) -> None:
-        self._office = office
+    def __init__(self, context: DiscordContext) -> None:
+        self._context = context
 
     async def __call__(self, message: Incoming, stranger: bool) -> Incoming:
         """The question with all that is known of it now; what Discord does not say stays as it is."""
-        office = self._office
+        context = self._context
         audience, (own, heard) = await asyncio.gather(
-            office.places.audience(message.place.channel, message.author), self._around(message)
+            context.places.audience(message.place.channel, message.author), self._around(message)
         )
         attached = own.attachments if own else []
         return replace(
@@ -47,17 +47,17 @@ class Surroundings:
             overheard=tuple(
                 Overheard(one.author.display_name, text)
                 for one in heard[-HEARD:]
-                if (text := readable(one, office.me)) and not self._ours(one, message)
+                if (text := readable(one, context.me)) and not self._ours(one, message)
             ),
             files=await fetched(
-                [_attached(one, message.link) for one in attached], reply_language(message, office.language)
+                [_attached(one, message.link) for one in attached], reply_language(message, context.language)
             ),
         )
 
     async def _around(self, message: Incoming) -> tuple[discord.Message | None, list[discord.Message]]:
         """The question itself, whose files are not in what was claimed, and what stands before it."""
         channel = self._channel(written_in(message), message.place.workspace)
-        own = next((one for one in self._office.client.cached_messages if str(one.id) == message.message), None)
+        own = next((one for one in self._context.client.cached_messages if str(one.id) == message.message), None)
         heard: list[discord.Message] = []
         try:
             async with asyncio.timeout(LOOKUP_SECONDS):
@@ -76,7 +76,7 @@ class Surroundings:
         found: list[discord.Message] = []
         if str(channel.id) == message.thread:
             before = discord.Object(int(message.message))
-            found = await self._office.rest.call("read", str(channel.id), lambda: _newest(channel, before))
+            found = await self._context.rest.call("read", str(channel.id), lambda: _newest(channel, before))
         resolved = own.reference.resolved if own.reference else None
         if isinstance(resolved, discord.Message) and all(one.id != resolved.id for one in found):
             found = [*found, resolved]
@@ -88,14 +88,14 @@ class Surroundings:
 
     def _channel(self, channel: str, workspace: str) -> discord.PartialMessageable:
         guild = None if workspace == DIRECT else int(workspace)
-        return self._office.client.get_partial_messageable(int(channel), guild_id=guild)
+        return self._context.client.get_partial_messageable(int(channel), guild_id=guild)
 
     async def _read(self, channel: discord.PartialMessageable, message: str) -> discord.Message:
-        return await self._office.rest.call("read", str(channel.id), lambda: channel.fetch_message(int(message)))
+        return await self._context.rest.call("read", str(channel.id), lambda: channel.fetch_message(int(message)))
 
     def _ours(self, one: discord.Message, message: Incoming) -> bool:
         """The bot's own words, and what was said to it: those are the conversation already."""
-        me = self._office.me
+        me = self._context.me
         return one.author.id == me or addressed(one, Spot(message.place, message.thread), me)
 
 
@@ -105,4 +105,4 @@ async def _newest(channel: discord.PartialMessageable, before: discord.Object) -
 
 
 def _attached(one: discord.Attachment, link: str | None) -> Attached:
-    return Attached(one.filename, link, partial(files.download, one.url, Limits().file))
+    return Attached(one.filename, link, partial(files.download, one.url, ParsingLimits().file))

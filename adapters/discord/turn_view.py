@@ -13,9 +13,9 @@ import discord
 from adapters.discord.rendering.components import feedback
 from adapters.discord.rendering.markdown import messages
 from adapters.discord.rendering.steps import Shown, Steps
-from adapters.discord.transport.api import Rest
+from adapters.discord.transport.api import DiscordApi
 from adapters.discord.transport.errors import DiscordError, RefusedError
-from adapters.discord.transport.turn_messages import Saying
+from adapters.discord.transport.turn_messages import TurnMessages
 from adapters.markdown.events import EMPTY, answer_markdown
 from adapters.port import ThreadView
 from agent.events import Answered, Step
@@ -48,7 +48,7 @@ class DiscordThread(ThreadView):
     def __init__(
         self,
         client: discord.Client,
-        rest: Rest,
+        rest: DiscordApi,
         bot: Bot,
         claimed: Claimed,
         *,
@@ -63,7 +63,7 @@ class DiscordThread(ThreadView):
         self._language = language
         self._clock = clock
         self._sleep = sleep
-        self._saying = Saying(client, rest, bot, claimed.id, claimed.message, language)
+        self._saying = TurnMessages(client, rest, bot, claimed.id, claimed.message, language)
         self._steps = Steps(self._saying, steps=steps, language=language, turn=claimed.id, sleep=sleep)
         self._alive: asyncio.Task[None] | None = None
         self._answered = False

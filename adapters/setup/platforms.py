@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from adapters.discord.setup import check as discord
-from adapters.setup.wizard import FAILED, UNCHECKED, USAGE, Given, Question, StopError, Terminal, Wizard
+from adapters.setup.wizard import FAILED, UNCHECKED, USAGE, FlagValues, StopError, Terminal, Wizard, WizardQuestion
 from adapters.slack.setup import app_creation
 from adapters.slack.setup import check as slack
 from bot.config.dotenv import EnvFileError, ProbeError, digest_channel, machine_timezone, problem
@@ -37,7 +37,7 @@ def _setting(name: str) -> Callable[[str], Said | None]:
     return lambda value: problem(name, value)
 
 
-BOT_TOKEN = Question(
+BOT_TOKEN = WizardQuestion(
     "SLACK_BOT_TOKEN",
     "--bot-token",
     Said(en="Bot User OAuth Token (xoxb-)", ja="Bot User OAuth Token（xoxb-）"),
@@ -45,7 +45,7 @@ BOT_TOKEN = Question(
     SLACK_BOT_AT,
     secret=True,
 )
-APP_TOKEN = Question(
+APP_TOKEN = WizardQuestion(
     "SLACK_APP_TOKEN",
     "--app-token",
     Said(en="App-level token (xapp-)", ja="アプリレベルトークン（xapp-）"),
@@ -53,7 +53,7 @@ APP_TOKEN = Question(
     SLACK_APP_AT,
     secret=True,
 )
-DISCORD_TOKEN = Question(
+DISCORD_TOKEN = WizardQuestion(
     "DISCORD_TOKEN",
     "--token",
     Said(en="The bot's token", ja="ボットのトークン"),
@@ -61,10 +61,10 @@ DISCORD_TOKEN = Question(
     DISCORD_AT,
     secret=True,
 )
-KEY = Question(
+KEY = WizardQuestion(
     "GEMINI_API_KEY", "--key", Said(en="Gemini API key", ja="Gemini の API キー"), gemini_key, GEMINI_AT, secret=True
 )
-GUILDS = Question(
+GUILDS = WizardQuestion(
     "KOTAE_DISCORD_GUILDS",
     "--guilds",
     Said(
@@ -73,7 +73,7 @@ GUILDS = Question(
     ),
     _setting("KOTAE_DISCORD_GUILDS"),
 )
-DIGEST_CHANNEL = Question(
+DIGEST_CHANNEL = WizardQuestion(
     "KOTAE_DIGEST_CHANNEL",
     "--digest-channel",
     Said(
@@ -82,14 +82,16 @@ DIGEST_CHANNEL = Question(
     ),
     _setting("KOTAE_DIGEST_CHANNEL"),
 )
-TIMEZONE = Question("KOTAE_TIMEZONE", "--timezone", Said(en="Time zone", ja="タイムゾーン"), _setting("KOTAE_TIMEZONE"))
-LANGUAGE = Question(
+TIMEZONE = WizardQuestion(
+    "KOTAE_TIMEZONE", "--timezone", Said(en="Time zone", ja="タイムゾーン"), _setting("KOTAE_TIMEZONE")
+)
+LANGUAGE = WizardQuestion(
     "KOTAE_LANGUAGE",
     "--language",
     Said(en="Language of the interface (ja, en)", ja="画面の言語（ja、en）"),
     _setting("KOTAE_LANGUAGE"),
 )
-QUESTIONS: Mapping[What, tuple[Question, ...]] = {
+QUESTIONS: Mapping[What, tuple[WizardQuestion, ...]] = {
     "slack": (BOT_TOKEN, APP_TOKEN, DIGEST_CHANNEL, TIMEZONE, LANGUAGE),
     "discord": (DISCORD_TOKEN, GUILDS, DIGEST_CHANNEL, TIMEZONE, LANGUAGE),
     "gemini": (KEY,),
@@ -162,7 +164,7 @@ _OTHER_MODEL = Said(
 
 
 async def set_up(
-    what: str | None, given: Given, terminal: Terminal, environ: Mapping[str, str], env_file: Path = ENV_FILE
+    what: str | None, given: FlagValues, terminal: Terminal, environ: Mapping[str, str], env_file: Path = ENV_FILE
 ) -> int:
     """The exit status: 0, 1 when a platform refuses or something is left to be put right, 2 for wrong usage."""
     try:
@@ -199,7 +201,7 @@ async def _slack(wizard: Wizard, environ: Mapping[str, str], env_file: Path) -> 
     terminal, api_url = wizard.terminal, wizard.now.get("SLACK_API_URL")
     made = any(BOT_TOKEN.name in known for known in (wizard.now, wizard.given.values))
     wizard.begin(app_creation.steps(wizard, made=made, target=wizard.given.manifest, folder=env_file.parent))
-    bot: slack.Bot | None = None
+    bot: slack.SlackBot | None = None
 
     async def whose(token: str) -> None:
         nonlocal bot
@@ -242,7 +244,7 @@ def _shall_wait(wizard: Wizard) -> bool:
 async def _discord(wizard: Wizard, environ: Mapping[str, str]) -> int:
     terminal, api_url = wizard.terminal, wizard.now.get("DISCORD_API_URL")
     wizard.begin(_DISCORD_STEPS)
-    bot: discord.Bot | None = None
+    bot: discord.DiscordBot | None = None
 
     async def whose(token: str) -> None:
         nonlocal bot

@@ -46,7 +46,7 @@ _NEXT = Said(en="Next: {command}", ja="次のコマンド: {command}")
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class WizardQuestion:
     """One variable of `.env`. `wrong` says what can be seen to be wrong with a value, without asking anybody."""
 
     name: str
@@ -132,7 +132,7 @@ class Terminal:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class FlagValues:
     """What came by flags. `values`: by the variables' names; `-` for a secret is a line of standard input."""
 
     values: Mapping[str, str]
@@ -151,9 +151,9 @@ class Wizard:
 
     def __init__(
         self,
-        questions: Sequence[Question],
+        questions: Sequence[WizardQuestion],
         terminal: Terminal,
-        given: Given,
+        given: FlagValues,
         environ: Mapping[str, str],
         env_file: Path,
     ) -> None:
@@ -195,7 +195,7 @@ class Wizard:
         if missing:
             raise StopError(USAGE, *missing)
 
-    async def answer(self, question: Question, probe: Probe | None = None, default: str = "") -> str:
+    async def answer(self, question: WizardQuestion, probe: Probe | None = None, default: str = "") -> str:
         """The value, from its flag, from whoever is asked, or as it is by default; empty: none. Raises StopError."""
         given = self.given.values.get(question.name)
         if given == "-" and question.secret:
@@ -230,10 +230,10 @@ class Wizard:
                 self.changes[question.name] = value
             return value
 
-    def _needed(self, question: Question) -> Said | None:
+    def _needed(self, question: WizardQuestion) -> Said | None:
         return filled(_NEEDED, where=question.where) if question.where else None
 
-    def _read(self, question: Question, kept: str, default: str) -> str:
+    def _read(self, question: WizardQuestion, kept: str, default: str) -> str:
         assert self.terminal.read is not None  # `asks` says so
         language = self.terminal.language
         hint = (_KEEP.to(language) if question.secret else kept) if kept else default

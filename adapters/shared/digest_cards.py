@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from bot.bot import Bot
-from bot.types import Action, Audience, Card, Link, Place, Post, Row
+from bot.types import Action, Audience, Card, CardRow, Link, Place, Post
 from bot.unanswered.closing import closing
 from bot.unanswered.digest_card import remaining
 from retrieval.text import Language
@@ -67,12 +67,12 @@ def reference_of(card: Post) -> int | None:
     return reference
 
 
-def row_on(card: Post) -> Row:
+def row_on(card: Post) -> CardRow:
     """What a card shows; without its buttons when it is closed."""
     kept: Mapping[str, Any] = card.data["row"]
     questions = tuple(card.data["questions"])
     actions = () if card.data["closed"] else kept["actions"]
-    return Row(
+    return CardRow(
         kept["text"],
         tuple(kept["details"]),
         tuple(Link(*link) for link in kept["links"]),
@@ -87,12 +87,12 @@ def question_on(card: Post) -> str:
     return _NUMBER.sub("", str(card.data["row"]["text"]))
 
 
-def _data(row: Row) -> dict[str, Any]:
+def _data(row: CardRow) -> dict[str, Any]:
     reference = next((action.reference for action in row.actions if action.reference is not None), None)
     return {"questions": _questions(row), "reference": reference, "row": _kept(row), "closed": False}
 
 
-def _kept(row: Row) -> dict[str, Any]:
+def _kept(row: CardRow) -> dict[str, Any]:
     return {
         "text": row.text,
         "details": list(row.details),
@@ -101,10 +101,10 @@ def _kept(row: Row) -> dict[str, Any]:
     }
 
 
-def _questions(row: Row) -> list[int]:
+def _questions(row: CardRow) -> list[int]:
     return sorted({number for action in row.actions for number in action.questions})
 
 
-def _is_on(row: Row, card: Post) -> bool:
+def _is_on(row: CardRow, card: Post) -> bool:
     questions = set(_questions(row))
     return questions <= set(card.data["questions"]) if questions else row.text == card.data["row"]["text"]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from adapters.markdown.events import one_line, shortened
 from adapters.shared.digest_cards import reference_of
 from bot.bot import Bot
-from bot.types import Audience, Notice, Post, Taught
+from bot.types import AnswerTaken, Audience, Notice, Post
 from bot.unanswered.closing import Closing, closing
 from bot.unanswered.digest_card import what_it_closes
 from retrieval.text import Language, Said
@@ -75,7 +75,7 @@ BY_EDITOR = Said(en=" by {who}", ja="（{who} さんが編集）")
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedQuestion:
     """What an answer is asked for. `question`: the reference's; `shared`: the team may read the answer; `closes` and
     `others` are the other wordings that it closes, and those that it leaves open."""
 
@@ -91,7 +91,7 @@ class Opened:
         return [*what_it_closes(self.closes, self.others, language, most=most, each=each), read_by.to(language)]
 
 
-async def opened(bot: Bot, card: Post, audience: Audience) -> Opened | Said:
+async def opened(bot: Bot, card: Post, audience: Audience) -> OpenedQuestion | Said:
     """What can be answered of a card by those who see it, or why nothing. Raises StoreError."""
     asked = await bot.experts.questions(card.data["questions"], card.place, audience)
     still = [question for question in asked if question.resolved_at is None]
@@ -103,14 +103,14 @@ async def opened(bot: Bot, card: Post, audience: Audience) -> Opened | Said:
     return GONE if found is None else to_answer(found)
 
 
-def to_answer(found: Closing) -> Opened:
+def to_answer(found: Closing) -> OpenedQuestion:
     """What a form asks."""
     question = shortened(one_line(found.reference.question), QUESTION_CHARACTERS) or "?"
     shared = any(one.scope == TEAM for one in found.closes)
-    return Opened(question, shared, found.reference.id, found.too, found.left)
+    return OpenedQuestion(question, shared, found.reference.id, found.too, found.left)
 
 
-def saved(taught: Taught, language: Language) -> str:
+def saved(taught: AnswerTaken, language: Language) -> str:
     """That an answer was learnt, and what it did."""
     said = SAVED.to(language, n=taught.told)
     return f"{said} {LEFT.to(language, n=taught.left)}" if taught.left else said

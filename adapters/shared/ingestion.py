@@ -17,7 +17,7 @@ from adapters.markdown.events import shortened
 from adapters.port import PostError
 from adapters.shared.verdicts import verdict_line
 from bot.bot import Bot
-from bot.types import Fetch, FileRef, Intake, Verdict
+from bot.types import Fetch, FileRef, IngestionRequest, Verdict
 from retrieval.text import Language, Said
 from retrieval.types import EVERYONE, TEAM
 
@@ -123,7 +123,7 @@ def message_name(text: str, instead: str, identity: str, at: datetime) -> str:
     return f"{words or instead} ({at:%Y-%m-%d} {hashlib.sha256(identity.encode()).hexdigest()[:4]}).md"
 
 
-def progress(intake: Intake) -> tuple[str, list[str]]:
+def progress(intake: IngestionRequest) -> tuple[str, list[str]]:
     """How far an intake is, and a line for each verdict. They hold what people wrote: escape them."""
     verdicts = [file.verdict for file in intake.files if file.verdict is not None]
     bad = sum(verdict.status == "refused" for verdict in verdicts)
@@ -151,10 +151,10 @@ log = logging.getLogger(__name__)
 
 async def process(
     bot: Bot,
-    intake: Intake,
+    intake: IngestionRequest,
     fetch: Fetch,
-    show: Callable[[Intake], Awaitable[None]],
-    tell: Callable[[Intake], Awaitable[None]],
+    show: Callable[[IngestionRequest], Awaitable[None]],
+    tell: Callable[[IngestionRequest], Awaitable[None]],
     *,
     seconds: float,
     unreachable: type[PostError],

@@ -31,7 +31,7 @@ class Limit:
     a_minute: int
 
 
-class Ticket:
+class CallTicket:
     """What a call is worth that waits for its turn, which may change meanwhile."""
 
     def __init__(self, priority: Priority) -> None:
@@ -56,7 +56,7 @@ class Ticket:
 
 @dataclass(eq=False, slots=True)
 class _Place:
-    ticket: Ticket
+    ticket: CallTicket
     number: int
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -77,10 +77,10 @@ class Bucket:
         self._queue: list[_Place] = []
         self._numbers = itertools.count()
 
-    async def take(self, worth: Priority | Ticket) -> None:
+    async def take(self, worth: Priority | CallTicket) -> None:
         """Returns when the call may be made; whoever has a better priority, or came earlier, went before. A dropped ticket
         is let out at once."""
-        ticket = worth if isinstance(worth, Ticket) else Ticket(worth)
+        ticket = worth if isinstance(worth, CallTicket) else CallTicket(worth)
         me = _Place(ticket, next(self._numbers))
         self._queue.append(me)
         ticket.waiting.add(me.changed)
@@ -107,9 +107,9 @@ class Bucket:
         if until > self._at:
             self._level, self._at = 1.0, until  # one call, then at the ordinary speed
 
-    def wait(self, worth: Priority | Ticket = Priority.STEP) -> float:
+    def wait(self, worth: Priority | CallTicket = Priority.STEP) -> float:
         """How many seconds a call would wait now, about; or the one that waits with this ticket still has to."""
-        ticket = worth if isinstance(worth, Ticket) else Ticket(worth)
+        ticket = worth if isinstance(worth, CallTicket) else CallTicket(worth)
         mine = min((place.rank for place in self._queue if place.ticket is ticket), default=(ticket.priority, math.inf))
         return max(0.0, self._missing(1 + sum(place.rank < mine for place in self._queue)))
 

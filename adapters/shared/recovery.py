@@ -11,7 +11,7 @@ from adapters.shared import digest_cards, expert_answers
 from adapters.shared.tasks import Tasks
 from bot.bot import Bot
 from bot.errors import StoreError
-from bot.types import Audience, Intake, Notice, Post
+from bot.types import Audience, IngestionRequest, Notice, Post
 from retrieval.text import Language
 
 log = logging.getLogger(__name__)
@@ -28,7 +28,7 @@ async def look_after(
     language: Language,
     *,
     questions: Callable[[], Awaitable[None]],
-    intake: Callable[[Intake], Work],
+    intake: Callable[[IngestionRequest], Work],
     tell: Callable[[Notice], Work],
     redraw: Callable[[Post, str], Work],
     audience_of: Callable[[Post], Awaitable[Audience]],

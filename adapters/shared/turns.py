@@ -44,7 +44,7 @@ class _Running:
             await self.view.remove()
 
 
-class Questions:
+class RunningTurns:
     """The questions of one platform that this process works on."""
 
     def __init__(self, platform: str, bot: Bot, tasks: Tasks, open_view: OpenView, look_up: LookUp) -> None:

@@ -5,15 +5,15 @@ from dataclasses import dataclass, field
 from adapters.shared.tasks import Tasks
 from adapters.slack.audience import Places
 from adapters.slack.events import PLATFORM
-from adapters.slack.transport.api import Slack
+from adapters.slack.transport.api import SlackApi
 from bot.bot import Bot
 from bot.types import Place
 from retrieval.text import Language
 
 
 @dataclass(frozen=True, slots=True)
-class Office:
-    slack: Slack
+class SlackContext:
+    slack: SlackApi
     bot: Bot
     places: Places
     language: Language  # of the interface where nobody's own is known

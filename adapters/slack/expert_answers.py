@@ -15,16 +15,25 @@ from slack_bolt.app.async_app import AsyncApp
 from adapters.markdown.events import shortened
 from adapters.shared import digest_cards, expert_answers
 from adapters.shared.ingestion import FAILED
-from adapters.slack.context import Office
+from adapters.slack.context import SlackContext
 from adapters.slack.digest import ANSWER, DISCARD, DISMISS, LINK, SAVE, audience_of, redraw, tell
 from adapters.slack.events import PLATFORM, readable
 from adapters.slack.ingestion import message_at
-from adapters.slack.rendering.block_kit import CANCEL, Json, context, input_block, modal, notice_modal, section, whisper
+from adapters.slack.rendering.block_kit import (
+    CANCEL,
+    Json,
+    context_block,
+    input_block,
+    modal,
+    notice_modal,
+    section,
+    whisper,
+)
 from adapters.slack.transport.acks import Ack, in_time, open_in_time
 from adapters.slack.transport.api import GoneError, SlackError
 from bot.errors import StoreError
 from bot.texts import MEMBERS
-from bot.types import Actor, Audience, Lesson, Post, Taught
+from bot.types import Actor, AnswerGiven, AnswerTaken, Audience, Post
 from retrieval.text import Language, Said
 from retrieval.types import RAGToolError
 
@@ -35,7 +44,7 @@ ANSWER_CHARACTERS = 3_000  # that a modal's field takes; a reply in the thread m
 _SUBMIT = Said(en="Save", ja="保存")
 
 
-def register(app: AsyncApp, office: Office) -> None:
+def register(app: AsyncApp, context: SlackContext) -> None:
     """The buttons of the cards and the modal behind them."""
 
     @app.action(re.compile(f"^{LINK}:"))
@@ -45,23 +54,23 @@ def register(app: AsyncApp, office: Office) -> None:
     @app.action(ANSWER)
     async def answer(ack: Ack, body: Json, action: Json) -> None:
         await ack()
-        view = _view(office, body["user"]["id"], body["channel"]["id"], str(action["value"]))
-        office.tasks.start(open_in_time(office, body["trigger_id"], view), "slack-answer")
+        view = _view(context, body["user"]["id"], body["channel"]["id"], str(action["value"]))
+        context.tasks.start(open_in_time(context, body["trigger_id"], view), "slack-answer")
 
     @app.action(DISMISS)
     async def dismiss(ack: Ack, body: Json, action: Json) -> None:
         await ack()
-        office.tasks.start(_told(office, body, _dismiss(office, body, str(action["value"]))), "slack-dismiss")
+        context.tasks.start(_told(context, body, _dismiss(context, body, str(action["value"]))), "slack-dismiss")
 
     @app.action(SAVE)
     async def save(ack: Ack, body: Json, action: Json) -> None:
         await ack()
-        office.tasks.start(_told(office, body, _save(office, body, str(action["value"]))), "slack-save")
+        context.tasks.start(_told(context, body, _save(context, body, str(action["value"]))), "slack-save")
 
     @app.action(DISCARD)
     async def discard(ack: Ack, body: Json, action: Json) -> None:
         await ack()
-        office.tasks.start(_told(office, body, _discard(office, body, str(action["value"]))), "slack-discard")
+        context.tasks.start(_told(context, body, _discard(context, body, str(action["value"]))), "slack-discard")
 
     @app.view(ANSWER)
     async def submitted(ack: Ack, body: Json, view: Json) -> None:
@@ -71,32 +80,32 @@ def register(app: AsyncApp, office: Office) -> None:
 
         async def late(problem: str) -> None:
             if problem:
-                await whisper(office, channel, user, f"{problem}\n\n{answer}")  # not to be typed again
+                await whisper(context, channel, user, f"{problem}\n\n{answer}")  # not to be typed again
 
-        work = _submitted(office, user, name, channel, question, answer)
-        problem = await in_time(office, work, late, FAILED.to(office.language), "slack-lesson")
+        work = _submitted(context, user, name, channel, question, answer)
+        problem = await in_time(context, work, late, FAILED.to(context.language), "slack-lesson")
         await (ack(response_action="errors", errors={"answer": problem}) if problem else ack())
 
 
-async def _view(office: Office, user: str, channel: str, name: str) -> Json:
+async def _view(context: SlackContext, user: str, channel: str, name: str) -> Json:
     """The modal for an answer, or one that says why there is nothing to answer."""
-    language = await office.language_of(user)
+    language = await context.language_of(user)
     try:
-        return await _answer_modal(office, user, channel, name, language)
+        return await _answer_modal(context, user, channel, name, language)
     except StoreError as error:
         return notice_modal(error.text(language), language)
 
 
-async def _answer_modal(office: Office, user: str, channel: str, name: str, language: Language) -> Json:
-    card = await _card(office, name, channel)
+async def _answer_modal(context: SlackContext, user: str, channel: str, name: str, language: Language) -> Json:
+    card = await _card(context, name, channel)
     if card is None:
         return notice_modal(expert_answers.GONE.to(language), language)
-    actor, audience = await _who(office, user, card)
+    actor, audience = await _who(context, user, card)
     if actor.role == "outsider":
         return notice_modal(MEMBERS.to(language), language)
-    opened = await expert_answers.opened(office.bot, card, audience)
+    opened = await expert_answers.opened(context.bot, card, audience)
     if isinstance(opened, Said):
-        office.tasks.start(_close(office, card, opened), "slack-cards")
+        context.tasks.start(_close(context, card, opened), "slack-cards")
         return notice_modal(opened.to(language), language)
     question = {
         "type": "plain_text_input",
@@ -110,32 +119,32 @@ async def _answer_modal(office: Office, user: str, channel: str, name: str, lang
             "question", expert_answers.QUESTION.to(language), question, hint=expert_answers.QUESTION_HINT.to(language)
         ),
         input_block("answer", expert_answers.ANSWER.to(language), text),
-        context(*opened.notes(language)),
+        context_block(*opened.notes(language)),
     ]
     metadata = f"{channel}:{expert_answers.with_reference(name, opened.reference)}"
     return modal(ANSWER, expert_answers.TITLE.to(language), _SUBMIT.to(language), CANCEL.to(language), blocks, metadata)
 
 
-async def _submitted(office: Office, user: str, name: str, channel: str, question: str, answer: str) -> str:
+async def _submitted(context: SlackContext, user: str, name: str, channel: str, question: str, answer: str) -> str:
     """What is wrong with an answer, in words; "" when it is learnt."""
-    language = await office.language_of(user)
+    language = await context.language_of(user)
     try:
         name, reference = expert_answers.without_reference(name)
-        card = await _card(office, name, channel)
+        card = await _card(context, name, channel)
         if card is None:
             return expert_answers.GONE.to(language)
-        url = office.slack.permalink(channel, card.message or "")
-        taught = await _teach(office, card, user, reference, answer, url, question=question)
+        url = context.slack.permalink(channel, card.message or "")
+        taught = await _teach(context, card, user, reference, answer, url, question=question)
     except (StoreError, RAGToolError):
         log.exception("an expert's answer could not be stored")
         return FAILED.to(language)
     if taught.refusal is not None:
         return taught.refusal.to(language)
-    office.tasks.start(whisper(office, channel, user, expert_answers.saved(taught, language)), "slack-whisper")
+    context.tasks.start(whisper(context, channel, user, expert_answers.saved(taught, language)), "slack-whisper")
     return ""
 
 
-async def _told(office: Office, body: Json, work: Coroutine[Any, Any, Said | None]) -> None:
+async def _told(context: SlackContext, body: Json, work: Coroutine[Any, Any, Said | None]) -> None:
     """Do what a button asks for; what its presser is told about it, if anything."""
     try:
         said = await work
@@ -145,72 +154,72 @@ async def _told(office: Office, body: Json, work: Coroutine[Any, Any, Said | Non
     if said is not None:
         user, message = body["user"]["id"], body.get("message") or {}
         thread = message.get("thread_ts") if message.get("thread_ts") != message.get("ts") else None
-        await whisper(office, body["channel"]["id"], user, said.to(await office.language_of(user)), thread)
+        await whisper(context, body["channel"]["id"], user, said.to(await context.language_of(user)), thread)
 
 
-async def _save(office: Office, body: Json, name: str) -> Said | None:
+async def _save(context: SlackContext, body: Json, name: str) -> Said | None:
     """A reply in a card's thread was confirmed as the answer. Raises SlackError, StoreError."""
     user, channel = body["user"]["id"], body["channel"]["id"]
-    confirm = await _confirm(office, body, name)
+    confirm = await _confirm(context, body, name)
     about, part = confirm.data["card"] if confirm else ("", 0)
-    card = await _card(office, f"{about}:{part}", channel)
+    card = await _card(context, f"{about}:{part}", channel)
     if confirm is None or card is None:
         return expert_answers.GONE
-    taught = await _learn(office, card, user, str(confirm.data["reply"]), confirm.data.get("reference"))
+    taught = await _learn(context, card, user, str(confirm.data["reply"]), confirm.data.get("reference"))
     if taught is None:
-        await _take_away(office, confirm)
+        await _take_away(context, confirm)
         return expert_answers.DELETED
     if taught.refusal is not None:
         return taught.refusal
-    text = expert_answers.saved(taught, office.language)
+    text = expert_answers.saved(taught, context.language)
     try:
-        await office.slack.update(channel, confirm.message or "", text=text, blocks=[section(text)], last=True)
+        await context.slack.update(channel, confirm.message or "", text=text, blocks=[section(text)], last=True)
     except SlackError as error:
         log.info("that a reply was saved could not be shown: %s", error.code)
     return None
 
 
-async def _learn(office: Office, card: Post, user: str, ts: str, reference: int | None) -> Taught | None:
+async def _learn(context: SlackContext, card: Post, user: str, ts: str, reference: int | None) -> AnswerTaken | None:
     """The lesson in a reply to a card, as the reply is now, by who wrote it. None: it is not there any more. Raises
     SlackError, StoreError."""
     channel = card.place.channel
     try:
-        said = await message_at(office.slack, channel, ts, card.message or "")
+        said = await message_at(context.slack, channel, ts, card.message or "")
     except GoneError:
         return None
     if said is None:
         return None
-    answer = await office.places.named(readable(str(said.get("text") or ""), office.slack.me.user))
-    url = office.slack.permalink(channel, ts, card.message)
-    return await _teach(office, card, user, reference, answer, url, author=str(said.get("user") or user))
+    answer = await context.places.named(readable(str(said.get("text") or ""), context.slack.me.user))
+    url = context.slack.permalink(channel, ts, card.message)
+    return await _teach(context, card, user, reference, answer, url, author=str(said.get("user") or user))
 
 
-async def _discard(office: Office, body: Json, name: str) -> Said | None:
+async def _discard(context: SlackContext, body: Json, name: str) -> Said | None:
     """Raises StoreError."""
-    confirm = await _confirm(office, body, name)
+    confirm = await _confirm(context, body, name)
     if confirm is None:
         return expert_answers.GONE
-    if (await office.places.actor(body["user"]["id"])).role == "outsider":
+    if (await context.places.actor(body["user"]["id"])).role == "outsider":
         return MEMBERS
-    await _take_away(office, confirm)
+    await _take_away(context, confirm)
     return None
 
 
-async def _dismiss(office: Office, body: Json, name: str) -> Said | None:
+async def _dismiss(context: SlackContext, body: Json, name: str) -> Said | None:
     """Raises StoreError."""
     user, channel = body["user"]["id"], body["channel"]["id"]
-    card = await _card(office, name, channel)
+    card = await _card(context, name, channel)
     if card is None:
         return expert_answers.GONE
-    actor, audience = await _who(office, user, card)
-    taught = await office.bot.experts.dismiss(actor, card.data["questions"], card.place, audience)
+    actor, audience = await _who(context, user, card)
+    taught = await context.bot.experts.dismiss(actor, card.data["questions"], card.place, audience)
     if taught.refusal is None:
-        office.tasks.start(_settle(office, card, user, expert_answers.DISMISSED), "slack-cards")
+        context.tasks.start(_settle(context, card, user, expert_answers.DISMISSED), "slack-cards")
     return taught.refusal
 
 
 async def _teach(
-    office: Office,
+    context: SlackContext,
     card: Post,
     user: str,
     reference: int | None,
@@ -219,53 +228,53 @@ async def _teach(
     *,
     question: str = "",
     author: str = "",
-) -> Taught:
-    actor, audience = await _who(office, user, card)
+) -> AnswerTaken:
+    actor, audience = await _who(context, user, card)
     questions = tuple(card.data["questions"])
-    lesson = Lesson(actor, card.place, audience, questions, answer, question, url, reference, author)
-    taught = await office.bot.experts.answer(lesson)
+    lesson = AnswerGiven(actor, card.place, audience, questions, answer, question, url, reference, author)
+    taught = await context.bot.experts.answer(lesson)
     if taught.refusal is None:
-        office.tasks.start(_settle(office, card, author or user, expert_answers.ANSWERED), "slack-cards")
+        context.tasks.start(_settle(context, card, author or user, expert_answers.ANSWERED), "slack-cards")
     return taught
 
 
-async def _settle(office: Office, card: Post, user: str, how: Said) -> None:
+async def _settle(context: SlackContext, card: Post, user: str, how: Said) -> None:
     """Cards whose question is not open any more say so, and the askers are told."""
-    await _close(office, card, how, shortened(await office.places.name(user), 80))
-    for notice in await office.bot.experts.notices(PLATFORM):
-        office.tasks.start(tell(office, notice), "slack-notice")
+    await _close(context, card, how, shortened(await context.places.name(user), 80))
+    for notice in await context.bot.experts.notices(PLATFORM):
+        context.tasks.start(tell(context, notice), "slack-notice")
 
 
-async def _close(office: Office, card: Post, how: Said, who: str = "") -> None:
-    for now in await digest_cards.changed(office.bot, card, partial(audience_of, office), office.language):
-        await redraw(office, now, expert_answers.status(now, how, office.language, who))
+async def _close(context: SlackContext, card: Post, how: Said, who: str = "") -> None:
+    for now in await digest_cards.changed(context.bot, card, partial(audience_of, context), context.language):
+        await redraw(context, now, expert_answers.status(now, how, context.language, who))
 
 
 # -- small parts ----------------------------------------------------------------------------------------------------
 
 
-async def _card(office: Office, name: str, channel: str) -> Post | None:
+async def _card(context: SlackContext, name: str, channel: str) -> Post | None:
     """The card behind a button of this channel: which questions it is about is what the database says."""
     about, _, part = name.rpartition(":")
-    card = await digest_cards.find(office.bot, about, part)
-    return card if card is not None and card.place == office.place(channel) else None
+    card = await digest_cards.find(context.bot, about, part)
+    return card if card is not None and card.place == context.place(channel) else None
 
 
-async def _confirm(office: Office, body: Json, name: str) -> Post | None:
+async def _confirm(context: SlackContext, body: Json, name: str) -> Post | None:
     """What the bot asked with the message whose button was pressed."""
-    place, message = office.place(body["channel"]["id"]), str(body["container"]["message_ts"])
-    asked = next((post for post in await office.bot.outbox.of(name) if post.kind == "confirm"), None)
+    place, message = context.place(body["channel"]["id"]), str(body["container"]["message_ts"])
+    asked = next((post for post in await context.bot.outbox.of(name) if post.kind == "confirm"), None)
     if asked is None or asked.place != place or asked.message not in (None, message):
         return None
     return replace(asked, message=message)  # which may not be written down yet
 
 
-async def _take_away(office: Office, confirm: Post) -> None:
+async def _take_away(context: SlackContext, confirm: Post) -> None:
     try:
-        await office.slack.delete(confirm.place.channel, confirm.message or "")
+        await context.slack.delete(confirm.place.channel, confirm.message or "")
     except SlackError as error:
         log.info("a question could not be taken away: %s", error.code)
 
 
-async def _who(office: Office, user: str, card: Post) -> tuple[Actor, Audience]:
-    return await office.places.actor(user), await audience_of(office, card)
+async def _who(context: SlackContext, user: str, card: Post) -> tuple[Actor, Audience]:
+    return await context.places.actor(user), await audience_of(context, card)

@@ -9,7 +9,7 @@ import re
 from slack_bolt.app.async_app import AsyncApp
 
 from adapters.shared import feedback as votes
-from adapters.slack.context import Office
+from adapters.slack.context import SlackContext
 from adapters.slack.rendering.block_kit import CLOSE, VOTE, Json, input_block, modal, plain, voted, whisper
 from adapters.slack.transport.acks import Ack
 from adapters.slack.transport.api import SlackError
@@ -24,11 +24,11 @@ REPORT = "kotae_report"
 _SEND = Said(en="Send", ja="送信")
 
 
-def register(app: AsyncApp, office: Office) -> None:
+def register(app: AsyncApp, context: SlackContext) -> None:
     @app.action(re.compile(rf"^{VOTE}(:(up|down))?$"))
     async def pressed(ack: Ack, body: Json, action: Json) -> None:
         await ack()
-        office.tasks.start(_vote(office, body, str(action.get("value") or "")), "slack-vote")
+        context.tasks.start(_vote(context, body, str(action.get("value") or "")), "slack-vote")
 
     @app.view(REPORT)
     async def reported(ack: Ack, body: Json, view: Json) -> None:
@@ -38,31 +38,31 @@ def register(app: AsyncApp, office: Office) -> None:
         text = str(values["text"]["text"].get("value") or "")
         user, turn = body["user"]["id"], str(view["private_metadata"])
         try:
-            kept = await office.bot.turns.vote(Feedback(turn, user, "down", votes.reason(chosen), text))
-            problem = None if kept else votes.NOT_FOUND.to(await office.language_of(user))
+            kept = await context.bot.turns.vote(Feedback(turn, user, "down", votes.reason(chosen), text))
+            problem = None if kept else votes.NOT_FOUND.to(await context.language_of(user))
         except StoreError as error:
-            problem = error.text(await office.language_of(user))
+            problem = error.text(await context.language_of(user))
         await (ack(response_action="errors", errors={"text": problem}) if problem else ack())
 
 
-async def _vote(office: Office, body: Json, value: str) -> None:
+async def _vote(context: SlackContext, body: Json, value: str) -> None:
     user, channel, message = body["user"]["id"], body["channel"]["id"], body["container"]["message_ts"]
     thread = body.get("message", {}).get("thread_ts") or body["container"].get("thread_ts")
-    language = await office.language_of(user)
+    language = await context.language_of(user)
     turn, vote = voted(value) or ("", None)
     feedback = Feedback(turn, user, vote)
     try:
-        kept = vote is not None and await votes.press(office.bot, office.place(channel), message, feedback)
+        kept = vote is not None and await votes.press(context.bot, context.place(channel), message, feedback)
     except StoreError as error:
-        await whisper(office, channel, user, error.text(language), thread)
+        await whisper(context, channel, user, error.text(language), thread)
         return
     if kept and vote == "down":
         try:
-            await office.slack.open_view(body["trigger_id"], _report(turn, language))
+            await context.slack.open_view(body["trigger_id"], _report(turn, language))
         except SlackError as error:
             log.info("nobody could be asked what was wrong: %s", error.code)
     said = votes.NOT_FOUND if not kept else votes.THANKS if vote == "up" else votes.NOTED
-    await whisper(office, channel, user, said.to(language), thread)
+    await whisper(context, channel, user, said.to(language), thread)
 
 
 def _report(turn: str, language: Language) -> Json:

@@ -13,7 +13,7 @@ from typing import Any
 import aiohttp
 from yarl import URL
 
-from adapters.slack.transport.api import GoneError, Slack, SlackError, UnsupportedError
+from adapters.slack.transport.api import GoneError, SlackApi, SlackError, UnsupportedError
 from adapters.slack.transport.api_call import Tries, seconds_told
 from retrieval.loaders.limits import REASONS, size
 from retrieval.text import Said
@@ -73,7 +73,7 @@ _PAGES = (".html", ".htm", ".xhtml")
 _SIGN_IN = re.compile(rb"<title>[^<]*(?:sign.?in|log.?in)[^<]*</title>")
 
 
-async def download(slack: Slack, file: Mapping[str, Any], limit: int, *, seconds: float = SECONDS) -> bytes:
+async def download(slack: SlackApi, file: Mapping[str, Any], limit: int, *, seconds: float = SECONDS) -> bytes:
     """The bytes of a file as events and files.info describe it; its `id` alone is enough. At most `limit` bytes.
 
     Raises UnreadableError with the reason in words. `slack` has identified itself.
@@ -86,7 +86,7 @@ async def download(slack: Slack, file: Mapping[str, Any], limit: int, *, seconds
         raise UnreadableError(_SLOW, seconds=round(seconds)) from None
 
 
-async def _described(slack: Slack, file: Mapping[str, Any]) -> Mapping[str, Any]:
+async def _described(slack: SlackApi, file: Mapping[str, Any]) -> Mapping[str, Any]:
     """The file with its address. Some events have only an id; of files from other workspaces that is all they have."""
     _refuse(file)
     if "files:read" not in slack.me.scopes and slack.me.scopes:
@@ -120,7 +120,7 @@ def _address(file: Mapping[str, Any]) -> str:
     return str(file.get("url_private_download") or file.get("url_private") or "")
 
 
-async def _fetched(slack: Slack, file: Mapping[str, Any], limit: int) -> bytes:
+async def _fetched(slack: SlackApi, file: Mapping[str, Any], limit: int) -> bytes:
     tries = Tries(_TRIES, chance=random.random)
     while True:
         try:
@@ -141,7 +141,7 @@ class _Again(Exception):
         self.seconds = seconds
 
 
-async def _once(slack: Slack, file: Mapping[str, Any], limit: int) -> bytes:
+async def _once(slack: SlackApi, file: Mapping[str, Any], limit: int) -> bytes:
     try:
         url = URL(_address(file))
         for hop in range(REDIRECTS + 1):

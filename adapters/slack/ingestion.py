@@ -17,13 +17,13 @@ from adapters.shared import ingestion
 from adapters.shared import ingestion as said
 from adapters.shared.ingestion import process
 from adapters.slack import files
-from adapters.slack.context import Office
+from adapters.slack.context import SlackContext
 from adapters.slack.events import readable
 from adapters.slack.rendering.block_kit import (
     Json,
-    Kept,
+    ModalState,
     Shortcut,
-    context,
+    context_block,
     given_in,
     ingest_modal,
     kept_in,
@@ -34,10 +34,10 @@ from adapters.slack.rendering.block_kit import (
     whisper,
 )
 from adapters.slack.transport.acks import open_in_time
-from adapters.slack.transport.api import GoneError, Mark, Slack, SlackError, UnreachableError, UnsupportedError
+from adapters.slack.transport.api import GoneError, Mark, SlackApi, SlackError, UnreachableError, UnsupportedError
 from bot.errors import StoreError
-from bot.types import Actor, Audience, FileRef, Intake, Place, Post
-from retrieval.loaders.loader import Limits
+from bot.types import Actor, Audience, FileRef, IngestionRequest, Place, Post
+from retrieval.loaders.loader import ParsingLimits
 from retrieval.text import Language, Said
 from retrieval.types import RAGToolError, UnreadableError
 
@@ -55,57 +55,57 @@ _FAILED = Said(
 )
 
 
-async def begin(office: Office, intake: Intake, response_url: str) -> None:
+async def begin(context: SlackContext, intake: IngestionRequest, response_url: str) -> None:
     """Work off what was just taken in. Where its progress cannot be shown, the verdicts go to `response_url`, if there is
     one; also after a restart, for as long as Slack takes answers there. Raises StoreError."""
     if response_url:
         data = {"response_url": response_url}
-        await office.bot.outbox.reserve(Post(intake.id, "notice", 0, intake.place, intake.thread, data=data))
-    office.tasks.start(resume(office, intake), "slack-intake")
+        await context.bot.outbox.reserve(Post(intake.id, "notice", 0, intake.place, intake.thread, data=data))
+    context.tasks.start(resume(context, intake), "slack-intake")
 
 
-async def resume(office: Office, intake: Intake) -> None:
+async def resume(context: SlackContext, intake: IngestionRequest) -> None:
     """Go on with an intake. Raises StoreError."""
 
     async def fetch(file: FileRef) -> bytes:
-        return await _fetch(office, file)
+        return await _fetch(context, file)
 
-    async def tell(done: Intake) -> None:
-        for post in await office.bot.outbox.of(done.id):
+    async def tell(done: IngestionRequest) -> None:
+        for post in await context.bot.outbox.of(done.id):
             if post.kind == "notice":
-                await respond(office, str(post.data["response_url"]), *shown.words(done))
+                await respond(context, str(post.data["response_url"]), *shown.words(done))
 
-    shown = _Progress(office, await office.places.name(intake.author))
-    await process(office.bot, intake, fetch, shown.show, tell, seconds=EVERY_SECONDS, unreachable=UnreachableError)
+    shown = _Progress(context, await context.places.name(intake.author))
+    await process(context.bot, intake, fetch, shown.show, tell, seconds=EVERY_SECONDS, unreachable=UnreachableError)
 
 
 class _Progress:
     """The message that shows how far an intake is."""
 
-    def __init__(self, office: Office, author: str) -> None:
-        self._office = office
+    def __init__(self, context: SlackContext, author: str) -> None:
+        self._context = context
         self._author = author
         self._posted: Post | None = None
 
-    async def show(self, intake: Intake) -> None:
+    async def show(self, intake: IngestionRequest) -> None:
         """Raises SlackError, StoreError."""
         text, blocks = self.words(intake)
         new = self._posted is None
         if self._posted is None:
             post = Post(intake.id, "intake", 0, intake.place, intake.thread)
-            self._posted = await say_once(self._office, post, text=text, blocks=blocks)
+            self._posted = await say_once(self._context, post, text=text, blocks=blocks)
         if not new or intake.done:
             mark = Mark(intake.id, "intake", 0)
             channel, ts = intake.place.channel, self._posted.message or ""
-            await self._office.slack.update(channel, ts, text=text, blocks=blocks, mark=mark, last=intake.done)
+            await self._context.slack.update(channel, ts, text=text, blocks=blocks, mark=mark, last=intake.done)
 
-    def words(self, intake: Intake) -> tuple[str, list[Json]]:
+    def words(self, intake: IngestionRequest) -> tuple[str, list[Json]]:
         """Plain text for notifications, and blocks."""
         head, lines = ingestion.progress(intake)
         shown = lines[: ingestion.LINES]
         if len(lines) > len(shown):
             shown.append(ingestion.more(len(lines) - len(shown), intake.language))
-        by = context(ingestion.added_by(self._author, intake.language))
+        by = context_block(ingestion.added_by(self._author, intake.language))
         return head, [*map(section, (head, *shown)), by]
 
 
@@ -142,7 +142,7 @@ def links_in(text: str) -> list[str]:
     return [found[0] for found in _LINK.finditer(text)]
 
 
-async def message_at(slack: Slack, channel: str, ts: str, thread: str) -> Json | None:
+async def message_at(slack: SlackApi, channel: str, ts: str, thread: str) -> Json | None:
     """One message as it is now. Raises SlackError."""
     body = await slack.call(
         "conversations.replies", channel=channel, ts=thread, oldest=ts, latest=ts, inclusive=True, limit=10
@@ -150,21 +150,21 @@ async def message_at(slack: Slack, channel: str, ts: str, thread: str) -> Json |
     return next((one for one in body.get("messages") or () if one.get("ts") == ts and _is_said(one)), None)
 
 
-async def _fetch(office: Office, file: FileRef) -> bytes:
+async def _fetch(context: SlackContext, file: FileRef) -> bytes:
     match dict(file.ref):
         case {"text": text}:
             return text.encode()
         case {"channel": channel, "thread": thread, "message": message}:
-            return await _conversation(office, channel, thread, message)
+            return await _conversation(context, channel, thread, message)
         case {"file": file_id, "owner": owner}:
-            return await files.download(office.slack, await _own(office.slack, file_id, owner), Limits().file)
+            return await files.download(context.slack, await _own(context.slack, file_id, owner), ParsingLimits().file)
         case {"file": file_id}:
-            return await files.download(office.slack, {"id": file_id}, Limits().file)
+            return await files.download(context.slack, {"id": file_id}, ParsingLimits().file)
         case _:
             raise UnreadableError(ingestion.NO_TEXT)
 
 
-async def _own(slack: Slack, file_id: str, owner: str) -> Json:
+async def _own(slack: SlackApi, file_id: str, owner: str) -> Json:
     """A file, which somebody has to own who names it: the bot sees more than they do."""
     try:
         file: Json = (await slack.call("files.info", file=file_id)).get("file") or {}
@@ -177,21 +177,21 @@ async def _own(slack: Slack, file_id: str, owner: str) -> Json:
     return file
 
 
-async def _conversation(office: Office, channel: str, thread: str, message: str) -> bytes:
+async def _conversation(context: SlackContext, channel: str, thread: str, message: str) -> bytes:
     """A thread as Markdown, with who wrote what and when; of a message inside of one, that message alone."""
     try:
         if message == thread:
-            found = await office.slack.replies(channel, thread, limit=MESSAGES)
+            found = await context.slack.replies(channel, thread, limit=MESSAGES)
         else:
-            one = await message_at(office.slack, channel, message, thread)
+            one = await message_at(context.slack, channel, message, thread)
             found = [] if one is None else [one]
     except SlackError:
         raise UnreadableError(ingestion.MESSAGE_GONE) from None
-    me, parts = office.slack.me, []
+    me, parts = context.slack.me, []
     for one in filter(_is_said, found):
-        text = await office.places.named(readable(str(one.get("text") or ""), me.user))
+        text = await context.places.named(readable(str(one.get("text") or ""), me.user))
         if text and one.get("user") != me.user:
-            name = await office.places.name(str(one["user"])) if one.get("user") else str(one.get("username") or "bot")
+            name = await context.places.name(str(one["user"])) if one.get("user") else str(one.get("username") or "bot")
             day = f"{datetime.fromtimestamp(float(one['ts']), UTC):%Y-%m-%d}"
             parts.append((day, f"**{name}** ({day}):\n\n{text}"))
     if not parts:
@@ -262,25 +262,25 @@ class _Wish:
 # -- the modal --------------------------------------------------------------------------------------------------------
 
 
-async def ask(office: Office, body: Json, channel: str = "", used_on: Shortcut | None = None) -> None:
+async def ask(context: SlackContext, body: Json, channel: str = "", used_on: Shortcut | None = None) -> None:
     """Open the modal; where nobody adds anything, one that says why."""
     user, url = str(body.get("user_id") or body["user"]["id"]), str(body.get("response_url") or "")
-    kept = Kept(channel, url, used_on.message, used_on.thread) if used_on else Kept(channel, url)
-    await open_in_time(office, body["trigger_id"], _view(office, user, kept, used_on))
+    kept = ModalState(channel, url, used_on.message, used_on.thread) if used_on else ModalState(channel, url)
+    await open_in_time(context, body["trigger_id"], _view(context, user, kept, used_on))
 
 
-async def _view(office: Office, user: str, kept: Kept, used_on: Shortcut | None) -> Json:
-    language = await office.language_of(user)
-    place = office.place(kept.channel)
+async def _view(context: SlackContext, user: str, kept: ModalState, used_on: Shortcut | None) -> Json:
+    language = await context.language_of(user)
+    place = context.place(kept.channel)
     try:
         if kept.channel:
-            scopes, audience = await _scopes(office, user, place)
+            scopes, audience = await _scopes(context, user, place)
         else:
-            actor = await office.places.actor(user)
+            actor = await context.places.actor(user)
             if actor.role == "outsider":
                 raise _NotTaken(_MEMBERS)
             scopes, audience = (), TEAM_AUDIENCE
-        collections = await office.bot.ingestion.collections(place, audience)
+        collections = await context.bot.ingestion.collections(place, audience)
     except _NotTaken as error:
         return notice_modal(error.why.to(language), language)
     except (StoreError, RAGToolError) as error:
@@ -299,23 +299,23 @@ def used_on(message: Mapping[str, Any], me: str) -> Shortcut:
 # -- taking it in -----------------------------------------------------------------------------------------------------
 
 
-async def take_typed(office: Office, body: Json, text: str) -> str:
+async def take_typed(context: SlackContext, body: Json, text: str) -> str:
     """`/ingest <link>` or `/ingest <text>`, with what is the default at its place; what to say about it.
 
     Which of both a text with links in it is: `adapters.shared.ingestion.link_meant`.
     """
     user = body["user_id"]
-    language = await office.language_of(user)
-    claim = f"slack:{office.slack.me.team}:command:{body['trigger_id']}"
+    language = await context.language_of(user)
+    claim = f"slack:{context.slack.me.team}:command:{body['trigger_id']}"
     wish = _Wish(user, claim, body["channel_id"], language, str(body.get("response_url") or ""))
     try:
         target = _target(text)
         if target is not None:
-            await _take_message(office, wish, target)
+            await _take_message(context, wish, target)
             return (said.STARTED if link_target(text) else said.MESSAGE_STARTED).to(language)
         if said.is_address(text):
             raise _NotTaken(_NO_LINK)
-        await _take(office, wish, office.place(wish.channel), None, (said.pasted(text, "", language),))
+        await _take(context, wish, context.place(wish.channel), None, (said.pasted(text, "", language),))
     except _NotTaken as error:
         given = f"\n\n{said.GIVEN.to(language)}\n{text}" if error.why is said.AMBIGUOUS else ""
         return error.why.to(language) + given
@@ -325,31 +325,31 @@ async def take_typed(office: Office, body: Json, text: str) -> str:
     return said.STARTED.to(language)
 
 
-async def take_submitted(office: Office, user: str, view: Json) -> dict[str, str]:
+async def take_submitted(context: SlackContext, user: str, view: Json) -> dict[str, str]:
     """What a modal holds; the errors by their fields, none when it is taken."""
-    language = await office.language_of(user)
+    language = await context.language_of(user)
     kept, given = kept_in(view), given_in(view)
-    claim = f"slack:{office.slack.me.team}:view:{view['id']}"
+    claim = f"slack:{context.slack.me.team}:view:{view['id']}"
     wish = _Wish(user, claim, kept.channel, language, kept.response_url, given.collection, given.scope)
     try:
         if kept.message:
-            await _take_message(office, wish, (kept.channel, kept.message, kept.thread))
+            await _take_message(context, wish, (kept.channel, kept.message, kept.thread))
         elif given.link:
             if given.files or given.text:
                 raise _NotTaken(said.ONE_KIND)
             if (target := _target(given.link)) is None:
                 raise _NotTaken(_NO_LINK)
-            await _take_message(office, wish, target)
+            await _take_message(context, wish, target)
         elif not given.files and (target := _target(given.text, as_text=True)) is not None:
-            await _take_message(office, wish, target)
+            await _take_message(context, wish, target)
         else:
             refs = file_refs(given.files, user)
             if given.text:
                 refs += (said.pasted(given.text, given.name, language),)
             if not refs:
                 raise _NotTaken(said.NOTHING, "files")
-            channel = kept.channel or await _chosen(office, user, given.channel)
-            await _take(office, wish, office.place(channel), None, refs)
+            channel = kept.channel or await _chosen(context, user, given.channel)
+            await _take(context, wish, context.place(channel), None, refs)
     except _NotTaken as error:
         return {_field(view, error.field): error.why.to(language)}
     except (StoreError, RAGToolError, ValueError) as error:
@@ -358,19 +358,19 @@ async def take_submitted(office: Office, user: str, view: Json) -> dict[str, str
     return {}
 
 
-def failed(office: Office, view: Json) -> dict[str, str]:
+def failed(context: SlackContext, view: Json) -> dict[str, str]:
     """The error of a modal that could not be worked on."""
-    return {_field(view, ""): said.FAILED.to(office.language)}
+    return {_field(view, ""): said.FAILED.to(context.language)}
 
 
-async def tell_late(office: Office, user: str, view: Json, errors: Mapping[str, str]) -> None:
+async def tell_late(context: SlackContext, user: str, view: Json, errors: Mapping[str, str]) -> None:
     """What is wrong with what a modal held that is closed by now."""
     kept = kept_in(view)
     for text in errors.values():
         if kept.response_url:
-            await respond(office, kept.response_url, text)
+            await respond(context, kept.response_url, text)
         elif kept.channel:
-            await whisper(office, kept.channel, user, text)
+            await whisper(context, kept.channel, user, text)
 
 
 def _target(text: str, *, as_text: bool = False) -> tuple[str, str, str] | None:
@@ -381,50 +381,50 @@ def _target(text: str, *, as_text: bool = False) -> tuple[str, str, str] | None:
     return link_target(meant) if meant else None
 
 
-async def _chosen(office: Office, user: str, channel: str) -> str:
+async def _chosen(context: SlackContext, user: str, channel: str) -> str:
     """A channel that was chosen in the modal, if its chooser reads it and progress can be shown there."""
-    if not channel or not (await office.places.is_here(channel) and await office.places.is_member(channel, user)):
+    if not channel or not (await context.places.is_here(channel) and await context.places.is_member(channel, user)):
         raise _NotTaken(_NOT_HERE, "channel")
     return channel
 
 
-async def _take_message(office: Office, wish: _Wish, target: tuple[str, str, str]) -> None:
+async def _take_message(context: SlackContext, wish: _Wish, target: tuple[str, str, str]) -> None:
     """A message or thread, for those who read its own channel: nobody carries it out of there by a link."""
     channel, ts, thread = target
     if channel != wish.channel:
-        if not await office.places.is_member(channel, wish.user):
+        if not await context.places.is_member(channel, wish.user):
             raise _NotTaken(_NO_MESSAGE)
         wish = replace(wish, scope="")  # it was chosen for another channel
     try:
-        message = await message_at(office.slack, channel, ts, thread)
+        message = await message_at(context.slack, channel, ts, thread)
     except SlackError as error:
         log.info("a message to be added could not be read: %s", error.code)
         message = None
     if message is None:
         raise _NotTaken(_NO_MESSAGE)
-    text = readable(str(message.get("text") or ""), office.slack.me.user)
+    text = readable(str(message.get("text") or ""), context.slack.me.user)
     refs = file_refs(message.get("files") or ())
     if text or message.get("reply_count") or not refs:
-        link = office.slack.permalink(channel, ts, thread)
+        link = context.slack.permalink(channel, ts, thread)
         ref = {"channel": channel, "thread": thread, "message": ts, "link": link}
         refs = (FileRef(thread_name(channel, ts, text), ref), *refs)
-    await _take(office, wish, office.place(channel), thread, refs)
+    await _take(context, wish, context.place(channel), thread, refs)
 
 
-async def _take(office: Office, wish: _Wish, place: Place, thread: str | None, refs: Sequence[FileRef]) -> None:
-    scopes, audience = await _scopes(office, wish.user, place)
+async def _take(context: SlackContext, wish: _Wish, place: Place, thread: str | None, refs: Sequence[FileRef]) -> None:
+    scopes, audience = await _scopes(context, wish.user, place)
     scope = wish.scope if wish.scope in scopes else scopes[0]
-    collection = wish.collection or (await office.bot.ingestion.collections(place, audience))[0]
-    intake = Intake("", place, thread, wish.user, collection, scope, wish.language, tuple(refs))
-    taken = await office.bot.ingestion.accept(wish.claim, intake)
+    collection = wish.collection or (await context.bot.ingestion.collections(place, audience))[0]
+    intake = IngestionRequest("", place, thread, wish.user, collection, scope, wish.language, tuple(refs))
+    taken = await context.bot.ingestion.accept(wish.claim, intake)
     if taken is not None:
-        await begin(office, taken, wish.url)
+        await begin(context, taken, wish.url)
 
 
-async def _scopes(office: Office, user: str, place: Place) -> tuple[tuple[str, ...], Audience]:
+async def _scopes(context: SlackContext, user: str, place: Place) -> tuple[tuple[str, ...], Audience]:
     """Who may be allowed to read what they add at a place, the default first. Raises _NotTaken when nobody."""
-    actor, audience = await asyncio.gather(office.places.actor(user), office.places.audience(place.channel, user))
-    scopes = office.bot.ingestion.scopes(actor, place, audience)
+    actor, audience = await asyncio.gather(context.places.actor(user), context.places.audience(place.channel, user))
+    scopes = context.bot.ingestion.scopes(actor, place, audience)
     if not scopes:
         raise _NotTaken(_why_not(actor, audience), "collection")
     return scopes, audience

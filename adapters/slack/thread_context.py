@@ -12,13 +12,13 @@ from typing import Any
 
 from adapters.shared.attachments import Attached, fetched
 from adapters.slack import files
-from adapters.slack.context import Office
+from adapters.slack.context import SlackContext
 from adapters.slack.events import mentions, readable
 from adapters.slack.transport.api import SlackError
 from agent.conversation import Overheard
 from bot.texts import reply_language
 from bot.types import Incoming
-from retrieval.loaders.loader import Limits
+from retrieval.loaders.loader import ParsingLimits
 
 log = logging.getLogger(__name__)
 
@@ -29,29 +29,29 @@ EVENTS = 1_000  # whose files are remembered
 ROOT_SECONDS = 3.0  # for a question that begins one: it has no thread yet, at most files
 
 
-class Surroundings:
+class ThreadContext:
     """Looks around a question, once a turn."""
 
-    def __init__(self, office: Office) -> None:
-        self._office = office
+    def __init__(self, context: SlackContext) -> None:
+        self._context = context
         self._came: dict[tuple[str, str], bool] = {}
 
     async def __call__(self, message: Incoming, stranger: bool) -> Incoming:
         """The question with all that is known of it now; what Slack does not say stays as it is."""
-        office = self._office
+        context = self._context
         audience, thread = await asyncio.gather(
-            office.places.audience(message.place.channel, message.author, stranger=stranger), self._thread(message)
+            context.places.audience(message.place.channel, message.author, stranger=stranger), self._thread(message)
         )
         heard = [one for one in thread if _before(one, message) and not self._ours(one)][-HEARD:]
         attached = [file for one in thread if one.get("ts") == message.message for file in one.get("files") or ()]
         return replace(
             message,
-            text=await office.places.named(message.text),
+            text=await context.places.named(message.text),
             direct=message.place.channel.startswith("D") and message.thread == message.message,
             audience=audience,
-            link=office.slack.permalink(message.place.channel, message.message, message.thread),
+            link=context.slack.permalink(message.place.channel, message.message, message.thread),
             overheard=tuple([await self._overheard(one) for one in heard]),
-            files=await fetched([*map(self._attached, attached)], reply_language(message, office.language)),
+            files=await fetched([*map(self._attached, attached)], reply_language(message, context.language)),
         )
 
     async def _thread(self, message: Incoming) -> Sequence[Mapping[str, Any]]:
@@ -64,7 +64,7 @@ class Surroundings:
                 return ()
         try:
             async with asyncio.timeout(ROOT_SECONDS if message.thread == message.message else LOOKUP_SECONDS):
-                return await self._office.slack.replies(message.place.channel, message.thread, limit=200)
+                return await self._context.slack.replies(message.place.channel, message.thread, limit=200)
         except (SlackError, TimeoutError) as error:
             log.info("a thread could not be read (%s): the question stands by itself", type(error).__name__)
             return ()
@@ -79,17 +79,17 @@ class Surroundings:
 
     def _ours(self, message: Mapping[str, Any]) -> bool:
         """The bot's own words, and what was said to it: those are the conversation already."""
-        me = self._office.slack.me
+        me = self._context.slack.me
         own = message.get("user") == me.user or (me.bot_id and message.get("bot_id") == me.bot_id)
         return bool(own) or mentions(str(message.get("text") or ""), me.user)
 
     async def _overheard(self, message: Mapping[str, Any]) -> Overheard:
         author = str(message.get("user") or "")
-        name = await self._office.places.name(author) if author else str(message.get("username") or "bot")
-        return Overheard(name, await self._office.places.named(readable(str(message.get("text") or ""))))
+        name = await self._context.places.name(author) if author else str(message.get("username") or "bot")
+        return Overheard(name, await self._context.places.named(readable(str(message.get("text") or ""))))
 
     def _attached(self, file: Mapping[str, Any]) -> Attached:
-        fetch = partial(files.download, self._office.slack, file, Limits().file)
+        fetch = partial(files.download, self._context.slack, file, ParsingLimits().file)
         return Attached(_name(file), str(file.get("permalink") or "") or None, fetch)
 
 

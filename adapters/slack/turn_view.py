@@ -17,7 +17,7 @@ from adapters.slack.rendering.block_kit import feedback, plain_feedback
 from adapters.slack.rendering.markdown import Rendered, messages, plain_messages
 from adapters.slack.rendering.step_message import Turn
 from adapters.slack.rendering.steps import Shown, Steps
-from adapters.slack.transport.api import Mark, RefusedError, Slack, SlackError, UnreachableError
+from adapters.slack.transport.api import Mark, RefusedError, SlackApi, SlackError, UnreachableError
 from agent.events import Answered, Drafted, Step, ToolCalled
 from bot.bot import Bot
 from bot.errors import StoreError
@@ -48,7 +48,7 @@ class SlackThread(TurnView):
 
     def __init__(
         self,
-        slack: Slack,
+        slack: SlackApi,
         bot: Bot,
         claimed: Claimed,
         *,

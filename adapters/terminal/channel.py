@@ -38,7 +38,7 @@ from bot.knowledge.local_files import NotReadError, local_files
 from bot.texts import REASONS
 from bot.turns.event_json import as_json as event_json
 from bot.types import Audience, Feedback, Incoming, Place, Upload, Verdict
-from retrieval.loaders.loader import Limits
+from retrieval.loaders.loader import ParsingLimits
 from retrieval.text import Language, Said, language_of
 from retrieval.types import TEAM, Passage
 
@@ -67,7 +67,7 @@ _REASONS: dict[str, Literal["wrong", "outdated", "incomplete", "wrong_source"]] 
 
 
 class TurnService(Protocol):
-    """Turns of this process (`bot.turns.turns.Turns`), or of the one that owns the home (`bot.cli.remote.FarTurns`)."""
+    """Turns of this process (`bot.turns.turns.Turns`), or of the one that owns the home (`bot.cli.remote.RemoteTurns`)."""
 
     def reply(self, message: Incoming) -> Events: ...
 
@@ -76,7 +76,7 @@ class TurnService(Protocol):
     async def withdraw(self, message: Incoming) -> None: ...
 
 
-class Preferences(Protocol):
+class PreferenceService(Protocol):
     """What the terminal channel reads of the settings."""
 
     @property
@@ -192,7 +192,7 @@ def _key(passage: Passage) -> tuple[str, str, int]:
 async def ask_once(
     turns: TurnService,
     question: str,
-    preferences: Preferences,
+    preferences: PreferenceService,
     *,
     as_json: bool = False,
     model: str | None = None,
@@ -262,7 +262,7 @@ class _Thread:
 class Channel:
     """`kotae chat`. On a terminal a prompt with commands; from a pipe each line is put, and answered, in one thread."""
 
-    def __init__(self, preferences: Preferences, *, as_json: bool = False) -> None:
+    def __init__(self, preferences: PreferenceService, *, as_json: bool = False) -> None:
         self._preferences = preferences
         self._json = as_json
         self._screen = screen()
@@ -447,7 +447,7 @@ class Channel:
             self._say(say.EMPTY_FOLDER, name=_clean(str(path)))
         for file in files:
             try:
-                data = await asyncio.to_thread(file.read, Limits().file + 1)  # the loader refuses what is longer
+                data = await asyncio.to_thread(file.read, ParsingLimits().file + 1)  # the loader refuses what is longer
             except NotReadError as error:
                 refused = Verdict(file.name, "refused", reason=error.text(self._preferences.language))
                 self._say(VERDICTS[refused.status], **_shown(refused))

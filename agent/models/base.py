@@ -199,7 +199,7 @@ class ModelExhausted(ModelError):
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal(errors.Refusal):
+class Refusal(errors.HttpRefusal):
     """A provider's HTTP refusal. Plain values, no SDK."""
 
     def as_error(self, text: str) -> ModelError:

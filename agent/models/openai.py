@@ -38,7 +38,7 @@ from agent.models.base import (
     ToolMessage,
     UserMessage,
 )
-from agent.models.openai_stream import Reply, Said
+from agent.models.openai_stream import StreamedReply, StreamedText
 from retrieval.providers.openai_http import (
     Complaint,
     client,
@@ -127,7 +127,7 @@ class OpenAIModel:
             raise ModelUnavailable("the key holds characters that no key has", "key")
         without, limit, spent, again = self._refused, OUTPUT_TOKENS, Cost(), False
         while True:
-            reply = Reply()
+            reply = StreamedReply()
             body = _body(self._model, conversation, offered, schema, effort, without, limit)
             try:
                 async with aclosing(self._stream(body, reply)) as chunks:
@@ -162,7 +162,7 @@ class OpenAIModel:
             yield message
             return
 
-    async def _stream(self, body: Json, reply: Reply) -> AsyncGenerator[Json, None]:
+    async def _stream(self, body: Json, reply: StreamedReply) -> AsyncGenerator[Json, None]:
         """The chunks of one call; its time limit counts the waiting for them, not what the caller does between.
 
         Once `reply` is whole, whatever goes wrong with the rest of the stream is no matter.
@@ -368,7 +368,7 @@ def _conversation(messages: Sequence[Message], model: str, declared: Collection[
                 system.append(message.text)
             case UserMessage():
                 say("user", message.whole)
-            case ModelMessage(raw=Said() as raw, calls=calls) if (
+            case ModelMessage(raw=StreamedText() as raw, calls=calls) if (
                 calls and raw.model == model and all(call.name in declared for call in calls)
             ):
                 if not said:

@@ -29,14 +29,14 @@ _REASONING = ("reasoning_content", "reasoning")  # vLLM, llama.cpp and DeepSeek;
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class StreamedText:
     """What goes back verbatim in `ModelMessage.raw`: an assistant's message with its calls, for this model alone."""
 
     model: str
     message: Json
 
 
-class Reply:
+class StreamedReply:
     """Gathers the chunks of one reply. `finish` is its finish reason, empty until it has come."""
 
     def __init__(self) -> None:
@@ -165,7 +165,9 @@ class Reply:
             | call.more
             for call, made in zip(self._calls, calls, strict=True)
         ]
-        return ModelMessage(text, tuple(calls), self.cost, cut=self.cut, raw=Said(model, said) if calls else None)
+        return ModelMessage(
+            text, tuple(calls), self.cost, cut=self.cut, raw=StreamedText(model, said) if calls else None
+        )
 
 
 @dataclass(slots=True)

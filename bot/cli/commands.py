@@ -40,7 +40,7 @@ if TYPE_CHECKING:  # what is heavy is imported by the commands that need it
     from adapters.port import Adapter
     from adapters.terminal.channel import Channel
     from bot.app import Application
-    from bot.cli.operations import Looking, Working
+    from bot.cli.operations import Operations, ReadOperations
     from bot.cli.remote import Owner
     from bot.config.settings import Settings
     from bot.knowledge.local_files import LocalFile
@@ -213,7 +213,7 @@ def ask(
     if not question.strip():
         complain(_("The question is empty.", "質問が空です。"), USAGE)
 
-    async def work(home: "Working | Owner") -> int:
+    async def work(home: "Operations | Owner") -> int:
         where = _readable(collections)
         await home("check", model=model, strategy=strategy, collections=where)
         outcome = await ask_once(
@@ -263,7 +263,7 @@ def ingest(
     if not files:
         complain(_("There are no files.", "ファイルがありません。"), FAILED)
 
-    async def work(home: "Working | Owner") -> int:
+    async def work(home: "Operations | Owner") -> int:
         read = 0
         with output.progress(quiet=as_json) as show:
             for number, (file, name) in enumerate(files):
@@ -279,13 +279,13 @@ def ingest(
     with_home(work, changes=True)
 
 
-async def _add(home: "Working | Owner", file: "LocalFile", name: str, collection: str | None, scope: str) -> Json:
+async def _add(home: "Operations | Owner", file: "LocalFile", name: str, collection: str | None, scope: str) -> Json:
     """The verdict on one file, as JSON."""
     from bot.knowledge.local_files import NotReadError
-    from retrieval.loaders.loader import Limits
+    from retrieval.loaders.loader import ParsingLimits
 
     try:
-        data = await asyncio.to_thread(file.read, Limits().file + 1)  # the loader refuses what is longer
+        data = await asyncio.to_thread(file.read, ParsingLimits().file + 1)  # the loader refuses what is longer
     except NotReadError as error:
         where = collection or settings_or_exit().default_collection
         return dict(Verdict(name, "refused", where, reason=error.text(LANGUAGE)).as_json())
@@ -345,7 +345,7 @@ def forget(
         maintenance.forget_person(readable(user))
         return
 
-    async def work(home: "Working | Owner") -> int:
+    async def work(home: "Operations | Owner") -> int:
         status = ANSWERED
         for name in map(readable, names or ()):
             gone = await home("forget", name=name, collection=readable(collection) if collection else None)
@@ -388,7 +388,7 @@ def collections(context: typer.Context, as_json: AsJson = False) -> None:
     help=_("Make a collection or change its description.", "コレクションを作るか、説明を変えます。")
 )
 def describe(name: str, description: str) -> None:
-    async def work(home: "Working | Owner") -> int:
+    async def work(home: "Operations | Owner") -> int:
         await home("describe", name=readable(name), description=readable(description))
         return ANSWERED
 
@@ -399,7 +399,7 @@ def describe(name: str, description: str) -> None:
     help=_("Move all documents into another collection.", "すべての文書を別のコレクションに移します。")
 )
 def merge(source: str, into: str) -> None:
-    async def work(home: "Working | Owner") -> int:
+    async def work(home: "Operations | Owner") -> int:
         done = await home("merge", source=readable(source), into=readable(into))
         output.say(_("{n} document{n:|s} moved.", "{n} 件の文書を移しました。", n=done["moved"]))
         return ANSWERED
@@ -409,7 +409,7 @@ def merge(source: str, into: str) -> None:
 
 @collections_cli.command(help=_("Forget a collection and all its documents.", "コレクションをその文書ごと削除します。"))
 def delete(name: str) -> None:
-    async def work(home: "Working | Owner") -> int:
+    async def work(home: "Operations | Owner") -> int:
         done = await home("delete", name=readable(name))
         output.say(_("{n} document{n:|s} forgotten.", "{n} 件の文書を削除しました。", n=done["forgotten"]))
         return ANSWERED
@@ -468,7 +468,7 @@ def take_back(id: AnswerId, as_json: AsJson = False) -> None:
 
 
 def _change_answer(command: str, done: Callable[[Json, Language], None], as_json: bool, **arguments: str) -> None:
-    async def work(home: "Working | Owner") -> int:
+    async def work(home: "Operations | Owner") -> int:
         changed = await home(command, **arguments)
         if as_json:
             output.print_json(changed)
@@ -488,7 +488,7 @@ def _change_answer(command: str, done: Callable[[Json, Language], None], as_json
     )
 )
 def digest(as_json: AsJson = False) -> None:
-    async def work(home: "Working | Owner") -> int:
+    async def work(home: "Operations | Owner") -> int:
         made = await home("digest")
         if as_json:
             output.print_json(made["digest"])
@@ -508,7 +508,7 @@ def metrics(
     ] = None,
     clear: Annotated[bool, typer.Option("--clear", help=_("Forget the measurements.", "計測値を消します。"))] = False,
 ) -> None:
-    async def work(home: "Looking | Owner") -> int:
+    async def work(home: "ReadOperations | Owner") -> int:
         if export:
             rows = (await home("searches"))["searches"]
             lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)

@@ -140,7 +140,7 @@ def setup(
     ] = False,
 ) -> None:
     from adapters.setup.platforms import set_up as ask
-    from adapters.setup.wizard import Given, Terminal, browser, hyperlinks
+    from adapters.setup.wizard import FlagValues, Terminal, browser, hyperlinks
     from bot.logs import set_up
 
     values = {
@@ -153,7 +153,7 @@ def setup(
         "KOTAE_TIMEZONE": timezone,
         "KOTAE_LANGUAGE": language,
     }
-    given = Given(
+    given = FlagValues(
         {name: value for name, value in values.items() if value is not None},
         not no_check,
         yes,

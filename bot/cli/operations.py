@@ -25,7 +25,7 @@ _ANSWERS = 1_000  # of experts that are listed
 _TERMINAL = Actor("terminal", "", "terminal", "editor")  # whoever has the home may change all that is in it
 
 
-class Looking:
+class ReadOperations:
     """The commands that need the database only. All raise StoreError, those that name a collection
     CollectionNotFoundError; `language` is that of reasons."""
 
@@ -65,7 +65,7 @@ class Looking:
         return {"cleared": await self._data.searches.clear()}
 
 
-class Working(Looking):
+class Operations(ReadOperations):
     """All commands, on the open application. These raise RAGToolError and SettingsError too."""
 
     names = WORKING

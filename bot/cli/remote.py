@@ -54,7 +54,7 @@ _OTHER_VERSION = Said(
 _USAGE = frozenset({"collection_not_found", "not_offered"})  # what the command line says is wrong
 
 
-class RefusedError(Exception):
+class OwnerRefusedError(Exception):
     """The owner of the home refused, or did not answer. `usage`: because of what it was asked for."""
 
     def __init__(self, text: str, *, usage: bool = False) -> None:
@@ -63,7 +63,7 @@ class RefusedError(Exception):
         self.usage = usage
 
 
-class GoneError(RefusedError):
+class OwnerGoneError(OwnerRefusedError):
     """The owner went away before it answered anything."""
 
 
@@ -102,7 +102,7 @@ async def at_home(
             async with reach(home, language) as owner:
                 if owner is not None:
                     return await through(owner)
-        except GoneError:
+        except OwnerGoneError:
             if (home / SOCKET).exists():  # it takes it away before it stops
                 raise
         try:
@@ -112,7 +112,7 @@ async def at_home(
                 end = loop.time() + patience
                 tell(_WAITING.to(language, seconds=round(patience)))
             elif loop.time() > end:
-                raise RefusedError(_STAYS.to(language, folder=home, seconds=round(patience))) from error
+                raise OwnerRefusedError(_STAYS.to(language, folder=home, seconds=round(patience))) from error
             await asyncio.sleep(_LOOK_SECONDS)
         else:
             return await alone(lock)
@@ -176,8 +176,8 @@ class Owner:
         return await self._done("POST", "/commands/ingest", params=about, content=data, headers=kind)
 
     @property
-    def turns(self) -> "FarTurns":
-        return FarTurns(self._http, self._language)
+    def turns(self) -> "RemoteTurns":
+        return RemoteTurns(self._http, self._language)
 
     async def _done(self, method: str, path: str, **request: Any) -> dict[str, Any]:
         import httpx
@@ -185,12 +185,12 @@ class Owner:
         try:
             response = await self._http.request(method, path, **request)
         except httpx.TransportError as error:
-            raise (RefusedError if self._answered else GoneError)(_STOPPED.to(self._language)) from error
+            raise (OwnerRefusedError if self._answered else OwnerGoneError)(_STOPPED.to(self._language)) from error
         self._answered = True
         return _result(response, self._language)
 
 
-class FarTurns:
+class RemoteTurns:
     """As much of the owner's `Turns` as one question needs. Leaving a reply early withdraws its question there."""
 
     def __init__(self, http: "httpx.AsyncClient", language: Language) -> None:
@@ -220,9 +220,9 @@ class FarTurns:
                         event = unpacked(json.loads(line.removeprefix("data: ")))
                         yield event
         except httpx.TransportError as error:
-            raise RefusedError(_STOPPED.to(self._language)) from error
+            raise OwnerRefusedError(_STOPPED.to(self._language)) from error
         except (KeyError, ValueError) as error:
-            raise RefusedError(_OTHER_VERSION.to(self._language)) from error
+            raise OwnerRefusedError(_OTHER_VERSION.to(self._language)) from error
 
     async def unfinished(self, platform: str) -> "list[Incoming]":
         """None: the owner closes what a process before it left open."""
@@ -237,6 +237,6 @@ def _result(response: "httpx.Response", language: Language) -> dict[str, Any]:
         found = response.json()
         if response.is_success:
             return dict(found)
-        raise RefusedError(str(found["message"]), usage=found["error"] in _USAGE)
+        raise OwnerRefusedError(str(found["message"]), usage=found["error"] in _USAGE)
     except (ValueError, TypeError, KeyError) as error:
-        raise RefusedError(_OTHER_VERSION.to(language)) from error
+        raise OwnerRefusedError(_OTHER_VERSION.to(language)) from error

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import typer
 
 from bot.cli import output
-from bot.cli.remote import GoneError, RefusedError, at_home, reach
+from bot.cli.remote import OwnerGoneError, OwnerRefusedError, at_home, reach
 from bot.config.settings import Settings, interface_language, load
 from bot.errors import SettingsError
 from retrieval.folder import own
@@ -24,7 +24,7 @@ from retrieval.types import CollectionNotFoundError, QdrantConnectionError, RAGT
 
 if TYPE_CHECKING:
     from bot.app import Application
-    from bot.cli.operations import Looking, Working
+    from bot.cli.operations import Operations, ReadOperations
     from bot.cli.remote import Owner
 
 LANGUAGE = interface_language(os.environ)
@@ -49,7 +49,7 @@ def settings_or_exit() -> Settings:
         complain(error.text(LANGUAGE), USAGE)
 
 
-def with_home(work: "Callable[[Working | Owner], Awaitable[int]]", *, changes: bool) -> NoReturn:
+def with_home(work: "Callable[[Operations | Owner], Awaitable[int]]", *, changes: bool) -> NoReturn:
     """Do the work in the process that owns the home, or open the whole application here; exit with what it returns.
 
     `changes`: of documents or collections. What only looks cleans nothing up.
@@ -58,26 +58,26 @@ def with_home(work: "Callable[[Working | Owner], Awaitable[int]]", *, changes: b
 
     async def alone(lock: int | None) -> int:
         from bot.app import running
-        from bot.cli.operations import Working
+        from bot.cli.operations import Operations
         from bot.logs import set_up
 
         redactor = set_up(settings.log_level or "WARNING", secrets=settings.secrets())
         async with running(settings, redactor, lock=lock, tidy=changes) as app:
-            return await work(Working(app, LANGUAGE))
+            return await work(Operations(app, LANGUAGE))
 
     finish(lambda: at_home(settings.home, LANGUAGE, work, alone, tell=output.warn))
 
 
-def with_database(work: "Callable[[Looking | Owner], Awaitable[int]]") -> NoReturn:
+def with_database(work: "Callable[[ReadOperations | Owner], Awaitable[int]]") -> NoReturn:
     """The same for what needs the database only."""
     settings = settings_or_exit()
 
     async def main() -> int:
-        with suppress(GoneError):
+        with suppress(OwnerGoneError):
             async with reach(settings.home, LANGUAGE) as owner:
                 if owner is not None:
                     return await work(owner)
-        from bot.cli.operations import Looking
+        from bot.cli.operations import ReadOperations
         from bot.database import database
         from bot.knowledge.identity import refuse_strange
         from bot.logs import set_up
@@ -85,7 +85,7 @@ def with_database(work: "Callable[[Looking | Owner], Awaitable[int]]") -> NoRetu
         set_up(settings.log_level or "WARNING", secrets=settings.secrets())
         async with database(settings) as data:
             await refuse_strange(settings, data.engine)
-            return await work(Looking(data, LANGUAGE))
+            return await work(ReadOperations(data, LANGUAGE))
 
     finish(main)
 
@@ -110,7 +110,7 @@ def as_owner(
         try:
             lock = own(settings.home)
         except QdrantConnectionError as error:
-            raise RefusedError(error.text(LANGUAGE), usage=True) from error
+            raise OwnerRefusedError(error.text(LANGUAGE), usage=True) from error
         first()
         from bot.app import running
         from bot.logs import set_up
@@ -135,7 +135,7 @@ def show(
     `whole`: it takes more than the database.
     """
 
-    async def work(home: "Looking | Owner") -> int:
+    async def work(home: "ReadOperations | Owner") -> int:
         found = await home(command, **arguments)
         if as_json:
             output.print_json(found)
@@ -168,7 +168,7 @@ def finish(main: Callable[[], Coroutine[None, None, int]]) -> NoReturn:
         status = INTERRUPTED
     except (SettingsError, CollectionNotFoundError) as error:
         complain(error.text(LANGUAGE), USAGE)
-    except RefusedError as error:
+    except OwnerRefusedError as error:
         complain(error.text, USAGE if error.usage else FAILED)
     except RAGToolError as error:
         complain(error.text(LANGUAGE), FAILED)

@@ -20,7 +20,7 @@ from bot.store.documents import Documents
 from bot.store.engine import connect
 from bot.store.homes import Homes
 from bot.store.inspection import Condition, condition, file_of, server_condition
-from bot.store.vector_stores import Indexes, IndexRow
+from bot.store.vector_stores import IndexRow, VectorStores
 from retrieval.folder import Made, OwnedError, own, written_in
 from retrieval.index import Index
 from retrieval.index.stores import EdgeStores, ServerStores
@@ -154,7 +154,7 @@ async def _kept(settings: Settings) -> _Kept | None:
             return None
         engine = connect(settings.database_url)
         try:
-            rows, index = await Documents(engine, "").listed(), await Indexes(engine).current()
+            rows, index = await Documents(engine, "").listed(), await VectorStores(engine).current()
             home = await Homes(engine).known()
             return _Kept(rows, index, Identity.of(settings, home, index.generation if index else 0, rows))
         finally:
@@ -360,14 +360,14 @@ def owned(folder: Path) -> bool:
 
 
 async def _owner(settings: Settings) -> Remark:
-    from bot.cli.remote import RefusedError, reach
+    from bot.cli.remote import OwnerRefusedError, reach
 
     try:
         async with reach(settings.home, settings.language) as owner:
             if owner is not None:
                 await owner("check")
                 return fine(_RUNNING, _STOP_FIRST)
-    except RefusedError:
+    except OwnerRefusedError:
         pass
     return warning(_SILENT, _WAIT)
 

@@ -11,8 +11,8 @@ from functools import partial
 from itertools import groupby
 
 from bot.errors import StoreError
-from bot.knowledge.content_store import Kept
-from bot.knowledge.snapshots import Generations
+from bot.knowledge.content_store import ContentStore
+from bot.knowledge.snapshots import Snapshots
 from bot.records import DocumentRow
 from bot.store.collections import Collections
 from bot.store.documents import Documents
@@ -41,11 +41,11 @@ _TAKEN = Said(
 )
 
 
-class Shelves:
+class StoredDocuments:
     """Changes that read no document."""
 
     def __init__(
-        self, documents: Documents, collections: Collections, index: Index, kept: Kept, generations: Generations
+        self, documents: Documents, collections: Collections, index: Index, kept: ContentStore, generations: Snapshots
     ) -> None:
         self._documents = documents
         self._collections = collections

@@ -17,7 +17,7 @@ class ContentLostError(Exception):
     """The kept Markdown of a document is not there as it was kept."""
 
 
-class Kept:
+class ContentStore:
     """A folder of files that are named after their content. Blocks: call it in a thread."""
 
     def __init__(self, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Who may change the team's documents, and what they did: rules and traces around `Knowledge`, for whoever curates it.
+"""Who may change the team's documents, and what they did: rules and traces around `KnowledgeBase`, for whoever curates it.
 
 Source: product.md §3 and §5 (widening needs an editor); reliability.md R11 and R19.
 """
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from bot.access import role, scopes
 from bot.config.settings import Settings
 from bot.errors import StoreError
-from bot.jobs import Background, Job
-from bot.knowledge.documents import Knowledge
+from bot.jobs import Background, BackgroundJob
+from bot.knowledge.documents import KnowledgeBase
 from bot.records import DocumentRow
 from bot.store.audit import Audit
 from bot.store.searches import Searches
@@ -46,7 +46,7 @@ class NotAllowedError(RAGToolError):
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
+class Curator:
     """Who acts, what they read, and the places they are in."""
 
     actor: Actor
@@ -59,11 +59,11 @@ class Person:
         return f"{self.actor.platform}:{self.actor.id}"
 
 
-class Curating:
+class Curation:
     """Changes by people. All raise NotAllowedError, StoreError, and RAGToolError for what cannot be done; LookupError for a
     document that is not there for them. What is done leaves a trace."""
 
-    def __init__(self, knowledge: Knowledge, searches: Searches, audit: Audit, settings: Settings) -> None:
+    def __init__(self, knowledge: KnowledgeBase, searches: Searches, audit: Audit, settings: Settings) -> None:
         self._knowledge = knowledge
         self._searches = searches
         self._audit = audit
@@ -76,15 +76,15 @@ class Curating:
 
     # -- who may ----------------------------------------------------------------------------------------------------
 
-    def edits(self, person: Person) -> bool:
+    def edits(self, person: Curator) -> bool:
         """Whether they may change what everybody reads."""
         return role(person.actor, self._settings) == "editor"
 
-    def may_change(self, person: Person, row: DocumentRow) -> bool:
+    def may_change(self, person: Curator, row: DocumentRow) -> bool:
         """As `/kotae forget`: whoever added it, or an editor."""
         return self.edits(person) or bool(row.author and row.author == person.actor.id)
 
-    def scopes(self, person: Person) -> tuple[str, ...]:
+    def scopes(self, person: Curator) -> tuple[str, ...]:
         """Whom they may add documents for, the default first."""
         return tuple(
             dict.fromkeys(
@@ -94,7 +94,7 @@ class Curating:
             )
         )
 
-    def scopes_for(self, person: Person, row: DocumentRow) -> tuple[str, ...]:
+    def scopes_for(self, person: Curator, row: DocumentRow) -> tuple[str, ...]:
         """Who else they may have read this document."""
         if not self.may_change(person, row):
             return ()
@@ -103,14 +103,14 @@ class Curating:
 
     # -- documents --------------------------------------------------------------------------------------------------
 
-    async def forget(self, person: Person, document_id: str) -> DocumentRow:
+    async def forget(self, person: Curator, document_id: str) -> DocumentRow:
         """Gone from every search at once."""
         row = await self._theirs(person, document_id)
         forgotten = await self._knowledge.forget(row.id)
         await self._note(person, "forget", subject(row), "forgotten" if forgotten else "gone")
         return row
 
-    async def rescope(self, person: Person, document_id: str, scope: str) -> DocumentRow:
+    async def rescope(self, person: Curator, document_id: str, scope: str) -> DocumentRow:
         """Change who may read it, in one step; Q/A pairs of it are never found by more people than it is."""
         row = await self._theirs(person, document_id)
         if scope not in self.scopes(person):
@@ -129,7 +129,7 @@ class Curating:
         await self._note(person, "rescope", subject(row), scope)
         return changed
 
-    async def _theirs(self, person: Person, document_id: str) -> DocumentRow:
+    async def _theirs(self, person: Curator, document_id: str) -> DocumentRow:
         row = await self._knowledge.document(document_id, person.readers)
         if row is None:
             raise LookupError(document_id)
@@ -140,18 +140,18 @@ class Curating:
 
     # -- collections ------------------------------------------------------------------------------------------------
 
-    async def describe(self, person: Person, name: str, description: str) -> None:
+    async def describe(self, person: Curator, name: str, description: str) -> None:
         """Make a collection, or say anew what it is about."""
         self._as_editor(person)
         await self._knowledge.describe(name, description)
         await self._note(person, "describe", name, description)
 
-    async def rename(self, person: Person, name: str, to: str) -> None:
+    async def rename(self, person: Curator, name: str, to: str) -> None:
         self._as_editor(person)
         await self._knowledge.rename(name, to, person.readers, person.language)
         await self._note(person, "rename", name, to)
 
-    async def merge(self, person: Person, sources: Sequence[str], into: str) -> int:
+    async def merge(self, person: Curator, sources: Sequence[str], into: str) -> int:
         """Move all documents of `sources` into one collection, each source in one step; returns how many of theirs."""
         self._as_editor(person)
         moved = 0
@@ -161,29 +161,29 @@ class Curating:
                 await self._note(person, "merge", source, into)
         return moved
 
-    async def delete(self, person: Person, name: str) -> int:
+    async def delete(self, person: Curator, name: str) -> int:
         """Forget what they may read of a collection, and the collection once it is empty; returns how many documents."""
         self._as_editor(person)
         forgotten = await self._knowledge.drop_collection(name, person.readers, person.language)
         await self._note(person, "delete", name, f"{forgotten} forgotten")
         return forgotten
 
-    async def clear_measurements(self, person: Person) -> int:
+    async def clear_measurements(self, person: Curator) -> int:
         """Forget all past searches, of everybody; returns how many."""
         self._as_editor(person)
         cleared = await self._searches.clear()
         await self._note(person, "clear", "searches", f"{cleared} cleared")
         return cleared
 
-    def _as_editor(self, person: Person) -> None:
+    def _as_editor(self, person: Curator) -> None:
         if not self.edits(person):
             raise NotAllowedError(_EDITORS)
 
     # -- in the background ------------------------------------------------------------------------------------------
 
     def add(
-        self, person: Person, name: str, read: Callable[[], Awaitable[bytes]], *, collection: str, scope: str
-    ) -> Job:
+        self, person: Curator, name: str, read: Callable[[], Awaitable[bytes]], *, collection: str, scope: str
+    ) -> BackgroundJob:
         """Read a file and show it; `read` is asked for its bytes when its turn has come."""
         if scope not in self.scopes(person):
             raise NotAllowedError(_NOT_THERE)
@@ -192,7 +192,7 @@ class Curating:
             raise RAGToolError(_FULL, n=waiting)
         name, language = clean_name(name), person.language
 
-        async def work(job: Job) -> None:
+        async def work(job: BackgroundJob) -> None:
             data = await read()
             upload = Upload(name, data, collection, scope, person.actor.id)
             verdict = await self._knowledge.add(upload, language, job.chunks)
@@ -200,9 +200,9 @@ class Curating:
             what = f"{collection}/{verdict.name} ({scope}) sha256:{hashlib.sha256(data).hexdigest()}"
             await self._note(person, "ingest", what, f"{verdict.status} {verdict.reason}".strip())
 
-        return self._work.start(Job(person.id, "add", name, collection, 1, language), work)
+        return self._work.start(BackgroundJob(person.id, "add", name, collection, 1, language), work)
 
-    def reindex(self, person: Person, rows: Sequence[DocumentRow], name: str) -> Job:
+    def reindex(self, person: Curator, rows: Sequence[DocumentRow], name: str) -> BackgroundJob:
         """Cut and embed documents anew, one after the other, each shown in one step. `name`: of the whole, for people.
 
         Stopped early, those that are done stay so; the same again does no harm.
@@ -211,7 +211,7 @@ class Curating:
             if not self.may_change(person, row):
                 raise NotAllowedError(_NOT_YOURS, name=row.name)
 
-        async def work(job: Job) -> None:
+        async def work(job: BackgroundJob) -> None:
             for row in rows:
                 job.chunks(0, 0)
                 job.ended(await self._again(person, row, job))
@@ -219,9 +219,9 @@ class Curating:
 
         collections = {row.collection for row in rows}
         collection = collections.pop() if len(collections) == 1 else ""
-        return self._work.start(Job(person.id, "reindex", name, collection, len(rows), person.language), work)
+        return self._work.start(BackgroundJob(person.id, "reindex", name, collection, len(rows), person.language), work)
 
-    async def _again(self, person: Person, row: DocumentRow, job: Job) -> Verdict:
+    async def _again(self, person: Curator, row: DocumentRow, job: BackgroundJob) -> Verdict:
         try:
             done = await self._knowledge.reindex(row.id, person.readers, job.chunks)
         except (RAGToolError, StoreError) as error:
@@ -230,18 +230,18 @@ class Curating:
             return Verdict(row.name, "refused", row.collection, row.id, reason=_GONE.to(person.language))
         return Verdict(done.name, "replaced", done.collection, done.id, done.chunks)
 
-    def jobs(self, person: Person) -> list[Job]:
+    def jobs(self, person: Curator) -> list[BackgroundJob]:
         """Theirs, the latest first; what has ended until it is cleared."""
         return self._work.of(person.id)
 
-    def stop(self, person: Person, job_id: str) -> None:
+    def stop(self, person: Curator, job_id: str) -> None:
         self._work.stop(person.id, job_id)
 
-    def clear(self, person: Person) -> None:
+    def clear(self, person: Curator) -> None:
         """Forget the jobs that have ended."""
         self._work.clear(person.id)
 
-    async def _note(self, person: Person, action: str, what: str, result: str) -> None:
+    async def _note(self, person: Curator, action: str, what: str, result: str) -> None:
         await self._audit.note(person.id, action, what, result)
 
 

@@ -33,7 +33,7 @@ _WRITING = Said(
 
 
 @dataclass(frozen=True, slots=True)
-class OwnFile:
+class DatasetUpload:
     """A file that was taken. `columns` and `split` None: as its inspection guesses; else as people chose."""
 
     id: str
@@ -42,17 +42,17 @@ class OwnFile:
     split: Split | None = None
 
 
-class OwnFiles:
+class DatasetUploads:
     """The files of one home. `free` tells the bytes left on the disk of a folder."""
 
     def __init__(self, folder: Path, *, free: Free = disk.free) -> None:
         self._folder = folder
         self._free = free
 
-    async def keep(self, name: str, data: AsyncIterable[bytes]) -> OwnFile:
+    async def keep(self, name: str, data: AsyncIterable[bytes]) -> DatasetUpload:
         """Raises DatasetError: too large, no space, no file that can be read row by row."""
         name = clean_line(Path(name.replace("\\", "/")).name, 200) or "?"
-        file = OwnFile(uuid.uuid4().hex, name)
+        file = DatasetUpload(uuid.uuid4().hex, name)
         path = self._path(file)
         try:
             await asyncio.to_thread(make_folder, self._folder)
@@ -70,14 +70,14 @@ class OwnFiles:
             raise
         return file
 
-    def source(self, file: OwnFile) -> LocalSource:
+    def source(self, file: DatasetUpload) -> LocalSource:
         """Raises DatasetError when it is gone."""
         path = self._path(file)
         if not path.is_file():
             raise DatasetError(_NO_FILE)
         return LocalSource(path, file.name, file.columns, file.split)
 
-    async def drop(self, file: OwnFile) -> None:
+    async def drop(self, file: DatasetUpload) -> None:
         await asyncio.to_thread(self._path(file).unlink, missing_ok=True)
 
     async def clear(self) -> None:
@@ -90,5 +90,5 @@ class OwnFiles:
         if free < RESERVE:
             raise DatasetError(_DISK, free=size(free), needed=size(RESERVE))
 
-    def _path(self, file: OwnFile) -> Path:
+    def _path(self, file: DatasetUpload) -> Path:
         return self._folder / uuid.UUID(file.id).hex

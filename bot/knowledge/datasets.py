@@ -16,24 +16,24 @@ from typing import TYPE_CHECKING, Literal
 
 from bot.access import valid_scope
 from bot.errors import StoreError
-from bot.knowledge.dataset_uploads import OwnFile, OwnFiles
-from bot.knowledge.documents import Knowledge
+from bot.knowledge.dataset_uploads import DatasetUpload, DatasetUploads
+from bot.knowledge.documents import KnowledgeBase
 from bot.store.audit import Audit
 from bot.types import Upload, Verdict
 from retrieval.datasets import (
     NAMED,
     Dataset,
     DatasetError,
+    DatasetReading,
+    DatasetRow,
+    DatasetSource,
     Dropped,
     End,
     Ended,
     Inspected,
     Left,
-    Limits,
     Prepared,
-    Reading,
-    Row,
-    Source,
+    StreamLimits,
     steps,
 )
 from retrieval.text import Language, Said
@@ -81,14 +81,14 @@ class Upstream:
     name: str
 
 
-Choice = Upstream | OwnFile
+Choice = Upstream | DatasetUpload
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
     """A row before and after cleaning; `after` None: it is left out, for `reason`."""
 
-    before: Row
+    before: DatasetRow
     after: Prepared | None
     reason: Dropped | None = None
 
@@ -102,11 +102,11 @@ class Order:
     scope: str
     author: str
     language: Language
-    limits: Limits = field(default_factory=Limits)
+    limits: StreamLimits = field(default_factory=StreamLimits)
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class DatasetJob:
     """How far an order is. `counts`: documents by what became of them, and rows left out by reason."""
 
     id: str
@@ -140,9 +140,9 @@ class Datasets:
 
     def __init__(
         self,
-        knowledge: Knowledge,
+        knowledge: KnowledgeBase,
         audit: Audit,
-        files: OwnFiles,
+        files: DatasetUploads,
         *,
         hub: "Hub | None" = None,
     ) -> None:
@@ -150,7 +150,7 @@ class Datasets:
         self._audit = audit
         self._files = files
         self._hub = hub
-        self._jobs: dict[str, Job] = {}
+        self._jobs: dict[str, DatasetJob] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._changed = asyncio.Condition()
 
@@ -160,22 +160,22 @@ class Datasets:
         """The datasets with a name, in the order of the design."""
         return tuple(NAMED.values())
 
-    async def keep(self, name: str, data: AsyncIterable[bytes]) -> OwnFile:
+    async def keep(self, name: str, data: AsyncIterable[bytes]) -> DatasetUpload:
         """Take a csv, tsv, txt, json or jsonl file, at most 200 MiB. It stays until a job with it is done, it is
         dropped, or the process ends. Raises DatasetError, also for a file that cannot be read row by row."""
         return await self._files.keep(name, data)
 
-    async def inspect(self, file: OwnFile) -> Inspected:
+    async def inspect(self, file: DatasetUpload) -> Inspected:
         """Its encoding, its columns and which of them seem to be title, text and address. Raises DatasetError."""
         return await asyncio.to_thread(self._files.source(file).inspect)
 
-    async def drop(self, file: OwnFile) -> None:
+    async def drop(self, file: DatasetUpload) -> None:
         """The file is not wanted any longer; a job that reads it fails."""
         await self._files.drop(file)
 
-    async def preview(self, choice: Choice, rows: int = 10, limits: Limits | None = None) -> tuple[Sample, ...]:
+    async def preview(self, choice: Choice, rows: int = 10, limits: StreamLimits | None = None) -> tuple[Sample, ...]:
         """The first rows (at most 50) before and after cleaning. Raises DatasetError."""
-        few = replace(limits or Limits(), documents=MOST, rows=max(1, min(rows, PREVIEW)))
+        few = replace(limits or StreamLimits(), documents=MOST, rows=max(1, min(rows, PREVIEW)))
         samples: list[Sample] = []
         async with aclosing(steps(self._source(choice), few)) as seen:
             async for step in seen:
@@ -190,7 +190,7 @@ class Datasets:
 
     # -- jobs -------------------------------------------------------------------------------------------------------
 
-    def start(self, order: Order) -> Job:
+    def start(self, order: Order) -> DatasetJob:
         """Begin to add. Who may add for which scope was asked before (`bot.access.scopes`); ValueError for none.
 
         Raises DatasetError: unknown dataset, file gone, disk full, or another job adds to this collection.
@@ -203,7 +203,7 @@ class Datasets:
         source = self._source(order.choice)
         limits = replace(order.limits, documents=max(1, min(order.limits.documents, MOST)))
         order = replace(order, limits=limits)
-        job = Job(
+        job = DatasetJob(
             id=uuid.uuid4().hex,
             order=order,
             name=order.choice.name,
@@ -221,7 +221,7 @@ class Datasets:
         task.add_done_callback(lambda _: self._over(job.id))
         return job
 
-    def resume(self, job_id: str) -> Job:
+    def resume(self, job_id: str) -> DatasetJob:
         """Start a job's order again: what it has added already is found unchanged. Raises as `start`."""
         job = self._jobs.get(job_id)
         if job is None:
@@ -237,16 +237,16 @@ class Datasets:
         await asyncio.wait({task})
         return True
 
-    def job(self, job_id: str) -> Job | None:
+    def job(self, job_id: str) -> DatasetJob | None:
         return self._jobs.get(job_id)
 
-    def jobs(self) -> tuple[Job, ...]:
+    def jobs(self) -> tuple[DatasetJob, ...]:
         """Newest first."""
         return tuple(reversed(self._jobs.values()))
 
-    async def watch(self, job_id: str) -> AsyncIterator[Job]:
+    async def watch(self, job_id: str) -> AsyncIterator[DatasetJob]:
         """The job now and whenever it has moved on, until it has ended. Nothing for one that is not known."""
-        shown: Job | None = None
+        shown: DatasetJob | None = None
         while (job := self._jobs.get(job_id)) is not None:
             if job is not shown:
                 yield (shown := job)
@@ -266,14 +266,14 @@ class Datasets:
 
     # -- one job ----------------------------------------------------------------------------------------------------
 
-    async def _run(self, job_id: str, source: Source) -> None:
+    async def _run(self, job_id: str, source: DatasetSource) -> None:
         job = self._jobs[job_id]
-        reading = Reading()
+        reading = DatasetReading()
         try:
             await self._describe(job.order)
             async with aclosing(steps(source, job.order.limits, reading)) as seen:
                 ended = await self._work(job_id, seen, reading)
-            if isinstance(job.order.choice, OwnFile):
+            if isinstance(job.order.choice, DatasetUpload):
                 await self.drop(job.order.choice)
             await self._end(job_id, "done", ended=ended)
         except asyncio.CancelledError:
@@ -287,7 +287,7 @@ class Datasets:
             await self._end(job_id, "failed", problem=_BROKEN.to(job.order.language))
 
     async def _work(
-        self, job_id: str, seen: "AsyncGenerator[Prepared | Left | End, None]", reading: Reading
+        self, job_id: str, seen: "AsyncGenerator[Prepared | Left | End, None]", reading: DatasetReading
     ) -> Ended | None:
         order = self._jobs[job_id].order
         counts: Counter[Outcome | Dropped] = Counter()
@@ -364,7 +364,7 @@ class Datasets:
         if self._jobs[job_id].state == "running":
             self._jobs[job_id] = replace(self._jobs[job_id], state="cancelled", finished=datetime.now(UTC))
 
-    def _remember(self, job: Job) -> None:
+    def _remember(self, job: DatasetJob) -> None:
         self._jobs[job.id] = job
         over = [known.id for known in self._jobs.values() if known.state != "running"][: max(0, len(self._jobs) - JOBS)]
         for job_id in over:
@@ -372,9 +372,9 @@ class Datasets:
 
     # -- parts ------------------------------------------------------------------------------------------------------
 
-    def _source(self, choice: Choice) -> Source:
+    def _source(self, choice: Choice) -> DatasetSource:
         """Raises DatasetError."""
-        if isinstance(choice, OwnFile):
+        if isinstance(choice, DatasetUpload):
             return self._files.source(choice)
         dataset = NAMED.get(choice.name)
         if dataset is None:

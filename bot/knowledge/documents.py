@@ -16,9 +16,9 @@ from weakref import WeakValueDictionary
 
 from bot.access import valid_scope
 from bot.errors import StoreError
-from bot.knowledge.collections import Shelves, check_name
-from bot.knowledge.content_store import ContentLostError, Kept, address_of, document_of, stored
-from bot.knowledge.snapshots import Generations
+from bot.knowledge.collections import StoredDocuments, check_name
+from bot.knowledge.content_store import ContentLostError, ContentStore, address_of, document_of, stored
+from bot.knowledge.snapshots import Snapshots
 from bot.records import DocumentRow
 from bot.store.collections import Collections
 from bot.store.documents import Documents
@@ -64,7 +64,7 @@ _TAKEN = Said(
 )
 
 
-class Knowledge:
+class KnowledgeBase:
     """Documents in, hits out.
 
     Two locks: one a document while it is read and embedded, and one, held for milliseconds, for whatever becomes
@@ -91,9 +91,9 @@ class Knowledge:
         self._ingest = ingest
         self._search = search
         self._loader = loader
-        self._kept = Kept(folder)
-        self._generations = Generations(index, generation)
-        self._shelves = Shelves(documents, collections, index, self._kept, self._generations)
+        self._kept = ContentStore(folder)
+        self._generations = Snapshots(index, generation)
+        self._shelves = StoredDocuments(documents, collections, index, self._kept, self._generations)
         self._measured: list[tuple[SearchMetrics, str]] = []  # and not written yet
         self._measuring: asyncio.Task[None] | None = None
         self._changing: WeakValueDictionary[tuple[str, ...], asyncio.Lock] = WeakValueDictionary()

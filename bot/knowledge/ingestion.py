@@ -16,10 +16,10 @@ from pathlib import PurePath
 from bot.access import readers, scope_of, scopes
 from bot.config.settings import Settings
 from bot.errors import LostError, StoreError
-from bot.knowledge.documents import Knowledge
+from bot.knowledge.documents import KnowledgeBase
 from bot.records import AuditRecord
-from bot.store.ingestions import IntakeRows
-from bot.types import Actor, Audience, Fetch, FileRef, Intake, Place, Upload, Verdict
+from bot.store.ingestions import IngestionStore
+from bot.types import Actor, Audience, Fetch, FileRef, IngestionRequest, Place, Upload, Verdict
 from bot.waiting import finished
 from retrieval.loaders.sanitize import clean_name
 from retrieval.text import Said
@@ -64,8 +64,8 @@ class Ingestion:
 
     def __init__(
         self,
-        rows: IntakeRows,
-        knowledge: Knowledge,
+        rows: IngestionStore,
+        knowledge: KnowledgeBase,
         settings: Settings,
         *,
         owner: str,
@@ -79,7 +79,7 @@ class Ingestion:
         self._clock = clock
         self._working: set[str] = set()
 
-    async def accept(self, claim: str, intake: Intake) -> Intake | None:
+    async def accept(self, claim: str, intake: IngestionRequest) -> IngestionRequest | None:
         """Take files durably, once for what a person did (`claim`); None: taken already. What is taken may have verdicts
         at once: a file too much is refused. `FileRef.ref` may have a `link` to the file, for people.
 
@@ -105,12 +105,12 @@ class Ingestion:
         infos = await self._knowledge.collections(readers(place, audience))
         return tuple(dict.fromkeys((self._settings.default_collection, *(info.name for info in infos))))
 
-    async def unfinished(self, platform: str) -> list[Intake]:
+    async def unfinished(self, platform: str) -> list[IngestionRequest]:
         """Intakes whose files have no verdicts, or whose verdicts were not shown, since a process ended. Raises StoreError."""
         found = await self._rows.unfinished(platform, now=self._clock())
         return [intake for intake in found if intake.id not in self._working]
 
-    async def process(self, intake: Intake, fetch: Fetch) -> AsyncGenerator[Intake]:
+    async def process(self, intake: IngestionRequest, fetch: Fetch) -> AsyncGenerator[IngestionRequest]:
         """Read the files one by one: the intake as it stands, first and after each. Nothing when another has it.
 
         Exhaust it: the verdicts count as shown when the next value after the last file's is asked for. Raises StoreError;
@@ -119,7 +119,7 @@ class Ingestion:
         if intake.id in self._working:
             return
         self._working.add(intake.id)
-        held: Intake | None = None
+        held: IngestionRequest | None = None
         try:
             now = self._clock()
             held = await self._rows.claim_again(intake.id, owner=self._owner, now=now, until=now + LEASE)
@@ -149,7 +149,7 @@ class Ingestion:
 
     # -- one file ---------------------------------------------------------------------------------------------------
 
-    async def _read(self, intake: Intake, index: int, fetch: Fetch) -> Intake:
+    async def _read(self, intake: IngestionRequest, index: int, fetch: Fetch) -> IngestionRequest:
         """Raises LostError, StoreError."""
         file = intake.files[index]
         begun = await self._rows.begin(intake.id, index, owner=self._owner)
@@ -167,7 +167,7 @@ class Ingestion:
         await finished(self._rows.verdict(intake.id, index, verdict, owner=self._owner, trace=trace))
         return _with_verdict(intake, index, verdict)
 
-    async def _add(self, intake: Intake, file: FileRef, fetch: Fetch) -> tuple[Verdict, str]:
+    async def _add(self, intake: IngestionRequest, file: FileRef, fetch: Fetch) -> tuple[Verdict, str]:
         """The verdict, and the SHA-256 of what came. A bug costs its file, not the others."""
         digest = ""
         try:
@@ -203,7 +203,7 @@ class Ingestion:
                 log.warning("the lease of an intake could not be renewed", extra={"intake": intake}, exc_info=True)
 
 
-def _within_limits(intake: Intake, waiting: int) -> Intake:
+def _within_limits(intake: IngestionRequest, waiting: int) -> IngestionRequest:
     """With a refusal for each file that is too much."""
     if waiting >= WAITING:
         reason, first = _WAITING.to(intake.language, n=waiting), 0
@@ -214,11 +214,11 @@ def _within_limits(intake: Intake, waiting: int) -> Intake:
     return intake
 
 
-def _refused(intake: Intake, file: FileRef, reason: str) -> Verdict:
+def _refused(intake: IngestionRequest, file: FileRef, reason: str) -> Verdict:
     return Verdict(file.name, "refused", intake.collection, reason=reason)
 
 
-def _with_verdict(intake: Intake, index: int, verdict: Verdict) -> Intake:
+def _with_verdict(intake: IngestionRequest, index: int, verdict: Verdict) -> IngestionRequest:
     files = list(intake.files)
     files[index] = replace(files[index], verdict=verdict)
     return replace(intake, files=tuple(files))

@@ -14,10 +14,10 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from bot.knowledge.content_store import ContentLostError, Kept, document_of, stored
+from bot.knowledge.content_store import ContentLostError, ContentStore, document_of, stored
 from bot.records import DocumentRow
 from bot.store.documents import Documents
-from bot.store.vector_stores import Indexes, IndexRow
+from bot.store.vector_stores import IndexRow, VectorStores
 from retrieval.durable import make_folder, replacing
 from retrieval.folder import Made
 from retrieval.index import Index
@@ -70,7 +70,7 @@ class Reindex:
         self,
         *,
         documents: Documents,
-        indexes: Indexes,
+        indexes: VectorStores,
         stores: Stores,
         ingest: Callable[[Index], Ingest],
         kept: Path,
@@ -82,7 +82,7 @@ class Reindex:
         self._indexes = indexes
         self._stores = stores
         self._ingest = ingest
-        self._kept = Kept(kept)
+        self._kept = ContentStore(kept)
         self._note = _Note(note)
         self._quiet = quiet
         self._own = own

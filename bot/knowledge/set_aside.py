@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bot.config.settings import filled
 from bot.errors import SettingsError
-from bot.knowledge.content_store import ContentLostError, Kept
+from bot.knowledge.content_store import ContentLostError, ContentStore
 from bot.knowledge.identity import Identity, Known, trouble
 from retrieval.folder import MARK, DamagedError, Made, home_in
 from retrieval.index import Index
@@ -45,7 +45,7 @@ async def set_aside(home: Path, stores: Stores, used: Collection[Made], known: K
         return None
     if strange is not None and identity.server:
         raise strange
-    kept = Kept(identity.texts)
+    kept = ContentStore(identity.texts)
     lost = await asyncio.to_thread(lambda: [row for row in identity.rows if not _reads(kept, row.markdown)])
     if lost:
         counts = {"all": str(len(identity.rows)), "count": str(len(lost))}
@@ -69,7 +69,7 @@ async def _strange(stores: Stores, made: Made, known: Known) -> SettingsError | 
         await index.close()
 
 
-def _reads(kept: Kept, address: str) -> bool:
+def _reads(kept: ContentStore, address: str) -> bool:
     try:
         kept.read(address)
     except ContentLostError:

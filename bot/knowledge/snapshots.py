@@ -16,7 +16,7 @@ from retrieval.types import RAGToolError, Readers, View
 log = logging.getLogger(__name__)
 
 
-class Generations:
+class Snapshots:
     """One committer at a time: whoever changes what searches see holds `commit` for those milliseconds.
 
     `merges` counts the moves of whole collections: points that were staged before one are perhaps somewhere else.

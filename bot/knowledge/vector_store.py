@@ -16,7 +16,7 @@ from bot.knowledge.reindex import Reindex, made_of
 from bot.knowledge.set_aside import set_aside, was_here
 from bot.records import DocumentRow
 from bot.store.homes import Homes
-from bot.store.vector_stores import Indexes, IndexRow
+from bot.store.vector_stores import IndexRow, VectorStores
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.folder import Made
 from retrieval.index import Index
@@ -75,7 +75,7 @@ async def open_vectors(
     document cannot be brought over, OSError.
     """
     wanted = Made(embedder.name, embedder.dimensions, TOKENIZER)
-    indexes = Indexes(data.engine)
+    indexes = VectorStores(data.engine)
     row = await indexes.current() or await indexes.open(wanted.embedder, wanted.dimensions, wanted.tokenizer)
     listed: dict[int, list[DocumentRow]] = {}  # by generation: thousands of them are listed once
 

@@ -27,7 +27,7 @@ from bot.records import DocumentRow
 from bot.store.documents import Documents
 from bot.store.engine import connect
 from bot.store.inspection import copy, file_of
-from bot.store.vector_stores import Indexes, IndexRow
+from bot.store.vector_stores import IndexRow, VectorStores
 from migrations import revisions, upgrade
 from retrieval.durable import replacing
 from retrieval.folder import Made
@@ -156,7 +156,7 @@ async def _contents(snapshot: Path) -> tuple[list[DocumentRow], list[IndexRow]]:
         await asyncio.to_thread(upgrade, url_of(current))
         engine = connect(url_of(current))
         try:
-            return await Documents(engine, "").listed(), await Indexes(engine).listed()
+            return await Documents(engine, "").listed(), await VectorStores(engine).listed()
         finally:
             await engine.dispose()
     finally:

@@ -41,7 +41,7 @@ def _told(values: Mapping[str, object], language: Language) -> dict[str, object]
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class BeirDocument:
     """One document of the corpus."""
 
     id: str
@@ -50,7 +50,7 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class BeirQuery:
     """A question. `relevant` maps the ids of the documents that answer it to their grade (> 0); none: unanswerable."""
 
     id: str
@@ -61,16 +61,16 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
-class Questions:
+class BeirQuestions:
     """A corpus and what was asked about it."""
 
-    corpus: tuple[Text, ...]
-    queries: tuple[Query, ...]
+    corpus: tuple[BeirDocument, ...]
+    queries: tuple[BeirQuery, ...]
 
 
-def read(folder: Path) -> Questions:
+def read(folder: Path) -> BeirQuestions:
     """Read a folder. Raises EvaluationError for what is missing or malformed."""
-    corpus: dict[str, Text] = {}
+    corpus: dict[str, BeirDocument] = {}
     path = folder / "corpus.jsonl"
     for number, row in _rows(path):
         id = _id(path, number, row)
@@ -79,7 +79,7 @@ def read(folder: Path) -> Questions:
         title = row.get("title") or ""
         if not isinstance(title, str):
             raise EvaluationError(_LINE, path=path, line=number, why=_with(_NO_FIELD, name="title"))
-        corpus[id] = Text(id, title, _text(path, number, row, "text", empty=bool(title)))
+        corpus[id] = BeirDocument(id, title, _text(path, number, row, "text", empty=bool(title)))
     asked: dict[str, tuple[str, Mapping[str, Any]]] = {}
     path = folder / "queries.jsonl"
     for number, row in _rows(path):
@@ -92,16 +92,16 @@ def read(folder: Path) -> Questions:
             raise EvaluationError(_EMPTY, path=folder / name)
     relevant = _qrels(folder / "qrels" / "test.tsv", corpus, asked)
     queries = [_query(id, text, metadata, relevant.get(id, {})) for id, (text, metadata) in asked.items()]
-    return Questions(tuple(corpus.values()), tuple(queries))
+    return BeirQuestions(tuple(corpus.values()), tuple(queries))
 
 
-def _query(id: str, text: str, metadata: Mapping[str, Any], relevant: Mapping[str, int]) -> Query:
+def _query(id: str, text: str, metadata: Mapping[str, Any], relevant: Mapping[str, int]) -> BeirQuery:
     kind = metadata.get("kind")
     if relevant:
         kind = "answerable"
     elif not isinstance(kind, str) or not kind or kind == "answerable":
         kind = "unanswerable"
-    return Query(id, text, kind, tuple(metadata.get("answers") or ()), relevant)
+    return BeirQuery(id, text, kind, tuple(metadata.get("answers") or ()), relevant)
 
 
 def _metadata(path: Path, number: int, row: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -112,7 +112,7 @@ def _metadata(path: Path, number: int, row: Mapping[str, Any]) -> Mapping[str, A
     return metadata
 
 
-def _qrels(path: Path, corpus: Mapping[str, Text], asked: Mapping[str, object]) -> dict[str, dict[str, int]]:
+def _qrels(path: Path, corpus: Mapping[str, BeirDocument], asked: Mapping[str, object]) -> dict[str, dict[str, int]]:
     """Query → document → grade. Rows of grade 0 are judged, and not relevant."""
     relevant: dict[str, dict[str, int]] = {}
     for number, line in _lines(path):

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from agent.extractive.excerpts import closest, readable
-from bot.operations.beir import EvaluationError, Query, Text, read
+from bot.operations.beir import BeirDocument, BeirQuery, EvaluationError, read
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.index import EdgeIndex
 from retrieval.ingest import Entry, Ingest
@@ -143,7 +143,7 @@ async def evaluate(
     return score(answers, chunks_per_s=speed)
 
 
-def _spread(queries: Sequence[Query], limit: int | None) -> Sequence[Query]:
+def _spread(queries: Sequence[BeirQuery], limit: int | None) -> Sequence[BeirQuery]:
     """Files are often sorted by kind, so the first few would show one kind only."""
     if limit is None or limit >= len(queries):
         return queries
@@ -157,7 +157,7 @@ def _teller(progress: Progress | None, language: Language) -> Tell:
     return lambda what, done, total: progress(what.to(language), done, total) if progress else None
 
 
-async def _fill(ingest: Ingest, embedder: EmbeddingClient, corpus: Sequence[Text], tell: Tell) -> float:
+async def _fill(ingest: Ingest, embedder: EmbeddingClient, corpus: Sequence[BeirDocument], tell: Tell) -> float:
     """Chunks a second, without the time the model takes to load."""
     await embedder.embed_query("?")
     entries = [
@@ -174,10 +174,10 @@ async def _fill(ingest: Ingest, embedder: EmbeddingClient, corpus: Sequence[Text
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class EvaluatedAnswer:
     """What became of one question. `rankings` hold document ids, best first."""
 
-    query: Query
+    query: BeirQuery
     rankings: Mapping[Mode, Sequence[str]]
     relevance: float
     kept: bool
@@ -186,8 +186,8 @@ class Answer:
 
 
 async def _ask(
-    query: Query, search: Search, embedder: EmbeddingClient, sparse: SparseEncoder, tell: Tell, n: int, total: int
-) -> Answer:
+    query: BeirQuery, search: Search, embedder: EmbeddingClient, sparse: SparseEncoder, tell: Tell, n: int, total: int
+) -> EvaluatedAnswer:
     found = await search([query.text], _VIEW)
     rankings: dict[Mode, Sequence[str]] = {}
     if query.relevant:
@@ -195,7 +195,7 @@ async def _ask(
             passages = await search.ranking([query.text], _VIEW, mode=mode, limit=_CHUNKS)
             rankings[mode] = list(dict.fromkeys(passage.document_id for passage in passages))[:DEPTH]
     tell(_ASKING, n, total)
-    return Answer(
+    return EvaluatedAnswer(
         query=query,
         rankings=rankings,
         relevance=found.metrics.top_score,
@@ -205,7 +205,7 @@ async def _ask(
     )
 
 
-async def _quoted(query: Query, found: Found, embedder: EmbeddingClient, sparse: SparseEncoder) -> str:
+async def _quoted(query: BeirQuery, found: Found, embedder: EmbeddingClient, sparse: SparseEncoder) -> str:
     """The lines that the extractive answer would show."""
     texts = readable(found.hits)
     asked, *vectors = await embedder.embed_query(query.text), *await embedder.embed_documents(texts)
@@ -217,10 +217,10 @@ async def _quoted(query: Query, found: Found, embedder: EmbeddingClient, sparse:
 # -- the figures ------------------------------------------------------------------------------------------------------
 
 
-def score(answers: Sequence[Answer], *, chunks_per_s: float) -> Report:
+def score(answers: Sequence[EvaluatedAnswer], *, chunks_per_s: float) -> Report:
     """The report on what became of all questions."""
     answerable = [answer for answer in answers if answer.query.relevant]
-    kinds: dict[str, list[Answer]] = {}
+    kinds: dict[str, list[EvaluatedAnswer]] = {}
     for answer in answers:
         if not answer.query.relevant:
             kinds.setdefault(answer.query.kind, []).append(answer)

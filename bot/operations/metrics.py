@@ -15,8 +15,8 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from agent.events import Cost
 from bot.access import default_scope
 from bot.store.collections import Collections
-from bot.store.metrics import ChannelFigures, CollectionFigures, Figures, Sums
-from bot.store.time_spans import Span
+from bot.store.metrics import ChannelFigures, CollectionFigures, MetricsStore, Sums
+from bot.store.time_spans import TimeSpan
 from bot.store.usage import Spent, Usage
 from bot.types import Place
 from bot.unanswered.questions import harmless
@@ -71,18 +71,18 @@ class Metrics:
         return sum((one.cost for one in self.spent), start=Cost())
 
 
-def days(period: int, now: datetime, timezone: tzinfo) -> tuple[Span, ...]:
+def days(period: int, now: datetime, timezone: tzinfo) -> tuple[TimeSpan, ...]:
     """The last days of a time zone, today among them; one may have 23 or 25 hours."""
     today = now.astimezone(timezone).date()
     dates = [today - timedelta(days=back) for back in reversed(range(period))]
-    return tuple(Span(one, _midnight(one, timezone), _midnight(one + timedelta(days=1), timezone)) for one in dates)
+    return tuple(TimeSpan(one, _midnight(one, timezone), _midnight(one + timedelta(days=1), timezone)) for one in dates)
 
 
 async def metrics(
     period: int,
     readers: Readers,
     *,
-    figures: Figures,
+    figures: MetricsStore,
     usage: Usage,
     collections: Collections,
     timezone: tzinfo,

@@ -27,7 +27,7 @@ from bot.store.engine import connect
 from bot.store.erasure import close_open_turns
 from bot.store.homes import Homes
 from bot.store.inspection import whole
-from bot.store.vector_stores import Indexes, IndexRow
+from bot.store.vector_stores import IndexRow, VectorStores
 from migrations import upgrade
 from retrieval.durable import to_disk
 from retrieval.embeddings.base import EmbeddingClient
@@ -225,7 +225,7 @@ async def _prepare(
         made = Made(embedder.name, embedder.dimensions, TOKENIZER)
         home = await Homes(engine).identity(of_file)
         stores = EdgeStores(staging / "vectors", home) if settings.qdrant_url is None else make_stores(settings, home)
-        current = await Indexes(engine).current()
+        current = await VectorStores(engine).current()
         identity = Identity.of(settings, home, current.generation if current else 0, rows)
         index = await stores.open(made)
         try:
@@ -234,7 +234,7 @@ async def _prepare(
             counts = await rebuild(rows, staging, index, ingest, progress)
         finally:
             await index.close()
-        await Indexes(engine).swap(
+        await VectorStores(engine).swap(
             IndexRow(made.embedder, made.dimensions, made.tokenizer, identity.generation), counts
         )
         await asyncio.to_thread(replace(identity, texts=staging / "documents").own_texts)

@@ -36,7 +36,7 @@ EVERY = timedelta(days=1)
 Clock = Callable[[], datetime]
 Sleep = Callable[[float], Awaitable[None]]
 ForgetDocument = Callable[[str], Awaitable[object]]
-"""`Knowledge.forget`: the index has an owner, so retention asks for it."""
+"""`KnowledgeBase.forget`: the index has an owner, so retention asks for it."""
 
 _WHO = Said(
     en="Name the person as PLATFORM:ID, such as slack:U012AB3CD or discord:80351110224678912.",

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from itertools import count
 
 from bot.config.settings import filled
-from bot.knowledge.documents import Knowledge
+from bot.knowledge.documents import KnowledgeBase
 from bot.records import DocumentRow
 from bot.store.documents import Documents
 from bot.store.qa_pairs import PairRows, Tracked, Wanted
@@ -35,7 +35,7 @@ class PairDocuments:
         self,
         rows: PairRows,
         documents: Documents,
-        knowledge: Knowledge,
+        knowledge: KnowledgeBase,
         language: Language,
         *,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),

@@ -9,9 +9,9 @@ from datetime import datetime
 from agent.events import Cost
 from agent.qa_generation import request
 from bot.config.settings import filled
-from bot.store.qa_jobs import Spot
+from bot.store.qa_jobs import ChunkPlace
 from bot.store.usage import Usage
-from bot.turns.budget import Limits
+from bot.turns.budget import BudgetLimits
 from retrieval.text import Said, language_of
 from retrieval.types import Passage
 
@@ -59,7 +59,7 @@ class Material:
     """A chunk to write from."""
 
     passage: Passage
-    spot: Spot
+    spot: ChunkPlace
     count: int
 
 
@@ -85,7 +85,7 @@ def estimate(
     return replace(counted, said=_worded(counted, model))
 
 
-async def left_of(usage: Usage, limits: Limits, now: datetime) -> tuple[int | None, int | None]:
+async def left_of(usage: Usage, limits: BudgetLimits, now: datetime) -> tuple[int | None, int | None]:
     """Calls and tokens that are left of the day's budget; None where it has no limit. Raises StoreError."""
     spent = await usage.of(now.date())
     return (

@@ -14,26 +14,26 @@ from agent.models.base import ChatModel
 from agent.qa_generation import ANSWER, QUESTION, supported, tidy, unfit
 from bot.access import THREAD, readers, role, scopes
 from bot.config.settings import Settings, filled
-from bot.knowledge.documents import Knowledge
+from bot.knowledge.documents import KnowledgeBase
 from bot.qa_pairs.documents import PairDocuments
 from bot.qa_pairs.estimate import Estimate, Material, estimate, left_of
-from bot.qa_pairs.worker import AT_ONCE, EVERY, PairWork
+from bot.qa_pairs.worker import AT_ONCE, EVERY, PairWorker
 from bot.records import AuditRecord, DocumentRow, PairState
 from bot.store.documents import Documents
 from bot.store.engine import Engine
-from bot.store.qa_jobs import Job, JobState, PairJobs, Reason, Spot
+from bot.store.qa_jobs import ChunkPlace, JobState, PairJobs, QaJob, Reason
 from bot.store.qa_pairs import Listed, Pair, PairRows
 from bot.store.usage import Usage
-from bot.turns.budget import Budget, Limits
+from bot.turns.budget import Budget, BudgetLimits
 from bot.types import Actor, Audience, Place
-from bot.unanswered.clustering import Grouping
+from bot.unanswered.clustering import Clustering
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.index import Index
 from retrieval.qa_pairs import wanted
 from retrieval.text import Said
 from retrieval.types import Passage, RAGToolError, Readers, View
 
-__all__ = ["Decided", "Estimate", "Job", "Listed", "Pair", "Pairs", "PairsError", "Reviewer"]
+__all__ = ["Decided", "Estimate", "Listed", "Pair", "Pairs", "PairsError", "QaJob", "Reviewer"]
 
 _MANY = 10_000  # chunks of one job
 
@@ -139,7 +139,7 @@ class Pairs:
         self,
         settings: Settings,
         engine: Engine,
-        knowledge: Knowledge,
+        knowledge: KnowledgeBase,
         index: Index,
         embedder: EmbeddingClient,
         *,
@@ -159,10 +159,10 @@ class Pairs:
         self._knowledge = knowledge
         self._index = index
         self._usage = Usage(engine)
-        self._limits = Limits(daily_calls=settings.daily_calls, daily_tokens=settings.daily_tokens)
+        self._limits = BudgetLimits(daily_calls=settings.daily_calls, daily_tokens=settings.daily_tokens)
         self._clock = clock
         self._published = PairDocuments(self._rows, self._documents, knowledge, settings.language, clock=clock)
-        self._work = PairWork(
+        self._work = PairWorker(
             self._jobs,
             self._rows,
             self._published,
@@ -170,7 +170,7 @@ class Pairs:
             budget=budget,
             used_up=self._used_up,
             passages=self._passages,
-            grouping=Grouping(embedder),
+            grouping=Clustering(embedder),
             owner=owner,
             at_once=min(AT_ONCE, settings.concurrency),
             every=every,
@@ -228,16 +228,16 @@ class Pairs:
         self._work.wake()
         return job
 
-    async def jobs(self, readers: Readers, *, limit: int = 100) -> list[Job]:
+    async def jobs(self, readers: Readers, *, limit: int = 100) -> list[QaJob]:
         """The jobs all of whose documents these readers may read, newest first."""
         return await self._jobs.listed(readers, now=self._clock(), limit=limit)
 
-    async def job(self, job: str, readers: Readers) -> Job | None:
+    async def job(self, job: str, readers: Readers) -> QaJob | None:
         found = await self._jobs.listed(readers, now=self._clock(), job=job)
         return found[0] if found else None
 
     @staticmethod
-    def status(job: Job) -> Said:
+    def status(job: QaJob) -> Said:
         """How a job is going, in a sentence."""
         if job.state == "running" and not job.working:
             return _WAITING
@@ -311,7 +311,7 @@ class Pairs:
         """Of a document what is text; Q/A pairs need no others."""
         passages = await self._passages(row.id, range(row.chunks), Readers(frozenset({row.scope})))
         return [
-            Material(passage, Spot(row.id, row.hash, passage.chunk), count)
+            Material(passage, ChunkPlace(row.id, row.hash, passage.chunk), count)
             for passage in passages
             if passage.question is None and (count := wanted(passage.text))
         ]

@@ -17,10 +17,10 @@ from agent.qa_generation import Proposal, agree, propose
 from bot.errors import LostError, SettingsError, StoreError
 from bot.qa_pairs.documents import PairDocuments
 from bot.records import ChunkState
-from bot.store.qa_jobs import Held, PairJobs, Reason, Task
+from bot.store.qa_jobs import HeldJob, PairJobs, Reason, Task
 from bot.store.qa_pairs import PairRows
 from bot.turns.budget import Budget
-from bot.unanswered.clustering import Grouping
+from bot.unanswered.clustering import Clustering
 from bot.waiting import sleep_unless
 from retrieval.qa_pairs import Outcome, generate, repeats, wanted
 from retrieval.types import Passage, RAGToolError, Readers
@@ -53,7 +53,7 @@ class _ChangedError(Exception):
 class _Run:
     """The work on one job. `tries`: waits for the provider since it last answered."""
 
-    job: Held
+    job: HeldJob
     model: ChatModel
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     reason: Reason = ""
@@ -81,7 +81,7 @@ class _Ledger:
         self.cost = self.cost + cost
 
 
-class PairWork:
+class PairWorker:
     """Finds jobs and works them off, one after the other; for one event loop."""
 
     def __init__(
@@ -94,7 +94,7 @@ class PairWork:
         budget: Budget,
         used_up: Callable[[], Awaitable[bool]],
         passages: Passages,
-        grouping: Grouping,
+        grouping: Clustering,
         owner: str,
         at_once: int = AT_ONCE,
         every: float = EVERY,

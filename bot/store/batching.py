@@ -19,7 +19,7 @@ Unwanted = Callable[[Result], Awaitable[None]]
 async def _nothing(result: object) -> None: ...
 
 
-class Together(Generic[Item, Result]):
+class WriteBatcher(Generic[Item, Result]):
     """While one batch is stored the next gathers; one that comes alone does not wait.
 
     Cancelling a caller does not keep its item from being stored.

@@ -10,7 +10,7 @@ from bot.store.schema import places
 from bot.types import Place, Preferences
 
 
-class Places:
+class ChannelSettings:
     """Preferences, one row a channel that has any. Source: product.md §1."""
 
     def __init__(self, engine: AsyncEngine) -> None:

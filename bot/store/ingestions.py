@@ -17,10 +17,10 @@ from bot.store.audit import add_traces
 from bot.store.engine import change, insert, look
 from bot.store.leases import lease, present
 from bot.store.schema import intakes
-from bot.types import FileRef, Intake, Place, Verdict
+from bot.types import FileRef, IngestionRequest, Place, Verdict
 
 
-class IntakeRows:
+class IngestionStore:
     """The intakes. Times are the caller's. All raise StoreError."""
 
     def __init__(self, engine: AsyncEngine) -> None:
@@ -29,19 +29,19 @@ class IntakeRows:
     async def take(
         self,
         claim: str,
-        intake: Intake,
+        intake: IngestionRequest,
         *,
         owner: str,
         now: datetime,
         until: datetime,
-        admit: Callable[[Intake, int], Intake],
-    ) -> Intake | None:
+        admit: Callable[[IngestionRequest, int], IngestionRequest],
+    ) -> IngestionRequest | None:
         """Take files in, once for what a person did (`claim`). None: taken already.
 
         `admit` is given the intake and how many files of this person wait in others, and refuses what is too much.
         """
 
-        def take(db: Connection) -> Intake | None:
+        def take(db: Connection) -> IngestionRequest | None:
             admitted = admit(intake, _waiting(db, intake))
             added = insert(db, intakes).values(
                 id=intake.id,
@@ -65,10 +65,10 @@ class IntakeRows:
 
         return await change(self._engine, take)
 
-    async def claim_again(self, intake: str, *, owner: str, now: datetime, until: datetime) -> Intake | None:
+    async def claim_again(self, intake: str, *, owner: str, now: datetime, until: datetime) -> IngestionRequest | None:
         """Take an open intake that is this owner's, or nobody's any more. None: another has it, or it is done."""
 
-        def take(db: Connection) -> Intake | None:
+        def take(db: Connection) -> IngestionRequest | None:
             at, end = lease(db, now, until)
             mine = (
                 update(intakes)
@@ -119,10 +119,10 @@ class IntakeRows:
         mine = update(intakes).where(intakes.c.id == intake, intakes.c.owner == owner)
         await change(self._engine, lambda db: db.execute(mine.values(owner=None, lease_until=now)))
 
-    async def unfinished(self, platform: str, *, now: datetime) -> list[Intake]:
+    async def unfinished(self, platform: str, *, now: datetime) -> list[IngestionRequest]:
         """The open intakes of a platform that nobody living holds, oldest first."""
 
-        def unfinished(db: Connection) -> list[Intake]:
+        def unfinished(db: Connection) -> list[IngestionRequest]:
             free = _free(present(db, now))
             wanted = select(intakes).where(intakes.c.done.is_(False), intakes.c.platform == platform, free)
             return [_intake(row) for row in db.execute(wanted.order_by(intakes.c.made_at, intakes.c.id))]
@@ -139,7 +139,7 @@ def _free(now: datetime) -> ColumnElement[bool]:
     return or_(intakes.c.owner.is_(None), intakes.c.lease_until <= now)
 
 
-def _waiting(db: Connection, intake: Intake) -> int:
+def _waiting(db: Connection, intake: IngestionRequest) -> int:
     theirs: ColumnElement[bool] = and_(
         intakes.c.platform == intake.place.platform,
         intakes.c.workspace == intake.place.workspace,
@@ -163,8 +163,8 @@ def _file(file: FileRef) -> dict[str, Any]:
     return kept if file.verdict is None else kept | {"verdict": asdict(file.verdict)}
 
 
-def _intake(row: Any) -> Intake:
-    return Intake(
+def _intake(row: Any) -> IngestionRequest:
+    return IngestionRequest(
         id=row.id,
         place=Place(row.platform, row.workspace, row.channel),
         thread=row.thread,

@@ -20,7 +20,7 @@ from bot.records import Latency
 from bot.store.conversations import how_ended
 from bot.store.engine import read
 from bot.store.schema import Moment, answers, documents, feedback, questions, searches, sources, turns
-from bot.store.time_spans import Span, count, of, table, within
+from bot.store.time_spans import TimeSpan, count, of, table, within
 from bot.types import Audience, MissReason, Place
 
 BUCKETS = 10  # of relevance, each a tenth
@@ -110,13 +110,13 @@ class Sums:
     misses: tuple[MissDay, ...]
 
 
-class Figures:
+class MetricsStore:
     """Reads only; what is asked for at once is of one moment. All raise StoreError."""
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
 
-    async def sums(self, days: Sequence[Span]) -> Sums:
+    async def sums(self, days: Sequence[TimeSpan]) -> Sums:
         """Of days in a row, all places together."""
         spans = table(days)
         async with read(self._engine) as db:
@@ -135,18 +135,18 @@ class Figures:
                 misses=await _misses(db, days, spans),
             )
 
-    async def collections(self, days: Sequence[Span], scopes: Collection[str]) -> tuple[CollectionFigures, ...]:
+    async def collections(self, days: Sequence[TimeSpan], scopes: Collection[str]) -> tuple[CollectionFigures, ...]:
         """By name, whoever may read them; what was found in them only in documents of `scopes`."""
         async with read(self._engine) as db:
             return await _collections(db, days, scopes)
 
-    async def channels(self, days: Sequence[Span]) -> tuple[ChannelFigures, ...]:
+    async def channels(self, days: Sequence[TimeSpan]) -> tuple[ChannelFigures, ...]:
         """All places, the most asked first."""
         async with read(self._engine) as db:
             return await _channels(db, days)
 
 
-async def _turns(db: AsyncConnection, days: Sequence[Span], spans: CTE) -> tuple[Latency, tuple[TurnDay, ...]]:
+async def _turns(db: AsyncConnection, days: Sequence[TimeSpan], spans: CTE) -> tuple[Latency, tuple[TurnDay, ...]]:
     at = answers.c.answered_at
     ended = select(spans.c.day, how_ended(), func.count().label("n")).join(answers, of(spans, at))
     outcomes: dict[date, dict[str, int]] = {}
@@ -158,7 +158,7 @@ async def _turns(db: AsyncConnection, days: Sequence[Span], spans: CTE) -> tuple
     return whole, tuple(TurnDay(one.day, outcomes.get(one.day, {}), each.get(one.day, Latency())) for one in days)
 
 
-async def _searches(db: AsyncConnection, days: Sequence[Span], spans: CTE) -> tuple[Latency, tuple[SearchDay, ...]]:
+async def _searches(db: AsyncConnection, days: Sequence[TimeSpan], spans: CTE) -> tuple[Latency, tuple[SearchDay, ...]]:
     at, worked = searches.c.at, searches.c.error.is_(None)
     counted = (
         select(
@@ -181,20 +181,20 @@ async def _searches(db: AsyncConnection, days: Sequence[Span], spans: CTE) -> tu
     return whole, tuple(found)
 
 
-async def _relevance(db: AsyncConnection, days: Sequence[Span]) -> tuple[tuple[int, ...], int]:
+async def _relevance(db: AsyncConnection, days: Sequence[TimeSpan]) -> tuple[tuple[int, ...], int]:
     best = answers.c.confidence
     wanted = select(*_tenths(best), count(best.is_(None))).where(within(answers.c.answered_at, days))
     *tenths, unmeasured = (await db.execute(wanted)).one()
     return tuple(tenths), unmeasured
 
 
-async def _scores(db: AsyncConnection, days: Sequence[Span]) -> tuple[int, ...]:
+async def _scores(db: AsyncConnection, days: Sequence[TimeSpan]) -> tuple[int, ...]:
     worked = searches.c.error.is_(None)
     wanted = select(*_tenths(searches.c.top_score)).where(within(searches.c.at, days), worked)
     return tuple((await db.execute(wanted)).one())
 
 
-async def _feedback(db: AsyncConnection, days: Sequence[Span]) -> FeedbackFigures:
+async def _feedback(db: AsyncConnection, days: Sequence[TimeSpan]) -> FeedbackFigures:
     wanted = (
         select(feedback.c.vote, feedback.c.reason, func.count().label("n"))
         .where(within(feedback.c.at, days))
@@ -205,7 +205,7 @@ async def _feedback(db: AsyncConnection, days: Sequence[Span]) -> FeedbackFigure
     return FeedbackFigures(sum(row.n for row in found if row.vote == "up"), sum(downs.values()), downs)
 
 
-async def _misses(db: AsyncConnection, days: Sequence[Span], spans: CTE) -> tuple[MissDay, ...]:
+async def _misses(db: AsyncConnection, days: Sequence[TimeSpan], spans: CTE) -> tuple[MissDay, ...]:
     of_turn = questions.c.turn == answers.c.turn
     doubted = exists().where(of_turn, questions.c.reason == "low_confidence")
     unknown = answers.c.outcome == "unknown"
@@ -223,7 +223,7 @@ async def _misses(db: AsyncConnection, days: Sequence[Span], spans: CTE) -> tupl
 
 
 async def _collections(
-    db: AsyncConnection, days: Sequence[Span], scopes: Collection[str]
+    db: AsyncConnection, days: Sequence[TimeSpan], scopes: Collection[str]
 ) -> tuple[CollectionFigures, ...]:
     asked = within(answers.c.answered_at, days)
     lists = cast(answers.c.searched, Text).label("names")  # few different ones
@@ -260,7 +260,7 @@ async def _collections(
     )
 
 
-async def _channels(db: AsyncConnection, days: Sequence[Span]) -> tuple[ChannelFigures, ...]:
+async def _channels(db: AsyncConnection, days: Sequence[TimeSpan]) -> tuple[ChannelFigures, ...]:
     where = (turns.c.platform, turns.c.workspace, turns.c.channel, turns.c.audience)
     wanted = (
         select(

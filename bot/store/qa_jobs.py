@@ -32,7 +32,7 @@ _source = documents.alias("source")
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class ChunkPlace:
     """A chunk of a document's version."""
 
     document: str
@@ -45,13 +45,13 @@ class Task:
     """A chunk that a job has still to do. `scope`: who may read its document; `current`: it is still of that version."""
 
     place: int
-    spot: Spot
+    spot: ChunkPlace
     scope: str
     current: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldJob:
     """A job that this process works on."""
 
     id: str
@@ -59,7 +59,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class QaJob:
     """A job as people see it. `name` is its document's, None where it is for a whole collection. `chunks` counts its
     chunks by what came of them, `pairs` its pairs by their state; `dropped` were not supported by their chunk.
 
@@ -101,7 +101,7 @@ class PairJobs:
     # -- for people -------------------------------------------------------------------------------------------------
 
     async def create(
-        self, job: str, *, document: str | None, collection: str, model: str, spots: Sequence[Spot], now: datetime,
+        self, job: str, *, document: str | None, collection: str, model: str, spots: Sequence[ChunkPlace], now: datetime,
         trace: AuditRecord,
     ) -> bool:  # fmt: skip
         """A job that whoever looks for work finds; False when one of the documents has just been forgotten."""
@@ -125,7 +125,7 @@ class PairJobs:
             return False
         return True
 
-    async def taken(self, ids: Collection[str]) -> frozenset[Spot]:
+    async def taken(self, ids: Collection[str]) -> frozenset[ChunkPlace]:
         """Of these documents the chunks that pairs were made from, or that a job is about to."""
         open_ = and_(pair_chunks.c.state == "todo", pair_jobs.c.state.in_(("running", "paused")))
         wanted = (
@@ -137,9 +137,9 @@ class PairJobs:
         if len(ids) < 500:
             wanted = wanted.where(pair_chunks.c.document.in_(ids))
         found = await rows(self._engine, wanted)
-        return frozenset(Spot(row.document, row.version, row.chunk) for row in found if row.document in ids)
+        return frozenset(ChunkPlace(row.document, row.version, row.chunk) for row in found if row.document in ids)
 
-    async def listed(self, readers: Readers, *, now: datetime, job: str | None = None, limit: int = 100) -> list[Job]:
+    async def listed(self, readers: Readers, *, now: datetime, job: str | None = None, limit: int = 100) -> list[QaJob]:
         """The jobs all of whose documents these readers may read, newest first."""
         wanted = (
             select(pair_jobs, documents.c.name)
@@ -206,14 +206,14 @@ class PairJobs:
 
     # -- for whoever works on them ----------------------------------------------------------------------------------
 
-    async def claim(self, *, owner: str, now: datetime, until: datetime) -> Held | None:
+    async def claim(self, *, owner: str, now: datetime, until: datetime) -> HeldJob | None:
         """Take the oldest running job that is this owner's, or nobody's any more."""
 
         running = pair_jobs.c.state == "running"
         if not await rows(self._engine, select(pair_jobs.c.id).where(running).limit(1)):
             return None  # mostly: nobody has to wait for a writer to learn it
 
-        def take(db: Connection) -> Held | None:
+        def take(db: Connection) -> HeldJob | None:
             at, end = lease(db, now, until)
             free = or_(pair_jobs.c.owner == owner, pair_jobs.c.owner.is_(None), pair_jobs.c.lease_until <= at)
             oldest = select(pair_jobs.c.id).where(running, free).order_by(pair_jobs.c.made_at, pair_jobs.c.id).limit(1)
@@ -224,7 +224,7 @@ class PairJobs:
                 .returning(pair_jobs.c.id, pair_jobs.c.model)
             )
             row = db.execute(mine).first()
-            return None if row is None else Held(row.id, row.model)
+            return None if row is None else HeldJob(row.id, row.model)
 
         return await change(self._engine, take)
 
@@ -246,7 +246,7 @@ class PairJobs:
             .order_by(pair_chunks.c.place)
         )
         return [
-            Task(row.place, Spot(row.document, row.version, row.chunk), row.scope, row.version == row.hash)
+            Task(row.place, ChunkPlace(row.document, row.version, row.chunk), row.scope, row.version == row.hash)
             for row in await rows(self._engine, wanted)
         ]
 
@@ -327,10 +327,10 @@ def _more(cost: Cost) -> dict[str, Any]:
     return {name: pair_jobs.c[name] + getattr(cost, name) for name in _COSTS}
 
 
-def _job(row: Any, now: datetime, chunks: Mapping[str, int], made: Mapping[str, int], dropped: int) -> Job:
+def _job(row: Any, now: datetime, chunks: Mapping[str, int], made: Mapping[str, int], dropped: int) -> QaJob:
     held = row.owner is not None and row.lease_until is not None and row.lease_until > now
     cost = Cost(*(getattr(row, name) for name in _COSTS))
-    return Job(
+    return QaJob(
         row.id, row.collection, row.document, row.name, row.model, row.state, row.reason, cost, held, row.made_at,
         row.changed_at, chunks, made, dropped,
     )  # fmt: skip

@@ -11,12 +11,12 @@ from typing import Any
 import aiosqlite
 
 
-class Connection(aiosqlite.Connection):
+class SqliteConnection(aiosqlite.Connection):
     """What SQLAlchemy's aiosqlite dialect asks of a connection, as its `async_creator_fn` makes it."""
 
     _ending: "asyncio.Future[Any] | None" = None
 
-    async def _connect(self) -> "Connection":
+    async def _connect(self) -> "SqliteConnection":
         try:
             await super()._connect()
         except BaseException:
@@ -67,7 +67,7 @@ class _Cursor:
     rowcount = -1
     lastrowid: int | None = None
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: SqliteConnection) -> None:
         self._connection = connection
         self._rows: list[Any] = []
 
@@ -91,8 +91,8 @@ class _Cursor:
         self._rows = done.rows
 
 
-def connecting(database: str, **options: Any) -> Connection:
+def connecting(database: str, **options: Any) -> SqliteConnection:
     """A connection to be awaited. Its thread does not keep a process alive that forgot to close it."""
-    connection = Connection(lambda: sqlite3.connect(database, **options), iter_chunk_size=64)
+    connection = SqliteConnection(lambda: sqlite3.connect(database, **options), iter_chunk_size=64)
     connection._thread.daemon = True  # as SQLAlchemy does with one that it makes itself
     return connection

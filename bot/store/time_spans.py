@@ -10,7 +10,7 @@ from bot.store.schema import Moment
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class TimeSpan:
     """A day or week of a time zone, by its first day: from `since` up to, but not including, `until`."""
 
     day: date
@@ -18,7 +18,7 @@ class Span:
     until: datetime
 
 
-def table(spans: Sequence[Span]) -> CTE:
+def table(spans: Sequence[TimeSpan]) -> CTE:
     """Columns `day`, `since` and `until`; at least one row."""
     bounds = values(column("day", Date), column("since", Moment), column("until", Moment), name="bounds")
     return bounds.data([(one.day, one.since, one.until) for one in spans]).cte("spans")
@@ -29,7 +29,7 @@ def of(spans: CTE, at: ColumnElement[datetime]) -> ColumnElement[bool]:
     return (at >= spans.c.since) & (at < spans.c.until)
 
 
-def within(at: ColumnElement[datetime], spans: Sequence[Span]) -> ColumnElement[bool]:
+def within(at: ColumnElement[datetime], spans: Sequence[TimeSpan]) -> ColumnElement[bool]:
     """From the first of spans in a row to the last."""
     return (at >= spans[0].since) & (at < spans[-1].until)
 

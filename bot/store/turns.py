@@ -14,13 +14,13 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent.events import Answered
 from bot.errors import LostError
-from bot.store.batching import Together
+from bot.store.batching import WriteBatcher
 from bot.store.conversations import answered, incoming, keep_answers
 from bot.store.engine import change, insert, look, rows, storable, write
 from bot.store.leases import lease, present
 from bot.store.schema import answers, turns
 from bot.store.traces import Noted, keep_traces
-from bot.store.unanswered import Miss, add_misses
+from bot.store.unanswered import MissedQuestion, add_misses
 from bot.types import Claimed, Incoming
 
 State = Literal["waiting", "running", "answered", "done"]
@@ -48,17 +48,17 @@ class _Ended:
     answer: Answered
     owner: str
     steps: Sequence[Noted]
-    misses: Sequence[Miss]
+    misses: Sequence[MissedQuestion]
     now: datetime
 
 
-class TurnRows:
+class TurnStore:
     """The claims. Source: reliability.md R3, R5 and R9."""
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
-        self._finishing = Together(self._finish, name="turns-finish")
-        self._showing = Together(self._shown, name="turns-shown")
+        self._finishing = WriteBatcher(self._finish, name="turns-finish")
+        self._showing = WriteBatcher(self._shown, name="turns-shown")
 
     async def claim(
         self,
@@ -149,7 +149,7 @@ class TurnRows:
         *,
         owner: str,
         steps: Sequence[Noted],
-        misses: Sequence[Miss],
+        misses: Sequence[MissedQuestion],
         now: datetime,
     ) -> None:
         """Store a turn's answer, what it cost and what it missed, and its trace (`keep_traces`), in one transaction,

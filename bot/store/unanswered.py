@@ -13,7 +13,7 @@ from bot.access import default_scope
 from bot.records import MissState, WantedQuestions
 from bot.store.engine import change, insert, read, storable, write
 from bot.store.schema import answers, notices, questions, turns
-from bot.store.time_spans import Span, count, of, table
+from bot.store.time_spans import TimeSpan, count, of, table
 from bot.types import Audience, MissReason, OpenQuestions, Place, Question
 
 OFFLINE = "extractive"
@@ -21,7 +21,7 @@ OFFLINE = "extractive"
 
 
 @dataclass(frozen=True, slots=True)
-class Miss:
+class MissedQuestion:
     """A question on its way in. `scope` says who may see its words; elsewhere it only counts."""
 
     turn: str
@@ -36,7 +36,7 @@ class Miss:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedQuestion:
     """A miss and who asked: to be counted, not to be shown."""
 
     question: Question
@@ -47,7 +47,7 @@ class Asked:
 class Doubted:
     """A question answered without a model that the bot was not sure of, as the miss it would be; `kept`: it is one."""
 
-    miss: Miss
+    miss: MissedQuestion
     asker: tuple[str, str, str]  # platform, workspace, author
     kept: bool
 
@@ -57,7 +57,7 @@ class Matches:
     """Misses, newest first; `shown` are all that readers may see, also beyond the limit; `hidden` those of the same
     state, reason and time in places they do not see."""
 
-    asked: tuple[Asked, ...]
+    asked: tuple[AskedQuestion, ...]
     shown: int
     hidden: int
 
@@ -72,13 +72,13 @@ class Week:
     closed: int
 
 
-class Questions:
+class UnansweredQuestions:
     """Questions nobody could answer yet. Source: product.md §4."""
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
 
-    async def add(self, *misses: Miss) -> None:
+    async def add(self, *misses: MissedQuestion) -> None:
         """Keep misses; the same turn and reason once only."""
         await change(self._engine, lambda db: add_misses(db, misses))
 
@@ -118,7 +118,7 @@ class Questions:
 
     async def asked_between(
         self, scopes: Collection[str], since: datetime, until: datetime, *, limit: int
-    ) -> tuple[list[Asked], int, int]:
+    ) -> tuple[list[AskedQuestion], int, int]:
         """The open questions of `scopes` asked, or opened again, from `since` up to `until`, newest first; how many there
         are of these beyond the limit too, and how many turns asked in other scopes, whose words stay there."""
         asked, again = (and_(at >= since, at < until) for at in (questions.c.asked_at, questions.c.reopened_at))
@@ -156,7 +156,7 @@ class Questions:
             found = tuple(_asked(row) for row in await db.execute(listed))
             return Matches(found, await db.scalar(shown) or 0, await db.scalar(hidden) or 0)
 
-    async def weeks(self, spans: Sequence[Span]) -> tuple[Week, ...]:
+    async def weeks(self, spans: Sequence[TimeSpan]) -> tuple[Week, ...]:
         """What was asked and missed in each week, wherever. A question missed for two reasons counts once."""
         weeks = table(spans)
         missed = (
@@ -209,7 +209,7 @@ class Questions:
             return (await db.execute(closed)).rowcount
 
 
-def add_misses(db: Connection, misses: Sequence[Miss]) -> None:
+def add_misses(db: Connection, misses: Sequence[MissedQuestion]) -> None:
     """Inside a transaction of the caller's: a turn and its misses are stored together."""
     if misses:
         added = insert(db, questions).on_conflict_do_nothing(index_elements=["turn", "reason"])
@@ -225,7 +225,7 @@ def reopen(db: Connection, forgotten: Collection[str], now: datetime) -> None:
     db.execute(update(questions).where(theirs).values(**opened))
 
 
-def _values(miss: Miss) -> dict[str, Any]:
+def _values(miss: MissedQuestion) -> dict[str, Any]:
     return {
         "turn": miss.turn,
         "question": storable(miss.question),
@@ -273,7 +273,7 @@ def _question(row: Any) -> Question:
 def _doubted(row: Any) -> Doubted:
     values = row._mapping
     place = Place(values[turns.c.platform], values[turns.c.workspace], values[turns.c.channel])
-    miss = Miss(
+    miss = MissedQuestion(
         turn=values[turns.c.id],
         question=values[turns.c.text],
         reason="low_confidence",
@@ -286,7 +286,7 @@ def _doubted(row: Any) -> Doubted:
     return Doubted(miss, (place.platform, place.workspace, values[turns.c.author]), values["kept"] is not None)
 
 
-def _asked(row: Any) -> Asked:
+def _asked(row: Any) -> AskedQuestion:
     values = dict(row._mapping)
     asker = (values.pop("platform"), values.pop("workspace"), values.pop("author"))
-    return Asked(Question(**(values | {"searched": tuple(values["searched"])})), asker)
+    return AskedQuestion(Question(**(values | {"searched": tuple(values["searched"])})), asker)

@@ -24,7 +24,7 @@ class OvertakenError(Exception):
     """Another process has committed a later generation of this vector store; nothing was stored."""
 
 
-class Indexes:
+class VectorStores:
     """The vector stores this database knows. Source: architecture.md "One visible step"."""
 
     def __init__(self, engine: AsyncEngine) -> None:

@@ -21,7 +21,7 @@ class CrowdedError(Exception):
 
 
 @dataclass(eq=False, slots=True)
-class Ticket:
+class AdmissionTicket:
     """A turn's place in the queue. `ahead`: how many go before it, as the queue stood when it came."""
 
     channel: Place
@@ -47,12 +47,12 @@ class Admission:
     def __init__(self, at_once: int = AT_ONCE, waiting: int = WAITING) -> None:
         self._free = at_once
         self._most = waiting
-        self._waiting: dict[Place, deque[Ticket]] = {}  # the channel whose turn is next comes first
+        self._waiting: dict[Place, deque[AdmissionTicket]] = {}  # the channel whose turn is next comes first
 
     @contextmanager
-    def join(self, channel: Place) -> Iterator[Ticket]:
+    def join(self, channel: Place) -> Iterator[AdmissionTicket]:
         """Stand in line; leave it, or the place that was given, with the block. Raises CrowdedError."""
-        ticket = Ticket(channel, self._ahead(channel))
+        ticket = AdmissionTicket(channel, self._ahead(channel))
         if self._free:
             self._free -= 1
             ticket.call()

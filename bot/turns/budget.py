@@ -37,7 +37,7 @@ _CHANNEL = Said(
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class BudgetLimits:
     """0: no limit. Tokens are those of prompts, replies and thinking."""
 
     user_per_minute: int = 10
@@ -54,7 +54,11 @@ class Budget:
     """
 
     def __init__(
-        self, usage: Usage, limits: Limits = Limits(), *, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+        self,
+        usage: Usage,
+        limits: BudgetLimits = BudgetLimits(),
+        *,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """`now` is aware; its date is the day that the daily limits are for."""
         self._usage = usage

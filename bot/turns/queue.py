@@ -15,10 +15,10 @@ from datetime import UTC, datetime, timedelta
 
 from agent.events import Answered
 from bot.errors import LostError, StoreError
-from bot.store.batching import Together
+from bot.store.batching import WriteBatcher
 from bot.store.traces import Noted
-from bot.store.turns import Blocked, Started, TurnRows
-from bot.store.unanswered import Miss
+from bot.store.turns import Blocked, Started, TurnStore
+from bot.store.unanswered import MissedQuestion
 from bot.types import Claimed, Incoming
 from bot.waiting import finished
 
@@ -35,7 +35,7 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-class Inbox:
+class TurnQueue:
     """The questions put to this process, and those another one left behind.
 
     A turn is held from its claim until it is `shown` or `release`d; a heartbeat keeps the lease meanwhile. What this process
@@ -43,7 +43,7 @@ class Inbox:
     """
 
     def __init__(
-        self, rows: TurnRows, *, owner: str | None = None, lease: timedelta = LEASE, clock: Clock = _now
+        self, rows: TurnStore, *, owner: str | None = None, lease: timedelta = LEASE, clock: Clock = _now
     ) -> None:
         self._rows = rows
         self.owner = owner or f"{socket.gethostname()[:30]}:{os.getpid()}:{uuid.uuid4().hex}"
@@ -53,7 +53,7 @@ class Inbox:
         self._owed: dict[str, Callable[[], Awaitable[None]]] = {}  # what could not be stored and is tried again
         self._changed: dict[tuple[str, ...], asyncio.Event] = {}  # a thread's queue has moved
         self._heart: asyncio.Task[None] | None = None
-        self._claims = Together(self._claim, name="inbox-claims", unwanted=self._give_back)
+        self._claims = WriteBatcher(self._claim, name="inbox-claims", unwanted=self._give_back)
 
     async def claim(self, message: Incoming) -> Claimed | None:
         """Take a question durably, before anything is acknowledged. None: it is taken or answered already.
@@ -110,11 +110,15 @@ class Inbox:
                         async with asyncio.timeout(patience):
                             await changed.wait()
 
-    async def finish(self, claimed: Claimed, answer: Answered, steps: Sequence[Noted], misses: Sequence[Miss]) -> None:
+    async def finish(
+        self, claimed: Claimed, answer: Answered, steps: Sequence[Noted], misses: Sequence[MissedQuestion]
+    ) -> None:
         """Store the answer, its cost and its misses at once. Raises LostError, StoreError."""
         await self._rows.finish(claimed, answer, owner=self.owner, steps=steps, misses=misses, now=self._clock())
 
-    def finish_later(self, claimed: Claimed, answer: Answered, steps: Sequence[Noted], misses: Sequence[Miss]) -> None:
+    def finish_later(
+        self, claimed: Claimed, answer: Answered, steps: Sequence[Noted], misses: Sequence[MissedQuestion]
+    ) -> None:
         """The answer is shown although it could not be stored: keep the turn, and store it once that works again."""
 
         async def store() -> None:

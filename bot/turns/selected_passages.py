@@ -14,7 +14,7 @@ from agent.events import Answered, Events
 from agent.models.base import ChatModel
 from agent.strategies.selected_passages import MOST as MOST
 from agent.strategies.selected_passages import GivenPassages
-from bot.knowledge.documents import Knowledge
+from bot.knowledge.documents import KnowledgeBase
 from bot.turns.budget import Budget
 from bot.turns.turns import DEADLINE_SECONDS
 from bot.types import Actor, Audience, Incoming, Place
@@ -38,7 +38,7 @@ class AnswerFrom:
 
     def __init__(
         self,
-        knowledge: Knowledge,
+        knowledge: KnowledgeBase,
         budget: Budget,
         *,
         models: Callable[[str], ChatModel],

@@ -46,7 +46,7 @@ MAX_PASSAGES = 60  # whose text is looked up for one trace
 Kind = Literal["began", "thought", "tool_call", "tool_result", "draft", "reflection", "answer"]
 
 LookUp = Callable[[Hit, Readers, int], Awaitable[list[Passage]]]
-"""`Knowledge.context`: the passages around a hit, as far as these readers may read them."""
+"""`KnowledgeBase.context`: the passages around a hit, as far as these readers may read them."""
 
 
 # -- while a turn runs ----------------------------------------------------------------------------------------------

@@ -20,11 +20,11 @@ from bot.errors import LostError, SettingsError, StoreError
 from bot.logs import ChatLog
 from bot.store.conversations import Conversations
 from bot.store.feedback import Votes
-from bot.store.unanswered import OFFLINE, Miss
+from bot.store.unanswered import OFFLINE, MissedQuestion
 from bot.texts import reply_language
 from bot.turns.admission import Admission, CrowdedError
 from bot.turns.budget import Budget, Unlimited
-from bot.turns.queue import Inbox
+from bot.turns.queue import TurnQueue
 from bot.turns.trace import Recording
 from bot.types import Attachment, Claimed, Feedback, Incoming, Verdict
 from bot.waiting import finished
@@ -42,13 +42,13 @@ SIGN_SECONDS = 1.0  # an asker is told that it takes longer (R51)
 GRACE_SECONDS = 2.0  # an agent ends itself at its deadline; one that does not is ended here
 
 
-class Thinker(Protocol):
+class Answerer(Protocol):
     """Whoever answers one question (`agent.strategies.react.Agent`)."""
 
     def run(self, ask: Ask) -> Events: ...
 
 
-MakeAgent = Callable[[Incoming, Readers, tuple[CollectionInfo, ...]], Thinker]
+MakeAgent = Callable[[Incoming, Readers, tuple[CollectionInfo, ...]], Answerer]
 """The agent for one question: its model and strategy, with tools bound to what these readers may read."""
 
 ListCollections = Callable[[Incoming, Readers], Awaitable[tuple[CollectionInfo, ...]]]
@@ -144,7 +144,7 @@ class Turns:
 
     def __init__(
         self,
-        inbox: Inbox,
+        inbox: TurnQueue,
         conversations: Conversations,
         votes: Votes,
         *,
@@ -357,7 +357,7 @@ class Turns:
 
     async def _prepared(
         self, turn: _Turn, message: Incoming, history: tuple[Exchange, ...], deadline: float
-    ) -> tuple[Thinker, Ask]:
+    ) -> tuple[Answerer, Ask]:
         """The agent for a question, and what it is asked."""
         allowed = readers(message.place, message.audience, message.thread)
         collections = await self._list_collections(message, allowed)
@@ -418,14 +418,14 @@ class Turns:
                 text = _FAILED.to(language, turn=claimed.id[:8])
         return Answered(text, outcome="failed", turn=claimed.id)
 
-    def _misses(self, claimed: Claimed, answer: Answered) -> tuple[Miss, ...]:
+    def _misses(self, claimed: Claimed, answer: Answered) -> tuple[MissedQuestion, ...]:
         """What is to be looked at because of this answer alone. Offline nearly every paraphrase is doubted, so there it
         takes somebody's complaint, or others who ask alike (`bot.unanswered.doubts`)."""
         doubted = answer.outcome == "answered" and answer.unsure and answer.model != OFFLINE
         if answer.outcome != "unknown" and not doubted:
             return ()
         message = claimed.message
-        miss = Miss(
+        miss = MissedQuestion(
             turn=claimed.id,
             question=message.text,
             reason="unknown" if answer.outcome == "unknown" else "low_confidence",

@@ -67,7 +67,7 @@ def shipped() -> Fitted:
 
 
 @dataclass(frozen=True, slots=True)
-class Space:
+class QuestionSpace:
     """Of an embedder's vectors: the means of its Japanese and its English questions, and mean and standard deviation of
     the cosines of unrelated questions, taken from those means, by kind of pair."""
 
@@ -80,14 +80,14 @@ class Space:
         return _unit(vectors - np.array([self.means[language_of(text)] for text in texts]).reshape(vectors.shape))
 
 
-class Grouping:
+class Clustering:
     """Sorts questions into groups of one meaning. For one event loop; the arithmetic runs in a thread."""
 
     def __init__(self, embedder: EmbeddingClient, fitted: Fitted | None = None) -> None:
         self._embedder = embedder
         self._fitted = fitted or shipped()
         self._encoder = SparseEncoder()
-        self._space: Space | None = None
+        self._space: QuestionSpace | None = None
 
     async def __call__(self, texts: Sequence[str]) -> list[tuple[int, ...]]:
         """The places of `texts`, each in one group; the largest group first, then the one that begins first.
@@ -116,7 +116,7 @@ class Grouping:
         vectors = space.centred(texts, await self._vectors(texts))
         return await asyncio.to_thread(self._comparison, texts, vectors, space)
 
-    async def space(self) -> Space:
+    async def space(self) -> QuestionSpace:
         """What the embedder makes of the reference, asked once. Raises EmbeddingError."""
         if self._space is None:
             japanese, english = zip(*self._fitted.reference, strict=True)
@@ -127,7 +127,7 @@ class Grouping:
         found = await self._embedder.embed_documents(list(texts))
         return np.array(found, dtype=float).reshape(len(found), self._embedder.dimensions)
 
-    def _comparison(self, texts: Sequence[str], vectors: Floats, space: Space) -> "Comparison":
+    def _comparison(self, texts: Sequence[str], vectors: Floats, space: QuestionSpace) -> "Comparison":
         traits = [traits_of(text, self._encoder) for text in texts]
         return Comparison(traits, vectors, space.cosines, self._fitted)
 
@@ -207,14 +207,14 @@ def squeezed(text: str) -> str:
     return _LETTERS.sub("", normalise(text)) or text
 
 
-def spanned(japanese: Floats, english: Floats) -> Space:
+def spanned(japanese: Floats, english: Floats) -> QuestionSpace:
     """The space of an embedder's vectors of the reference: as many Japanese as English ones, of the same meanings."""
     ja, en = japanese.mean(axis=0), english.mean(axis=0)
     ours, theirs = _unit(japanese - ja), _unit(english - en)
     unrelated = ~np.eye(len(ours), dtype=bool)
     found = {"ja": ours @ ours.T, "en": theirs @ theirs.T, "across": ours @ theirs.T}
     kinds: tuple[Kind, ...] = ("ja", "en", "across")
-    return Space(
+    return QuestionSpace(
         {"ja": ja, "en": en},
         {kind: (float(found[kind][unrelated].mean()), float(found[kind][unrelated].std()) or 1.0) for kind in kinds},
     )

@@ -13,12 +13,12 @@ from datetime import UTC, datetime
 
 from bot.access import role
 from bot.config.settings import Settings, filled
-from bot.knowledge.documents import Knowledge
+from bot.knowledge.documents import KnowledgeBase
 from bot.records import AuditRecord, Changed, DocumentRow, ExpertAnswer
 from bot.store.audit import Audit
 from bot.store.documents import Documents
 from bot.store.notifications import Notices, Telling
-from bot.store.unanswered import Questions
+from bot.store.unanswered import UnansweredQuestions
 from bot.types import Actor, Upload
 from bot.unanswered.expert_answers import ANSWERS, NAMED, NOT_KEPT, UNTOLD, cleaned, today, unfit, written
 from bot.views import SHORT_ID
@@ -45,8 +45,8 @@ class ExpertAnswers:
     def __init__(
         self,
         settings: Settings,
-        knowledge: Knowledge,
-        questions: Questions,
+        knowledge: KnowledgeBase,
+        questions: UnansweredQuestions,
         notices: Notices,
         documents: Documents,
         audit: Audit,

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from bot.records import Period
 from bot.store.digests import Digests, Totals
-from bot.store.unanswered import Asked, Questions
+from bot.store.unanswered import AskedQuestion, UnansweredQuestions
 from bot.types import MissReason
 from bot.unanswered.closing import closing
-from bot.unanswered.clustering import Grouping
+from bot.unanswered.clustering import Clustering
 from retrieval.types import Found, RAGToolError, Readers
 
 log = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ CLOSEST = 3  # documents of a group
 _REASONS: tuple[MissReason, ...] = ("reported", "unknown", "low_confidence")  # what is shown first
 
 SearchDocuments = Callable[[str, Readers], Awaitable[Found]]
-"""`Knowledge.search`, as far as it is needed here."""
+"""`KnowledgeBase.search`, as far as it is needed here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +73,9 @@ async def make_digest(
     period: Period,
     readers: Readers,
     *,
-    questions: Questions,
+    questions: UnansweredQuestions,
     digests: Digests,
-    grouping: Grouping,
+    grouping: Clustering,
     search: SearchDocuments,
     top: int = TOP,
 ) -> Digest:
@@ -98,7 +98,7 @@ async def make_digest(
     )
 
 
-async def as_group(asked: Sequence[Asked], readers: Readers, search: SearchDocuments) -> Group:
+async def as_group(asked: Sequence[AskedQuestion], readers: Readers, search: SearchDocuments) -> Group:
     """Questions on one thing, newest first and at least one, as one."""
     found = await asyncio.to_thread(closing, [one.question for one in asked])
     assert found is not None
@@ -118,12 +118,12 @@ async def as_group(asked: Sequence[Asked], readers: Readers, search: SearchDocum
     )
 
 
-def urgency(asked: Sequence[Asked]) -> tuple[int, int]:
+def urgency(asked: Sequence[AskedQuestion]) -> tuple[int, int]:
     """What somebody complained of comes before what was not found, and that before what was doubted; then what most asked."""
     return min(_REASONS.index(one.question.reason) for one in asked), -len(_turns(asked))
 
 
-def _turns(asked: Sequence[Asked]) -> set[str]:
+def _turns(asked: Sequence[AskedQuestion]) -> set[str]:
     """One question may have been missed for two reasons: not found, and reported too."""
     return {one.question.turn for one in asked}
 

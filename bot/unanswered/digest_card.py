@@ -11,7 +11,7 @@ from typing import Any
 from bot.records import Period
 from bot.store.digests import Totals
 from bot.texts import HIDDEN, NONE_OPEN, REASONS
-from bot.types import Action, Card, Link, Row
+from bot.types import Action, Card, CardRow, Link
 from bot.unanswered.closing import Closing
 from bot.unanswered.digest import LINKS, Closest, Digest, Group
 from retrieval.loaders.sanitize import clean_line
@@ -175,13 +175,13 @@ def _trend(digest: Digest, language: Language) -> str:
     return said.to(language, n=abs(change), time=(_WEEK if days == 7 else _TIME).to(language))
 
 
-def _row(number: int, group: Group, language: Language) -> Row:
+def _row(number: int, group: Group, language: Language) -> CardRow:
     counted = _COUNT.to(language, times=group.count, askers=group.askers)
     reasons = (_REASON.to(language, reason=REASONS[reason].to(language), n=count) for reason, count in group.reasons)
     documents = _COMMA.to(language).join(_document(one, language) for one in group.documents)
     closest = _CLOSEST.to(language, documents=documents) if documents else _NOTHING_CLOSE.to(language)
     links = list(filter(None, map(safe_link, group.links)))
-    return Row(
+    return CardRow(
         text=f"{number}. {shortened(group.question, QUESTION)}",
         details=(
             _COMMA.to(language).join((counted, *reasons)),
@@ -197,13 +197,13 @@ def _threads(urls: Iterable[str], language: Language) -> tuple[Link, ...]:
     return tuple(Link(f"{_THREAD.to(language)} {at}", url) for at, url in enumerate(urls, 1))
 
 
-def remaining(before: Row, found: Closing, language: Language) -> Row:
+def remaining(before: CardRow, found: Closing, language: Language) -> CardRow:
     """The row of a group of which some were answered: what is still open, under the number that it had."""
     still = sorted((*found.closes, *found.others), key=lambda one: one.asked_at, reverse=True)
     links = list(dict.fromkeys(filter(None, (safe_link(one.link) for one in still))))[:LINKS]
     number, dot, _ = before.text.partition(". ")
     said = shortened(found.reference.question, QUESTION)
-    return Row(
+    return CardRow(
         text=f"{number}. {said}" if dot and number.isdecimal() else said,
         details=(_STILL.to(language, n=len(still)), *what_it_closes(found.too, found.left, language)),
         links=_threads(links, language),
@@ -255,5 +255,5 @@ def shortened(text: str, longest: int) -> str:
     return line if len(line) <= longest else line[: longest - 1].rstrip() + "…"
 
 
-def _indented(row: Row) -> tuple[str, ...]:
+def _indented(row: CardRow) -> tuple[str, ...]:
     return tuple(f"   {detail}" for detail in row.details)

@@ -8,8 +8,8 @@ import logging
 from datetime import UTC, datetime, timedelta
 
 from bot.errors import StoreError
-from bot.store.unanswered import Doubted, Questions
-from bot.unanswered.clustering import Grouping
+from bot.store.unanswered import Doubted, UnansweredQuestions
+from bot.unanswered.clustering import Clustering
 
 log = logging.getLogger(__name__)
 
@@ -22,7 +22,7 @@ EVERY_SECONDS = 300.0
 class Doubts:
     """One for the process: it knows which questions it has compared."""
 
-    def __init__(self, questions: Questions, grouping: Grouping) -> None:
+    def __init__(self, questions: UnansweredQuestions, grouping: Clustering) -> None:
         self._questions = questions
         self.grouping = grouping
         self._compared: frozenset[str] = frozenset()

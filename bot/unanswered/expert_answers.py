@@ -13,14 +13,14 @@ from datetime import UTC, datetime, timedelta
 
 from bot.access import readers, role
 from bot.config.settings import Settings, filled
-from bot.knowledge.documents import Knowledge
+from bot.knowledge.documents import KnowledgeBase
 from bot.records import AuditRecord
 from bot.store.documents import Documents
 from bot.store.notifications import Notices, Telling
 from bot.store.outbox import Outbox
-from bot.store.unanswered import Questions
+from bot.store.unanswered import UnansweredQuestions
 from bot.texts import MEMBERS
-from bot.types import Actor, Audience, Lesson, OpenQuestions, Place, Post, Question, Taught, Upload
+from bot.types import Actor, AnswerGiven, AnswerTaken, Audience, OpenQuestions, Place, Post, Question, Upload
 from bot.unanswered.closing import Closing, closing
 from bot.unanswered.notices import Due
 from retrieval.loaders.sanitize import clean, clean_line
@@ -71,8 +71,8 @@ class Experts:
     def __init__(
         self,
         settings: Settings,
-        knowledge: Knowledge,
-        questions: Questions,
+        knowledge: KnowledgeBase,
+        questions: UnansweredQuestions,
         notices: Notices,
         documents: Documents,
         outbox: Outbox,
@@ -106,7 +106,7 @@ class Experts:
         partly = [card for card in found if card not in over and card.data.get("reference") in closed]
         return [*(replace(card, data={**card.data, "closed": True}) for card in over), *partly]
 
-    async def answer(self, lesson: Lesson) -> Taught:
+    async def answer(self, lesson: AnswerGiven) -> AnswerTaken:
         """Learn an answer: it becomes a Q/A pair, the questions are closed, their askers will be told.
 
         Who may read the answer follows from who may read the questions: the team, or the private place they are of.
@@ -114,20 +114,20 @@ class Experts:
         answer = cleaned(lesson.answer)
         refusal = unfit(answer)
         if refusal is not None:
-            return Taught(refusal=refusal)
+            return AnswerTaken(refusal=refusal)
         async with self._one_by_one:
             ids = {*lesson.questions} | ({lesson.reference} if lesson.reference is not None else set())
             asked = await self._theirs(lesson.actor, ids, lesson.place, lesson.audience)
             if isinstance(asked, Said):
-                return Taught(refusal=asked)
+                return AnswerTaken(refusal=asked)
             found = await asyncio.to_thread(closing, asked, lesson.reference)
             if found is None:
-                return Taught(refusal=_GONE)
+                return AnswerTaken(refusal=_GONE)
             if found.reference.resolved_at is not None:
                 return await self._again(lesson, answer, found)
             return await self._learn(lesson, answer, found)
 
-    async def _learn(self, lesson: Lesson, answer: str, found: Closing) -> Taught:
+    async def _learn(self, lesson: AnswerGiven, answer: str, found: Closing) -> AnswerTaken:
         asked = [one for one in found.closes if one.resolved_at is None]
         pairs, documents = _pairs(lesson, answer, found.reference, asked), dict[str, str]()
         for pair in pairs:
@@ -135,7 +135,7 @@ class Experts:
             said = replace(pair, changed_at=today(self._settings))
             verdict = await self._knowledge.add(said, language_of(answer))
             if verdict.document_id is None:
-                return Taught(refusal=filled(NOT_KEPT, reason=verdict.reason))
+                return AnswerTaken(refusal=filled(NOT_KEPT, reason=verdict.reason))
             documents[pair.scope] = verdict.document_id
         who, author = (f"{lesson.actor.platform}:{one}" for one in (lesson.actor.id, _author(lesson)))
         kept = f"{ANSWERS} ({', '.join(pair.scope for pair in pairs)})"
@@ -150,20 +150,20 @@ class Experts:
         )
         log.info("learnt an answer: %d questions closed, %d threads to be told", len(closed.ids), closed.told)
         left = sum(one.resolved_at is None for one in found.others)
-        return Taught(closed.ids, closed.told, left) if closed.ids else Taught(refusal=_CLOSED)
+        return AnswerTaken(closed.ids, closed.told, left) if closed.ids else AnswerTaken(refusal=_CLOSED)
 
-    async def dismiss(self, actor: Actor, ids: Collection[int], place: Place, audience: Audience) -> Taught:
+    async def dismiss(self, actor: Actor, ids: Collection[int], place: Place, audience: Audience) -> AnswerTaken:
         """Close questions without an answer; nobody is told."""
         asked = await self._theirs(actor, ids, place, audience)
         if isinstance(asked, Said):
-            return Taught(refusal=asked)
+            return AnswerTaken(refusal=asked)
         closed = await self._rows.close(
             [one.id for one in asked],
             {one.scope for one in asked},
             now=datetime.now(UTC),
             trace=AuditRecord(f"{actor.platform}:{actor.id}", "dismiss", _subject(asked), "closed"),
         )
-        return Taught(closed.ids) if closed.ids else Taught(refusal=_CLOSED)
+        return AnswerTaken(closed.ids) if closed.ids else AnswerTaken(refusal=_CLOSED)
 
     async def _theirs(
         self, actor: Actor, ids: Collection[int], place: Place, audience: Audience
@@ -173,16 +173,16 @@ class Experts:
             return MEMBERS
         return await self.questions(ids, place, audience) or _GONE
 
-    async def _again(self, lesson: Lesson, answer: str, found: Closing) -> Taught:
+    async def _again(self, lesson: AnswerGiven, answer: str, found: Closing) -> AnswerTaken:
         """It is closed: by this very lesson, whose outcome then got lost on its way, or by somebody else."""
         asked = found.closes
         for pair in _pairs(lesson, answer, found.reference, asked):
             known = await self._documents.find(ANSWERS, pair.scope, pair.name)
             if known is None or (known.hash, known.author) != (hashlib.sha256(pair.data).hexdigest(), pair.author):
-                return Taught(refusal=_CLOSED)
+                return AnswerTaken(refusal=_CLOSED)
         told = await self._rows.waiting({one.turn for one in asked})
         left = sum(one.resolved_at is None for one in found.others)
-        return Taught(tuple(sorted(one.id for one in asked)), told, left)
+        return AnswerTaken(tuple(sorted(one.id for one in asked)), told, left)
 
     async def _introduce(self) -> None:
         """Say what the collection is about before its first document is in; people's own words for it stay."""
@@ -209,18 +209,18 @@ def unfit(answer: str) -> Said | None:
     return None
 
 
-def _author(lesson: Lesson) -> str:
+def _author(lesson: AnswerGiven) -> str:
     return lesson.author or lesson.actor.id
 
 
-def _pairs(lesson: Lesson, answer: str, reference: Question, asked: Sequence[Question]) -> list[Upload]:
+def _pairs(lesson: AnswerGiven, answer: str, reference: Question, asked: Sequence[Question]) -> list[Upload]:
     """Whoever may read the team's questions reads the answer to them; else each private place has its own."""
     asked = sorted(asked, key=lambda one: one.id != reference.id)
     scopes = {one.scope for one in asked}
     return [_pair(lesson, answer, scope, asked) for scope in ([TEAM] if TEAM in scopes else sorted(scopes))]
 
 
-def _pair(lesson: Lesson, answer: str, scope: str, asked: Sequence[Question]) -> Upload:
+def _pair(lesson: AnswerGiven, answer: str, scope: str, asked: Sequence[Question]) -> Upload:
     """The document of one scope. Only what was asked in that scope is in it: a private question's words stay private,
     also where they were taken over as the better ones."""
     own = [_line(one.question) for one in asked if one.scope == scope]

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 from bot.records import MissState, WantedQuestions
-from bot.store.time_spans import Span
-from bot.store.unanswered import Asked, Questions, Week
+from bot.store.time_spans import TimeSpan
+from bot.store.unanswered import AskedQuestion, UnansweredQuestions, Week
 from bot.texts import REASONS, STATES
 from bot.turns.trace import Trace, TracedHit
 from bot.types import Question
-from bot.unanswered.clustering import Grouping
+from bot.unanswered.clustering import Clustering
 from bot.unanswered.digest import Group, SearchDocuments, as_group, urgency
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.text import Language, Said
@@ -84,8 +84,8 @@ class Unanswered:
 
     def __init__(
         self,
-        questions: Questions,
-        grouping: Grouping,
+        questions: UnansweredQuestions,
+        grouping: Clustering,
         *,
         search: SearchDocuments,
         trace: LookAtTrace,
@@ -124,7 +124,7 @@ class Unanswered:
             pages=_pages(len(groups), size),
         )
 
-    async def _group(self, asked: Sequence[Asked], readers: Readers) -> QuestionGroup:
+    async def _group(self, asked: Sequence[AskedQuestion], readers: Readers) -> QuestionGroup:
         questions = tuple(one.question for one in asked)
         return QuestionGroup(
             group=await as_group(asked, readers, self._search),
@@ -155,7 +155,7 @@ class Unanswered:
         monday = today - timedelta(days=today.weekday())
         return await self._questions.weeks(
             [
-                Span(day, self._midnight(day), self._midnight(day + timedelta(weeks=1)))
+                TimeSpan(day, self._midnight(day), self._midnight(day + timedelta(weeks=1)))
                 for day in (monday - timedelta(weeks=back) for back in reversed(range(weeks)))
             ]
         )

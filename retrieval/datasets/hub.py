@@ -35,7 +35,7 @@ from retrieval.datasets import errors
 from retrieval.datasets.catalogue import Dataset
 from retrieval.datasets.errors import DatasetError
 from retrieval.datasets.parquet import Ranges, records
-from retrieval.datasets.rows import Abandoned, Columns, Reading, Row, guess
+from retrieval.datasets.rows import Abandoned, Columns, DatasetReading, DatasetRow, guess
 from retrieval.text import Said
 
 log = logging.getLogger(__name__)
@@ -62,7 +62,7 @@ class Hub:
         endpoint: str | None = None,
         token: str | bool | None = None,
         *,
-        pause: Callable[[Reading, float], None] = Reading.wait,
+        pause: Callable[[DatasetReading, float], None] = DatasetReading.wait,
     ) -> None:
         self._api = HfApi(endpoint=endpoint, token=token)
         self._token = token
@@ -79,7 +79,7 @@ class Hub:
 
     # -- what is there ----------------------------------------------------------------------------------------------
 
-    def files(self, dataset: Dataset, reading: Reading) -> list["HubFile"]:
+    def files(self, dataset: Dataset, reading: DatasetReading) -> list["HubFile"]:
         """The dataset's Parquet files, its training split first, at the commit they are at now. Raises DatasetError."""
         for revision in (None, _CONVERTED):
             try:
@@ -95,7 +95,7 @@ class Hub:
         )
         raise _NoFiles(errors.NO_FILES, where, dataset.repository)
 
-    def size(self, file: "HubFile", reading: Reading) -> int:
+    def size(self, file: "HubFile", reading: DatasetReading) -> int:
         """Bytes. Raises DatasetError."""
 
         def ask() -> int:
@@ -108,7 +108,7 @@ class Hub:
 
         return int(self._asking(file.dataset, reading, ask))
 
-    def fetch(self, file: "HubFile", reading: Reading, start: int, end: int) -> bytes:
+    def fetch(self, file: "HubFile", reading: DatasetReading, start: int, end: int) -> bytes:
         """The bytes `start` to `end` (exclusive) of a file. Raises DatasetError, Abandoned."""
         headers = build_hf_headers(
             token=self._token, headers={"Range": f"bytes={start}-{end - 1}", "Accept-Encoding": "identity"}
@@ -137,7 +137,7 @@ class Hub:
 
     # -- asking, and what goes wrong --------------------------------------------------------------------------------
 
-    def _asking(self, dataset: Dataset, reading: Reading, ask: Callable[[], Any]) -> Any:
+    def _asking(self, dataset: Dataset, reading: DatasetReading, ask: Callable[[], Any]) -> Any:
         """What `ask` returns, with a few tries. Raises DatasetError, Abandoned, RevisionNotFoundError."""
         reading.check()
         tries = Retrying(
@@ -228,10 +228,10 @@ class HubSource:
     def chrome(self) -> str:
         return {"wikipedia_ja": "wikipedia", "cc_news": "news"}.get(self.dataset.name, self.dataset.name)
 
-    def attribution(self, row: Row) -> str:
+    def attribution(self, row: DatasetRow) -> str:
         return self.dataset.credit
 
-    def rows(self, reading: Reading) -> Iterator[Row]:
+    def rows(self, reading: DatasetReading) -> Iterator[DatasetRow]:
         number = 0
         for file in self.hub.files(self.dataset, reading):
             fetch = partial(self.hub.fetch, file, reading)

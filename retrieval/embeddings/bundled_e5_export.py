@@ -31,7 +31,7 @@ _BLOCK = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class ModelWeights:
     """An E5S1 file: the shape of the model, its Unigram vocabulary, and where each tensor starts."""
 
     data: bytes
@@ -69,7 +69,7 @@ class Weights:
         return (weights * scales[:, :, None]).reshape(rows, columns)
 
 
-def read(source: Path) -> Weights:
+def read(source: Path) -> ModelWeights:
     """Raises ValueError when `source` is not the file this was written for, OSError when it cannot be read."""
     data = source.read_bytes()
     if hashlib.sha256(data).hexdigest() != SOURCE_SHA256:
@@ -97,7 +97,7 @@ def read(source: Path) -> Weights:
         at += 2 + length
         _, _, tensors[name], _ = struct.unpack_from("<BIQQ", data, at)  # type, elements, offset, bytes
         at += struct.calcsize("<BIQQ")
-    return Weights(
+    return ModelWeights(
         data, tensors, hidden, layers, heads, inner, vocabulary, positions, epsilon, bos, eos, pad, unk, pieces, scores
     )
 
@@ -105,7 +105,7 @@ def read(source: Path) -> Weights:
 # -- what is made of it ---------------------------------------------------------------------------------------------
 
 
-def vocabulary(weights: Weights) -> tuple[list[str], list[float]]:
+def vocabulary(weights: ModelWeights) -> tuple[list[str], list[float]]:
     """The tokenizer's pieces, each at its number, and their scores."""
     pieces, scores = list(weights.pieces), list(weights.scores)
     if "<mask>" not in pieces and len(pieces) < weights.vocabulary:
@@ -114,7 +114,7 @@ def vocabulary(weights: Weights) -> tuple[list[str], list[float]]:
     return pieces, scores
 
 
-def make_tokenizer(weights: Weights) -> "Tokenizer":
+def make_tokenizer(weights: ModelWeights) -> "Tokenizer":
     """XLM-RoBERTa's tokenizer: NFKC, runs of spaces joined, Unigram pieces with "▁" for a space."""
     from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 
@@ -155,7 +155,7 @@ class _Builder:
 _MICROSOFT = "com.microsoft"
 
 
-def make_graph(weights: Weights, form: Form) -> "onnx.ModelProto":
+def make_graph(weights: ModelWeights, form: Form) -> "onnx.ModelProto":
     """BERT as one ONNX graph: (input_ids, attention_mask), both int64 (batch, length) → last_hidden_state (batch, length, hidden)."""
     from onnx import TensorProto, helper
 
@@ -172,7 +172,7 @@ def make_graph(weights: Weights, form: Form) -> "onnx.ModelProto":
     return helper.make_model(graph, opset_imports=opsets, ir_version=10)
 
 
-def _embeddings(builder: _Builder, weights: Weights) -> str:
+def _embeddings(builder: _Builder, weights: ModelWeights) -> str:
     from onnx import TensorProto
 
     packed, scales = weights.blocks("emb.word", weights.vocabulary, weights.hidden)
@@ -201,7 +201,7 @@ def _embeddings(builder: _Builder, weights: Weights) -> str:
     return _norm(builder, weights, "emb.ln", total)
 
 
-def _layer(builder: _Builder, weights: Weights, form: Form, name: str, x: str, mask: str) -> str:
+def _layer(builder: _Builder, weights: ModelWeights, form: Form, name: str, x: str, mask: str) -> str:
     hidden, inner = weights.hidden, weights.inner
     query, key, value = (_linear(builder, weights, form, name + part, x, hidden, hidden) for part in "qkv")
     attended = builder.call(
@@ -215,13 +215,13 @@ def _layer(builder: _Builder, weights: Weights, form: Form, name: str, x: str, m
     return _norm(builder, weights, name + "oln", builder.call("Add", [x, narrow], name + "fed"))
 
 
-def _norm(builder: _Builder, weights: Weights, name: str, x: str) -> str:
+def _norm(builder: _Builder, weights: ModelWeights, name: str, x: str) -> str:
     scale = builder.constant(f"{name}.w", weights.floats(f"{name}.w", weights.hidden))
     bias = builder.constant(f"{name}.b", weights.floats(f"{name}.b", weights.hidden))
     return builder.call("LayerNormalization", [x, scale, bias], f"{name}.out", axis=-1, epsilon=weights.epsilon)
 
 
-def _linear(builder: _Builder, weights: Weights, form: Form, name: str, x: str, rows: int, columns: int) -> str:
+def _linear(builder: _Builder, weights: ModelWeights, form: Form, name: str, x: str, rows: int, columns: int) -> str:
     """x · Wᵀ + b, the matrix stored as `form` says."""
     bias = builder.constant(f"{name}.b", weights.floats(f"{name}.b", rows))
     if form == "q4":

@@ -18,8 +18,8 @@ from retrieval.embeddings.remote import (
     FOR_A_QUERY,
     FOR_DOCUMENTS,
     CallError,
-    Patience,
     Pause,
+    RetryLimits,
     embed,
     estimated_tokens,
     failed_call,
@@ -122,7 +122,7 @@ class OpenAIEmbedder:
     async def embed_queries(self, texts: Sequence[str]) -> Vectors:
         return await self._embed([self._before[1] + text for text in texts], FOR_A_QUERY)
 
-    async def _embed(self, texts: Sequence[str], patience: Patience) -> Vectors:
+    async def _embed(self, texts: Sequence[str], patience: RetryLimits) -> Vectors:
         return await embed(
             self._call,
             texts,

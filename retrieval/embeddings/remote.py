@@ -13,7 +13,7 @@ from typing import Literal, cast
 import numpy as np
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, stop_before_delay
 
-from retrieval.providers.errors import Refusal
+from retrieval.providers.errors import HttpRefusal
 from retrieval.text import Said
 from retrieval.types import EmbeddingError, Vectors
 
@@ -28,15 +28,15 @@ CALL_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class RetryLimits:
     """At most so many tries of one batch, and so many seconds from the first try to the end of the last."""
 
     tries: int
     seconds: float
 
 
-FOR_DOCUMENTS = Patience(5, 150.0)
-FOR_A_QUERY = Patience(3, 8.0)  # a search has 10, and goes on by words alone when meaning is not to be had
+FOR_DOCUMENTS = RetryLimits(5, 150.0)
+FOR_A_QUERY = RetryLimits(3, 8.0)  # a search has 10, and goes on by words alone when meaning is not to be had
 
 _WORDS: dict[Why, Said] = {
     "busy": Said(
@@ -85,7 +85,7 @@ class CallError(Exception):
         self.wait = wait
 
 
-def failed_call(refusal: Refusal, text: str) -> CallError:
+def failed_call(refusal: HttpRefusal, text: str) -> CallError:
     """What an error status means; `text` is for the log."""
     if refusal.code == 429 or refusal.code == 503:
         return CallError("busy" if refusal.code == 429 else "down", text, refusal.retry_after())
@@ -105,7 +105,7 @@ async def embed(
     name: str,
     dimensions: int | None,
     batch: int,
-    patience: Patience,
+    patience: RetryLimits,
     pause: Pause = asyncio.sleep,
 ) -> Vectors:
     """The unit vectors of `texts` in their order, `batch` of them a call. `name` is the model for people's eyes,
@@ -127,7 +127,7 @@ def _sendable(text: str) -> str:
     return text.encode("utf-8", "replace").decode() if text.strip() else "."
 
 
-async def _patiently(call: Call, texts: list[str], patience: Patience, pause: Pause) -> Vectors:
+async def _patiently(call: Call, texts: list[str], patience: RetryLimits, pause: Pause) -> Vectors:
     """Busy, broken and silent servers are tried again, after the time they ask for or a growing random one."""
     retrying = AsyncRetrying(
         stop=stop_after_attempt(patience.tries) | stop_before_delay(patience.seconds),

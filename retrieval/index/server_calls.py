@@ -75,7 +75,7 @@ _STRANGER = Said(
 )
 
 
-class Refused(Exception):
+class ServerRefused(Exception):
     """What a server said, cleaned of secrets: for the log, and the cause of the failure that people see."""
 
 
@@ -210,7 +210,7 @@ class Wire:
         failure = QdrantConnectionError(words, address=self.address or "memory", **values)
         # A validation error would quote the passages that it could not read.
         what = f"{error.error_count()} errors" if isinstance(error, ValidationError) else str(error)
-        failure.__cause__ = Refused(self._clean(f"{type(error).__name__}: {what}"))
+        failure.__cause__ = ServerRefused(self._clean(f"{type(error).__name__}: {what}"))
         return failure
 
     def _clean(self, text: str) -> str:

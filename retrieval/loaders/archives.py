@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 
 from retrieval.loaders.dates import stated
 from retrieval.loaders.encodings import member_name
-from retrieval.loaders.limits import Limits, Refused, size
+from retrieval.loaders.limits import FileRefused, ParsingLimits, size
 
 _TEXTUAL = (".xml", ".rels", ".vml", ".html", ".xhtml", ".htm", ".opf", ".ncx")
 _ARCHIVES = {".zip", ".7z", ".rar", ".gz", ".tgz", ".bz2", ".xz", ".tar", ".jar", ".docx", ".pptx", ".xlsx", ".epub"}
@@ -24,27 +24,27 @@ _TEMPLATES = {"2013-12-23T23:15:00Z", "2013-01-27T09:15:58Z", "2013-01-27T09:14:
 _ENCRYPTED = 0x1 | 0x40
 
 
-def open_archive(data: bytes, suffix: str, limits: Limits) -> dict[str, bytes]:
+def open_archive(data: bytes, suffix: str, limits: ParsingLimits) -> dict[str, bytes]:
     """The parts of a docx, pptx, xlsx or epub by name, in order; what holds no text (pictures, fonts) is emptied.
 
-    Raises `Refused`: corrupt, encrypted, entries, unpacked, part, ratio, nested, names, lying, entities, mismatch.
+    Raises `FileRefused`: corrupt, encrypted, entries, unpacked, part, ratio, nested, names, lying, entities, mismatch.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             infos = archive.infolist()
             end = archive.start_dir
     except (zipfile.BadZipFile, ValueError, OSError, struct.error, NotImplementedError) as error:
-        raise Refused("corrupt", kind=suffix[1:].upper()) from error
+        raise FileRefused("corrupt", kind=suffix[1:].upper()) from error
     if len(infos) > limits.entries:
-        raise Refused("entries", limit=limits.entries)
+        raise FileRefused("entries", limit=limits.entries)
     members = [(info, _name(info)) for info in infos]
     _check_names([name for _, name in members])
     if any(info.flag_bits & _ENCRYPTED for info in infos):
-        raise Refused("encrypted")
+        raise FileRefused("encrypted")
     _check_sizes(members, limits)
     found = _kind({name for _, name in members})
     if found != suffix:
-        raise Refused("mismatch", suffix=suffix, found=found[1:].upper() if found else "ZIP")
+        raise FileRefused("mismatch", suffix=suffix, found=found[1:].upper() if found else "ZIP")
     starts = _starts(data, infos, end)
     parts: dict[str, bytes] = {}
     for info, name in members:
@@ -52,7 +52,7 @@ def open_archive(data: bytes, suffix: str, limits: Limits) -> dict[str, bytes]:
             continue
         parts[name] = _part(data, info, starts[info.header_offset], name)
     if "META-INF/encryption.xml" in parts and b".xhtml" in parts["META-INF/encryption.xml"]:
-        raise Refused("encrypted")
+        raise FileRefused("encrypted")
     return parts
 
 
@@ -73,22 +73,22 @@ def _name(info: zipfile.ZipInfo) -> str:
 def _check_names(names: list[str]) -> None:
     plain = [name.replace("\\", "/").rstrip("/") for name in names]
     if len({name.casefold() for name in plain}) < len(plain):
-        raise Refused("names")
+        raise FileRefused("names")
     for name in plain:
         if not name or name.startswith("/") or "\0" in name or name[1:2] == ":" or ".." in name.split("/"):
-            raise Refused("names")
+            raise FileRefused("names")
 
 
-def _check_sizes(members: list[tuple[zipfile.ZipInfo, str]], limits: Limits) -> None:
+def _check_sizes(members: list[tuple[zipfile.ZipInfo, str]], limits: ParsingLimits) -> None:
     """By what the directory claims; `_part` then holds every part to it."""
     if sum(info.file_size for info, _ in members) > limits.unpacked:
-        raise Refused("unpacked", limit=size(limits.unpacked))
+        raise FileRefused("unpacked", limit=size(limits.unpacked))
     textual = [info.file_size for info, name in members if _is_textual(name)]
     if any(length > limits.part for length in textual) or sum(textual) > limits.parts:
-        raise Refused("part", limit=size(limits.part), total=size(limits.parts))
+        raise FileRefused("part", limit=size(limits.part), total=size(limits.parts))
     for info, _ in members:
         if info.file_size > limits.ratio_from and info.file_size > limits.ratio * info.compress_size:
-            raise Refused("ratio", limit=limits.ratio)
+            raise FileRefused("ratio", limit=limits.ratio)
 
 
 def _kind(names: set[str]) -> str:
@@ -106,10 +106,10 @@ def _starts(data: bytes, infos: list[zipfile.ZipInfo], directory: int) -> dict[i
     for info in sorted(infos, key=lambda info: info.header_offset, reverse=True):
         header = data[info.header_offset : info.header_offset + 30]
         if len(header) < 30 or header[:4] != b"PK\x03\x04":
-            raise Refused("lying")
+            raise FileRefused("lying")
         start = info.header_offset + 30 + sum(struct.unpack("<HH", header[26:30]))
         if start + info.compress_size > following:
-            raise Refused("lying")
+            raise FileRefused("lying")
         starts[info.header_offset] = start
         following = info.header_offset
     return starts
@@ -122,7 +122,7 @@ def _part(data: bytes, info: zipfile.ZipInfo, start: int, name: str) -> bytes:
         return b""
     content = _unpacked(info, packed)
     if b"<!ENTITY" in content or b"<!ENTITY" in content.replace(b"\0", b""):
-        raise Refused("entities")
+        raise FileRefused("entities")
     return content
 
 
@@ -135,9 +135,9 @@ def _check_nested(name: str, info: zipfile.ZipInfo, packed: bytes) -> None:
         try:
             opening = zlib.decompressobj(-15).decompress(packed, 8)
         except zlib.error as error:
-            raise Refused("lying") from error
+            raise FileRefused("lying") from error
     if path.suffix.lower() in _ARCHIVES or opening.startswith(_ARCHIVE_MAGIC):
-        raise Refused("nested")
+        raise FileRefused("nested")
 
 
 def _unpacked(info: zipfile.ZipInfo, packed: bytes) -> bytes:
@@ -149,12 +149,12 @@ def _unpacked(info: zipfile.ZipInfo, packed: bytes) -> bytes:
         try:
             content = stream.decompress(packed, info.file_size + 1)
         except zlib.error as error:
-            raise Refused("lying") from error
+            raise FileRefused("lying") from error
         whole = stream.eof
     else:
-        raise Refused("lying")
+        raise FileRefused("lying")
     if not whole or len(content) != info.file_size or zlib.crc32(content) != info.CRC:
-        raise Refused("lying")
+        raise FileRefused("lying")
     return content
 
 

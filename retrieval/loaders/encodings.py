@@ -4,7 +4,7 @@ import codecs
 import re
 import unicodedata
 
-from retrieval.loaders.limits import Refused
+from retrieval.loaders.limits import FileRefused
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -49,7 +49,7 @@ def decode(data: bytes) -> str:
     """The text of `data`, at most half a percent of it unreadable (U+FFFD).
 
     Order: byte order mark; ISO-2022-JP escapes; UTF-16 by its NULs; UTF-8; then whichever of EUC-JP, CP932, UTF-16 and
-    Windows-1252 reads most like text. Raises `Refused("encoding")`.
+    Windows-1252 reads most like text. Raises `FileRefused("encoding")`.
     """
     for mark, codec in _BOMS:
         if data.startswith(mark):
@@ -68,7 +68,7 @@ def decode(data: bytes) -> str:
             return _checked(wide)
         if len(_STRAY.findall(text)) <= len(text) * _TOLERATED:
             return text
-        raise Refused("encoding")
+        raise FileRefused("encoding")
     readings = [_from_euc_jp(data), *(data.decode(codec, "replace") for codec in ("cp932", "cp1252", "utf-8"))]
     scores = [_quality(text) for text in readings]
     if _is_half_width_euc(data):
@@ -78,7 +78,7 @@ def decode(data: bytes) -> str:
         if (score := _quality(wide)) > best[0]:
             best = score, wide
     if best[0] < _CREDIBLE:
-        raise Refused("encoding")
+        raise FileRefused("encoding")
     return _checked(best[1])
 
 
@@ -94,7 +94,7 @@ def member_name(raw: bytes) -> str:
 
 def _checked(text: str) -> str:
     if text.count("\ufffd") > len(text) * _TOLERATED:
-        raise Refused("encoding")
+        raise FileRefused("encoding")
     return text
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import PurePath
 
-from retrieval.loaders.limits import Refused
+from retrieval.loaders.limits import FileRefused
 
 SUFFIXES = frozenset(
     {".md", ".markdown", ".txt", ".html", ".htm", ".csv", ".tsv", ".json", ".jsonl", ".pdf", ".docx", ".pptx", ".xlsx"}
@@ -40,20 +40,20 @@ def suffix_of(name: str) -> str:
 
 
 def check_name(name: str) -> str:
-    """The ending of a file that can be read. Raises `Refused`: type, mail, image, legacy, packed."""
+    """The ending of a file that can be read. Raises `FileRefused`: type, mail, image, legacy, packed."""
     suffix = suffix_of(name)
     for reason, suffixes in _OTHERS.items():
         if suffix in suffixes:
-            raise Refused(reason)
+            raise FileRefused(reason)
     if suffix not in SUFFIXES:
-        raise Refused("type", suffix=suffix or PurePath(name).name, known=", ".join(sorted(SUFFIXES)))
+        raise FileRefused("type", suffix=suffix or PurePath(name).name, known=", ".join(sorted(SUFFIXES)))
     return suffix
 
 
 def check_content(suffix: str, data: bytes) -> None:
-    """Raises `Refused` (empty, mismatch, webpage, mail, image, legacy, encrypted) if `data` is not of that kind."""
+    """Raises `FileRefused` (empty, mismatch, webpage, mail, image, legacy, encrypted) if `data` is not of that kind."""
     if not data.strip(b"\0 \t\r\n\xef\xbb\xbf"):
-        raise Refused("empty")
+        raise FileRefused("empty")
     found = _kind(data)
     if found == "OLE":
         _refuse_ole(data)
@@ -66,12 +66,12 @@ def check_content(suffix: str, data: bytes) -> None:
     if fits:
         return
     if found == "HTML":
-        raise Refused("webpage", suffix=suffix)
+        raise FileRefused("webpage", suffix=suffix)
     if found in _PICTURES:
-        raise Refused("image")
+        raise FileRefused("image")
     if not found:  # text, or something unknown, under the name of a document
-        raise Refused("corrupt", kind=suffix[1:].upper())
-    raise Refused("mismatch", suffix=suffix, found=found)
+        raise FileRefused("corrupt", kind=suffix[1:].upper())
+    raise FileRefused("mismatch", suffix=suffix, found=found)
 
 
 def _kind(data: bytes) -> str:
@@ -90,5 +90,5 @@ def _kind(data: bytes) -> str:
 def _refuse_ole(data: bytes) -> None:
     """Microsoft's older container: an encrypted Office file, a mail, or an old document."""
     if "EncryptedPackage".encode("utf-16-le") in data:
-        raise Refused("encrypted")
-    raise Refused("mail" if "__substg1.0_".encode("utf-16-le") in data else "legacy")
+        raise FileRefused("encrypted")
+    raise FileRefused("mail" if "__substg1.0_".encode("utf-16-le") in data else "legacy")

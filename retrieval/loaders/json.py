@@ -3,49 +3,49 @@
 import json
 from collections.abc import Iterator
 
-from retrieval.loaders.limits import Limits, Refused, size
+from retrieval.loaders.limits import FileRefused, ParsingLimits, size
 from retrieval.loaders.tables import Written, has_pair, write_records
 from retrieval.types import QAPair
 
 Json = str | bool | None | list["Json"] | dict[str, "Json"]  # numbers stay as they are written: 1.10, 0042e3
 
 
-def read_json(text: str, limits: Limits) -> Written:
-    """One JSON value. Raises `Refused`: json, depth, rows."""
+def read_json(text: str, limits: ParsingLimits) -> Written:
+    """One JSON value. Raises `FileRefused`: json, depth, rows."""
     return _written(_parse(text, 1, limits), limits)
 
 
-def read_json_lines(text: str, limits: Limits) -> Written:
-    """One JSON value a line; objects become rows. Raises `Refused`: json, line, depth, rows."""
+def read_json_lines(text: str, limits: ParsingLimits) -> Written:
+    """One JSON value a line; objects become rows. Raises `FileRefused`: json, line, depth, rows."""
     values: list[Json] = []
     for number, line in enumerate(text.split("\n"), 1):
         if len(line.encode("utf-8", "replace")) > limits.json_line:
-            raise Refused("line", line=number, limit=size(limits.json_line))
+            raise FileRefused("line", line=number, limit=size(limits.json_line))
         if line.strip():
             values.append(_parse(line, number, limits))
         if len(values) > limits.rows:
-            raise Refused("rows", limit=limits.rows)
+            raise FileRefused("rows", limit=limits.rows)
     return _written(values, limits)
 
 
-def _parse(text: str, line: int, limits: Limits) -> Json:
+def _parse(text: str, line: int, limits: ParsingLimits) -> Json:
     try:
         value: Json = json.loads(text, parse_int=str, parse_float=str, parse_constant=str)
     except RecursionError as error:
-        raise Refused("depth", limit=limits.json_depth) from error
+        raise FileRefused("depth", limit=limits.json_depth) from error
     except json.JSONDecodeError as error:
-        raise Refused("json", line=line + error.lineno - 1) from error
+        raise FileRefused("json", line=line + error.lineno - 1) from error
     _check_depth(value, limits)
     return value
 
 
-def _check_depth(value: Json, limits: Limits) -> None:
+def _check_depth(value: Json, limits: ParsingLimits) -> None:
     level: list[Json] = [value]
     depth = 0
     while level := [inner for inner in level if isinstance(inner, list | dict)]:
         depth += 1
         if depth > limits.json_depth:
-            raise Refused("depth", limit=limits.json_depth)
+            raise FileRefused("depth", limit=limits.json_depth)
         level = [
             inner
             for outer in level
@@ -54,7 +54,7 @@ def _check_depth(value: Json, limits: Limits) -> None:
         ]
 
 
-def _written(value: Json, limits: Limits) -> Written:
+def _written(value: Json, limits: ParsingLimits) -> Written:
     blocks: list[str] = []
     pairs: list[QAPair] = []
     for written in _blocks(value, "", limits):
@@ -63,7 +63,7 @@ def _written(value: Json, limits: Limits) -> Written:
     return Written("\n\n".join(filter(None, blocks)), tuple(pairs))
 
 
-def _blocks(value: Json, path: str, limits: Limits) -> Iterator[Written]:
+def _blocks(value: Json, path: str, limits: ParsingLimits) -> Iterator[Written]:
     """A block for the plain values of this object, then one for each object or list inside it."""
     match value:
         case list():
@@ -81,9 +81,9 @@ def _blocks(value: Json, path: str, limits: Limits) -> Iterator[Written]:
             yield Written(f"{path}: {_plain(value)}" if path else _plain(value))
 
 
-def _list(values: list[Json], path: str, limits: Limits) -> Iterator[Written]:
+def _list(values: list[Json], path: str, limits: ParsingLimits) -> Iterator[Written]:
     if len(values) > limits.rows:
-        raise Refused("rows", limit=limits.rows)
+        raise FileRefused("rows", limit=limits.rows)
     if not values:
         return
     rows = [value for value in values if isinstance(value, dict)]

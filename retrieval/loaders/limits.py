@@ -9,7 +9,7 @@ MIB = 1024 * KIB
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ParsingLimits:
     """The caps on one file; sizes in bytes, times in seconds. Reaching a cap is allowed, passing it is refused."""
 
     file: int = 25 * MIB
@@ -30,7 +30,7 @@ class Limits:
     files_per_child: int = 20
 
 
-class Refused(Exception):
+class FileRefused(Exception):
     """A file that will not be read; `reason` is a key of `REASONS`, `values` fill its words."""
 
     def __init__(self, reason: str, **values: int | str) -> None:

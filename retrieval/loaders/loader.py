@@ -18,15 +18,15 @@ from typing import Any, Self
 
 from retrieval.loaders.dates import iso_date
 from retrieval.loaders.file_types import SUFFIXES, check_name
-from retrieval.loaders.limits import MIB, REASONS, Limits, Refused, size
+from retrieval.loaders.limits import MIB, REASONS, FileRefused, ParsingLimits, size
 from retrieval.loaders.worker import LENGTH
 from retrieval.types import Document, QAPair, UnreadableError
 
-__all__ = ["SUFFIXES", "Limits", "Loader"]
+__all__ = ["SUFFIXES", "Loader", "ParsingLimits"]
 
 log = logging.getLogger(__name__)
 
-_LIMITS = Limits()
+_LIMITS = ParsingLimits()
 _AT_ONCE = 2  # files parsed at the same time
 _SLICE = 256 * 1024  # bytes handed over in one write: the whole file is never copied into a buffer
 _START = "import sys; sys.path += {path!r}; from retrieval.loaders.worker import main; main()"
@@ -35,7 +35,7 @@ _START = "import sys; sys.path += {path!r}; from retrieval.loaders.worker import
 class Loader:
     """Turns the bytes of files into documents; owns the processes that do it. At most one idles, kept warm."""
 
-    def __init__(self, limits: Limits = _LIMITS) -> None:
+    def __init__(self, limits: ParsingLimits = _LIMITS) -> None:
         self._limits = limits
         self._slots = asyncio.Semaphore(_AT_ONCE)
         self._children: set[_Child] = set()
@@ -58,12 +58,12 @@ class Loader:
         try:
             check_name(name)
             if len(data) > self._limits.file:
-                raise Refused("size", limit=size(self._limits.file))
+                raise FileRefused("size", limit=size(self._limits.file))
             if not data:
-                raise Refused("empty")
+                raise FileRefused("empty")
             async with self._slots:
                 return _document(await self._ask(name, data))
-        except Refused as refused:
+        except FileRefused as refused:
             raise UnreadableError(REASONS[refused.reason], **refused.values) from refused
 
     async def close(self) -> None:
@@ -87,12 +87,12 @@ class Loader:
                 self._warm = child
             return reply
         except TimeoutError as error:
-            raise Refused("time") from error
+            raise FileRefused("time") from error
         except (EOFError, OSError, ValueError) as error:
             reason, trace = await child.cause_of_death()
             log.warning("a parser died on a %s of %d bytes (%s)", Path(name).suffix, len(data), reason)
             log.debug("its last words: %s", trace)
-            raise Refused(reason) from error
+            raise FileRefused(reason) from error
         finally:
             if child is not self._warm:
                 await asyncio.shield(child.end())
@@ -127,7 +127,7 @@ class _Child:
             raise
         return cls(process, folder)
 
-    async def ask(self, name: str, data: bytes, limits: Limits) -> dict[str, Any]:
+    async def ask(self, name: str, data: bytes, limits: ParsingLimits) -> dict[str, Any]:
         """Its reply. Raises OSError or EOFError when it is gone, ValueError when the reply is none."""
         assert self._process.stdin and self._process.stdout
         self.files += 1
@@ -177,7 +177,7 @@ def _document(reply: dict[str, Any]) -> Document:
                 key: value if isinstance(value, int) else str(value)[:200] for key, value in reply["values"].items()
             }
             REASONS[reason].to("en", **values)
-            raise Refused(reason, **values)
+            raise FileRefused(reason, **values)
         return Document(
             name=str(reply["name"]),
             markdown=str(reply["markdown"]),
@@ -186,7 +186,7 @@ def _document(reply: dict[str, Any]) -> Document:
             pairs=tuple(QAPair(str(question), str(answer)) for question, answer in reply["pairs"]),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise Refused("crash") from error
+        raise FileRefused("crash") from error
 
 
 def _import_path() -> list[str]:

@@ -12,7 +12,7 @@ from markitdown.converters import DocxConverter, EpubConverter, HtmlConverter, P
 
 from retrieval.loaders.archives import open_archive, pack, stated_by
 from retrieval.loaders.html import decode_page, readable_part, without_hidden
-from retrieval.loaders.limits import Limits, Refused
+from retrieval.loaders.limits import FileRefused, ParsingLimits
 from retrieval.loaders.markdown import tidy_images
 from retrieval.loaders.tables import Written, write_rows
 from retrieval.types import QAPair
@@ -28,7 +28,7 @@ def _convert(
     return converter().convert(io.BytesIO(packed), StreamInfo(extension=suffix, charset="utf-8"), **options)
 
 
-def read_word(data: bytes, limits: Limits) -> tuple[str, str, str]:
+def read_word(data: bytes, limits: ParsingLimits) -> tuple[str, str, str]:
     """Headings, lists, tables and links of a docx without hidden text, no title of its own, and its date."""
     parts = open_archive(data, ".docx", limits)
     date = stated_by(parts)
@@ -36,13 +36,13 @@ def read_word(data: bytes, limits: Limits) -> tuple[str, str, str]:
     return _converted(_convert(DocxConverter, pack(parts), ".docx", style_map=_STYLES).markdown), "", date
 
 
-def read_slides(data: bytes, limits: Limits) -> tuple[str, str, str]:
+def read_slides(data: bytes, limits: ParsingLimits) -> tuple[str, str, str]:
     """Slides of a pptx in order, each under its title, with its notes; no title of the whole; its date."""
     parts = open_archive(data, ".pptx", limits)
     return _converted(_convert(PptxConverter, pack(parts), ".pptx").markdown), "", stated_by(parts)
 
 
-def read_book(data: bytes, limits: Limits) -> tuple[str, str]:
+def read_book(data: bytes, limits: ParsingLimits) -> tuple[str, str]:
     """Chapters of an epub in reading order, and the book's title."""
     parts = open_archive(data, ".epub", limits)
     for name, part in parts.items():
@@ -62,7 +62,7 @@ def _converted(markdown: str) -> str:
     return _UNDERLINE.sub("", tidy_images(markdown))
 
 
-def read_workbook(data: bytes, limits: Limits) -> tuple[Written, str]:
+def read_workbook(data: bytes, limits: ParsingLimits) -> tuple[Written, str]:
     """Every visible sheet of an xlsx file under its own heading, and its date. Formulas give the value last computed."""
     archive = open_archive(data, ".xlsx", limits)
     book = openpyxl.load_workbook(io.BytesIO(pack(archive)), read_only=True, data_only=True)
@@ -82,7 +82,7 @@ def read_workbook(data: bytes, limits: Limits) -> tuple[Written, str]:
                 rows.append(cells)
                 count += 1
             if count > limits.rows + len(book.worksheets):
-                raise Refused("rows", limit=limits.rows)
+                raise FileRefused("rows", limit=limits.rows)
         written = write_rows(rows)
         if written.markdown:
             parts.append(f"## {sheet.title}\n\n{written.markdown}")

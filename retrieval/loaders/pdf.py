@@ -13,7 +13,7 @@ from markitdown import StreamInfo
 from markitdown.converters import PdfConverter
 
 from retrieval.loaders.dates import stated
-from retrieval.loaders.limits import Limits, Refused
+from retrieval.loaders.limits import FileRefused, ParsingLimits
 from retrieval.loaders.sanitize import clean_line
 
 _JAPANESE = r"\u3000-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff01-\uff9f"
@@ -127,18 +127,18 @@ _MADE_TITLE = re.compile(
 )
 
 
-def read_pdf(data: bytes, limits: Limits) -> tuple[str, str, str]:
+def read_pdf(data: bytes, limits: ParsingLimits) -> tuple[str, str, str]:
     """The text, the title the file states (`""` unless the first page shows it too), and its date.
 
-    Raises `Refused`: encrypted, corrupt, pages, scan, empty, unmapped.
+    Raises `FileRefused`: encrypted, corrupt, pages, scan, empty, unmapped.
     """
     try:
         document = pypdfium2.PdfDocument(data)
     except pypdfium2.PdfiumError as error:
-        raise Refused("encrypted" if "password" in str(error).lower() else "corrupt", kind="PDF") from error
+        raise FileRefused("encrypted" if "password" in str(error).lower() else "corrupt", kind="PDF") from error
     count = len(document)
     if count > limits.pages:
-        raise Refused("pages", pages=count, limit=limits.pages)
+        raise FileRefused("pages", pages=count, limit=limits.pages)
     texts: list[str] = []
     tabular: list[bool] = []
     scanned = 0
@@ -153,10 +153,10 @@ def read_pdf(data: bytes, limits: Limits) -> tuple[str, str, str]:
         words.close()
         page.close()
     if scanned * 2 > count:
-        raise Refused("scan", scanned=scanned, pages=count)
+        raise FileRefused("scan", scanned=scanned, pages=count)
     written = "".join(texts)
     if len(_UNMAPPED.findall(written)) * 5 > len("".join(written.split())) > 0:
-        raise Refused("unmapped")
+        raise FileRefused("unmapped")
     for number in range(count):
         if tabular[number] and (with_table := _page_with_table(document, number)):
             texts[number] = with_table

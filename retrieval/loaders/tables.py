@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from retrieval.loaders.limits import Limits, Refused
+from retrieval.loaders.limits import FileRefused, ParsingLimits
 from retrieval.types import QAPair
 
 _QUESTION = frozenset({"question", "questions", "q", "質問", "ご質問", "質問文", "質問内容", "問", "問い"})
@@ -64,7 +64,7 @@ def has_pair(names: Sequence[str]) -> bool:
     return _column(names, _QUESTION) is not None and _column(names, _ANSWER) is not None
 
 
-def read_csv(text: str, delimiter: str | None, limits: Limits) -> list[list[str]]:
+def read_csv(text: str, delimiter: str | None, limits: ParsingLimits) -> list[list[str]]:
     """The rows of a csv or tsv file; without a given delimiter, the one that cuts its first lines most evenly."""
     csv.field_size_limit(limits.text * 4)
     if delimiter is None:
@@ -75,9 +75,9 @@ def read_csv(text: str, delimiter: str | None, limits: Limits) -> list[list[str]
             if any(cell.strip() for cell in row):
                 rows.append(row)
             if len(rows) > limits.rows + 1:  # one names the columns
-                raise Refused("rows", limit=limits.rows)
+                raise FileRefused("rows", limit=limits.rows)
     except csv.Error as error:
-        raise Refused("corrupt", kind="CSV") from error
+        raise FileRefused("corrupt", kind="CSV") from error
     return rows
 
 

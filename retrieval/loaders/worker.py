@@ -27,7 +27,7 @@ from urllib.parse import unquote
 from retrieval.loaders.encodings import decode
 from retrieval.loaders.file_types import check_content, check_name
 from retrieval.loaders.json import read_json, read_json_lines
-from retrieval.loaders.limits import MIB, Limits, Refused, size
+from retrieval.loaders.limits import MIB, FileRefused, ParsingLimits, size
 from retrieval.loaders.markdown import first_heading, front_matter, tidy
 from retrieval.loaders.sanitize import clean, clean_line
 from retrieval.loaders.tables import read_csv, write_rows
@@ -41,7 +41,7 @@ _FORBIDDEN = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class ParsedFile:
     """What a reader made of a file, not yet cleaned."""
 
     markdown: str
@@ -50,7 +50,7 @@ class Draft:
     pairs: tuple[QAPair, ...] = ()
 
 
-Reader = Callable[[bytes, Limits], Draft]
+Reader = Callable[[bytes, ParsingLimits], ParsedFile]
 
 
 def reader_of(suffix: str) -> Reader:
@@ -67,65 +67,65 @@ def reader_of(suffix: str) -> Reader:
         case ".xlsx":
             from retrieval.loaders.office import read_workbook
 
-            def workbook(data: bytes, limits: Limits) -> Draft:
+            def workbook(data: bytes, limits: ParsingLimits) -> ParsedFile:
                 written, date = read_workbook(data, limits)
-                return Draft(written.markdown, date=date, pairs=written.pairs)
+                return ParsedFile(written.markdown, date=date, pairs=written.pairs)
 
             return workbook
     _spare_magika()
     if suffix == ".pdf":
         from retrieval.loaders.pdf import read_pdf
 
-        return lambda data, limits: Draft(*read_pdf(data, limits))
+        return lambda data, limits: ParsedFile(*read_pdf(data, limits))
     from retrieval.loaders import office
 
     match suffix:
         case ".docx":
-            return lambda data, limits: Draft(*office.read_word(data, limits))
+            return lambda data, limits: ParsedFile(*office.read_word(data, limits))
         case ".pptx":
-            return lambda data, limits: Draft(*office.read_slides(data, limits))
+            return lambda data, limits: ParsedFile(*office.read_slides(data, limits))
         case ".epub":
-            return lambda data, limits: Draft(*office.read_book(data, limits))
+            return lambda data, limits: ParsedFile(*office.read_book(data, limits))
         case _:
-            return lambda data, limits: Draft(*office.read_page(data))
+            return lambda data, limits: ParsedFile(*office.read_page(data))
 
 
-def _markdown(data: bytes, limits: Limits) -> Draft:
+def _markdown(data: bytes, limits: ParsingLimits) -> ParsedFile:
     title, date, text = front_matter(clean(_decoded(data, limits)).lstrip() + "\n")
-    return Draft(tidy(text), title, date)
+    return ParsedFile(tidy(text), title, date)
 
 
-def _plain(data: bytes, limits: Limits) -> Draft:
-    return Draft(_decoded(data, limits))
+def _plain(data: bytes, limits: ParsingLimits) -> ParsedFile:
+    return ParsedFile(_decoded(data, limits))
 
 
-def _table(data: bytes, limits: Limits, delimiter: str | None = None) -> Draft:
+def _table(data: bytes, limits: ParsingLimits, delimiter: str | None = None) -> ParsedFile:
     written = write_rows(read_csv(_decoded(data, limits), delimiter, limits))
-    return Draft(written.markdown, pairs=written.pairs)
+    return ParsedFile(written.markdown, pairs=written.pairs)
 
 
-def _json(data: bytes, limits: Limits) -> Draft:
+def _json(data: bytes, limits: ParsingLimits) -> ParsedFile:
     written = read_json(_decoded(data, limits), limits)
-    return Draft(written.markdown, pairs=written.pairs)
+    return ParsedFile(written.markdown, pairs=written.pairs)
 
 
-def _json_lines(data: bytes, limits: Limits) -> Draft:
+def _json_lines(data: bytes, limits: ParsingLimits) -> ParsedFile:
     written = read_json_lines(_decoded(data, limits), limits)
-    return Draft(written.markdown, pairs=written.pairs)
+    return ParsedFile(written.markdown, pairs=written.pairs)
 
 
-def _decoded(data: bytes, limits: Limits) -> str:
+def _decoded(data: bytes, limits: ParsingLimits) -> str:
     if len(data) > limits.text * 4:  # no encoding needs more: spares the decoding
-        raise Refused("text", limit=size(limits.text))
+        raise FileRefused("text", limit=size(limits.text))
     return decode(data)
 
 
-def _document(name: str, draft: Draft, limits: Limits) -> Document:
+def _document(name: str, draft: ParsedFile, limits: ParsingLimits) -> Document:
     markdown = clean(draft.markdown)
     if not any(unicodedata.category(char)[0] in "LN" for char in markdown):
-        raise Refused("empty")
+        raise FileRefused("empty")
     if len(markdown.encode("utf-8", "replace")) > limits.text:
-        raise Refused("text", limit=size(limits.text))
+        raise FileRefused("text", limit=size(limits.text))
     pairs = tuple(QAPair(clean(pair.question), clean(pair.answer)) for pair in draft.pairs)
     heading = first_heading(markdown) if check_name(name) in _WITH_HEADINGS else ""
     title = clean_line(draft.title) or clean_line(heading) or _readable(name)
@@ -164,7 +164,7 @@ def main() -> None:
     confine()
     while question := _received(questions):
         asked = json.loads(question)
-        reply = _reply(asked["name"], _received(questions), Limits(**asked["limits"]))
+        reply = _reply(asked["name"], _received(questions), ParsingLimits(**asked["limits"]))
         body = json.dumps(reply, ensure_ascii=False).encode("utf-8", "replace")
         answers.write(LENGTH.pack(len(body)) + body)
         answers.flush()
@@ -196,17 +196,17 @@ def _received(stream: BinaryIO) -> bytes:
     return stream.read(LENGTH.unpack(length)[0]) if len(length) == LENGTH.size else b""
 
 
-def _reply(name: str, data: bytes, limits: Limits) -> dict[str, Any]:
+def _reply(name: str, data: bytes, limits: ParsingLimits) -> dict[str, Any]:
     try:
         suffix = check_name(name)
         check_content(suffix, data)
-    except Refused as refused:
+    except FileRefused as refused:
         return {"refused": refused.reason, "values": refused.values}
     reader = reader_of(suffix)  # imports, so neither the file's cost nor its fault
     try:
         with _bounded(limits):
             document = _document(name, reader(data, limits), limits)
-    except Refused as refused:
+    except FileRefused as refused:
         return {"refused": refused.reason, "values": refused.values}
     except Exception as error:
         reason = "memory" if _ran_out(error) else "corrupt"
@@ -225,7 +225,7 @@ def _reply(name: str, data: bytes, limits: Limits) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def _bounded(limits: Limits) -> Iterator[None]:
+def _bounded(limits: ParsingLimits) -> Iterator[None]:
     """Memory and processor time for one file, above what the process has used so far."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     seconds = math.ceil(used.ru_utime + used.ru_stime) + limits.cpu

@@ -12,7 +12,7 @@ A_DAY_IS_OVER = 3600.0  # seconds; a quota of the day comes back in hours, whate
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class HttpRefusal:
     """An error status with the provider's `status` word, its message, its error details and its headers."""
 
     code: int

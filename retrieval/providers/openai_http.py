@@ -15,7 +15,7 @@ from typing import Any
 import httpx2
 from pydantic import SecretStr
 
-from retrieval.providers.errors import A_DAY_IS_OVER, Refusal
+from retrieval.providers.errors import A_DAY_IS_OVER, HttpRefusal
 
 BASE_URL = "https://api.openai.com/v1"
 CONNECT_SECONDS = 5.0
@@ -82,7 +82,7 @@ def without_key(text: str, key: SecretStr | None) -> str:
 class Complaint:
     """An error in the server's words: its message, and its `type` and `code` as `words` in lower case."""
 
-    refusal: Refusal
+    refusal: HttpRefusal
     words: frozenset[str] = frozenset()
 
     @property
@@ -119,7 +119,7 @@ def complaint(code: int, body: str, sent: Mapping[str, str] | None = None) -> Co
         found = json.loads(body)
     except (ValueError, RecursionError):
         page = body.lstrip().startswith("<")
-        return Complaint(Refusal(code, "", "a page instead of JSON" if page else body, (), dict(sent or {})))
+        return Complaint(HttpRefusal(code, "", "a page instead of JSON" if page else body, (), dict(sent or {})))
     return _worded(code, found, sent or {})
 
 
@@ -138,7 +138,7 @@ def complaint_in(chunk: Mapping[str, Any]) -> Complaint | None:
 def _worded(code: int, found: Any, sent: Mapping[str, str]) -> Complaint:
     error = found.get("error", found) if isinstance(found, Mapping) else found
     if not isinstance(error, Mapping):
-        return Complaint(Refusal(code, "", error if isinstance(error, str) else "", (), dict(sent)))
+        return Complaint(HttpRefusal(code, "", error if isinstance(error, str) else "", (), dict(sent)))
     message = error.get("message") or error.get("detail") or ""
     if isinstance(message, list):  # FastAPI's: where it is wrong and why; the rest of it repeats what was sent
         message = "; ".join(
@@ -147,4 +147,4 @@ def _worded(code: int, found: Any, sent: Mapping[str, str]) -> Complaint:
             if isinstance(one, Mapping)
         )
     words = frozenset(str(error[name]).lower() for name in ("type", "code") if isinstance(error.get(name), str))
-    return Complaint(Refusal(code, "", str(message), (), dict(sent)), words)
+    return Complaint(HttpRefusal(code, "", str(message), (), dict(sent)), words)

@@ -16,17 +16,17 @@ from bot.errors import SettingsError
 from bot.records import Period
 from bot.slash_commands import ROWS, SlashCommands
 from bot.store.audit import Audit
-from bot.store.channel_settings import Places
+from bot.store.channel_settings import ChannelSettings
 from bot.store.conversations import Conversations
 from bot.store.digests import Digests
 from bot.store.feedback import Votes
 from bot.store.notifications import Notices
 from bot.store.outbox import Outbox
 from bot.store.searches import Searches
-from bot.store.unanswered import Questions
+from bot.store.unanswered import UnansweredQuestions
 from bot.store.web_messages import Messages
-from bot.types import Actor, Audience, Card, Command, Lesson, Link, Place, Preferences, Upload, Visibility
-from bot.unanswered.clustering import Grouping
+from bot.types import Actor, AnswerGiven, Audience, Card, Command, Link, Place, Preferences, Upload, Visibility
+from bot.unanswered.clustering import Clustering
 from bot.unanswered.corrections import ExpertAnswers
 from bot.unanswered.digest import Digest, make_digest
 from bot.unanswered.expert_answers import Experts
@@ -83,7 +83,7 @@ class Office:
 async def office(tmp_path: Path) -> AsyncIterator[Office]:
     chosen = settings(tmp_path, KOTAE_EDITORS="slack:U-editor")
     async with opened(tmp_path) as library, AsyncExitStack() as stack:
-        engine, knowledge, questions = library.engine, library.knowledge, Questions(library.engine)
+        engine, knowledge, questions = library.engine, library.knowledge, UnansweredQuestions(library.engine)
 
         async def digest(allowed: Readers) -> Digest:
             return await make_digest(
@@ -91,7 +91,7 @@ async def office(tmp_path: Path) -> AsyncIterator[Office]:
                 allowed,
                 questions=questions,
                 digests=Digests(engine),
-                grouping=Grouping(HashEmbedder()),
+                grouping=Clustering(HashEmbedder()),
                 search=knowledge.search,
             )
 
@@ -104,7 +104,7 @@ async def office(tmp_path: Path) -> AsyncIterator[Office]:
         )
         audit = Audit(engine)
         models = Models(chosen, ExtractiveModel(similarity, tokenise=SPARSE.terms), stack)
-        channels = Channels(Places(engine), audit, chosen, knowledge, models)
+        channels = Channels(ChannelSettings(engine), audit, chosen, knowledge, models)
         notices = Notices(engine)
         answers = ExpertAnswers(chosen, knowledge, questions, notices, library.documents, audit)
         commands = SlashCommands(chosen, data, knowledge, channels, answers, audit, digest)
@@ -250,9 +250,9 @@ async def test_a_members_answer_is_listed_corrected_and_taken_back(office: Offic
     assert said(await office("answers", language="ja")) == "ここで読めるメンバーの回答はまだありません。"
     question = await office.missed("経費の締切は？")
     library, engine = office.library, office.library.engine
-    rows = Questions(engine), Notices(engine), library.documents, Outbox(engine)
+    rows = UnansweredQuestions(engine), Notices(engine), library.documents, Outbox(engine)
     experts = Experts(settings(library.folder), library.knowledge, *rows, owner="me")
-    lesson = Lesson(MEMBER, GENERAL, Audience("public"), (question,), f"25日です。{HOSTILE}", url="https://t/9")
+    lesson = AnswerGiven(MEMBER, GENERAL, Audience("public"), (question,), f"25日です。{HOSTILE}", url="https://t/9")
     assert (await experts.answer(lesson)).closed == (question,)
     card = await office("回答", language="ja")
     (row,) = card.rows

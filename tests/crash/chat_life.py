@@ -26,8 +26,8 @@ from bot.bot import Bot
 from bot.channel_settings import Channels
 from bot.config.settings import Settings
 from bot.store.outbox import Outbox
-from bot.store.turns import TurnRows
-from bot.turns.queue import Inbox
+from bot.store.turns import TurnStore
+from bot.turns.queue import TurnQueue
 from bot.turns.turns import Turns
 from bot.types import Claimed, Incoming, Place, Post, Preferences
 from retrieval.types import CollectionInfo, Readers
@@ -141,8 +141,8 @@ def doomed(doom: Doom, bot: Bot) -> Bot:
     )
 
 
-class DoomedInbox(Inbox):
-    def __init__(self, doom: Doom, rows: TurnRows) -> None:
+class DoomedInbox(TurnQueue):
+    def __init__(self, doom: Doom, rows: TurnStore) -> None:
         super().__init__(rows)
         self._doom = doom
 

@@ -16,7 +16,7 @@ from adapters.discord.rendering.markdown import escaped
 from adapters.markdown.events import shortened
 from adapters.shared import expert_answers, ingestion
 from adapters.shared.feedback import DOWN, UP, Vote
-from bot.types import Card, Link, Row
+from bot.types import Card, CardRow, Link
 from retrieval.text import Language
 
 TEMPLATE = r"kotae:vote:(?P<vote>up|down):(?P<turn>[^:]{1,80})"
@@ -70,7 +70,7 @@ def heading(card: Card) -> str:
     return card_texts(Card(card.title, card.lines, (), card.foot))[0]
 
 
-def row_text(row: Row, *, linked: bool = True) -> str:
+def row_text(row: CardRow, *, linked: bool = True) -> str:
     """A row; `linked`: with its links, which else are buttons."""
     return _fitting(_lines(row, linked), _ROW)
 
@@ -88,7 +88,7 @@ def pieces(head: str, text: str) -> list[str]:
     return [piece if piece.strip() else _BLANK for piece in found]
 
 
-def _lines(row: Row, linked: bool) -> Iterator[str]:
+def _lines(row: CardRow, linked: bool) -> Iterator[str]:
     yield f"**{escaped(shortened(row.text, 400))}**"
     for detail in row.details[:5]:
         yield f"-# {escaped(shortened(detail, 300))}"
@@ -128,7 +128,7 @@ class File:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class ModalInput:
     """What was filled into a modal, by the fields' ids; what is not there is empty."""
 
     values: Mapping[str, str]
@@ -165,7 +165,7 @@ def ingest_modal(
     return modal
 
 
-def answer_modal(language: Language, custom_id: str, opened: expert_answers.Opened) -> discord.ui.Modal:
+def answer_modal(language: Language, custom_id: str, opened: expert_answers.OpenedQuestion) -> discord.ui.Modal:
     modal = discord.ui.Modal(title=expert_answers.TITLE.to(language), custom_id=custom_id, timeout=None)
     question = _text("question", expert_answers.QUESTION_CHARACTERS, value=opened.question, required=True)
     answer = _text("answer", TEXT_CHARACTERS, long=True, required=True)
@@ -176,7 +176,7 @@ def answer_modal(language: Language, custom_id: str, opened: expert_answers.Open
     return modal
 
 
-def given(data: Mapping[str, Any]) -> Given:
+def given(data: Mapping[str, Any]) -> ModalInput:
     """What a submitted modal holds; `data` of the interaction."""
     values: dict[str, str] = {}
     files: list[File] = []
@@ -187,7 +187,7 @@ def given(data: Mapping[str, Any]) -> Given:
             files += [_file(resolved[each]) for each in chosen if each in resolved]
         else:
             values[field["custom_id"]] = (str(field.get("value") or "") or next(iter(chosen), "")).strip()
-    return Given(values, tuple(files))
+    return ModalInput(values, tuple(files))
 
 
 def _fields(components: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:

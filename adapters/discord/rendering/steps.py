@@ -11,7 +11,7 @@ from typing import Literal
 
 from adapters.discord.rendering.markdown import escaped
 from adapters.discord.transport.errors import DiscordError, GoneError, TokenError
-from adapters.discord.transport.turn_messages import Saying
+from adapters.discord.transport.turn_messages import TurnMessages
 from adapters.markdown.events import shortened, step_text, thinking
 from adapters.shared.debounce import Writer
 from agent.events import Step
@@ -52,7 +52,7 @@ class Steps:
     """
 
     def __init__(
-        self, saying: Saying, *, steps: Shown, language: Language, turn: str, sleep: Sleep = asyncio.sleep
+        self, saying: TurnMessages, *, steps: Shown, language: Language, turn: str, sleep: Sleep = asyncio.sleep
     ) -> None:
         self._saying = saying
         self._steps = steps

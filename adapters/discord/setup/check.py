@@ -166,7 +166,7 @@ class Guild:
 
 
 @dataclass(frozen=True, slots=True)
-class Bot:
+class DiscordBot:
     """Whose token it is, and where it has been invited. `flags`: the application's."""
 
     name: str
@@ -200,14 +200,14 @@ class _RefusedError(Exception):
         self.status = status
 
 
-async def identify(token: str, api_url: str | None) -> Bot:
+async def identify(token: str, api_url: str | None) -> DiscordBot:
     """Whose token this is. Raises ProbeError."""
     user = await _told(token, api_url, "/users/@me", dict)
     if user.get("bot") is False:
         raise ProbeError(fault(_A_PERSON, filled(_COPY, where=DISCORD_AT)))
     application = await _told(token, api_url, "/oauth2/applications/@me", dict)
     guilds = await _told(token, api_url, "/users/@me/guilds", list)
-    return Bot(
+    return DiscordBot(
         name=str(user.get("username") or "kotae"),
         user=str(user.get("id") or ""),
         application=str(application.get("id") or user.get("id") or ""),
@@ -268,17 +268,17 @@ def _said(status: int) -> ProbeError:
 # -- what is said of it -----------------------------------------------------------------------------------------------
 
 
-def connected(bot: Bot) -> Remark:
+def connected(bot: DiscordBot) -> Remark:
     return fine(filled(_CONNECTED, bot=bot.name))
 
 
-def intents(bot: Bot) -> list[Remark]:
+def intents(bot: DiscordBot) -> list[Remark]:
     if bot.flags & MESSAGE_CONTENT:
         return [fine(_CONTENT_ON)]
     return [fine(_CONTENT_OFF, filled(_SWITCH, id=bot.application))]
 
 
-def team(bot: Bot, chosen: Sequence[str] | None) -> list[Remark]:
+def team(bot: DiscordBot, chosen: Sequence[str] | None) -> list[Remark]:
     """Whose members are the team, as product.md §3 has it. `chosen`: KOTAE_DISCORD_GUILDS."""
     if not bot.guilds:
         return [warning(filled(_NO_GUILD, bot=bot.name), filled(_INVITE, url=bot.invite))]
@@ -295,12 +295,12 @@ def team(bot: Bot, chosen: Sequence[str] | None) -> list[Remark]:
     return [warning(filled(_WHICH, bot=bot.name, count=str(len(bot.guilds)), guilds=names), _NAME_THEM)]
 
 
-def _others(bot: Bot, chosen: Sequence[str]) -> list[Remark]:
+def _others(bot: DiscordBot, chosen: Sequence[str]) -> list[Remark]:
     names = ", ".join(guild.shown for guild in bot.guilds if guild.id not in chosen)
     return [fine(filled(_NOT_THEIRS, bot=bot.name, guilds=names), _ADD_THEM)] if names else []
 
 
-async def rights(token: str, api_url: str | None, bot: Bot, guild: Guild) -> list[Remark]:
+async def rights(token: str, api_url: str | None, bot: DiscordBot, guild: Guild) -> list[Remark]:
     """What the bot cannot do in a server, and what that costs; nothing where Discord does not say."""
     here = f"/guilds/{guild.id}"
     paths = (f"{here}/members/{bot.user}", f"{here}/roles", f"{here}/channels")
@@ -315,7 +315,7 @@ async def rights(token: str, api_url: str | None, bot: Bot, guild: Guild) -> lis
     return remarks
 
 
-def _lacks(bot: Bot, guild: Guild, lacks: Lacking) -> list[Remark]:
+def _lacks(bot: DiscordBot, guild: Guild, lacks: Lacking) -> list[Remark]:
     remarks = []
     if lacks.everywhere:
         what = filled(_LACKS, bot=bot.name, guild=guild.shown, names=", ".join(lacks.everywhere))
@@ -343,7 +343,7 @@ async def _found(token: str, api_url: str | None, path: str) -> Any:
 
 
 async def digest(
-    token: str, api_url: str | None, bot: Bot, channel: str, chosen: Sequence[str] | None = None
+    token: str, api_url: str | None, bot: DiscordBot, channel: str, chosen: Sequence[str] | None = None
 ) -> list[Remark]:
     """Whether the digest can be posted in this channel. `chosen`: KOTAE_DISCORD_GUILDS, where a name is looked for."""
     guilds = [guild for guild in bot.guilds if not chosen or guild.id in chosen]
@@ -381,7 +381,7 @@ async def _channels(token: str, api_url: str | None, guilds: Sequence[Guild]) ->
     ]
 
 
-async def _postable(token: str, api_url: str | None, bot: Bot, channel: dict[str, Any]) -> bool:
+async def _postable(token: str, api_url: str | None, bot: DiscordBot, channel: dict[str, Any]) -> bool:
     """False where Discord says that it is not."""
     guild = str(channel.get("guild_id") or "")
     if not guild or channel.get("type") in _THREADS:

@@ -78,7 +78,7 @@ class Sent(NamedTuple):
     content: str
 
 
-class Rest:
+class DiscordApi:
     """`client` is logged in. Everything raises DiscordError; a channel is named by its id, threads are channels."""
 
     def __init__(

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from adapters.discord.context import Office
+from adapters.discord.context import DiscordContext
 from adapters.discord.events import DIRECT
 from adapters.discord.transport.api import Mark
 from adapters.markdown.events import shortened
@@ -19,7 +19,7 @@ LABEL, URL, ROW = 80, 512, 5
 
 
 async def say_once(
-    office: Office,
+    context: DiscordContext,
     post: Post,
     content: str,
     *,
@@ -31,11 +31,11 @@ async def say_once(
 
     Raises PostError, StoreError.
     """
-    before = await office.bot.outbox.reserve(post)
+    before = await context.bot.outbox.reserve(post)
     if before is not None and before.message is not None:
         return before
     mark = Mark(post.about, post.kind, post.part)
-    sent = await office.rest.post(
+    sent = await context.rest.post(
         channel_of(post),
         content,
         mark=mark,
@@ -45,7 +45,7 @@ async def say_once(
         maybe_sent=before is not None,
     )
     posted = replace(post, message=sent.id)
-    await office.bot.outbox.confirm(posted)
+    await context.bot.outbox.confirm(posted)
     return posted
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import discord
 
 from adapters.discord.events import DIRECT, written_in
-from adapters.discord.transport.api import Mark, Rest
+from adapters.discord.transport.api import DiscordApi, Mark
 from adapters.discord.transport.errors import ARCHIVED, LOCKED, BarredError, GoneError, HeldError, RefusedError
 from adapters.markdown.events import harmless, shortened, without_pings
 from adapters.port import PostError
@@ -37,7 +37,7 @@ _NO_THREADS = Said(
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class TurnTarget:
     """`channel` takes the messages; `thread` when it is one; else they reply to `reply_to`."""
 
     channel: str
@@ -55,11 +55,11 @@ class _Said:
         return str(self.post.data.get("at") or self.post.thread or self.post.place.channel)
 
 
-class Saying:
+class TurnMessages:
     """The messages of a turn, by kind and part. Raises DiscordError, StoreError."""
 
     def __init__(
-        self, client: discord.Client, rest: Rest, bot: Bot, turn: str, message: Incoming, language: Language
+        self, client: discord.Client, rest: DiscordApi, bot: Bot, turn: str, message: Incoming, language: Language
     ) -> None:
         self._client = client
         self._rest = rest
@@ -69,7 +69,7 @@ class Saying:
         self._language = language
         self._known: dict[tuple[PostKind, int], _Said] = {}
         self._refused: set[tuple[PostKind, int]] = set()  # surely not posted
-        self._target: Target | None = None
+        self._target: TurnTarget | None = None
         self._gone: GoneError | None = None
         self._choosing = asyncio.Lock()
 
@@ -80,7 +80,7 @@ class Saying:
                 self._known[post.kind, post.part] = said = _Said(post)
                 if self._target is None:
                     self._target = (
-                        self._in_channel() if said.channel == self.parent else Target(said.channel, said.channel)
+                        self._in_channel() if said.channel == self.parent else TurnTarget(said.channel, said.channel)
                     )
 
     @property
@@ -102,7 +102,7 @@ class Saying:
 
     # -- where ----------------------------------------------------------------------------------------------------------
 
-    async def target(self) -> Target:
+    async def target(self) -> TurnTarget:
         """Where the turn's messages go; the first time that may open a thread."""
         async with self._choosing:
             if self._gone is not None:
@@ -115,15 +115,15 @@ class Saying:
                     raise
             return self._target
 
-    async def _choose(self) -> Target:
+    async def _choose(self) -> TurnTarget:
         message = self._message
         asked_in = written_in(message)
         if message.place.workspace == DIRECT:
             return self._in_channel()
         if asked_in != self.parent or message.thread == self.parent:  # in a thread already
-            return Target(asked_in, asked_in)
+            return TurnTarget(asked_in, asked_in)
         if isinstance(self._client.get_channel(int(message.thread)), discord.Thread):
-            return Target(message.thread, message.thread)
+            return TurnTarget(message.thread, message.thread)
         try:
             thread = await self._rest.start_thread(self.parent, message.thread, self._name())
         except BarredError as error:
@@ -138,19 +138,19 @@ class Saying:
             # so many new ones that Discord opens no more for minutes
             log.info("no thread in channel %s (%s): the answer goes into the channel", self.parent, error.code)
             return self._in_channel()
-        return Target(thread, thread)
+        return TurnTarget(thread, thread)
 
-    def _in_channel(self) -> Target:
+    def _in_channel(self) -> TurnTarget:
         message = self._message
         root = message.message if written_in(message) == self.parent else message.thread
-        return Target(self.parent, None, root)
+        return TurnTarget(self.parent, None, root)
 
     def _name(self) -> str:
         """Of a thread: the question, as far as it has room."""
         words = shortened(harmless(self._message.text), NAME)
         return without_pings(words) or _UNNAMED.to(self._language)
 
-    async def _fall_back(self, tried: Target, error: GoneError) -> bool:
+    async def _fall_back(self, tried: TurnTarget, error: GoneError) -> bool:
         """Whether the channel can take what its thread does not: one that was locked, or in which we may not write."""
         shut = tried.thread is not None and error.code in _SHUT
         parent = self._client.get_channel(int(self.parent))

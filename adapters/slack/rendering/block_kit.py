@@ -13,10 +13,10 @@ from typing import Any
 from adapters.markdown.events import shortened
 from adapters.shared import ingestion
 from adapters.shared.feedback import DOWN, UP, Vote
-from adapters.slack.context import Office
+from adapters.slack.context import SlackContext
 from adapters.slack.rendering.markdown import escaped
 from adapters.slack.transport.api import Mark, SlackError
-from bot.types import Card, Link, Post, Row
+from bot.types import Card, CardRow, Link, Post
 from retrieval.text import Language, Said
 
 log = logging.getLogger(__name__)
@@ -27,37 +27,39 @@ CLOSE = Said(en="Close", ja="閉じる")
 CANCEL = Said(en="Cancel", ja="キャンセル")
 
 
-async def say_once(office: Office, post: Post, *, text: str, blocks: Sequence[Json] = ()) -> Post:
+async def say_once(context: SlackContext, post: Post, *, text: str, blocks: Sequence[Json] = ()) -> Post:
     """Post it, unless it is there already; with its message's id. Raises SlackError, StoreError. Source: R6."""
-    before = await office.bot.outbox.reserve(post)
+    before = await context.bot.outbox.reserve(post)
     if before is not None and before.message is not None:
         return before
-    return await say(office, post, text=text, blocks=blocks, maybe_sent=before is not None)
+    return await say(context, post, text=text, blocks=blocks, maybe_sent=before is not None)
 
 
-async def say(office: Office, post: Post, *, text: str, blocks: Sequence[Json] = (), maybe_sent: bool = False) -> Post:
+async def say(
+    context: SlackContext, post: Post, *, text: str, blocks: Sequence[Json] = (), maybe_sent: bool = False
+) -> Post:
     """Post what was written down before. Raises SlackError, StoreError."""
     mark = Mark(post.about, post.kind, post.part)
-    ts = await office.slack.post(
+    ts = await context.slack.post(
         post.place.channel, text=text, blocks=blocks, thread=post.thread, mark=mark, maybe_sent=maybe_sent
     )
     posted = replace(post, message=ts)
-    await office.bot.outbox.confirm(posted)
+    await context.bot.outbox.confirm(posted)
     return posted
 
 
-async def whisper(office: Office, channel: str, user: str, text: str, thread: str | None = None) -> None:
+async def whisper(context: SlackContext, channel: str, user: str, text: str, thread: str | None = None) -> None:
     """Say something to one person. Never raises: whoever cannot be told has left."""
     try:
-        await office.slack.ephemeral(channel, user, text=escaped(text), thread=thread)
+        await context.slack.ephemeral(channel, user, text=escaped(text), thread=thread)
     except SlackError as error:
         log.info("somebody could not be told something: %s", error.code)
 
 
-async def respond(office: Office, url: str, text: str, blocks: Sequence[Json] = ()) -> None:
+async def respond(context: SlackContext, url: str, text: str, blocks: Sequence[Json] = ()) -> None:
     """Answer a gesture at its response_url. Never raises: it is good for half an hour."""
     try:
-        await office.slack.respond(url, text=escaped(text), blocks=blocks)
+        await context.slack.respond(url, text=escaped(text), blocks=blocks)
     except SlackError as error:
         log.warning("a command could not be answered: %s", error.code)
 
@@ -71,7 +73,7 @@ def section(text: str) -> Json:
     return {"type": "section", "text": plain(text)}
 
 
-def context(*texts: str) -> Json:
+def context_block(*texts: str) -> Json:
     """Small print; at most ten texts."""
     return {"type": "context", "elements": [plain(text) for text in texts[:10]]}
 
@@ -184,11 +186,11 @@ def card_blocks(card: Card) -> tuple[str, list[Json]]:
             break
         blocks += drawn
     if foot:
-        blocks.append(context("\n".join(foot)))
+        blocks.append(context_block("\n".join(foot)))
     return card.title, blocks
 
 
-def _row(row: Row) -> list[Json]:
+def _row(row: CardRow) -> list[Json]:
     elements: list[Json] = [plain(detail, 300) for detail in row.details[:9]]
     if row.links:
         links = " · ".join(map(_link, row.links[:5]))
@@ -233,7 +235,7 @@ class Shortcut:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class ModalState:
     """What a modal was opened with. `channel`: where that was; empty: in nobody's channel."""
 
     channel: str = ""
@@ -243,7 +245,7 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class ModalInput:
     """What was filled in."""
 
     files: tuple[Mapping[str, Any], ...]
@@ -257,7 +259,7 @@ class Given:
 
 def ingest_modal(
     language: Language,
-    kept: Kept,
+    kept: ModalState,
     *,
     collections: Sequence[str],
     scopes: Sequence[str] = (),
@@ -301,12 +303,12 @@ def ingest_modal(
     return modal(INGEST, ingestion.TITLE.to(language), _SUBMIT.to(language), CANCEL.to(language), blocks, metadata)
 
 
-def kept_in(view: Mapping[str, Any]) -> Kept:
+def kept_in(view: Mapping[str, Any]) -> ModalState:
     """What the application itself put into the modal when it was opened."""
-    return Kept(*json.loads(view["private_metadata"]))
+    return ModalState(*json.loads(view["private_metadata"]))
 
 
-def given_in(view: Mapping[str, Any]) -> Given:
+def given_in(view: Mapping[str, Any]) -> ModalInput:
     """What a person put into it."""
     values = view["state"]["values"]
 
@@ -314,7 +316,7 @@ def given_in(view: Mapping[str, Any]) -> Given:
         return values.get(block, {}).get(action or block) or {}
 
     chosen = str((of("collection").get("selected_option") or {}).get("value") or "")
-    return Given(
+    return ModalInput(
         files=tuple(of("files").get("files") or ()),
         text=str(of("text").get("value") or "").strip(),
         name=str(of("name").get("value") or "").strip(),

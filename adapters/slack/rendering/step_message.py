@@ -15,14 +15,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from adapters.markdown.events import shortened, step_text
-from adapters.shared.rate_limit import Priority, Ticket
+from adapters.shared.rate_limit import CallTicket, Priority
 from adapters.slack.rendering.markdown import escaped
 from adapters.slack.transport.api import (
     GoneError,
     Mark,
     NotSent,
     RefusedError,
-    Slack,
+    SlackApi,
     SlackError,
     StreamOver,
     UnreachableError,
@@ -145,14 +145,14 @@ class Turn:
     and `growing`: the tickets of calls that begin a message, and of those that another one makes obsolete.
     """
 
-    slack: Slack
+    slack: SlackApi
     bot: Bot
     id: str
     place: Place
     thread: str
     recipient: tuple[str, str] | None = None
-    opening: Ticket = field(default_factory=lambda: Ticket(Priority.STEP))
-    growing: Ticket = field(default_factory=lambda: Ticket(Priority.STEP))
+    opening: CallTicket = field(default_factory=lambda: CallTicket(Priority.STEP))
+    growing: CallTicket = field(default_factory=lambda: CallTicket(Priority.STEP))
 
 
 class StepMessage:

@@ -165,7 +165,7 @@ _DIGEST_WELL = Said(en="The digest can be posted in {channel}.", ja="ダイジ�
 
 
 @dataclass(frozen=True, slots=True)
-class Bot:
+class SlackBot:
     """Whose token it is. `scopes` None: the server did not say."""
 
     name: str
@@ -182,7 +182,7 @@ class Bot:
 # -- asking -----------------------------------------------------------------------------------------------------------
 
 
-class RefusedError(Exception):
+class CheckRefusedError(Exception):
     """`code`: Slack's own, or `unreachable`, or `strange` for what is not Slack's form."""
 
     def __init__(self, code: str) -> None:
@@ -211,11 +211,11 @@ async def call(client: "AsyncWebClient", method: str, **params: str) -> tuple[di
             found = await client.api_call(method, data=params)
         return dict(found.data), found.headers  # type: ignore[arg-type]  # bytes are for downloads
     except SlackApiError as error:
-        raise RefusedError(_code(error.response)) from None  # its text holds the request
+        raise CheckRefusedError(_code(error.response)) from None  # its text holds the request
     except (TimeoutError, OSError, aiohttp.ClientError):
-        raise RefusedError("unreachable") from None
+        raise CheckRefusedError("unreachable") from None
     except (AttributeError, TypeError, ValueError):  # the SDK expects JSON
-        raise RefusedError("strange") from None
+        raise CheckRefusedError("strange") from None
 
 
 def _code(response: Any) -> str:
@@ -231,14 +231,14 @@ def _code(response: Any) -> str:
     return "unreachable" if status >= 500 else "strange"
 
 
-async def identify(token: str, api_url: str | None) -> Bot:
+async def identify(token: str, api_url: str | None) -> SlackBot:
     """Whose bot token this is. Raises ProbeError."""
     try:
         told, headers = await call(web_client(token, api_url), "auth.test")
-    except RefusedError as error:
+    except CheckRefusedError as error:
         raise _said(error.code, "SLACK_BOT_TOKEN", "auth.test") from None
     granted = headers.get("x-oauth-scopes")
-    return Bot(
+    return SlackBot(
         name=str(told.get("user") or "kotae"),
         user=str(told.get("user_id") or ""),
         bot_id=str(told.get("bot_id") or ""),
@@ -252,7 +252,7 @@ async def connects(app_token: str, api_url: str | None) -> None:
     client = web_client(app_token, api_url)
     try:
         await call(client, "apps.connections.open")
-    except RefusedError as error:
+    except CheckRefusedError as error:
         raise _said(error.code, "SLACK_APP_TOKEN", "apps.connections.open") from None
 
 
@@ -284,11 +284,11 @@ def _said(code: str, name: str, method: str) -> ProbeError:
 # -- what is said of it -----------------------------------------------------------------------------------------------
 
 
-def connected(bot: Bot) -> Remark:
+def connected(bot: SlackBot) -> Remark:
     return fine(filled(_CONNECTED, bot=bot.shown, team=bot.team))
 
 
-def scopes(bot: Bot) -> list[Remark]:
+def scopes(bot: SlackBot) -> list[Remark]:
     """The scopes that are missing and what that costs: faults where people go without an answer, else warnings."""
     if bot.scopes is None:
         return []
@@ -310,7 +310,7 @@ def _listed(needs: Sequence[manifest.Need]) -> Said:
     return Said(en="; ".join(said.en for said in shown), ja="、".join(said.ja for said in shown))
 
 
-async def membership(client: "AsyncWebClient", bot: Bot) -> list[Remark]:
+async def membership(client: "AsyncWebClient", bot: SlackBot) -> list[Remark]:
     """Whether somebody has invited the bot. Where Slack does not say, nothing is said."""
     cursor = ""
     for _ in range(_PAGES):  # a page may be empty though others are not
@@ -323,7 +323,7 @@ async def membership(client: "AsyncWebClient", bot: Bot) -> list[Remark]:
                 limit="200",
                 **({"cursor": cursor} if cursor else {}),
             )
-        except RefusedError:  # the scope that it takes is named already
+        except CheckRefusedError:  # the scope that it takes is named already
             return []
         if page.get("channels"):
             return []
@@ -333,18 +333,18 @@ async def membership(client: "AsyncWebClient", bot: Bot) -> list[Remark]:
     return []
 
 
-async def digest(client: "AsyncWebClient", bot: Bot, channel: str) -> list[Remark]:
+async def digest(client: "AsyncWebClient", bot: SlackBot, channel: str) -> list[Remark]:
     """Whether the digest can be posted in this channel."""
     if not CHANNEL_ID.fullmatch(channel):
         try:
             channel = find(channel, await _channels(client, bot)).id
         except UnclearError as error:
             return [fault(error.why, filled(_NAME_OR_ID, name=bot.name))]
-        except RefusedError:  # which passes
+        except CheckRefusedError:  # which passes
             return []
     try:
         told, _headers = await call(client, "conversations.info", channel=channel)
-    except RefusedError as error:
+    except CheckRefusedError as error:
         if error.code != "channel_not_found":  # otherwise the reason is named already, or passing
             return []
         said = filled(_NO_CHANNEL, channel=channel, bot=bot.shown)
@@ -358,7 +358,7 @@ async def digest(client: "AsyncWebClient", bot: Bot, channel: str) -> list[Remar
     return [fine(filled(_DIGEST_WELL, channel=shown))]
 
 
-async def _channels(client: "AsyncWebClient", bot: Bot) -> list[Named]:
+async def _channels(client: "AsyncWebClient", bot: SlackBot) -> list[Named]:
     """Raises RefusedError."""
 
     async def page(**arguments: str) -> dict[str, Any]:
@@ -367,14 +367,14 @@ async def _channels(client: "AsyncWebClient", bot: Bot) -> list[Named]:
     return await channels(page, bot.scopes or ())
 
 
-async def same_app(client: "AsyncWebClient", bot: Bot, app_token: str) -> list[Remark]:
+async def same_app(client: "AsyncWebClient", bot: SlackBot, app_token: str) -> list[Remark]:
     """Whether both tokens are of one app, as far as that can be seen."""
     named = _APP_OF_TOKEN.match(app_token)
     if not named or not bot.bot_id:
         return []
     try:
         told, _headers = await call(client, "bots.info", bot=bot.bot_id)
-    except RefusedError:
+    except CheckRefusedError:
         return []
     app = (told.get("bot") or {}).get("app_id")
     return [warning(_OTHER_APP, _SAME_APP)] if app and app != named[1] else []
@@ -414,7 +414,7 @@ async def _events(settings: Settings) -> Remark:
     return fine(filled(_HEARD, day=f"{last:%Y-%m-%d}"), listen)
 
 
-async def _bot(settings: Settings) -> tuple[Bot | None, list[Remark]]:
+async def _bot(settings: Settings) -> tuple[SlackBot | None, list[Remark]]:
     assert settings.slack is not None  # `look` has seen to it
     try:
         bot = await identify(settings.slack.bot_token.get_secret_value(), settings.slack.api_url)

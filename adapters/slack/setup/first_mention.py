@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from adapters.slack.events import mentions
-from adapters.slack.setup.check import Bot, RefusedError, call, web_client
+from adapters.slack.setup.check import CheckRefusedError, SlackBot, call, web_client
 from adapters.slack.setup.manifest import EVENTS, MENTIONS, MESSAGES
 from bot.config.settings import filled
 from bot.doctor.findings import Remark, fault, fine, warning
@@ -102,7 +102,7 @@ class _Ear:
 
 
 async def first_mention(
-    bot: Bot,
+    bot: SlackBot,
     bot_token: str,
     app_token: str,
     api_url: str | None,
@@ -152,6 +152,6 @@ def _of_events(kinds: set[str]) -> list[Remark]:
 async def _reply(ear: _Ear, client: "AsyncWebClient", language: Language) -> list[Remark]:
     try:
         await call(client, "chat.postMessage", channel=ear.channel, thread_ts=ear.thread, text=_REPLY.to(language))
-    except RefusedError as error:
+    except CheckRefusedError as error:
         return [fault(filled(_MUTE, code=error.code), _CHAT_WRITE)]
     return []

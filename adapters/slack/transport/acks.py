@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from slack_bolt.response import BoltResponse
 
-from adapters.slack.context import Office
+from adapters.slack.context import SlackContext
 from adapters.slack.rendering.block_kit import Json, notice_modal
 from adapters.slack.transport.api import SlackError
 from retrieval.text import Said
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 async def in_time(
-    office: Office, work: Coroutine[Any, Any, T], late: Callable[[T], Awaitable[None]], failed: T, name: str
+    context: SlackContext, work: Coroutine[Any, Any, T], late: Callable[[T], Awaitable[None]], failed: T, name: str
 ) -> T | None:
     """What comes of `work`, for the acknowledgement; `failed` when it breaks off, which is logged.
 
@@ -45,22 +45,24 @@ async def in_time(
         else:
             await late(outcome)
 
-    task = office.tasks.start(run(), name)
+    task = context.tasks.start(run(), name)
     await asyncio.wait({task}, timeout=ACK_SECONDS)
     waiting = False
     return found[0] if found else failed if task.done() else None
 
 
-async def open_in_time(office: Office, trigger: str, view: Coroutine[Any, Any, Json]) -> None:
+async def open_in_time(context: SlackContext, trigger: str, view: Coroutine[Any, Any, Json]) -> None:
     """Open a modal within the three seconds of its trigger, also when more than that goes into `view`."""
     made = asyncio.create_task(view, name="slack-view")
     try:
         await asyncio.wait({made}, timeout=VIEW_SECONDS)
         if made.done():
-            await office.slack.open_view(trigger, made.result())
+            await context.slack.open_view(trigger, made.result())
         else:
-            opened = await office.slack.open_view(trigger, notice_modal(_MOMENT.to(office.language), office.language))
-            await office.slack.update_view(str(opened["id"]), await made)
+            opened = await context.slack.open_view(
+                trigger, notice_modal(_MOMENT.to(context.language), context.language)
+            )
+            await context.slack.update_view(str(opened["id"]), await made)
     except SlackError as error:  # it was closed meanwhile, or Slack was too slow
         log.warning("a modal could not be opened: %s %s", error.code, " ".join(error.detail))
     finally:

@@ -17,10 +17,10 @@ import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 from yarl import URL
 
-from adapters.shared.rate_limit import Clock, Priority, Ticket
+from adapters.shared.rate_limit import CallTicket, Clock, Priority
 from adapters.slack.transport import idempotency
 from adapters.slack.transport.api_call import CALL_SECONDS, Caller, Edits
-from adapters.slack.transport.directory import People
+from adapters.slack.transport.directory import Directory
 from adapters.slack.transport.errors import (
     CredentialsError,
     GoneError,
@@ -43,7 +43,7 @@ __all__ = [
     "Me",
     "NotSent",
     "RefusedError",
-    "Slack",
+    "SlackApi",
     "SlackError",
     "StreamOver",
     "UnknownOutcome",
@@ -79,7 +79,7 @@ class Me:
     scopes: frozenset[str] = field(default_factory=frozenset, kw_only=True)
 
 
-class Slack:
+class SlackApi:
     """One workspace's Web API: `async with Slack(token) as slack`. Everything raises SlackError.
 
     Repeats what failed: at most 5 tries, a random wait up to 1, 2, 4, 8 s between them, and what Slack demands with a
@@ -106,7 +106,7 @@ class Slack:
         self._edits = Edits()
         self._responses = Responses(self.addresses, clock=clock, sleep=sleep, chance=chance, seconds=seconds)
         self._me: Me | None = None
-        self._people = People(self._call, clock=clock)
+        self._people = Directory(self._call, clock=clock)
 
     async def __aenter__(self) -> Self:
         self.web.session = aiohttp.ClientSession(
@@ -142,7 +142,7 @@ class Slack:
         """A method that may be repeated: reads, reactions, views … None leaves an argument out."""
         return await self._call(method, arguments)
 
-    def wait(self, method: str, channel: str = "", worth: Priority | Ticket = Priority.STEP) -> float:
+    def wait(self, method: str, channel: str = "", worth: Priority | CallTicket = Priority.STEP) -> float:
         """How many seconds a call would wait for its turn now, about; or the one that waits with this ticket still has to."""
         return self._caller.pacer.wait(method, channel, worth)
 
@@ -170,7 +170,7 @@ class Slack:
         thread: str | None = None,
         mark: Mark | None = None,
         maybe_sent: bool = False,
-        ticket: Ticket | None = None,
+        ticket: CallTicket | None = None,
     ) -> str:
         """Post a message, once; its ts. `channel` is a conversation's id, never a person's.
 
@@ -204,7 +204,7 @@ class Slack:
         blocks: Blocks = (),
         mark: Mark | None = None,
         last: bool = False,
-        ticket: Ticket | None = None,
+        ticket: CallTicket | None = None,
     ) -> None:
         """Put text and blocks in the place of what a message showed. Edits of one message arrive in their order.
 
@@ -265,7 +265,7 @@ class Slack:
         text: str = "",
         chunks: Blocks = (),
         display: str = "timeline",
-        ticket: Ticket | None = None,
+        ticket: CallTicket | None = None,
     ) -> str:
         """Begin a message that grows; its ts. `recipient` is who asked; `display`: timeline or plan.
 
@@ -287,7 +287,7 @@ class Slack:
         return str(answer.body["ts"])
 
     async def append_stream(
-        self, channel: str, ts: str, *, text: str = "", chunks: Blocks = (), ticket: Ticket | None = None
+        self, channel: str, ts: str, *, text: str = "", chunks: Blocks = (), ticket: CallTicket | None = None
     ) -> None:
         """Add to a stream; either text or chunks. Raises StreamOver when it has ended.
 

@@ -19,7 +19,7 @@ import aiohttp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from adapters.shared.rate_limit import Clock, Priority, Ticket
+from adapters.shared.rate_limit import CallTicket, Clock, Priority
 from adapters.slack.transport.errors import (
     BUSY,
     LASTING,
@@ -95,7 +95,7 @@ _REMEMBERED = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ApiAnswer:
     """`scopes` are those of the token, where Slack says."""
 
     body: Json
@@ -156,11 +156,11 @@ class Caller:
         method: str,
         arguments: Mapping[str, Any],
         *,
-        priority: Priority | Ticket = Priority.ORDINARY,
+        priority: Priority | CallTicket = Priority.ORDINARY,
         repeat: bool = True,
         tries: Tries | None = None,
         edit: Edit | None = None,
-    ) -> Answer:
+    ) -> ApiAnswer:
         """Slack's answer. An `edit` that became stale while it waited is not sent, and its answer empty.
 
         Without `repeat` nothing is sent again that may have arrived: raises UnknownOutcome instead. Raises SlackError
@@ -171,14 +171,14 @@ class Caller:
         tries = tries or self.tries()
         while True:
             await self.pacer.turn(method, channel, priority)
-            if isinstance(priority, Ticket) and priority.dropped:
+            if isinstance(priority, CallTicket) and priority.dropped:
                 raise NotSent(method, "dropped")
             async with edit.alone if edit else nullcontext():
                 if edit and edit.stale:
-                    return Answer({})
+                    return ApiAnswer({})
                 outcome = await self._attempt(method, arguments)
             match outcome:
-                case Answer():
+                case ApiAnswer():
                     return outcome
                 case SlackError():
                     if isinstance(outcome, UnsupportedError):
@@ -198,7 +198,7 @@ class Caller:
                     if tries.next() is None:
                         raise UnreachableError(method, "ratelimited")
 
-    async def _attempt(self, method: str, arguments: Mapping[str, Any]) -> Answer | SlackError | _Busy | _Lost:
+    async def _attempt(self, method: str, arguments: Mapping[str, Any]) -> ApiAnswer | SlackError | _Busy | _Lost:
         """One request. What went wrong is returned: an SDK's exception has the request in it, and so the token."""
         if self._web.session is None or self._web.session.closed:
             raise RuntimeError("the connection to Slack is not open")
@@ -220,7 +220,9 @@ class Caller:
             return _Lost("no answer of Slack's")
 
 
-def _judged(method: str, status: int, headers: Mapping[str, str], body: object) -> Answer | SlackError | _Busy | _Lost:
+def _judged(
+    method: str, status: int, headers: Mapping[str, str], body: object
+) -> ApiAnswer | SlackError | _Busy | _Lost:
     told: Json = body if isinstance(body, dict) else {}
     code = str(told.get("error") or "")
     if status == 429 or code in BUSY:
@@ -229,7 +231,7 @@ def _judged(method: str, status: int, headers: Mapping[str, str], body: object) 
         return _Lost(code or f"http {status}")
     if told.get("ok") and status == 200:
         scopes = headers.get("X-OAuth-Scopes") or ""
-        return Answer(told, frozenset(scope.strip() for scope in scopes.split(",") if scope.strip()))
+        return ApiAnswer(told, frozenset(scope.strip() for scope in scopes.split(",") if scope.strip()))
     if code:
         return refusal(method, code, told)
     return _Lost("no answer of Slack's") if status < 400 else SlackError(method, f"http {status}")

@@ -68,7 +68,7 @@ MEMBERS_SECONDS = 30.0  # every turn asks for them, and Slack allows 60 such cal
 _PAGE, _PAGES = 1_000, 30
 
 
-class People:
+class Directory:
     """`call` asks a method of Slack's. Close it."""
 
     def __init__(self, call: Call, *, clock: Clock) -> None:

@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from adapters.shared.rate_limit import Priority, Ticket
+from adapters.shared.rate_limit import CallTicket, Priority
 from adapters.slack.transport.api_call import Caller
 from adapters.slack.transport.directory import next_page
 from adapters.slack.transport.errors import CredentialsError, GoneError, NotSent, SlackError, UnknownOutcome
@@ -67,7 +67,7 @@ async def post_marked(
     maybe_sent: bool,
     find: Callable[[Mark], Awaitable[str | None]],
     sleep: Sleep,
-    ticket: Ticket | None = None,
+    ticket: CallTicket | None = None,
 ) -> str:
     """The ts of the message, posted or found. `find` looks for the mark where the message belongs.
 

@@ -7,7 +7,7 @@ tier 3: 50, tier 4: 100; chat.postMessage about one a second and channel, and a 
 import asyncio
 import time
 
-from adapters.shared.rate_limit import Bucket, Clock, Limit, Priority, Ticket
+from adapters.shared.rate_limit import Bucket, CallTicket, Clock, Limit, Priority
 from bot.waiting import Sleep
 
 TIER_2, TIER_3, TIER_4 = Limit(8, 12), Limit(20, 30), Limit(40, 60)
@@ -35,7 +35,7 @@ class Pacer:
         self._sleep = sleep
         self._buckets: dict[tuple[str, str], Bucket] = {}
 
-    async def turn(self, method: str, channel: str = "", worth: Priority | Ticket = Priority.ORDINARY) -> None:
+    async def turn(self, method: str, channel: str = "", worth: Priority | CallTicket = Priority.ORDINARY) -> None:
         """Returns when the call may be made, or its ticket is dropped; whoever has a better priority, or came earlier, went
         before."""
         for bucket in self._of(method, channel):
@@ -45,7 +45,7 @@ class Pacer:
         """Slack said when to come back: until then nobody asks for the same thing, not only the one who was refused."""
         self._of(method, channel)[0].pause(seconds)
 
-    def wait(self, method: str, channel: str = "", worth: Priority | Ticket = Priority.STEP) -> float:
+    def wait(self, method: str, channel: str = "", worth: Priority | CallTicket = Priority.STEP) -> float:
         """How many seconds a call would wait now, about; or the one that waits with this ticket still has to."""
         return max(bucket.wait(worth) for bucket in self._of(method, channel))
 

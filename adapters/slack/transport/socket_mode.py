@@ -36,7 +36,7 @@ NOT_STORED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class ReconnectPace:
     """How long things may take, and what lies between them, in seconds."""
 
     ping: float = 5.0  # a session that is silent so long is pinged, and ends when no pong comes within half of it
@@ -50,7 +50,7 @@ class Pace:
     watch: float = 1.0  # between two looks at a connection that says nothing
 
 
-PACE = Pace()
+PACE = ReconnectPace()
 _ROTATION = frozenset({"warning", "refresh_requested"})
 _FOR_GOOD = frozenset(
     {
@@ -71,7 +71,7 @@ class DisabledError(Exception):
 class Connections:
     """Keeps connections open for an app. `connected`: events can arrive now."""
 
-    def __init__(self, app: AsyncApp, web: AsyncWebClient, app_token: str, *, pace: Pace = PACE) -> None:
+    def __init__(self, app: AsyncApp, web: AsyncWebClient, app_token: str, *, pace: ReconnectPace = PACE) -> None:
         """`web` is for `apps.connections.open`."""
         self._app = app
         self._web = web
@@ -194,7 +194,7 @@ class _Client(SocketModeClient):
     """One connection, which ends when Slack ends it: the SDK would go on by itself, with the same single-use address
     for ever if that has expired."""
 
-    def __init__(self, token: str, web: AsyncWebClient, handle: Handle, pace: Pace) -> None:
+    def __init__(self, token: str, web: AsyncWebClient, handle: Handle, pace: ReconnectPace) -> None:
         super().__init__(token, web_client=web, auto_reconnect_enabled=False, ping_interval=pace.ping, logger=_sdk)
         self._pace = pace
         self.greeted = False

@@ -20,7 +20,7 @@ from starlette.exceptions import HTTPException
 from adapters.web.api import errors as problems
 from adapters.web.api import prometheus, schemas
 from adapters.web.api.errors import Problem, ProblemBody, language_asked, refusal, said_by
-from adapters.web.api.streaming import EventStream, GoneError, Replies
+from adapters.web.api.streaming import EventStream, ReaderGoneError, Replies
 from adapters.web.server.guard import STRANGER
 from bot import views
 from bot.access import default_scope, readers
@@ -49,7 +49,7 @@ Responses = dict[int | str, dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Office:
+class ApiContext:
     """What the API has at hand. `platforms`: which are set up, and whether each is connected now."""
 
     app: Application
@@ -58,7 +58,7 @@ class Office:
     platforms: Callable[[], Mapping[str, bool]] = dict
 
 
-def make_api(office: Office, *routers: APIRouter) -> FastAPI:
+def make_api(context: ApiContext, *routers: APIRouter) -> FastAPI:
     """The application that a server runs; `routers` add what only some callers may use."""
     api = FastAPI(
         title="Kotae",
@@ -71,7 +71,7 @@ def make_api(office: Office, *routers: APIRouter) -> FastAPI:
         redirect_slashes=False,
         responses=_described(400, 401, 500, 503),
     )
-    default = office.app.settings.language
+    default = context.app.settings.language
 
     def speaking(request: Request) -> Language:
         return language_asked(request.headers.get("accept-language", ""), default)
@@ -99,7 +99,7 @@ def make_api(office: Office, *routers: APIRouter) -> FastAPI:
 
     api.add_exception_handler(HTTPException, unrouted)
     api.add_exception_handler(Exception, unexpected)
-    for router in (_answers(office, speaking), _documents(office, speaking), _state(office), *routers):
+    for router in (_answers(context, speaking), _documents(context, speaking), _state(context), *routers):
         api.include_router(router)
     return api
 
@@ -157,8 +157,8 @@ Speaking = Callable[[Request], Language]
 # -- questions ------------------------------------------------------------------------------------------------------
 
 
-def _answers(office: Office, speaking: Speaking) -> APIRouter:
-    app, router = office.app, APIRouter()
+def _answers(context: ApiContext, speaking: Speaking) -> APIRouter:
+    app, router = context.app, APIRouter()
 
     @router.post(
         "/chat",
@@ -192,10 +192,10 @@ def _answers(office: Office, speaking: Speaking) -> APIRouter:
         )
         headers = {SESSION: session if session.isascii() and session.isprintable() else "-"}
         if EVENTS in request.headers.get("accept", "").lower():
-            return EventStream(office.replies, message, as_json, headers)
+            return EventStream(context.replies, message, as_json, headers)
         try:
-            answered = await office.replies.answer(message, request.receive)
-        except GoneError:
+            answered = await context.replies.answer(message, request.receive)
+        except ReaderGoneError:
             answered = None  # nobody reads what follows
         if answered is None:
             raise Problem(503, "stopped", problems.UNANSWERED)
@@ -246,8 +246,8 @@ def _answers(office: Office, speaking: Speaking) -> APIRouter:
 # -- documents ------------------------------------------------------------------------------------------------------
 
 
-def _documents(office: Office, speaking: Speaking) -> APIRouter:
-    app, router = office.app, APIRouter()
+def _documents(context: ApiContext, speaking: Speaking) -> APIRouter:
+    app, router = context.app, APIRouter()
     form = schemas.schema(schemas.FileForm)
     form["properties"] = {"file": {"type": "string", "contentMediaType": "application/octet-stream"}} | {
         name: one["anyOf"][0] for name, one in form["properties"].items()
@@ -354,8 +354,8 @@ async def _file(request: Request) -> tuple[str, bytes, schemas.FileForm]:
 # -- how it is ------------------------------------------------------------------------------------------------------
 
 
-def _state(office: Office) -> APIRouter:
-    app, router = office.app, APIRouter()
+def _state(context: ApiContext) -> APIRouter:
+    app, router = context.app, APIRouter()
 
     @router.get("/healthz", summary="Whether the process lives", response_model=schemas.Alive)
     async def healthz() -> Any:
@@ -372,7 +372,7 @@ def _state(office: Office) -> APIRouter:
         troubles = await app.troubles()
         parts = dict.fromkeys(("database", "store", "home"), "ok")
         parts |= {name: "low" if trouble.answers else "failed" for name, trouble in troubles.items()}
-        parts |= {name.lower(): "ok" if there else "disconnected" for name, there in office.platforms().items()}
+        parts |= {name.lower(): "ok" if there else "disconnected" for name, there in context.platforms().items()}
         states = set(parts.values())
         status = "unready" if "failed" in states else "ready" if states == {"ok"} else "degraded"
         why = {name: trouble.what.to(language) for name, trouble in troubles.items()}
@@ -388,7 +388,7 @@ def _state(office: Office) -> APIRouter:
         },
     )
     async def metrics() -> Response:
-        text = prometheus.prometheus(await app.data.summary(), office.lag.take())
+        text = prometheus.prometheus(await app.data.summary(), context.lag.take())
         return Response(text, media_type=prometheus.CONTENT_TYPE)
 
     return router

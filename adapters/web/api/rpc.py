@@ -17,7 +17,7 @@ from adapters.web.api.errors import Problem
 from adapters.web.api.routes import JSON, body
 from adapters.web.api.streaming import EventStream, Replies
 from bot.app import Application
-from bot.cli.operations import Working
+from bot.cli.operations import Operations
 from bot.turns.event_json import packed
 from bot.types import Incoming
 from bot.waiting import finished
@@ -55,14 +55,14 @@ def make_orders(app: Application, replies: Replies, speaking: Callable[[Request]
         changed_at: Annotated[date | None, Query()] = None,
     ) -> Any:
         day = changed_at.isoformat() if changed_at else None
-        return await Working(app, speaking(request)).ingest(name, await request.body(), collection, scope, day)
+        return await Operations(app, speaking(request)).ingest(name, await request.body(), collection, scope, day)
 
     @router.post("/{command}")
     async def call(request: Request, command: str) -> Any:
         arguments = await body(request, schemas.Arguments)
         await finished(app.knowledge.close())  # the measurements of searches before it are in what it shows
         try:
-            return await Working(app, speaking(request))(command, **arguments.root)
+            return await Operations(app, speaking(request))(command, **arguments.root)
         except (KeyError, ValidationError) as error:
             raise Problem(422, "not_offered", errors.NO_COMMAND) from error
 

@@ -21,7 +21,7 @@ ALIVE_SECONDS = 15.0  # a stream without news says that it lives
 _ALIVE = b": working\n\n"
 
 
-class GoneError(Exception):
+class ReaderGoneError(Exception):
     """Whoever asked has left."""
 
 
@@ -107,7 +107,7 @@ class EventStream(Response):
             async with self._replies.put(self._message) as events, _watching(receive) as gone:
                 while (event := await _next(events, gone, ALIVE_SECONDS)) is not None:
                     await send(_chunk(_ALIVE if event == "waiting" else _event(self._form(event))))
-        except GoneError:
+        except ReaderGoneError:
             return
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
@@ -150,7 +150,7 @@ async def _next(
         if coming.done():
             return coming.result()
         if gone.done():
-            raise GoneError
+            raise ReaderGoneError
         return "waiting"
     finally:
         coming.cancel()

@@ -12,17 +12,17 @@ from functools import partial
 from adapters.shared import expert_answers, feedback, recovery
 from adapters.shared import ingestion as shared_ingestion
 from adapters.web.channel import digest, ingestion
-from adapters.web.channel.context import Office
+from adapters.web.channel.context import WebContext
 from adapters.web.channel.events import Typed, addressed, command
 from adapters.web.channel.messages import Board
 from adapters.web.channel.rooms import PLATFORM, Member, Room, actor, audience, enter, place, room
-from adapters.web.channel.turns import Asking
-from adapters.web.channel.uploads import Held, NotTakenError
+from adapters.web.channel.turns import WebTurns
+from adapters.web.channel.uploads import NotTakenError, Uploads
 from bot.app import Application
 from bot.bot import Bot
 from bot.errors import StoreError
 from bot.records import RoomMessage
-from bot.types import Audience, Card, Command, Feedback, FileRef, Place, Preferences, Taught
+from bot.types import AnswerTaken, Audience, Card, Command, Feedback, FileRef, Place, Preferences
 from retrieval.text import Language, Said
 
 FILES = 5  # of one question that are read
@@ -36,7 +36,7 @@ Votes = Callable[[str], Awaitable[Sequence[Feedback]]]
 def web_adapter(app: Application, address: str = "") -> "WebAdapter":
     """The browser's channel of an application; `address`: of its pages, which links to messages begin with."""
     board = Board(app.data, app.knowledge)
-    held = Held(app.settings.home / "uploads")
+    held = Uploads(app.settings.home / "uploads")
     return WebAdapter(board, app.data.votes.of, held, language=app.settings.language, address=address)
 
 
@@ -51,7 +51,7 @@ class WebAdapter:
         self,
         board: Board,
         votes: Votes,
-        held: Held,
+        held: Uploads,
         *,
         language: Language,
         address: str = "",
@@ -65,40 +65,40 @@ class WebAdapter:
         self._language: Language = language
         self._address = address
         self._look_every = look_every
-        self._office: Office | None = None
-        self._asking: Asking | None = None
+        self._context: WebContext | None = None
+        self._asking: WebTurns | None = None
         self.ready = asyncio.Event()
 
     # -- a platform --------------------------------------------------------------------------------------------------
 
     @property
     def connected(self) -> bool:
-        return self._office is not None
+        return self._context is not None
 
     async def run(self, bot: Bot) -> None:
         """Serve until cancelled; then take nothing new in and let what runs end, for at most 20 seconds."""
-        office = Office(self.board, bot, self._held, self._language, self._address)
-        asking = Asking(office)
-        self._office, self._asking = office, asking
+        context = WebContext(self.board, bot, self._held, self._language, self._address)
+        asking = WebTurns(context)
+        self._context, self._asking = context, asking
         self.ready.set()
         try:
             await self._held.sweep()
             await recovery.look_after(
                 PLATFORM,
                 bot,
-                office.tasks,
-                office.language,
+                context.tasks,
+                context.language,
                 questions=asking.resume,
-                intake=partial(ingestion.resume, office),
-                tell=partial(digest.tell, office),
-                redraw=partial(digest.redraw, office),
+                intake=partial(ingestion.resume, context),
+                tell=partial(digest.tell, context),
+                redraw=partial(digest.redraw, context),
                 audience_of=digest.audience_at,
                 every=self._look_every,
             )
         finally:
-            self._office = self._asking = None
+            self._context = self._asking = None
             self.ready.clear()
-            await office.tasks.drain(DRAIN_SECONDS)
+            await context.tasks.drain(DRAIN_SECONDS)
 
     async def place(self, channel: str) -> tuple[Place, Audience]:
         """A room by its id, and who reads it. Raises LookupError."""
@@ -108,10 +108,10 @@ class WebAdapter:
     async def announce(self, channel: str, card: Card, *, about: str) -> None:
         """Post a card and its rows. Raises LookupError; ConnectionError when not all of it could be posted: the same call
         goes on."""
-        office, _ = self._at_work()
+        context, _ = self._at_work()
         where, _ = await self.place(channel)
         try:
-            await digest.announce(office, where, card, about)
+            await digest.announce(context, where, card, about)
         except StoreError as error:
             raise ConnectionError("the database does not work") from error
 
@@ -136,7 +136,7 @@ class WebAdapter:
         Returned is the message; of a command its card, for this member alone, in `language`. Raises NotTakenError with the
         reason in words, ValueError for a message without words, that is too long, or with files and no mention.
         """
-        office, asking = self._at_work()
+        context, asking = self._at_work()
         enter(room, member)
         typed = command(text)
         if typed is not None:
@@ -145,17 +145,17 @@ class WebAdapter:
         if not text.strip() or (files and not named):
             raise ValueError("a message needs words, and files a question")
         chosen = {"model": model, "strategy": strategy, "collections": None if collections is None else [*collections]}
-        kept = await office.held.keep(files, FILES)
+        kept = await context.held.keep(files, FILES)
         data = {name: value for name, value in (chosen | {"files": kept or None}).items() if value is not None}
         try:
             message = await self.board.post(room, member, text.strip(), thread, data=data)
         except BaseException:
-            await office.held.drop(kept)
+            await context.held.drop(kept)
             raise
         if named:
             await asking.ask(message)
         elif message.thread is not None:
-            await digest.replied(office, message)
+            await digest.replied(context, message)
         return message
 
     async def edit(self, member: Member, message: int, text: str) -> RoomMessage:
@@ -172,11 +172,11 @@ class WebAdapter:
     async def delete(self, member: Member, message: int) -> None:
         """Take one's own message back; a question that is not answered yet never is. Raises LookupError,
         PermissionError."""
-        office, asking = self._at_work()
+        context, asking = self._at_work()
         before = await self.board.own(member, message)
         await asking.delete(before)
         await self.board.delete(member, message)
-        await office.held.drop(before.data.get("files", ()))
+        await context.held.drop(before.data.get("files", ()))
 
     # -- votes -------------------------------------------------------------------------------------------------------
 
@@ -190,10 +190,10 @@ class WebAdapter:
     ) -> bool:
         """Keep, change or (None) take back a member's vote on an answer. False: it is not known any more. Raises
         LookupError for what is no answer of theirs to see."""
-        office, _ = self._at_work()
+        context, _ = self._at_work()
         answer = await self._kind(member, message, "answer")
         given = Feedback(answer.about or "", member.id, vote, reason, text[: feedback.TEXT_CHARACTERS])
-        kept = await office.bot.turns.vote(given)
+        kept = await context.bot.turns.vote(given)
         self.board.changed(answer)
         return kept
 
@@ -222,15 +222,15 @@ class WebAdapter:
     ) -> RoomMessage:
         """Add files to the knowledge, where nothing is chosen as is usual in this room: the message that shows how far it
         is, then a verdict for each. Raises LookupError, NotTakenError with the reason in words."""
-        office, _ = self._at_work()
+        context, _ = self._at_work()
         await self._into(member, room, thread)
         if not files:
             raise NotTakenError(shared_ingestion.NOTHING)
-        kept = await office.held.keep(files)
+        kept = await context.held.keep(files)
         refs = [FileRef(ref["name"] or "?", ref) for ref in kept]
         try:
             return await ingestion.take(
-                office,
+                context,
                 member,
                 room,
                 refs,
@@ -240,7 +240,7 @@ class WebAdapter:
                 language=language or self._language,
             )
         except BaseException:
-            await office.held.drop(kept)
+            await context.held.drop(kept)
             raise
 
     async def add_text(
@@ -256,49 +256,49 @@ class WebAdapter:
         language: Language | None = None,
     ) -> RoomMessage:
         """`add_files`, for a text that was typed or pasted."""
-        office, _ = self._at_work()
+        context, _ = self._at_work()
         await self._into(member, room, thread)
         said = language or self._language
         refs = [shared_ingestion.pasted(text, title, said)] if text.strip() else []
         return await ingestion.take(
-            office, member, room, refs, collection=collection, scope=scope, thread=thread, language=said
+            context, member, room, refs, collection=collection, scope=scope, thread=thread, language=said
         )
 
     async def scopes(self, member: Member, room: Room) -> tuple[str, ...]:
         """Who may be allowed to read what this member adds here, the default first. Raises LookupError."""
-        office, _ = self._at_work()
+        context, _ = self._at_work()
         enter(room, member)
-        return office.bot.ingestion.scopes(actor(member), place(room), audience(room))
+        return context.bot.ingestion.scopes(actor(member), place(room), audience(room))
 
     async def collections(self, member: Member, room: Room) -> tuple[str, ...]:
         """The collections to choose from here, the default first. Raises LookupError."""
-        office, _ = self._at_work()
+        context, _ = self._at_work()
         enter(room, member)
-        return await office.bot.ingestion.collections(place(room), audience(room))
+        return await context.bot.ingestion.collections(place(room), audience(room))
 
     # -- misses ------------------------------------------------------------------------------------------------------
 
-    async def opened(self, member: Member, card: int) -> expert_answers.Opened | Said:
+    async def opened(self, member: Member, card: int) -> expert_answers.OpenedQuestion | Said:
         """What is still open on a card, for the form of an answer; or why nothing. Raises LookupError."""
-        office, _ = self._at_work()
-        return await digest.opened(office, await self._kind(member, card, "card"))
+        context, _ = self._at_work()
+        return await digest.opened(context, await self._kind(member, card, "card"))
 
     async def teach(
         self, member: Member, card: int, answer: str, question: str = "", reference: int | None = None
-    ) -> Taught:
+    ) -> AnswerTaken:
         """Answer a card's question (None: the one it shows), maybe in better words. Raises LookupError."""
-        office, _ = self._at_work()
-        return await digest.teach(office, member, await self._kind(member, card, "card"), answer, question, reference)
+        context, _ = self._at_work()
+        return await digest.teach(context, member, await self._kind(member, card, "card"), answer, question, reference)
 
-    async def dismiss(self, member: Member, card: int, questions: Collection[int] = ()) -> Taught:
+    async def dismiss(self, member: Member, card: int, questions: Collection[int] = ()) -> AnswerTaken:
         """Close these questions of a card (empty: all of them) without an answer. Raises LookupError."""
-        office, _ = self._at_work()
-        return await digest.dismiss(office, member, await self._kind(member, card, "card"), questions)
+        context, _ = self._at_work()
+        return await digest.dismiss(context, member, await self._kind(member, card, "card"), questions)
 
-    async def save(self, member: Member, confirm: int) -> Taught:
+    async def save(self, member: Member, confirm: int) -> AnswerTaken:
         """Yes: the reply that this message asks about is the answer. Raises LookupError."""
-        office, _ = self._at_work()
-        return await digest.save(office, member, await self._kind(member, confirm, "confirm"))
+        context, _ = self._at_work()
+        return await digest.save(context, member, await self._kind(member, confirm, "confirm"))
 
     async def discard(self, member: Member, confirm: int) -> None:
         """No: it is not. Raises LookupError."""
@@ -309,22 +309,22 @@ class WebAdapter:
 
     async def preferences(self, member: Member, room: Room) -> Preferences:
         """What holds in a room: `steps` is never None. Raises LookupError."""
-        office, _ = self._at_work()
+        context, _ = self._at_work()
         enter(room, member)
-        return await office.bot.channels.preferences(place(room))
+        return await context.bot.channels.preferences(place(room))
 
     async def prefer(self, member: Member, room: Room, chosen: Preferences) -> None:
         """Choose for a room. Raises LookupError; SettingsError for what does not exist."""
-        office, _ = self._at_work()
+        context, _ = self._at_work()
         enter(room, member)
-        await office.bot.channels.prefer(actor(member), place(room), chosen)
+        await context.bot.channels.prefer(actor(member), place(room), chosen)
 
     # -- parts -------------------------------------------------------------------------------------------------------
 
-    def _at_work(self) -> tuple[Office, Asking]:
-        if self._office is None or self._asking is None:
+    def _at_work(self) -> tuple[WebContext, WebTurns]:
+        if self._context is None or self._asking is None:
             raise ConnectionError("the channel is not open")
-        return self._office, self._asking
+        return self._context, self._asking
 
     async def _kind(self, member: Member, message: int, kind: str) -> RoomMessage:
         found = await self.board.get(member, message)
@@ -341,7 +341,7 @@ class WebAdapter:
     async def _typed(
         self, member: Member, room: Room, typed: Typed, thread: int | None, files: Files, language: Language
     ) -> RoomMessage | Card:
-        office, _ = self._at_work()
+        context, _ = self._at_work()
         if typed.what == "ingest":
             if files and typed.text:
                 raise NotTakenError(shared_ingestion.ONE_KIND)
@@ -349,4 +349,4 @@ class WebAdapter:
                 return await self.add_files(member, room, files, thread=thread, language=language)
             return await self.add_text(member, room, typed.text, thread=thread, language=language)
         asked = Command(actor(member), place(room), audience(room), typed.name or "help", typed.text, language)
-        return await office.bot.commands(asked)
+        return await context.bot.commands(asked)

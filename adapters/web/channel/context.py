@@ -5,16 +5,16 @@ from dataclasses import dataclass, field
 from adapters.shared.tasks import Tasks
 from adapters.web.channel.messages import Board
 from adapters.web.channel.rooms import member
-from adapters.web.channel.uploads import Held
+from adapters.web.channel.uploads import Uploads
 from bot.bot import Bot
 from retrieval.text import Language
 
 
 @dataclass(frozen=True, slots=True)
-class Office:
+class WebContext:
     board: Board
     bot: Bot
-    held: Held
+    held: Uploads
     language: Language  # of what everybody in a room reads
     address: str  # of the pages, without a slash at its end; empty: they have none
     tasks: Tasks = field(default_factory=Tasks)

@@ -9,11 +9,11 @@ from contextlib import aclosing
 from typing import Any
 
 from adapters.shared import ingestion
-from adapters.web.channel.context import Office, name_of
+from adapters.web.channel.context import WebContext, name_of
 from adapters.web.channel.rooms import PLATFORM, Member, Room, actor, audience, place
 from adapters.web.channel.uploads import NotTakenError
 from bot.records import BotMessage, RoomMessage
-from bot.types import FileRef, Intake
+from bot.types import FileRef, IngestionRequest
 from retrieval.text import Language, Said
 
 _NOBODY = Said(
@@ -26,7 +26,7 @@ _NO_SCOPE = Said(
 
 
 async def take(
-    office: Office,
+    context: WebContext,
     member: Member,
     room: Room,
     refs: Sequence[FileRef],
@@ -41,13 +41,13 @@ async def take(
     where, seen = place(room), audience(room)
     if not refs:
         raise NotTakenError(ingestion.NOTHING)
-    scopes = office.bot.ingestion.scopes(actor(member), where, seen)
+    scopes = context.bot.ingestion.scopes(actor(member), where, seen)
     if not scopes:
         raise NotTakenError(_NOBODY)
     if scope and scope not in scopes:
         raise NotTakenError(_NO_SCOPE, scopes="、".join(scopes) if language == "ja" else ", ".join(scopes))
-    collection = collection or (await office.bot.ingestion.collections(where, seen))[0]
-    intake = Intake(
+    collection = collection or (await context.bot.ingestion.collections(where, seen))[0]
+    intake = IngestionRequest(
         uuid.uuid4().hex,
         where,
         None if thread is None else str(thread),
@@ -57,29 +57,29 @@ async def take(
         language,
         tuple(refs),
     )
-    taken = await office.bot.ingestion.accept(f"{PLATFORM}:gesture:{intake.id}", intake)
+    taken = await context.bot.ingestion.accept(f"{PLATFORM}:gesture:{intake.id}", intake)
     assert taken is not None  # its claim is its own
-    shown = await _show(office, taken)
-    office.tasks.start(resume(office, taken), "web-intake")
+    shown = await _show(context, taken)
+    context.tasks.start(resume(context, taken), "web-intake")
     return shown
 
 
-async def resume(office: Office, intake: Intake) -> None:
+async def resume(context: WebContext, intake: IngestionRequest) -> None:
     """Work an intake off, also after a restart. What was read is not kept any longer. Raises StoreError: it goes on later."""
 
     async def fetch(file: FileRef) -> bytes:
-        return file.ref["text"].encode() if "text" in file.ref else await office.held.read(file.ref)
+        return file.ref["text"].encode() if "text" in file.ref else await context.held.read(file.ref)
 
     done = False
-    async with aclosing(office.bot.ingestion.process(intake, fetch)) as states:
+    async with aclosing(context.bot.ingestion.process(intake, fetch)) as states:
         async for state in states:
-            await _show(office, state)
+            await _show(context, state)
             done = state.done
     if done:
-        await office.held.drop(file.ref for file in intake.files)
+        await context.held.drop(file.ref for file in intake.files)
 
 
-async def _show(office: Office, intake: Intake) -> RoomMessage:
+async def _show(context: WebContext, intake: IngestionRequest) -> RoomMessage:
     """`data`: `who` added it, `done` and `total` files, and of each that was read its `verdicts`. Raises StoreError."""
     head, lines = ingestion.progress(intake)
     shown = [head, *lines[: ingestion.LINES]]
@@ -90,4 +90,4 @@ async def _show(office: Office, intake: Intake) -> RoomMessage:
     data = {"who": intake.author, "done": len(verdicts), "total": len(intake.files), "verdicts": verdicts}
     thread = None if intake.thread is None else int(intake.thread)
     said = BotMessage(intake.place.channel, thread, intake.id, "intake", "\n".join(shown), data=data)
-    return await office.board.put(said)
+    return await context.board.put(said)

@@ -15,7 +15,7 @@ from typing import Any
 from adapters.web.channel.rooms import Member, Room, audience, enter, place, room, rooms_of
 from bot.access import readers
 from bot.database import Database
-from bot.knowledge.documents import Knowledge
+from bot.knowledge.documents import KnowledgeBase
 from bot.records import BotMessage, RoomMessage, RoomReplies
 from retrieval.types import Hit, Passage
 
@@ -67,7 +67,7 @@ class Changes:
 class Board:
     """One for the process. All that reads or writes raises StoreError."""
 
-    def __init__(self, data: Database, knowledge: Knowledge) -> None:
+    def __init__(self, data: Database, knowledge: KnowledgeBase) -> None:
         self._messages = data.messages
         self._knowledge = knowledge
         self._subscribed: set[Changes] = set()

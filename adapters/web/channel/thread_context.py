@@ -5,7 +5,7 @@ Source: reliability.md R13 and R41.
 
 from dataclasses import replace
 
-from adapters.web.channel.context import Office, name_of
+from adapters.web.channel.context import WebContext, name_of
 from adapters.web.channel.events import addressed, audience_of
 from agent.conversation import Overheard
 from bot.records import RoomMessage
@@ -17,16 +17,16 @@ from retrieval.types import UnreadableError
 HEARD = 30  # messages of a thread that are context
 
 
-class Surroundings:
+class ThreadContext:
     """Looks around a question, once a turn."""
 
-    def __init__(self, office: Office) -> None:
-        self._office = office
+    def __init__(self, context: WebContext) -> None:
+        self._context = context
 
     async def __call__(self, message: Incoming, stranger: bool) -> Incoming:
         """The question with all that is known of it now. Raises StoreError."""
-        board = self._office.board
-        language = reply_language(message, self._office.language)
+        board = self._context.board
+        language = reply_language(message, self._context.language)
         asked = int(message.message)
         around = await board.heard(message.place.channel, int(message.thread), before=asked, limit=2 * HEARD)
         heard = [each for each in around if each.kind == "text" and not each.deleted_at and not addressed(each.text)]
@@ -41,7 +41,7 @@ class Surroundings:
         found = []
         for ref in asked.data.get("files", ()) if asked else ():
             try:
-                found.append(Attachment(ref["name"], await self._office.held.read(ref), link))
+                found.append(Attachment(ref["name"], await self._context.held.read(ref), link))
             except UnreadableError as error:
                 found.append(Attachment(ref["name"], b"", problem=error.text(language)))
         return tuple(found)

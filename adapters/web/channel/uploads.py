@@ -15,7 +15,7 @@ from adapters.shared import ingestion
 from adapters.shared.attachments import TOO_MANY
 from retrieval.durable import make_folder, replacing
 from retrieval.loaders.limits import MIB, REASONS, size
-from retrieval.loaders.loader import Limits
+from retrieval.loaders.loader import ParsingLimits
 from retrieval.text import Said
 from retrieval.types import RAGToolError, UnreadableError
 
@@ -38,7 +38,7 @@ class NotTakenError(RAGToolError):
     """What was given is not taken; says why in words."""
 
 
-class Held:
+class Uploads:
     """Files in a folder, by keys that nobody can guess."""
 
     def __init__(self, folder: Path, *, most: int = HELD_BYTES) -> None:
@@ -56,7 +56,7 @@ class Held:
         if "most" in ref:
             raise UnreadableError(TOO_MANY, n=ref["most"])
         if "large" in ref:
-            raise UnreadableError(REASONS["size"], limit=size(Limits().file))
+            raise UnreadableError(REASONS["size"], limit=size(ParsingLimits().file))
         try:
             return await asyncio.to_thread(self._path(ref.get("held", "")).read_bytes)
         except (OSError, ValueError):
@@ -77,10 +77,10 @@ class Held:
         try:
             make_folder(self._folder)
             waiting = sum(path.stat().st_size for path in self._folder.iterdir())
-            if waiting + sum(len(data) for _, data in files if len(data) <= Limits().file) > self._most:
+            if waiting + sum(len(data) for _, data in files if len(data) <= ParsingLimits().file) > self._most:
                 raise NotTakenError(_FULL)
             for name, data in files:
-                if len(data) > Limits().file:
+                if len(data) > ParsingLimits().file:
                     kept.append({"name": name, "large": "yes"})
                     continue
                 ref = {"name": name, "held": uuid.uuid4().hex}

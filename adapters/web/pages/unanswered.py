@@ -19,7 +19,7 @@ from adapters.web.visitor import Site, Visitor
 from bot.records import MissState, WantedQuestions
 from bot.texts import REASONS, STATES
 from bot.turns.trace import TracedHit
-from bot.types import Lesson, MissReason, Question, Taught
+from bot.types import AnswerGiven, AnswerTaken, MissReason, Question
 from bot.unanswered.closing import Closing, closing
 from bot.unanswered.digest_card import safe_link
 from bot.unanswered.questions import QuestionGroup, state_of
@@ -249,9 +249,9 @@ class _List:
         questions, opened = (*found.closes, *found.others), expert_answers.to_answer(found)
         room = deciding(self._who.member, {one.scope for one in questions})
 
-        async def teach(answer: str, better: str) -> Taught:
+        async def teach(answer: str, better: str) -> AnswerTaken:
             ids = tuple(one.id for one in questions)
-            lesson = Lesson(
+            lesson = AnswerGiven(
                 actor(self._who.member), place(room), audience(room), ids, answer, better, reference=opened.reference
             )
             taught = await self._site.app.bot.experts.answer(lesson)

@@ -29,10 +29,10 @@ class Patience:
     language: Language
     head_seconds: float = HEAD_SECONDS
     unfinished: int = UNFINISHED
-    waiting: "OrderedDict[Connection, None]" = field(default_factory=OrderedDict)  # the latest to have sent last
+    waiting: "OrderedDict[PatientConnection, None]" = field(default_factory=OrderedDict)  # the latest to have sent last
 
 
-class Connection(H11Protocol):
+class PatientConnection(H11Protocol):
     """One connection."""
 
     patience: Patience
@@ -129,10 +129,10 @@ class Connection(H11Protocol):
         self._timer = self.loop.call_later(LINGER_SECONDS, self.transport.close)
 
 
-def patient(patience: Patience) -> type[Connection]:
+def patient(patience: Patience) -> type[PatientConnection]:
     """The protocol of a server, whose connections share its patience."""
 
-    class Patient(Connection):
+    class Patient(PatientConnection):
         pass
 
     Patient.patience = patience

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp
 from adapters.terminal.channel import PASSING
 from adapters.web.api import routes, rpc
 from adapters.web.api.errors import language_asked
-from adapters.web.api.routes import Office, make_api
+from adapters.web.api.routes import ApiContext, make_api
 from adapters.web.api.rpc import make_orders
 from adapters.web.api.streaming import Replies
 from adapters.web.channel.adapter import WebAdapter
@@ -53,10 +53,10 @@ async def serving(
     without one. `patience`: with who sends half a request to the address.
     """
     language = app.settings.language
-    office = Office(app, Replies(app.bot.turns), platforms=platforms)
+    context = ApiContext(app, Replies(app.bot.turns), platforms=platforms)
     servers: list[_Server] = []
     browser = None
-    helpers = [asyncio.create_task(office.lag.watch()), asyncio.create_task(_close_abandoned(app.bot.turns))]
+    helpers = [asyncio.create_task(context.lag.watch()), asyncio.create_task(_close_abandoned(app.bot.turns))]
     path = app.settings.home / SOCKET
     try:
         try:
@@ -64,11 +64,11 @@ async def serving(
         except OSError as error:
             log.warning("the commands cannot use this process: no socket in the home (%s)", error.strerror)
         else:
-            servers.append(_Server(_for_commands(office), [ours], Patience(language)))
+            servers.append(_Server(_for_commands(context), [ours], Patience(language)))
         if address is not None:
             if web is not None:
                 browser = Browser(Site(app, web, platforms, address.url))
-            programs = _for_programs(office, address, browser)
+            programs = _for_programs(context, address, browser)
             servers.append(_Server(programs, list(address.sockets), patience or Patience(language)))
         for server in servers:
             await server.begin()
@@ -80,25 +80,25 @@ async def serving(
         if browser is not None:
             await browser.close()
         await asyncio.gather(*(server.end() for server in servers))
-        await office.replies.close()
+        await context.replies.close()
 
 
-def _for_commands(office: Office) -> ASGIApp:
-    language = office.app.settings.language
+def _for_commands(context: ApiContext) -> ASGIApp:
+    language = context.app.settings.language
 
     def speaking(request: Request) -> Language:
         return language_asked(request.headers.get("accept-language", ""), language)
 
-    inside = make_api(office, make_orders(office.app, office.replies, speaking))
+    inside = make_api(context, make_orders(context.app, context.replies, speaking))
     return Guard(inside, kinds={**routes.KINDS, **rpc.KINDS}, language=language, local=True)
 
 
-def _for_programs(office: Office, address: Address, browser: Browser | None) -> ASGIApp:
-    programs = make_api(office)
+def _for_programs(context: ApiContext, address: Address, browser: Browser | None) -> ASGIApp:
+    programs = make_api(context)
     return Guard(
         programs if browser is None else Front(programs, browser),
         kinds=routes.KINDS,
-        language=office.app.settings.language,
+        language=context.app.settings.language,
         hosts=address.hosts,
         token=address.token,
         pages=None if browser is None else ROOT,

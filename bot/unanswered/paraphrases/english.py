@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from agent.grounding.numerals import arabic
 from bot.unanswered.paraphrases.lexicon import RELATIONS
-from bot.unanswered.paraphrases.parts import Lexicon, Part, Reading, settled
+from bot.unanswered.paraphrases.parts import Lexicon, ParsedQuestion, Part, settled
 from retrieval.text import normalise
 
 _WORD = re.compile(r"\d+(?:[.:/]\d+)*|'s\b|[^\W\d_]+[+#]*|[?!.,;:\n]")
@@ -116,7 +116,7 @@ def _plain(text: str) -> str:
     return arabic(text, claim=False)
 
 
-def reading(text: str) -> Reading:
+def reading(text: str) -> ParsedQuestion:
     """What an English question says."""
     plain = _plain(text).strip()
     while (shorter := " ".join(_POLITE.sub(" ", plain).split())) != " ".join(plain.split()):
@@ -143,7 +143,7 @@ class _Reader:
         self._heads: list[int] = []  # those of which the next phrase says which one they are
         self._passive = self._case = False
 
-    def read(self) -> Reading:
+    def read(self) -> ParsedQuestion:
         at = 0
         while at < len(self._words):
             at += 1 if at in self._aside else self._step(at)

@@ -9,7 +9,7 @@ from sudachipy import Tokenizer  # type: ignore[import-untyped]
 
 from bot.unanswered.paraphrases.english import words as latin_words
 from bot.unanswered.paraphrases.lexicon import RELATIONS
-from bot.unanswered.paraphrases.parts import Lexicon, Part, Reading, settled
+from bot.unanswered.paraphrases.parts import Lexicon, ParsedQuestion, Part, settled
 from retrieval.sparse import dictionary
 from retrieval.text import normalise
 
@@ -97,7 +97,7 @@ def _lexicon() -> Lexicon:
     return Lexicon(1, lambda form: [word.lemma for word in _words(normalise(form))], lambda form: (form,))
 
 
-def reading(text: str) -> Reading:
+def reading(text: str) -> ParsedQuestion:
     """What a Japanese question says."""
     plain = normalise(text).strip()
     asked = plain
@@ -119,7 +119,7 @@ class _Reader:
         self._run: list[int] = []  # the places of parts each of which says which one the next is
         self._clause = 0  # where it began, in parts
 
-    def read(self, *, told: bool) -> Reading:
+    def read(self, *, told: bool) -> ParsedQuestion:
         """`told`: it ended in a wish to be told."""
         at = 0
         while at < len(self._words):

@@ -13,7 +13,7 @@ from itertools import combinations
 
 from bot.unanswered.paraphrases.english import reading as english
 from bot.unanswered.paraphrases.japanese import reading as japanese
-from bot.unanswered.paraphrases.parts import Part, Reading
+from bot.unanswered.paraphrases.parts import ParsedQuestion, Part
 from retrieval.text import language_of, normalise
 
 LONGEST = 500  # characters of a question that are read; what is longer says the same as its equal only
@@ -49,7 +49,7 @@ def alike(question: str, others: Sequence[str]) -> list[bool]:
 
 
 @lru_cache(maxsize=4096)
-def _read(text: str) -> Reading:
+def _read(text: str) -> ParsedQuestion:
     return japanese(text) if language_of(text) == "ja" else english(text)
 
 
@@ -58,11 +58,11 @@ def _letters(text: str) -> str:
     return "".join(normalise(text).split()).strip("?!。、.…") or text
 
 
-def _said(reading: Reading) -> Counter[tuple[str, str]]:
+def _said(reading: ParsedQuestion) -> Counter[tuple[str, str]]:
     return Counter(part.key for part in reading.parts)
 
 
-def _fits(ours: Part, theirs: Part, us: Reading, them: Reading) -> bool:
+def _fits(ours: Part, theirs: Part, us: ParsedQuestion, them: ParsedQuestion) -> bool:
     """Whether somebody or something has the same part in both questions."""
     roles = {ours.role, theirs.role}
     across = us.language != them.language
@@ -73,7 +73,7 @@ def _fits(ours: Part, theirs: Part, us: Reading, them: Reading) -> bool:
     return not roles <= _APART and not (us.language == "ja" and roles == _CHANGED)
 
 
-def _turned(x: tuple[Part, Part], y: tuple[Part, Part], us: Reading, them: Reading) -> bool:
+def _turned(x: tuple[Part, Part], y: tuple[Part, Part], us: ParsedQuestion, them: ParsedQuestion) -> bool:
     """Whether two parts have changed their places, so that it is the other way round: a training's evaluation, and the
     training of evaluating."""
     (x1, x2), (y1, y2) = x, y
@@ -102,6 +102,6 @@ def _exchanged(x: tuple[Part, Part], y: tuple[Part, Part]) -> bool:
     return "" not in roles and roles[0] != roles[1] and roles[0] == roles[3] and roles[1] == roles[2]
 
 
-def _modifies(reading: Reading, x: Part, y: Part) -> int:
+def _modifies(reading: ParsedQuestion, x: Part, y: Part) -> int:
     """1: x says which y; -1: y says which x; 0: neither."""
     return ((x.place, y.place) in reading.modifies) - ((y.place, x.place) in reading.modifies)

@@ -54,7 +54,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ParsedQuestion:
     """`asked`: what is wanted (`?who`, `?when`, yes or no …), nothing where it is a matter as such (“the deadline?”).
     `modifies`: pairs of places of parts, of which the first says which one the second is."""
 
@@ -108,7 +108,7 @@ class Lexicon:
 
 def settled(
     language: Language, asked: Iterable[str], parts: Sequence[Part], modifies: Iterable[tuple[int, int]]
-) -> Reading:
+) -> ParsedQuestion:
     """A reading in which what is said in several ways stands in one: "until when may it be handed in" asks for its
     deadline, and "may" adds nothing to "where"."""
     wanted, parts, idle = set(asked), list(parts), set[str]()
@@ -151,4 +151,4 @@ def settled(
     kept = {part.key: part for part in reversed(parts) if part.meaning not in idle and part.meaning != "-not"}
     denied = [part for part in parts if part.meaning == "-not"]
     whole = sorted((*kept.values(), *denied), key=lambda part: part.place)
-    return Reading(language, frozenset(wanted), tuple(whole), frozenset(modifies))
+    return ParsedQuestion(language, frozenset(wanted), tuple(whole), frozenset(modifies))

@@ -9,9 +9,9 @@ import pytest
 
 from adapters.discord.files import ExpiredError, download
 from adapters.discord.ingestion import resume
-from adapters.discord.message_links import Target, target_of
+from adapters.discord.message_links import LinkTarget, target_of
 from bot.records import DocumentRow
-from bot.types import FileRef, Intake, Place
+from bot.types import FileRef, IngestionRequest, Place
 from retrieval.types import TEAM, UnreadableError
 from tests.adapters.discord.gesturing import Here, gesturing
 from tests.adapters.discord.test_commands import answered, answers
@@ -202,9 +202,9 @@ async def test_words_around_a_link_do_not_take_its_message_away(tmp_path: Path) 
 
 def test_what_is_a_link_to_a_message() -> None:
     for host in ("discord.com", "ptb.discord.com", "canary.discord.com", "discordapp.com"):
-        assert target_of(f" https://{host}/channels/1/2/3 ") == Target(2, 3)
-    assert target_of("https://discord.com/channels/@me/2/3") == Target(2, 3)
-    assert target_of("https://discord.com/channels/1/2") == Target(2)
+        assert target_of(f" https://{host}/channels/1/2/3 ") == LinkTarget(2, 3)
+    assert target_of("https://discord.com/channels/@me/2/3") == LinkTarget(2, 3)
+    assert target_of("https://discord.com/channels/1/2") == LinkTarget(2)
     for other in ("", "https://discord.com.evil.example/channels/1/2/3", "https://discord.com/channels/1", "x"):
         assert target_of(other) is None
 
@@ -291,7 +291,7 @@ async def test_what_a_process_left_is_read_when_it_is_back(tmp_path: Path) -> No
             FileRef("text.md", {"text": "Ships moor at pier 7."}),
         )
         gone.serves = "missing"
-        intake = Intake("i1", Place("discord", GUILD, GENERAL), None, ANN, "documents", TEAM, "en", refs)
+        intake = IngestionRequest("i1", Place("discord", GUILD, GENERAL), None, ANN, "documents", TEAM, "en", refs)
         assert await here.bot.ingestion.accept("claim", intake) is not None
 
         async def never(file: FileRef) -> bytes:
@@ -300,8 +300,8 @@ async def test_what_a_process_left_is_read_when_it_is_back(tmp_path: Path) -> No
         async with aclosing(here.bot.ingestion.process(intake, never)) as states:
             await anext(states)  # and there the process ends
         (left,) = await here.bot.ingestion.unfinished("discord")
-        await resume(here.office, left)
-        await resume(here.office, left)
+        await resume(here.context, left)
+        await resume(here.context, left)
         (shown,) = done(fake)()
         assert (
             "2 added" in shown.content and "gone.md: refused. Discord does not give the file any more" in shown.content

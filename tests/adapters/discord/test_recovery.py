@@ -10,7 +10,7 @@ import pytest
 
 from adapters.discord.catch_up import DIRECT_ONES, missed
 from adapters.runner import digest_target
-from bot.types import Actor, Audience, Card, FileRef, Incoming, Intake, Lesson, Place, Post, Row
+from bot.types import Actor, AnswerGiven, Audience, Card, CardRow, FileRef, Incoming, IngestionRequest, Place, Post
 from bot.unanswered.digest_card import offers
 from retrieval.types import TEAM
 from tests.adapters.acting import Act, answers, misses, until
@@ -44,7 +44,7 @@ async def test_an_asker_is_told_of_an_answer_that_was_given_elsewhere(tmp_path: 
         missed = await until(lambda: here.bot.experts.open(HERE, PUBLIC), lambda some: some.shown == 1)
         discord.fail("POST /channels/{channel}/messages", status(503), where=lambda body: PIER in str(body), calls=[1])
         expert, there = Actor("slack", "T1", "U1"), Place("slack", "T1", "C1")
-        taught = await here.bot.experts.answer(Lesson(expert, there, PUBLIC, (missed.questions[0].id,), PIER))
+        taught = await here.bot.experts.answer(AnswerGiven(expert, there, PUBLIC, (missed.questions[0].id,), PIER))
         assert taught.told == 1
         (told,) = await discord.wait_for(lambda: [one for one in discord.replies(asked) if PIER in one.shown])
         assert told.mentions == [ANN] and "has an answer now:" in told.shown
@@ -73,7 +73,7 @@ async def test_a_reply_to_a_card_that_mentions_the_bot_is_its_answer(tmp_path: P
         for text in ("Where do ships moor?", "Who has the key?"):
             await discord.says("general", "ann", f"@kotae {text}")
         missed = await until(lambda: here.bot.experts.open(HERE, PUBLIC), lambda some: some.shown == 2)
-        rows = tuple(Row(one.question, (), (), offers((one.id,), one.id, "en")) for one in missed.questions)
+        rows = tuple(CardRow(one.question, (), (), offers((one.id,), one.id, "en")) for one in missed.questions)
         await here.adapter.announce(GENERAL, Card("Unanswered questions", (), rows), about="digest:now")
         cards = {row.text: next(one for one in discord.posted("general") if row.text in one.content) for row in rows}
         moor, key = cards["Where do ships moor?"], cards["Who has the key?"]
@@ -112,7 +112,7 @@ async def test_a_card_whose_questions_are_closed_elsewhere_offers_them_no_longer
         await discord.says("general", "ann", "@kotae Where do ships moor?")
         await discord.says("general", "ann", "@kotae Who has the key?")
         missed = await until(lambda: here.bot.experts.open(HERE, PUBLIC), lambda some: some.shown == 2)
-        rows = tuple(Row(one.question, (), (), offers((one.id,), one.id, "en")) for one in missed.questions)
+        rows = tuple(CardRow(one.question, (), (), offers((one.id,), one.id, "en")) for one in missed.questions)
         await here.adapter.announce(GENERAL, Card("Unanswered questions", (), rows, ()), about="digest:1")
         first, second = [one for one in discord.posted("general") if one.buttons]
         expert, there = Actor("slack", "T1", "U1"), Place("slack", "T1", "C1")
@@ -124,7 +124,7 @@ async def test_a_card_whose_questions_are_closed_elsewhere_offers_them_no_longer
 async def test_files_that_a_process_took_in_and_did_not_read_are_read(tmp_path: Path) -> None:
     async with serving(tmp_path) as here:
         discord = here.discord
-        intake = Intake("i1", HERE, None, ANN, "documents", TEAM, "en", (FileRef("pier.md", {"text": PIER}),))
+        intake = IngestionRequest("i1", HERE, None, ANN, "documents", TEAM, "en", (FileRef("pier.md", {"text": PIER}),))
         taken = await here.bot.ingestion.accept("a gesture", intake)
         assert taken is not None
 
@@ -211,7 +211,7 @@ async def test_direct_conversations_leave_room_for_servers_and_are_not_all_looke
         await discord.wait_for(lambda: discord.replies(asked))
         await discord.wait_for_idle()
         since = len(discord.journal.entries)
-        assert here.adapter._office is not None
-        assert asked in [str(one.id) for one in await missed(here.adapter._office)]
+        assert here.adapter._context is not None
+        assert asked in [str(one.id) for one in await missed(here.adapter._context)]
         read = [each.params["channel"] for each in discord.journal.entries[since:] if each.route == READ]
         assert read == [GENERAL, *(discord.dm(user) for user in people[:1:-1]), asked]

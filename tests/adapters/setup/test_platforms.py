@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapters.setup.platforms import set_up
-from adapters.setup.wizard import Given, Terminal, browser, hyperlinks
+from adapters.setup.wizard import FlagValues, Terminal, browser, hyperlinks
 from adapters.slack.setup import manifest
 from bot.config.dotenv import EnvFileError, current, digest_channel, machine_timezone, write
 from bot.config.settings import load
@@ -96,7 +96,7 @@ def run(env_file: Path) -> Run:
     ) -> int:
         terminal = Terminal(language, person, opens, follows)
         return await set_up(
-            what, Given(given, check, yes, wait, manifest, embeddings), terminal, environ or {}, env_file
+            what, FlagValues(given, check, yes, wait, manifest, embeddings), terminal, environ or {}, env_file
         )
 
     return run

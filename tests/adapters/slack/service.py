@@ -14,7 +14,7 @@ from bot.app import Application, running
 from bot.bot import Bot
 from bot.config.settings import SlackSettings
 from bot.database import Database
-from bot.knowledge.documents import Knowledge
+from bot.knowledge.documents import KnowledgeBase
 from bot.logs import Redactor
 from bot.turns.admission import AT_ONCE
 from retrieval.text import Language
@@ -39,7 +39,7 @@ async def bot(
     *acts: Act,
     at_once: int = AT_ONCE,
     look_every: float = EVERY_SECONDS,
-    knowledge: Knowledge | None = None,
+    knowledge: KnowledgeBase | None = None,
     **more: Any,
 ) -> AsyncIterator[Service]:
     """One process that serves the workspace, connected."""

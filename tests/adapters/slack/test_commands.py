@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from adapters.slack.rendering.block_kit import card_blocks
-from bot.types import Card, Link, Row, Upload
+from bot.types import Card, CardRow, Link, Upload
 from tests.adapters.acting import misses
 from tests.adapters.slack.service import taught, whole
 from tests.fakes.slack import FakeSlack
@@ -536,7 +536,7 @@ async def test_a_command_that_comes_twice_is_done_once(tmp_path: Path) -> None:
 
 async def test_the_longest_card_is_cut_to_what_slack_takes() -> None:
     links = tuple(Link("thread", f"https://loopback.slack.com/archives/C1/p{number:060}") for number in range(5))
-    rows = tuple(Row(f"{number}. {'問' * 300}", ("細" * 400, "x" * 400), links) for number in range(30))
+    rows = tuple(CardRow(f"{number}. {'問' * 300}", ("細" * 400, "x" * 400), links) for number in range(30))
     card = Card("T" * 200, ("概要" * 400,), rows, ("and 3 asked in private places",))
     _, blocks = card_blocks(card)
     check_message(blocks, "")

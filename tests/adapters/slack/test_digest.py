@@ -13,7 +13,7 @@ from bot.errors import SettingsError, StoreError
 from bot.records import Period
 from bot.store.audit import Audit
 from bot.store.digests import Digests
-from bot.types import Actor, Audience, Card, Incoming, Link, Place, Question, Row
+from bot.types import Actor, Audience, Card, CardRow, Incoming, Link, Place, Question
 from bot.unanswered.digest_card import offers
 from bot.unanswered.digest_schedule import DigestClock
 from retrieval.text import Said
@@ -40,10 +40,10 @@ async def asks(here: Service, text: str, channel: str = "C1", user: str = "U1") 
     return ts, next(one for one in open_ones if one.link == link)
 
 
-def row(number: int, *questions: Question) -> Row:
+def row(number: int, *questions: Question) -> CardRow:
     links = tuple(Link(f"thread {n}", one.link or "") for n, one in enumerate(questions, 1))
     ids = tuple(one.id for one in questions)
-    return Row(f"{number}. {questions[0].question}", ("asked once",), links, offers(ids, ids[0], "en"))
+    return CardRow(f"{number}. {questions[0].question}", ("asked once",), links, offers(ids, ids[0], "en"))
 
 
 def card(*groups: tuple[Question, ...]) -> Card:
@@ -440,7 +440,7 @@ async def test_a_button_that_cannot_be_obeyed_says_so(tmp_path: Path) -> None:
 async def test_a_link_that_no_button_takes_is_left_out(tmp_path: Path) -> None:
     async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses) as here:
         links = (Link("long", f"https://a.example/{'x' * 3_000}"), Link("thread", f"{slack.url}/archives/C1/p1"))
-        await here.adapter.announce("C1", Card("Unanswered", (), (Row("1. Tea?", (), links),)), about=ABOUT)
+        await here.adapter.announce("C1", Card("Unanswered", (), (CardRow("1. Tea?", (), links),)), about=ABOUT)
         assert slack.posted("C1")[1].urls == [links[1].url] and not slack.journal.errors()
 
 

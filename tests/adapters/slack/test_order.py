@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from adapters.shared.rate_limit import Priority, Ticket
+from adapters.shared.rate_limit import CallTicket, Priority
 from adapters.slack.rendering.steps import Shown
-from adapters.slack.transport.api import Slack
+from adapters.slack.transport.api import SlackApi
 from agent.events import Answered, Drafted
 from tests.adapters.slack.stage import ANSWER, LINES, STATUS, STREAMS, TURN, Stage, again, staged
 from tests.adapters.slack.test_taken_up import _kill
@@ -166,7 +166,7 @@ class Standing:
 async def standing(stage: Stage) -> AsyncIterator[Standing]:
     """The stage with a client whose next message in the channel waits."""
     time = Standing()
-    async with Slack(stage.fake.bot_token, stage.fake.api_url, clock=time, sleep=time.sleep) as stage.slack:
+    async with SlackApi(stage.fake.bot_token, stage.fake.api_url, clock=time, sleep=time.sleep) as stage.slack:
         await stage.slack.identify()
         for number in range(3):
             await stage.slack.post("C1", text=f"Others {number}")
@@ -193,7 +193,7 @@ async def goes_on(time: Standing, *tasks: "asyncio.Task[Any]") -> None:
 
 async def test_steps_that_wait_go_before_their_answer_and_before_others_steps() -> None:
     async with staged(without=STREAMS) as stage, standing(stage) as time:
-        ticket = Ticket(Priority.STEP)
+        ticket = CallTicket(Priority.STEP)
         others = [asyncio.create_task(stage.slack.post("C1", text="Other", ticket=ticket)) for _ in range(5)]
         await asyncio.sleep(0)
         view = stage.view()

@@ -16,7 +16,7 @@ from sqlalchemy import create_engine, text
 from typer.main import get_command
 
 from bot.cli.commands import cli
-from bot.cli.remote import RefusedError
+from bot.cli.remote import OwnerRefusedError
 from bot.cli.runtime import as_owner
 from retrieval.folder import OwnedError, own
 from tests.bot.config.test_settings import DISCORD
@@ -256,7 +256,7 @@ def test_an_owner_has_its_home_before_it_loads_anything(tmp_path: Path, monkeypa
     def first() -> None:
         with pytest.raises(OwnedError):
             own(tmp_path)  # as a second `run` does
-        raise RefusedError("seen")
+        raise OwnerRefusedError("seen")
 
     async def work(app: object) -> int:
         raise AssertionError

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from adapters.terminal.channel import PASSING
-from bot.cli.remote import SOCKET, Owner, RefusedError, at_home
+from bot.cli.remote import SOCKET, Owner, OwnerRefusedError, at_home
 from bot.turns.event_json import packed, unpacked
 from bot.types import Audience, Incoming
 from retrieval.folder import OwnedError, own
@@ -95,7 +95,7 @@ async def cut(request: httpx.Request) -> httpx.Response:
 async def test_what_comes_back_instead_of_an_answer(response: httpx.Response, said: str, usage: bool) -> None:
     far = owner(lambda request: response)
     for work in (far("documents"), far.ingest("a.md", b"# A", None, "team")):
-        with pytest.raises(RefusedError, match=said) as caught:
+        with pytest.raises(OwnerRefusedError, match=said) as caught:
             await work
         assert caught.value.usage == usage
 
@@ -103,9 +103,9 @@ async def test_what_comes_back_instead_of_an_answer(response: httpx.Response, sa
 @pytest.mark.parametrize(("language", "said"), [("en", "stopped"), ("ja", "停止")])
 async def test_an_owner_that_is_gone(language: Language, said: str) -> None:
     far = owner(cut, language)
-    with pytest.raises(RefusedError, match=said):
+    with pytest.raises(OwnerRefusedError, match=said):
         await far("documents")
-    with pytest.raises(RefusedError, match=said):
+    with pytest.raises(OwnerRefusedError, match=said):
         [event async for event in far.turns.reply(ASKED)]
 
 
@@ -194,14 +194,14 @@ async def test_a_command_that_meets_an_owner_as_it_stops_opens_the_home_afterwar
 async def test_a_command_is_not_done_twice_where_the_owner_was_killed(tmp_path: Path) -> None:
     home, lock = Home(tmp_path), own(tmp_path)
     async with home.served(lambda writer: None):
-        with pytest.raises(RefusedError, match="停止"):
+        with pytest.raises(OwnerRefusedError, match="停止"):
             await home.go()
     os.close(lock)
 
 
 async def test_an_owner_that_stays_silent_is_named_in_the_end(tmp_path: Path) -> None:
     home, lock = Home(tmp_path), own(tmp_path)
-    with pytest.raises(RefusedError, match="応答がありません") as refused:
+    with pytest.raises(OwnerRefusedError, match="応答がありません") as refused:
         await home.go(patience=0.2)
     assert str(tmp_path) in refused.value.text and not refused.value.usage and len(home.told) == 1
     os.close(lock)
@@ -212,12 +212,12 @@ async def test_a_stream_of_another_version() -> None:
         yield b': working\n\ndata: {"type": "song"}\n\n'
 
     far = owner(lambda request: httpx.Response(200, content=lines()))
-    with pytest.raises(RefusedError, match="another version"):
+    with pytest.raises(OwnerRefusedError, match="another version"):
         [event async for event in far.turns.reply(ASKED)]
 
 
 async def test_a_question_that_is_refused_is_no_stream() -> None:
     refusal = {"error": "wrong_fields", "message": "These parts are wrong."}
     far = owner(lambda request: httpx.Response(422, json=refusal))
-    with pytest.raises(RefusedError, match="These parts"):
+    with pytest.raises(OwnerRefusedError, match="These parts"):
         [event async for event in far.turns.reply(ASKED)]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.knowledge.content_store import ContentLostError, Kept, address_of
+from bot.knowledge.content_store import ContentLostError, ContentStore, address_of
 
 TEXT = "# 計画\n\nThe harbour plan.\r\n" * 5_000
 
@@ -25,7 +25,7 @@ def disk_for(size: int) -> Iterator[None]:
 
 
 def test_what_cannot_be_written_whole_is_not_there(tmp_path: Path) -> None:
-    kept = Kept(tmp_path / "documents")
+    kept = ContentStore(tmp_path / "documents")
     with disk_for(50_000), pytest.raises(OSError, match="File too large"):
         kept.put(TEXT)
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
@@ -37,7 +37,7 @@ def test_what_cannot_be_written_whole_is_not_there(tmp_path: Path) -> None:
 
 def test_a_file_that_was_cut_off_is_written_anew(tmp_path: Path) -> None:
     """As a power cut left it, before a write was brought to the disk."""
-    kept = Kept(tmp_path)
+    kept = ContentStore(tmp_path)
     address = kept.put(TEXT)
     kept.path(address).write_bytes(b"")
     with pytest.raises(ContentLostError):
@@ -47,7 +47,7 @@ def test_a_file_that_was_cut_off_is_written_anew(tmp_path: Path) -> None:
 
 
 def test_only_its_owner_reads_it(tmp_path: Path) -> None:
-    kept = Kept(tmp_path / "documents")
+    kept = ContentStore(tmp_path / "documents")
     file = kept.path(kept.put(TEXT))
     assert [stat.S_IMODE(path.stat().st_mode) for path in (file, file.parent, file.parent.parent)] == [
         0o600,

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from bot.jobs import Job
-from bot.knowledge.curation import FILES, Curating, NotAllowedError, Person
+from bot.jobs import BackgroundJob
+from bot.knowledge.curation import FILES, Curation, Curator, NotAllowedError
 from bot.records import DocumentRow
 from bot.store.audit import Audit
 from bot.store.documents import Documents
@@ -25,10 +25,10 @@ ROOM = "place:web:local:leads"
 GENERAL, LEADS = Place("web", "local", "general"), Place("web", "local", "leads")
 
 
-def somebody(name: str, role: str = "member", *, leads: bool = True) -> Person:
+def somebody(name: str, role: str = "member", *, leads: bool = True) -> Curator:
     places = ((GENERAL, Audience("public")), (LEADS, Audience("private")))[: 2 if leads else 1]
     readers = Readers(frozenset({TEAM, EVERYONE, ROOM} if leads else {TEAM, EVERYONE}))
-    return Person(Actor("web", "local", name, role), readers, places, "en")  # type: ignore[arg-type]
+    return Curator(Actor("web", "local", name, role), readers, places, "en")  # type: ignore[arg-type]
 
 
 EDITOR, MEMBER, OTHER = somebody("aki", "editor"), somebody("ben"), somebody("eve", leads=False)
@@ -42,13 +42,13 @@ async def library(tmp_path: Path) -> AsyncIterator[Library]:
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def curating(library: Library, tmp_path: Path) -> AsyncIterator[Curating]:
-    made = Curating(library.knowledge, Searches(library.engine), Audit(library.engine), settings(tmp_path))
+async def curating(library: Library, tmp_path: Path) -> AsyncIterator[Curation]:
+    made = Curation(library.knowledge, Searches(library.engine), Audit(library.engine), settings(tmp_path))
     yield made
     await made.close()
 
 
-async def ended(job: Job) -> Job:
+async def ended(job: BackgroundJob) -> BackgroundJob:
     async with asyncio.timeout(30):
         while True:
             if job.over:
@@ -56,14 +56,14 @@ async def ended(job: Job) -> Job:
             await asyncio.sleep(0.01)
 
 
-def give(curating: Curating, who: Person, name: str, text: str = OLD, *, scope: str = TEAM) -> Job:
+def give(curating: Curation, who: Curator, name: str, text: str = OLD, *, scope: str = TEAM) -> BackgroundJob:
     async def read() -> bytes:
         return text.encode()
 
     return curating.add(who, name, read, collection="docs", scope=scope)
 
 
-async def test_who_may_do_what(curating: Curating, library: Library) -> None:
+async def test_who_may_do_what(curating: Curation, library: Library) -> None:
     assert curating.scopes(EDITOR) == (TEAM, EVERYONE, ROOM)
     assert (curating.scopes(MEMBER), curating.scopes(OTHER), curating.scopes(OUTSIDER)) == ((TEAM, ROOM), (TEAM,), ())
     own = (await ended(give(curating, MEMBER, "own.md", scope=ROOM))).verdict
@@ -117,7 +117,7 @@ async def test_no_pair_is_ever_read_by_more_than_read_its_document(tmp_path: Pat
         for name in ("own.md", "pairs.md"):
             ids[name] = str((await noted.add(name, OLD)).document_id)
         await PairRows(noted.engine).track(Tracked(ids["own.md"], 0, "docs", TEAM, "pairs.md", ids["pairs.md"]))
-        curating = Curating(noted.knowledge, Searches(noted.engine), Audit(noted.engine), settings(tmp_path))
+        curating = Curation(noted.knowledge, Searches(noted.engine), Audit(noted.engine), settings(tmp_path))
         shown.clear()
         for scope in (ROOM, TEAM, EVERYONE):
             await curating.rescope(EDITOR, ids["own.md"], scope)
@@ -129,7 +129,7 @@ async def test_no_pair_is_ever_read_by_more_than_read_its_document(tmp_path: Pat
     ]
 
 
-async def test_work_goes_on_is_told_of_and_can_be_stopped(curating: Curating, library: Library) -> None:
+async def test_work_goes_on_is_told_of_and_can_be_stopped(curating: Curation, library: Library) -> None:
     go = asyncio.Event()
 
     async def waits() -> bytes:
@@ -162,7 +162,7 @@ async def test_work_goes_on_is_told_of_and_can_be_stopped(curating: Curating, li
     assert curating.jobs(MEMBER) == [] and curating.jobs(EDITOR) == [again]
 
 
-async def test_what_runs_is_stopped_at_the_end_and_leaves_nothing(curating: Curating, library: Library) -> None:
+async def test_what_runs_is_stopped_at_the_end_and_leaves_nothing(curating: Curation, library: Library) -> None:
     async def never() -> bytes:
         await asyncio.Event().wait()
         raise AssertionError

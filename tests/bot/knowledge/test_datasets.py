@@ -14,12 +14,12 @@ from huggingface_hub import close_session
 
 from bot.app import running
 from bot.config.settings import Settings
-from bot.knowledge.dataset_uploads import OwnFile, OwnFiles
-from bot.knowledge.datasets import Datasets, Job, Order, Upstream
+from bot.knowledge.dataset_uploads import DatasetUpload, DatasetUploads
+from bot.knowledge.datasets import DatasetJob, Datasets, Order, Upstream
 from bot.logs import Redactor
 from bot.records import DocumentRow
 from bot.store.audit import Audit
-from retrieval.datasets import NAMED, Columns, DatasetError, Limits, Sieve
+from retrieval.datasets import NAMED, Columns, DatasetError, Sieve, StreamLimits
 from retrieval.datasets.hub import Hub
 from retrieval.text import Said
 from retrieval.types import TEAM, EmbeddingError, Readers, Vectors
@@ -74,7 +74,7 @@ class Desk:
 
     @asynccontextmanager
     async def on(self, hub: FakeHub, *, free: int = 10**12) -> AsyncIterator[Datasets]:
-        files = OwnFiles(self.folder / "own", free=lambda _: free)
+        files = DatasetUploads(self.folder / "own", free=lambda _: free)
         client = Hub(hub.url, False, pause=lambda reading, seconds: None)
         datasets = Datasets(self.library.knowledge, Audit(self.library.engine), files, hub=client)
         try:
@@ -103,7 +103,7 @@ def order(collection: str, **changes: Any) -> Order:
     return replace(Order(Upstream("wikipedia_ja"), collection, TEAM, "web:1", "ja"), **changes)
 
 
-async def ended(datasets: Datasets, job: Job) -> Job:
+async def ended(datasets: Datasets, job: DatasetJob) -> DatasetJob:
     async with asyncio.timeout(30):
         *_, job = [each async for each in datasets.watch(job.id)]
     assert job.state != "running" and job.finished is not None
@@ -181,9 +181,9 @@ async def test_a_job_that_was_stopped_before_its_first_step_is_over_too(desk: De
 
 async def test_the_limit_on_documents_is_kept_and_a_higher_one_goes_on(desk: Desk) -> None:
     async with hub_of(*(article(n) for n in range(9))) as hub, desk.on(hub) as datasets:
-        few = await ended(datasets, datasets.start(order("few", limits=Limits(documents=2))))
+        few = await ended(datasets, datasets.start(order("few", limits=StreamLimits(documents=2))))
         assert (few.documents, few.ended) == (2, "documents")
-        more = await ended(datasets, datasets.start(order("few", limits=Limits(documents=5))))
+        more = await ended(datasets, datasets.start(order("few", limits=StreamLimits(documents=5))))
         assert dict(more.counts) == {"unchanged": 2, "added": 3}
         assert len(await desk.rows("few")) == 5
 
@@ -214,7 +214,7 @@ async def test_the_scope_of_a_job_hides_its_documents_from_others(desk: Desk) ->
 async def test_what_the_hub_takes_away_in_the_middle_leaves_what_was_added(desk: Desk) -> None:
     bulk = ["".join(chr(0x4E00 + (n * 31 + at * at) % 5000) for at in range(9_000)) for n in range(120)]
     rows = [article(n) if n % 16 == 0 else article(n, text) for n, text in enumerate(bulk)]
-    limits = Limits(sieve=Sieve(longest=1_000))
+    limits = StreamLimits(sieve=Sieve(longest=1_000))
     async with hub_of(*rows) as hub, desk.on(hub) as datasets:
         job = datasets.start(order("cut", limits=limits))
         async for now in datasets.watch(job.id):
@@ -260,7 +260,7 @@ async def test_a_file_of_ones_own_is_looked_at_added_with_chosen_columns_and_giv
         looked = await datasets.inspect(file)
         assert looked.columns == ("質問文", "答え", "題", "参照") and looked.encoding == "cp932"
         chosen = replace(file, columns=Columns(("質問文", "答え"), title="題", url="参照"))
-        few = Limits(sieve=Sieve(shortest=5))
+        few = StreamLimits(sieve=Sieve(shortest=5))
         samples = await datasets.preview(chosen, limits=few)
         assert [each.after.title for each in samples if each.after] == ["休館日", "駐車場"]
         job = await ended(datasets, datasets.start(Order(chosen, "faq", TEAM, "web:1", "ja", few)))
@@ -287,7 +287,7 @@ async def test_a_file_that_is_too_large_or_unreadable_is_not_kept(desk: Desk, mo
                 await datasets.keep(name, pieces(*data))
         assert not any((desk.folder / "own").iterdir())
         with pytest.raises(ValueError, match="UUID"):
-            await datasets.inspect(OwnFile("../../kotae.db", "x.csv"))
+            await datasets.inspect(DatasetUpload("../../kotae.db", "x.csv"))
 
 
 async def test_the_application_has_it_and_clears_what_an_earlier_process_left(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ import pytest
 
 from bot.knowledge.ingestion import FILES, LEASE, TRIES, WAITING, Ingestion
 from bot.store.audit import Audit
-from bot.store.ingestions import IntakeRows
-from bot.types import FileRef, Intake, Place
+from bot.store.ingestions import IngestionStore
+from bot.types import FileRef, IngestionRequest, Place
 from retrieval.text import Said
 from retrieval.types import TEAM, UnreadableError
 from tests.adapters.acting import settings
@@ -24,9 +24,9 @@ HERE = Place("slack", "T1", "C1")
 BODY = b"# Harbour\n\nShips moor at pier seven.\n"
 
 
-def intake(*names: str, author: str = "U1", place: Place = HERE, scope: str = TEAM, id: str = "") -> Intake:
+def intake(*names: str, author: str = "U1", place: Place = HERE, scope: str = TEAM, id: str = "") -> IngestionRequest:
     files = tuple(FileRef(name, {"id": f"F{number}"}) for number, name in enumerate(names))
-    return Intake(id, place, "17.5", author, "docs", scope, "ja", files)
+    return IngestionRequest(id, place, "17.5", author, "docs", scope, "ja", files)
 
 
 class Files:
@@ -51,17 +51,17 @@ class Process:
 
     def __init__(self, library: Library, clock: Clock, owner: str) -> None:
         self.ingestion = Ingestion(
-            IntakeRows(library.engine), library.knowledge, settings(library.folder), owner=owner, clock=clock
+            IngestionStore(library.engine), library.knowledge, settings(library.folder), owner=owner, clock=clock
         )
         self._number = 0
 
-    async def taken(self, given: Intake) -> Intake:
+    async def taken(self, given: IngestionRequest) -> IngestionRequest:
         self._number += 1
         found = await self.ingestion.accept(f"claim {id(self)} {self._number}", given)
         assert found is not None
         return found
 
-    async def done(self, given: Intake, files: Files) -> list[Intake]:
+    async def done(self, given: IngestionRequest, files: Files) -> list[IngestionRequest]:
         return [one async for one in self.ingestion.process(given, files)]
 
 
@@ -76,7 +76,7 @@ def start(library: Library, clock: Clock) -> Callable[[str], Process]:
     return lambda owner: Process(library, clock, owner)
 
 
-def statuses(given: Intake) -> list[str | None]:
+def statuses(given: IngestionRequest) -> list[str | None]:
     return [file.verdict.status if file.verdict else None for file in given.files]
 
 
@@ -221,7 +221,7 @@ async def test_no_step_of_the_clock_gives_one_to_two(
     async with aclosing(dead.ingestion.process(given, files)) as left:
         await anext(left)
         clock.now -= 2 * step
-        await IntakeRows(library.engine).inherit()  # as the next process of the home does
+        await IngestionStore(library.engine).inherit()  # as the next process of the home does
         assert {one.id for one in await start("next").ingestion.unfinished("slack")} == {given.id, held.id}
 
 

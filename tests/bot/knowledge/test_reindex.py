@@ -14,7 +14,7 @@ import pytest
 from pydantic import SecretStr
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from bot.knowledge.documents import Knowledge
+from bot.knowledge.documents import KnowledgeBase
 from bot.knowledge.identity import Identity
 from bot.knowledge.reindex import Progress, Rebuilt, Reindex, made_of
 from bot.records import DocumentRow
@@ -22,7 +22,7 @@ from bot.store.collections import Collections
 from bot.store.documents import Documents
 from bot.store.engine import connect
 from bot.store.searches import Searches
-from bot.store.vector_stores import Indexes, IndexRow
+from bot.store.vector_stores import IndexRow, VectorStores
 from bot.types import Upload
 from retrieval.folder import Made
 from retrieval.index import EdgeIndex, Index
@@ -57,23 +57,23 @@ TEXTS = {
 
 @dataclass
 class Home:
-    """A folder with documents, as `Knowledge` and the re-index both see it."""
+    """A folder with documents, as `KnowledgeBase` and the re-index both see it."""
 
     folder: Path
     engine: AsyncEngine
     stores: Stores
-    indexes: Indexes
+    indexes: VectorStores
     documents: Documents
     loader: Loader
-    index: Index | None = None  # while there is a `Knowledge`
+    index: Index | None = None  # while there is a `KnowledgeBase`
 
     @asynccontextmanager
-    async def knowledge(self) -> AsyncIterator[Knowledge]:
+    async def knowledge(self) -> AsyncIterator[KnowledgeBase]:
         """On the store that the database says is the current one."""
         row = await self.indexes.current() or await self.indexes.open(OLD.embedder, OLD.dimensions, OLD.tokenizer)
         embedder = HashEmbedder() if made_of(row) == OLD else OtherEmbedder()
         self.index = index = await self.stores.open(made_of(row))
-        knowledge = Knowledge(
+        knowledge = KnowledgeBase(
             documents=Documents(self.engine, embedder.name),
             collections=Collections(self.engine),
             searches=Searches(self.engine),
@@ -148,7 +148,7 @@ class Home:
         await index.close()
         return found
 
-    async def add(self, knowledge: Knowledge, name: str, text: str, scope: str = "team") -> None:
+    async def add(self, knowledge: KnowledgeBase, name: str, text: str, scope: str = "team") -> None:
         verdict = await knowledge.add(Upload(name, text.encode(), "docs", scope, "U1"), "en")
         assert verdict.status in ("added", "replaced"), verdict
 
@@ -178,7 +178,7 @@ class Watched(Documents):
 
 @asynccontextmanager
 async def opened(
-    folder: Path, *, stores: Stores | None = None, indexes: Callable[[AsyncEngine], Indexes] = Indexes
+    folder: Path, *, stores: Stores | None = None, indexes: Callable[[AsyncEngine], VectorStores] = VectorStores
 ) -> AsyncIterator[Home]:
     engine = connect(await asyncio.to_thread(databases.made, folder / "kotae.db"))
     loader = Loader()
@@ -409,7 +409,7 @@ class DyingEmbedder(OtherEmbedder):
         return vectors
 
 
-class DyingIndexes(Indexes):
+class DyingIndexes(VectorStores):
     moment = ""
 
     async def swap(self, row: IndexRow, chunks: Mapping[str, int]) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from bot.operations.beir import EvaluationError, Query, read
-from bot.operations.evaluation import Answer, auroc, evaluate, holds, score
+from bot.operations.beir import BeirQuery, EvaluationError, read
+from bot.operations.evaluation import EvaluatedAnswer, auroc, evaluate, holds, score
 from retrieval.embeddings.local import LocalEmbedder
 from retrieval.types import Mode
 
@@ -77,7 +77,7 @@ def test_files_of_other_tools_are_read_too(tmp_path: Path) -> None:
     questions = read(made)
 
     assert [(text.id, text.title, text.text) for text in questions.corpus] == [("1", "", "one"), ("2", "", "two")]
-    assert questions.queries == (Query("7", "one?", "answerable", (), {"1": 1}),)
+    assert questions.queries == (BeirQuery("7", "one?", "answerable", (), {"1": 1}),)
 
 
 def test_a_query_whose_rows_say_nothing_is_relevant_is_unanswerable(tmp_path: Path) -> None:
@@ -154,10 +154,10 @@ def answer(
     answers: tuple[str, ...] = (),
     quoted: str = "",
     ms: float = 1.0,
-) -> Answer:
+) -> EvaluatedAnswer:
     modes: tuple[Mode, ...] = ("hybrid", "dense", "sparse")
     rankings = dict.fromkeys(modes, ranked) if relevant else {}
-    return Answer(Query("q", "?", kind, answers, relevant), rankings, relevance, kept, quoted, ms)
+    return EvaluatedAnswer(BeirQuery("q", "?", kind, answers, relevant), rankings, relevance, kept, quoted, ms)
 
 
 def test_rankings_are_scored_with_grades_and_several_right_documents() -> None:

@@ -22,13 +22,13 @@ from bot.store.collections import Collections
 from bot.store.documents import Documents
 from bot.store.engine import connect
 from bot.store.feedback import Votes
-from bot.store.metrics import Figures
+from bot.store.metrics import MetricsStore
 from bot.store.searches import Searches, percentile
 from bot.store.traces import Noted
-from bot.store.turns import TurnRows
-from bot.store.unanswered import Miss
+from bot.store.turns import TurnStore
+from bot.store.unanswered import MissedQuestion
 from bot.store.usage import Usage
-from bot.store.vector_stores import Indexes
+from bot.store.vector_stores import VectorStores
 from bot.types import Audience, Feedback, Incoming, MissReason, Place, Visibility
 from retrieval.types import TEAM, SearchMetrics
 
@@ -44,7 +44,7 @@ class Team:
 
     def __init__(self, engine: AsyncEngine) -> None:
         self.engine = engine
-        self._rows = TurnRows(engine)
+        self._rows = TurnStore(engine)
         self._number = 0
 
     async def asks(
@@ -74,7 +74,7 @@ class Team:
         scope = default_scope(place, Audience(visibility))
         reason: MissReason = "low_confidence" if unsure else "unknown"
         missed = unsure or outcome == "unknown"
-        misses = [Miss(turn, "?", reason, searched, confidence, scope, None, at)] if missed else []
+        misses = [MissedQuestion(turn, "?", reason, searched, confidence, scope, None, at)] if missed else []
         await self._rows.finish(claimed, answer, owner="me", steps=steps, misses=misses, now=at)
         return turn
 
@@ -87,7 +87,7 @@ class Team:
 
     async def adds(self, document: str, collection: str, scope: str = TEAM) -> None:
         documents = Documents(self.engine, "e")
-        generation = (await Indexes(self.engine).open("e", 1, "t")).generation + 1
+        generation = (await VectorStores(self.engine).open("e", 1, "t")).generation + 1
         row = DocumentRow(
             document, collection, scope, document, "", None, "h", "m", 1, "ja", "U1", generation, NOW, NOW
         )
@@ -97,7 +97,7 @@ class Team:
         return await metrics(
             period,
             who,
-            figures=Figures(self.engine),
+            figures=MetricsStore(self.engine),
             usage=Usage(self.engine),
             collections=Collections(self.engine),
             timezone=TOKYO,
@@ -257,7 +257,7 @@ async def test_the_ways_questions_ended_add_up_to_the_questions(team: Team, seed
     assert sum(found.sums.relevance) + found.sums.unmeasured == 40
     assert {row.place: row.turns for row in found.channels} == places
     assert sum((Counter(row.outcomes) for row in found.channels), start=Counter()) == ended
-    whole = await Figures(team.engine).collections(days(7, NOW, TOKYO), MEMBERS.scopes)
+    whole = await MetricsStore(team.engine).collections(days(7, NOW, TOKYO), MEMBERS.scopes)
     assert {one.collection: one.searched for one in whole} == searches
     for one in whole:
         assert one.answered + one.unsure + one.unknown + one.otherwise == one.searched and one.otherwise >= 0
@@ -294,7 +294,7 @@ async def test_sums_read_indexes_and_no_texts(sqlite_url: str) -> None:
         if statement.lstrip().startswith(("SELECT", "WITH")):
             sent.append((statement, values))
 
-    await Figures(engine).sums(days(30, NOW, TOKYO))
+    await MetricsStore(engine).sums(days(30, NOW, TOKYO))
     await engine.dispose()
     plans = []
     with closing(sqlite3.connect(sqlite_url.split("///")[1])) as db:

@@ -24,7 +24,7 @@ from bot.store.documents import Documents
 from bot.store.engine import connect, rows, write
 from bot.store.erasure import FORGOTTEN, Erasure, close_open_turns
 from bot.store.feedback import Votes
-from bot.store.ingestions import IntakeRows
+from bot.store.ingestions import IngestionStore
 from bot.store.inspection import file_of
 from bot.store.notifications import Notices, Telling
 from bot.store.outbox import Outbox
@@ -45,11 +45,11 @@ from bot.store.schema import (
     turns,
 )
 from bot.store.searches import Searches
-from bot.store.turns import TurnRows
-from bot.store.unanswered import Miss, Questions
-from bot.store.vector_stores import Indexes
+from bot.store.turns import TurnStore
+from bot.store.unanswered import MissedQuestion, UnansweredQuestions
+from bot.store.vector_stores import VectorStores
 from bot.turns.trace import Recording
-from bot.types import Audience, Feedback, FileRef, Incoming, Intake, Place, Post
+from bot.types import Audience, Feedback, FileRef, Incoming, IngestionRequest, Place, Post
 from retrieval.types import TEAM, SearchMetrics
 
 NOW = datetime(2026, 11, 22, 9, tzinfo=UTC)
@@ -67,7 +67,7 @@ class Kept:
     def __init__(self, engine: AsyncEngine, chat_log: Path) -> None:
         self.engine = engine
         self.chat_log = chat_log
-        self._rows = TurnRows(engine)
+        self._rows = TurnStore(engine)
         self._count = 0
 
     async def asked(
@@ -88,7 +88,7 @@ class Kept:
         log = ChatLog(self.chat_log, Redactor())
         log.asked(turn, message)
         if answer is not None:
-            misses = [Miss(turn, text, "unknown", ("handbook",), 0.1, TEAM, None, when)] if missed else []
+            misses = [MissedQuestion(turn, text, "unknown", ("handbook",), 0.1, TEAM, None, when)] if missed else []
             given = Answered(answer, (Citation(1, "refunds.md", "handbook", 0, "30 days"),), turn=turn)
             recording = Recording()
             recording.add(ToolCalled("1", "search", {"query": text}))
@@ -108,8 +108,10 @@ class Kept:
         await self._date(posts.update().where(posts.c.about == about).values(at=when))
 
     async def taken_in(self, when: datetime, claim: str, *, by: str = "U1", done: bool = False) -> None:
-        given = Intake(claim, PLACE, None, by, "docs", TEAM, "en", (FileRef(f"by {PERSON.id}.md", {"id": "F1"}),))
-        intake_rows = IntakeRows(self.engine)
+        given = IngestionRequest(
+            claim, PLACE, None, by, "docs", TEAM, "en", (FileRef(f"by {PERSON.id}.md", {"id": "F1"}),)
+        )
+        intake_rows = IngestionStore(self.engine)
         await intake_rows.take(claim, given, owner="me", now=when, until=when, admit=lambda intake, waiting: intake)
         if done:
             await intake_rows.done(claim, owner="me")
@@ -172,18 +174,20 @@ async def test_what_is_older_goes_with_all_that_belongs_to_it(kept: Kept) -> Non
 async def test_an_open_miss_stays_without_the_person_and_a_closed_one_goes(kept: Kept) -> None:
     await kept.asked(OLD, missed=True, text="Where is the moon?")
     closed = await kept.asked(OLD, missed=True, text="Where is the sun?")
-    open_ones = await Questions(kept.engine).open({TEAM})
-    await Questions(kept.engine).resolve([one.id for one in open_ones.questions if one.turn == closed], {TEAM})
+    open_ones = await UnansweredQuestions(kept.engine).open({TEAM})
+    await UnansweredQuestions(kept.engine).resolve(
+        [one.id for one in open_ones.questions if one.turn == closed], {TEAM}
+    )
     expired = await retain(kept.engine, kept.chat_log, keep=KEEP, now=NOW)
     assert (expired.deleted, expired.emptied) == (1, 1)
-    (left,) = (await Questions(kept.engine).open({TEAM})).questions
+    (left,) = (await UnansweredQuestions(kept.engine).open({TEAM})).questions
     assert left.question == "Where is the moon?"
     (turn,) = await rows(kept.engine, select(turns))
     assert (turn.author, turn.text, turn.state) == ("", "", "done")
     assert (turn.channel, turn.thread) == ("C1", f"{turn.id}.0")  # where to tell that it has been answered
     assert await kept.count(answers) == 0
     assert not await retain(kept.engine, kept.chat_log, keep=KEEP, now=NOW)
-    await Questions(kept.engine).resolve([left.id], {TEAM})
+    await UnansweredQuestions(kept.engine).resolve([left.id], {TEAM})
     assert (await retain(kept.engine, kept.chat_log, keep=KEEP, now=NOW)).deleted == 1
     assert await kept.count(questions) == 0
 
@@ -231,7 +235,7 @@ async def test_what_platforms_were_served_with_goes_in_its_time(kept: Kept) -> N
 
 
 async def test_files_of_threads_are_handed_to_whoever_can_forget_them(kept: Kept) -> None:
-    await Indexes(kept.engine).open("e5", 384, "t1")
+    await VectorStores(kept.engine).open("e5", 384, "t1")
     store = Documents(kept.engine, "e5")
     for number, (scope, when) in enumerate((("thread:slack:T1:C1:1", OLD), ("thread:slack:T1:C1:2", NEW), (TEAM, OLD))):
         page = DocumentRow(
@@ -257,7 +261,7 @@ async def test_what_was_open_in_a_copied_database_is_not_said_or_read_again(kept
     await kept.taken_in(NOW, "open")
     assert await close_open_turns(kept.engine) == 1
     assert await kept.count(notices) == 0
-    assert await IntakeRows(kept.engine).unfinished("slack", now=NOW + KEEP) == []
+    assert await IngestionStore(kept.engine).unfinished("slack", now=NOW + KEEP) == []
 
 
 async def test_much_goes_in_small_steps_that_let_others_write(kept: Kept) -> None:
@@ -349,12 +353,14 @@ async def seeded(kept: Kept) -> dict[str, str]:
     await votes.put(Feedback(named, "U2", "down", "outdated", "It is 14 days", at=NEW), TEAM)
     resolved = await kept.asked(NEW + timedelta(hours=3))
     await votes.put(Feedback(resolved, PERSON.id, "down", "wrong", "鴨嘴獣", at=NEW), TEAM)
-    await Questions(kept.engine).resolve([(await Questions(kept.engine).open({TEAM})).questions[0].id], {TEAM})
+    await UnansweredQuestions(kept.engine).resolve(
+        [(await UnansweredQuestions(kept.engine).open({TEAM})).questions[0].id], {TEAM}
+    )
     reported = await kept.asked(NEW + timedelta(hours=4))
     await votes.put(Feedback(reported, PERSON.id, "down", "wrong", "quokka", at=NEW), TEAM)
     await kept.searched(NEW, "quokka sleep")
     await kept.searched(NEW + timedelta(hours=5), "refunds")
-    await Indexes(kept.engine).open("e5", 384, "t1")
+    await VectorStores(kept.engine).open("e5", 384, "t1")
     page = DocumentRow(
         "d" * 32, "handbook", TEAM, "refunds.md", "Refunds", None, "h", "m", 1, "en", PERSON.id, 1, NEW, NEW
     )  # fmt: skip

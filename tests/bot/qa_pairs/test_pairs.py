@@ -34,18 +34,18 @@ from bot.access import scope_of
 from bot.app import running
 from bot.config.settings import Settings
 from bot.errors import LostError
-from bot.knowledge.curation import Person
+from bot.knowledge.curation import Curator
 from bot.logs import Redactor
-from bot.qa_pairs.pairs import Decided, Job, Pair, Pairs, PairsError, Reviewer
+from bot.qa_pairs.pairs import Decided, Pair, Pairs, PairsError, QaJob, Reviewer
 from bot.qa_pairs.worker import LEASE, WAITS
 from bot.records import AuditRecord, DocumentRow
 from bot.store.audit import Audit
 from bot.store.documents import Documents
-from bot.store.qa_jobs import Held, PairJobs, Spot
+from bot.store.qa_jobs import ChunkPlace, HeldJob, PairJobs
 from bot.store.qa_pairs import PART, PairRows, Tracked
 from bot.store.usage import Usage
-from bot.store.vector_stores import Indexes
-from bot.turns.budget import Budget, Limits
+from bot.store.vector_stores import VectorStores
+from bot.turns.budget import Budget, BudgetLimits
 from bot.types import Actor, Audience, Place, Upload
 from retrieval.loaders.loader import Loader
 from retrieval.types import EVERYONE, TEAM, Document, QAPair, Readers
@@ -127,7 +127,7 @@ class Process:
     writer: Writer
     slept: list[float] = field(default_factory=list)
 
-    async def until(self, done: Callable[[Job], bool], job: str, who: Reviewer = PUBLIC) -> Job:
+    async def until(self, done: Callable[[QaJob], bool], job: str, who: Reviewer = PUBLIC) -> QaJob:
         async with asyncio.timeout(30):
             while True:
                 found = await self.pairs.job(job, who.readers)
@@ -136,7 +136,7 @@ class Process:
                     return found
                 await asyncio.sleep(0.01)
 
-    async def ended(self, job: str, who: Reviewer = PUBLIC) -> Job:
+    async def ended(self, job: str, who: Reviewer = PUBLIC) -> QaJob:
         return await self.until(lambda one: one.state != "running" and not one.working, job, who)
 
     async def written(self, who: Reviewer = PUBLIC, **source: Any) -> list[Pair]:
@@ -189,7 +189,7 @@ async def start(library: Library, clock: Clock, tmp_path: Path) -> AsyncIterator
         ) -> Process:
             writer = writer or Writer()
             given: Settings = settings(tmp_path, KOTAE_MODEL=model, OPENAI_API_KEY="sk-loopback", **more)
-            limits = Limits(daily_calls=given.daily_calls, daily_tokens=given.daily_tokens)
+            limits = BudgetLimits(daily_calls=given.daily_calls, daily_tokens=given.daily_tokens)
             budget = Budget(Usage(library.engine), limits, now=clock)
             stack.push_async_callback(budget.close)
             slept: list[float] = []
@@ -674,17 +674,17 @@ async def test_pairs_of_a_long_document_are_several_documents(library: Library, 
 
 
 async def test_both_databases_keep_the_same(engine: AsyncEngine, clock: Clock) -> None:
-    await Indexes(engine).open("hash", 16, "t")
+    await VectorStores(engine).open("hash", 16, "t")
     row = DocumentRow("d" * 32, "docs", TEAM, "a.md", "a", None, "v1", "m", 2, "en", "U1", 1, clock.now, clock.now)
     await Documents(engine, "hash").commit(row, generation=1)
-    jobs, rows, spots = PairJobs(engine), PairRows(engine), [Spot(row.id, "v1", at) for at in (0, 1)]
+    jobs, rows, spots = PairJobs(engine), PairRows(engine), [ChunkPlace(row.id, "v1", at) for at in (0, 1)]
     trace = AuditRecord("slack:U1", "pairs start", "docs", "j")
     job: dict[str, Any] = {"collection": "docs", "model": "m", "now": clock.now, "trace": trace}
     assert await jobs.create("j", document=row.id, spots=spots, **job)
     assert not await jobs.create("k", document="nobody", spots=spots, **job)
     assert await jobs.taken([row.id]) == frozenset(spots)
     until, readers = clock.now + LEASE, PUBLIC.readers
-    assert await jobs.claim(owner="me", now=clock.now, until=until) == Held("j", "m")
+    assert await jobs.claim(owner="me", now=clock.now, until=until) == HeldJob("j", "m")
     assert await jobs.claim(owner="you", now=clock.now, until=until) is None
     lease: dict[str, Any] = {"now": clock.now, "until": until}
     assert await jobs.renew("j", owner="me", **lease) and not await jobs.renew("j", owner="you", **lease)
@@ -698,7 +698,7 @@ async def test_both_databases_keep_the_same(engine: AsyncEngine, clock: Clock) -
     change: dict[str, Any] = {"now": clock.now, "trace": trace}
     assert not await jobs.turn("j", Readers(frozenset({SECRET})), "running", since={"paused"}, **change)
     assert await jobs.turn("j", readers, "running", since={"paused"}, model="n", **change)
-    assert await jobs.claim(owner="you", now=clock.now, until=until) == Held("j", "n")
+    assert await jobs.claim(owner="you", now=clock.now, until=until) == HeldJob("j", "n")
     assert await jobs.store("j", second, "failed", owner="you", now=clock.now)
     assert await jobs.leave("j", owner="you", now=clock.now)
     (shown,) = await jobs.listed(readers, now=clock.now)
@@ -754,7 +754,7 @@ async def test_with_the_application_and_the_real_client(tmp_path: Path) -> None:
             found = await app.knowledge.search("船はいつまで停泊しますか？", app.readers)
             assert found.hits[0].passage.question == pair.question
             (page,) = [row for row in await app.knowledge.documents(app.readers) if row.name == "港.md"]
-            aki = Person(PUBLIC.actor, app.readers, ((PUBLIC.place, PUBLIC.audience),), "ja")
+            aki = Curator(PUBLIC.actor, app.readers, ((PUBLIC.place, PUBLIC.audience),), "ja")
             await app.curating.rescope(replace(aki, actor=replace(aki.actor, role="editor")), page.id, EVERYONE)
             assert {row.scope for row in await app.knowledge.documents(app.readers)} == {EVERYONE}
             assert await app.knowledge.forget(page.id)

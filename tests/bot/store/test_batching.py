@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from bot.store.batching import Together
+from bot.store.batching import WriteBatcher
 
 
 class Slow:
@@ -30,20 +30,20 @@ class Slow:
             self.through.release()
 
 
-async def begun(slow: Slow, together: Together[int, int], count: int) -> list[asyncio.Task[int]]:
+async def begun(slow: Slow, together: WriteBatcher[int, int], count: int) -> list[asyncio.Task[int]]:
     """`count` items that are being stored."""
     tasks = [asyncio.create_task(together_one(together, item)) for item in range(1, count + 1)]
     await slow.begun.wait()
     return tasks
 
 
-async def together_one(together: Together[int, int], item: int) -> int:
+async def together_one(together: WriteBatcher[int, int], item: int) -> int:
     return await together(item)
 
 
 async def test_what_comes_while_a_batch_is_stored_is_the_next_batch() -> None:
     slow = Slow()
-    together = Together(slow, name="test", most=3)
+    together = WriteBatcher(slow, name="test", most=3)
     tasks = [asyncio.create_task(together_one(together, 1))]
     await slow.begun.wait()
     tasks += [asyncio.create_task(together_one(together, item)) for item in range(2, 7)]
@@ -59,7 +59,7 @@ async def test_one_that_cannot_be_stored_fails_alone() -> None:
     slow = Slow()
     slow.refused = [2]
     slow.let_through(10)
-    together = Together(slow, name="test")
+    together = WriteBatcher(slow, name="test")
     results = await asyncio.gather(*(together(item) for item in (1, 2, 3)), return_exceptions=True)
     assert results[0] == -1 and isinstance(results[1], ValueError) and results[2] == -3
     assert slow.batches == [[1, 2, 3], [1], [2], [3]]
@@ -74,7 +74,7 @@ async def test_one_that_is_cancelled_is_stored_and_its_result_handed_on() -> Non
     async def unwant(result: int) -> None:
         unwanted.append(result)
 
-    together = Together(slow, name="test", unwanted=unwant)
+    together = WriteBatcher(slow, name="test", unwanted=unwant)
     tasks = await begun(slow, together, 3)
     tasks[1].cancel()
     slow.let_through(3)
@@ -86,7 +86,7 @@ async def test_one_that_is_cancelled_is_stored_and_its_result_handed_on() -> Non
 async def test_a_cancelled_one_that_cannot_be_stored_disturbs_nobody() -> None:
     slow = Slow()
     slow.refused = [1, 2]
-    together = Together(slow, name="test")
+    together = WriteBatcher(slow, name="test")
     tasks = await begun(slow, together, 3)
     tasks[1].cancel()
     slow.let_through(10)
@@ -96,7 +96,7 @@ async def test_a_cancelled_one_that_cannot_be_stored_disturbs_nobody() -> None:
 
 async def test_closing_waits_for_what_has_come() -> None:
     slow = Slow()
-    together = Together(slow, name="test")
+    together = WriteBatcher(slow, name="test")
     await together.close()  # nothing has
     tasks = await begun(slow, together, 2)
     closing = asyncio.create_task(together.close())

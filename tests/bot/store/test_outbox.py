@@ -12,13 +12,13 @@ from agent.events import Answered
 from bot.access import default_scope, scope_of
 from bot.records import AuditRecord
 from bot.store.audit import Audit
-from bot.store.channel_settings import Places
+from bot.store.channel_settings import ChannelSettings
 from bot.store.engine import rows
 from bot.store.notifications import TRIES, Closed, Notices, Telling
 from bot.store.outbox import Outbox
 from bot.store.schema import notices as notice_table
-from bot.store.turns import TurnRows
-from bot.store.unanswered import Miss, Questions
+from bot.store.turns import TurnStore
+from bot.store.unanswered import MissedQuestion, UnansweredQuestions
 from bot.types import Audience, Incoming, Place, Post, Preferences, Visibility
 from bot.unanswered.notices import Due
 from retrieval.types import TEAM
@@ -87,7 +87,7 @@ async def test_cards_are_found_by_the_questions_they_still_offer(engine: AsyncEn
 
 
 async def test_a_place_keeps_what_was_chosen_there(engine: AsyncEngine) -> None:
-    places = Places(engine)
+    places = ChannelSettings(engine)
     assert await places.get(HERE) == Preferences()
     chosen = Preferences("extractive", "synthesis", "off", ("handbook", "社内規程"))
     await places.put(HERE, chosen)
@@ -111,7 +111,7 @@ class Asked:
     def __init__(self, engine: AsyncEngine) -> None:
         self.engine = engine
         self.notices = Notices(engine)
-        self._rows = TurnRows(engine)
+        self._rows = TurnStore(engine)
         self._number = 0
 
     async def __call__(
@@ -124,10 +124,10 @@ class Asked:
         scope = default_scope(place, audience)
         held = (await self._rows.claim({turn: message}, owner="me", now=NOW, until=NOW + MINUTE))[turn]
         await self._rows.start(held, owner="me", now=NOW)
-        miss = Miss(turn, text, "unknown", (), None, scope, message.link, NOW)
+        miss = MissedQuestion(turn, text, "unknown", (), None, scope, message.link, NOW)
         await self._rows.finish(held, Answered("?", outcome="unknown"), owner="me", steps=[], misses=[miss], now=NOW)
         await self._rows.shown(turn, owner="me")
-        found = await Questions(self.engine).open([scope])
+        found = await UnansweredQuestions(self.engine).open([scope])
         return max(one.id for one in found.questions)
 
     async def close(self, *ids: int, here: str | None = None, answer: str = "25日です。") -> Closed:
@@ -155,7 +155,7 @@ async def test_closing_leaves_a_notice_for_each_asker_at_once(asked: Asked) -> N
 async def test_a_question_of_another_place_is_not_closed(asked: Asked) -> None:
     private = await asked(visibility="private")
     assert await asked.close(private) == Closed((), 0)
-    assert (await Questions(asked.engine).get([private], [scope_of(HERE)]))[0].resolved_at is None
+    assert (await UnansweredQuestions(asked.engine).get([private], [scope_of(HERE)]))[0].resolved_at is None
 
 
 async def test_nobody_is_told_where_it_was_said_nor_where_there_is_no_thread(asked: Asked) -> None:

@@ -15,7 +15,7 @@ from bot.store.collections import Collections
 from bot.store.documents import Documents
 from bot.store.homes import Homes
 from bot.store.searches import Searches, failure, percentile
-from bot.store.vector_stores import Indexes, IndexRow, OvertakenError
+from bot.store.vector_stores import IndexRow, OvertakenError, VectorStores
 from retrieval.types import CollectionInfo, Readers, SearchMetrics
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, 123456, tzinfo=UTC)
@@ -47,7 +47,7 @@ def document(name: str, collection: str = "handbook", scope: str = "team", chunk
 
 @pytest.fixture
 async def documents(engine: AsyncEngine) -> Documents:
-    await Indexes(engine).open("e5", 384, "t1")
+    await VectorStores(engine).open("e5", 384, "t1")
     return Documents(engine, "e5")
 
 
@@ -75,7 +75,7 @@ async def test_a_new_version_takes_the_place_of_the_old(documents: Documents, en
     await documents.commit(row, generation=1)
     await documents.commit(row.with_(hash="h2", born=2, chunks=9), generation=2)
     assert [(found.hash, found.chunks) for found in await documents.listed()] == [("h2", 9)]
-    assert await Indexes(engine).listed() == [IndexRow("e5", 384, "t1", 2)]
+    assert await VectorStores(engine).listed() == [IndexRow("e5", 384, "t1", 2)]
 
 
 async def test_a_document_and_its_generation_are_one_step(documents: Documents, engine: AsyncEngine) -> None:
@@ -89,7 +89,7 @@ async def test_a_document_and_its_generation_are_one_step(documents: Documents, 
     with pytest.raises(LookupError):
         await Documents(engine, "unknown").commit(document("c.md"), generation=1)
     assert [row.name for row in await documents.listed()] == ["a.md"]
-    assert await Indexes(engine).open("e5", 0, "") == IndexRow("e5", 384, "t1", 5)
+    assert await VectorStores(engine).open("e5", 0, "") == IndexRow("e5", 384, "t1", 5)
 
 
 async def test_forgotten_documents_are_gone(documents: Documents) -> None:
@@ -190,7 +190,7 @@ async def test_merging_and_removing_collections(documents: Documents, engine: As
 
 
 async def test_vector_stores_are_remembered(engine: AsyncEngine) -> None:
-    indexes = Indexes(engine)
+    indexes = VectorStores(engine)
     assert await indexes.open("e5", 384, "t1") == IndexRow("e5", 384, "t1", 0)
     assert await indexes.open("e5", 768, "t2") == IndexRow("e5", 384, "t1", 0)  # what it was made with
     await indexes.open("gemini", 768, "t2")

@@ -8,13 +8,13 @@ import sys
 
 from agent.events import Answered
 from bot.store.engine import connect
-from bot.store.turns import TurnRows
-from bot.turns.queue import Inbox
+from bot.store.turns import TurnStore
+from bot.turns.queue import TurnQueue
 from bot.types import Audience, Incoming, Place
 
 
 async def work_for_ever(url: str, name: str) -> None:
-    inbox = Inbox(TurnRows(connect(url)))
+    inbox = TurnQueue(TurnStore(connect(url)))
 
     async def one(number: int) -> None:
         message = f"{name}-{number}"

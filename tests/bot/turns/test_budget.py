@@ -21,11 +21,11 @@ from bot.logs import ChatLog, Redactor
 from bot.store.conversations import Conversations
 from bot.store.engine import connect, read, write
 from bot.store.feedback import Votes
-from bot.store.turns import TurnRows
-from bot.store.usage import _PACE, Pace, Spent, Usage
-from bot.turns.budget import Budget, Limits
-from bot.turns.queue import Inbox
-from bot.turns.turns import Thinker, Turns
+from bot.store.turns import TurnStore
+from bot.store.usage import _PACE, AskingPace, Spent, Usage
+from bot.turns.budget import Budget, BudgetLimits
+from bot.turns.queue import TurnQueue
+from bot.turns.turns import Answerer, Turns
 from bot.types import Incoming, Place
 from retrieval.types import CollectionInfo, Readers
 from tests.agent.models import gemini_calls
@@ -50,14 +50,14 @@ def asked(n: int, *, author: str = "U1", channel: str = "C1", platform: str = "s
     )
 
 
-async def claim(inbox: Inbox, *messages: Incoming) -> None:
+async def claim(inbox: TurnQueue, *messages: Incoming) -> None:
     for message in messages:
         assert await inbox.claim(message)
 
 
 @pytest.fixture
-async def inbox(engine: AsyncEngine, clock: Clock) -> AsyncIterator[Inbox]:
-    opened = Inbox(TurnRows(engine), clock=clock)
+async def inbox(engine: AsyncEngine, clock: Clock) -> AsyncIterator[TurnQueue]:
+    opened = TurnQueue(TurnStore(engine), clock=clock)
     yield opened
     await opened.close()
 
@@ -92,7 +92,7 @@ async def test_many_processes_lose_nothing(sqlite_url: str) -> None:
 
 
 async def test_the_pace_is_that_of_the_minute_before_a_question(
-    engine: AsyncEngine, inbox: Inbox, clock: Clock
+    engine: AsyncEngine, inbox: TurnQueue, clock: Clock
 ) -> None:
     usage = Usage(engine)
     await claim(inbox, asked(1))
@@ -100,15 +100,15 @@ async def test_the_pace_is_that_of_the_minute_before_a_question(
     await claim(inbox, asked(2), asked(3, author="U2"), asked(4, channel="C2"), asked(5, platform="discord"))
     clock.now += timedelta(seconds=59)
     await claim(inbox, asked(6), asked(7))
-    assert await usage.pace(asked(6)) == Pace(by_author=2, in_channel=2)  # the first is a minute old
-    assert await usage.pace(asked(7)) == Pace(by_author=3, in_channel=3)
-    assert await usage.pace(asked(7), each=1) == Pace(by_author=3, in_channel=2)
+    assert await usage.pace(asked(6)) == AskingPace(by_author=2, in_channel=2)  # the first is a minute old
+    assert await usage.pace(asked(7)) == AskingPace(by_author=3, in_channel=3)
+    assert await usage.pace(asked(7), each=1) == AskingPace(by_author=3, in_channel=2)
     await usage.refuse(asked(6), "user")
     await usage.refuse(asked(6), "user")
-    assert await usage.pace(asked(7)) == Pace(by_author=2, in_channel=2)
+    assert await usage.pace(asked(7)) == AskingPace(by_author=2, in_channel=2)
     clock.now += timedelta(hours=1)
-    assert await usage.pace(asked(7)) == Pace(by_author=2, in_channel=2)  # however long it has waited
-    assert await usage.pace(asked(99)) == Pace(0, 0)
+    assert await usage.pace(asked(7)) == AskingPace(by_author=2, in_channel=2)  # however long it has waited
+    assert await usage.pace(asked(99)) == AskingPace(0, 0)
 
 
 async def test_only_the_last_minutes_questions_are_read(sqlite_url: str) -> None:
@@ -133,7 +133,7 @@ def over(budget: Budget) -> bool:
 
 
 async def test_it_counts_what_others_have_spent_and_what_is_not_stored_yet(engine: AsyncEngine) -> None:
-    limits = Limits(daily_calls=10)
+    limits = BudgetLimits(daily_calls=10)
     one, other = (Budget(Usage(engine), limits, now=noon) for _ in range(2))
     one.add("m", Cost(calls=6))
     assert not over(one)
@@ -152,16 +152,16 @@ async def test_it_counts_what_others_have_spent_and_what_is_not_stored_yet(engin
 
 @pytest.mark.parametrize("cost", [Cost(1, 1_000), Cost(1, 0, 1_000), Cost(1, 0, 0, 1_000), Cost(1, 400, 300, 300)])
 async def test_all_tokens_count_also_those_of_thinking(engine: AsyncEngine, cost: Cost) -> None:
-    budget = Budget(Usage(engine), Limits(daily_tokens=1_000), now=noon)
+    budget = Budget(Usage(engine), BudgetLimits(daily_tokens=1_000), now=noon)
     budget.add("m", replace(cost, calls=0))
     assert over(budget)
-    assert not over(Budget(Usage(engine), Limits(daily_calls=0, daily_tokens=0), now=noon))
+    assert not over(Budget(Usage(engine), BudgetLimits(daily_calls=0, daily_tokens=0), now=noon))
     await budget.close()
 
 
 async def test_a_new_day_has_a_new_budget(engine: AsyncEngine) -> None:
     now = [NOON]
-    budget = Budget(Usage(engine), Limits(daily_calls=5), now=lambda: now[0])
+    budget = Budget(Usage(engine), BudgetLimits(daily_calls=5), now=lambda: now[0])
     budget.add("m", Cost(calls=5))
     assert over(budget)
     await budget.close()
@@ -177,7 +177,7 @@ async def test_what_cannot_be_stored_is_kept_and_stored_later(
     sqlite_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     engine = connect(sqlite_url)
-    budget = Budget(Usage(engine), Limits(daily_calls=5), now=noon)
+    budget = Budget(Usage(engine), BudgetLimits(daily_calls=5), now=noon)
     async with write(engine) as db:
         await db.execute(text("ALTER TABLE usage RENAME TO gone"))
     budget.add("m", Cost(calls=5))
@@ -222,13 +222,13 @@ async def test_turns_that_end_together_share_a_write(sqlite_url: str) -> None:
 class Bot:
     """`Turns` with a budget, as the application builds them."""
 
-    def __init__(self, engine: AsyncEngine, folder: Path, model: ChatModel, limits: Limits, clock: Clock) -> None:
+    def __init__(self, engine: AsyncEngine, folder: Path, model: ChatModel, limits: BudgetLimits, clock: Clock) -> None:
         self.engine = engine
         self.budget = Budget(Usage(engine), limits, now=noon)
-        self.inbox = Inbox(TurnRows(engine), clock=clock)
+        self.inbox = TurnQueue(TurnStore(engine), clock=clock)
         self._model = model
 
-        def make(message: Incoming, readers: Readers, infos: tuple[CollectionInfo, ...]) -> Thinker:
+        def make(message: Incoming, readers: Readers, infos: tuple[CollectionInfo, ...]) -> Answerer:
             rules = ScriptedModel(Reply(text=NO_ANSWER, cost=Cost()), name="extractive")
             return Agent(self.budget.model(self._model, calls=12), Searches(), fallback=rules)
 
@@ -265,7 +265,7 @@ async def boot(sqlite_url: str, tmp_path: Path, clock: Clock) -> AsyncIterator[B
 
     def make(model: ChatModel | None = None, **limits: int) -> Bot:
         engine = connect(sqlite_url)
-        bot = Bot(engine, tmp_path, model or ScriptedModel(*[Reply(text="Hello!")] * 99), Limits(**limits), clock)
+        bot = Bot(engine, tmp_path, model or ScriptedModel(*[Reply(text="Hello!")] * 99), BudgetLimits(**limits), clock)
         opened.append((engine, bot))
         return bot
 

@@ -23,8 +23,8 @@ from agent.events import Answered
 from bot.errors import LostError, StoreError
 from bot.store.engine import connect, read, write
 from bot.store.schema import answers, turns
-from bot.store.turns import TurnRows
-from bot.turns.queue import LEASE, QUEUE, Inbox
+from bot.store.turns import TurnStore
+from bot.turns.queue import LEASE, QUEUE, TurnQueue
 from bot.types import Audience, Claimed, Incoming, Place
 from tests.bot import databases
 
@@ -67,28 +67,28 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-async def process(engine: AsyncEngine, clock: Clock) -> AsyncIterator[Callable[[str], Inbox]]:
+async def process(engine: AsyncEngine, clock: Clock) -> AsyncIterator[Callable[[str], TurnQueue]]:
     """Another process, as far as the database can tell."""
     async with AsyncExitStack() as stack:
 
-        def make(owner: str) -> Inbox:
-            inbox = Inbox(TurnRows(engine), owner=owner, clock=clock)
+        def make(owner: str) -> TurnQueue:
+            inbox = TurnQueue(TurnStore(engine), owner=owner, clock=clock)
             stack.push_async_callback(inbox.close)
             return inbox
 
         yield make
 
 
-Process = Callable[[str], Inbox]
+Process = Callable[[str], TurnQueue]
 
 
-async def claimed(inbox: Inbox, message: Incoming) -> Claimed:
+async def claimed(inbox: TurnQueue, message: Incoming) -> Claimed:
     found = await inbox.claim(message)
     assert found is not None
     return found
 
 
-async def answer(inbox: Inbox, turn: Claimed) -> None:
+async def answer(inbox: TurnQueue, turn: Claimed) -> None:
     await inbox.start(turn)
     await inbox.finish(turn, DONE, [], ())
     await inbox.shown(turn)
@@ -186,10 +186,10 @@ def test_any_interleaving_of_duplicates_and_a_restart_answers_each_once(
 
     async def play() -> None:
         engine, clock, answered = connect(url), Clock(), Counter[str]()
-        rows = TurnRows(engine)
-        inboxes = [Inbox(rows, owner="one", clock=clock), Inbox(rows, owner="two", clock=clock)]
+        rows = TurnStore(engine)
+        inboxes = [TurnQueue(rows, owner="one", clock=clock), TurnQueue(rows, owner="two", clock=clock)]
 
-        async def take(message: Incoming, at_once: bool, inbox: Inbox) -> None:
+        async def take(message: Incoming, at_once: bool, inbox: TurnQueue) -> None:
             turn = await inbox.claim(message)
             if turn is not None and at_once:
                 await answer(inbox, turn)
@@ -198,10 +198,10 @@ def test_any_interleaving_of_duplicates_and_a_restart_answers_each_once(
         for number, (message, at_once) in enumerate(events):
             if number == restart_after:
                 clock.pass_(LEASE)
-                inboxes = [Inbox(rows, owner="three", clock=clock), *inboxes[1:]]
+                inboxes = [TurnQueue(rows, owner="three", clock=clock), *inboxes[1:]]
             await take(asked(message=str(message), thread=str(message)), at_once, inboxes[number % 2])
         clock.pass_(LEASE)
-        last = Inbox(rows, owner="last", clock=clock)
+        last = TurnQueue(rows, owner="last", clock=clock)
         for left in await last.unfinished("slack"):
             await take(left, True, last)
         assert await last.unfinished("slack") == []
@@ -267,7 +267,7 @@ async def test_200_questions_in_50_threads_to_three_processes(process: Process, 
     running: Counter[str] = Counter()
     order: dict[str, list[int]] = {}
 
-    async def work(inbox: Inbox, turn: Claimed) -> None:
+    async def work(inbox: TurnQueue, turn: Claimed) -> None:
         thread = turn.message.thread
         await inbox.start(turn)
         running[thread] += 1
@@ -517,7 +517,7 @@ async def test_the_next_process_of_a_home_takes_over_at_once_whatever_the_clock_
 async def test_between_processes_the_clock_of_the_server_counts(url: str, clock: Clock) -> None:
     """Their own is far from the server's, and steps."""
     engine = connect(url)
-    one, two = (Inbox(TurnRows(engine), owner=owner, clock=clock) for owner in ("one", "two"))
+    one, two = (TurnQueue(TurnStore(engine), owner=owner, clock=clock) for owner in ("one", "two"))
     turn = await claimed(one, asked())
     await one.start(turn)
     for number, step in enumerate((*STEPS, *reversed(STEPS))):
@@ -530,7 +530,7 @@ async def test_between_processes_the_clock_of_the_server_counts(url: str, clock:
         await asyncio.wait({starting})
         await two.cancel(waiting.message)
         await two.release(waiting)
-        await TurnRows(engine).renew((turn.id,), owner="one", now=clock(), until=clock() + LEASE)
+        await TurnStore(engine).renew((turn.id,), owner="one", now=clock(), until=clock() + LEASE)
     async with write(engine) as db:
         await db.execute(update(turns).values(lease_until=text("clock_timestamp()")))
     assert await two.unfinished("slack") == [turn.message]
@@ -542,7 +542,7 @@ async def test_between_processes_the_clock_of_the_server_counts(url: str, clock:
 
 async def test_the_heartbeat_keeps_a_lease(engine: AsyncEngine, clock: Clock) -> None:
     lease = timedelta(seconds=0.3)  # a beat each 0.1 s of real time
-    inbox, other = (Inbox(TurnRows(engine), owner=owner, lease=lease, clock=clock) for owner in ("one", "two"))
+    inbox, other = (TurnQueue(TurnStore(engine), owner=owner, lease=lease, clock=clock) for owner in ("one", "two"))
     turn = await claimed(inbox, asked())
 
     async def renewed() -> None:
@@ -574,7 +574,7 @@ async def test_killed_processes_lose_nothing_and_answer_nothing_twice(sqlite_url
         acknowledged += (await worker.stdout.read()).decode().split()
         await worker.wait()
     engine = connect(sqlite_url)
-    inbox = Inbox(TurnRows(engine), clock=lambda: datetime.now(UTC) + LEASE)
+    inbox = TurnQueue(TurnStore(engine), clock=lambda: datetime.now(UTC) + LEASE)
     for message in await inbox.unfinished("slack"):
         turn = await claimed(inbox, message)
         if (await inbox.start(turn)).answer is None:  # else its process ended between the answer and showing it
@@ -666,7 +666,7 @@ async def locked(sqlite_url: str, tmp_path: Path) -> AsyncIterator[AsyncEngine]:
 
 
 async def test_nothing_is_claimed_that_is_not_stored(locked: AsyncEngine) -> None:
-    inbox = Inbox(TurnRows(locked))
+    inbox = TurnQueue(TurnStore(locked))
     with pytest.raises(StoreError):
         await inbox.claim(asked())
     await inbox.close()

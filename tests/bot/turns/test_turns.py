@@ -16,7 +16,7 @@ from bot.store.conversations import MAX_EXCHANGES, Conversations
 from bot.store.engine import connect, read
 from bot.store.feedback import Votes
 from bot.store.traces import Traces
-from bot.store.unanswered import Questions
+from bot.store.unanswered import UnansweredQuestions
 from bot.turns.admission import Admission
 from bot.types import Feedback, Place
 from retrieval.types import Readers
@@ -52,7 +52,7 @@ async def test_a_turn_gives_its_steps_and_one_answer_and_keeps_them(start: Start
     assert [row.kind for row in trace] == ["began", "thought", "tool_call", "tool_result", "answer"]
     totals = await Conversations(bot.engine).totals()
     assert (totals.turns, totals.outcomes, totals.cost) == (1, {"answered": 1}, ANSWER.cost)
-    assert (await Questions(bot.engine).open(PUBLIC)).total == 0
+    assert (await UnansweredQuestions(bot.engine).open(PUBLIC)).total == 0
     assert await Conversations(bot.engine).get("nobody") is None
 
 
@@ -217,7 +217,7 @@ async def test_the_language_of_a_turn(start: Start, texts: list[str], hint: Any,
 async def test_what_is_a_miss(start: Start, answer: Answered, reasons: list[str]) -> None:
     bot = start(says(answer))
     given = await bot.answer(question())
-    found = (await Questions(bot.engine).open(PUBLIC)).questions
+    found = (await UnansweredQuestions(bot.engine).open(PUBLIC)).questions
     assert [miss.reason for miss in found] == reasons
     for miss in found:
         assert (miss.turn, miss.question, miss.link) == (given.turn, "経費の締切は？", "https://l")
@@ -229,7 +229,7 @@ async def test_a_miss_of_a_private_place_is_a_count_elsewhere(start: Start) -> N
     await bot.ask(question("公開", "1"))
     await bot.ask(question("内緒", "2", visibility="private"))
     await bot.ask(question("社外", "3", visibility="outsiders"))
-    misses = Questions(bot.engine)
+    misses = UnansweredQuestions(bot.engine)
     seen = await misses.open(PUBLIC)
     assert [miss.question for miss in seen.questions] == ["公開"]
     assert (seen.shown, seen.hidden, seen.total) == (1, 2, 3)
@@ -248,7 +248,7 @@ async def test_a_miss_of_a_private_place_is_a_count_elsewhere(start: Start) -> N
 async def test_a_thumbs_down_is_a_miss_while_it_stands(start: Start) -> None:
     bot = start(says(ANSWER))
     turn = (await bot.answer(question(visibility="private"))).turn
-    misses, votes = Questions(bot.engine), Votes(bot.engine)
+    misses, votes = UnansweredQuestions(bot.engine), Votes(bot.engine)
     place = "place:slack:T1:C1"
 
     async def reported() -> list[tuple[str, str, str]]:
@@ -277,7 +277,7 @@ async def test_a_thumbs_down_is_a_miss_while_it_stands(start: Start) -> None:
 async def test_a_report_that_was_resolved_stays_resolved(start: Start) -> None:
     bot = start(says(ANSWER))
     turn = (await bot.answer(question())).turn
-    misses = Questions(bot.engine)
+    misses = UnansweredQuestions(bot.engine)
     await bot.turns.vote(Feedback(turn, "U2", "down", "wrong"))
     (miss,) = (await misses.open(PUBLIC)).questions
     await misses.resolve([miss.id], PUBLIC)

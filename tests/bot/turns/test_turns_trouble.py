@@ -16,9 +16,9 @@ from bot.errors import SettingsError, StoreError
 from bot.store.conversations import Conversations
 from bot.store.engine import connect, read
 from bot.store.schema import turns as turn_table
-from bot.store.turns import TurnRows
-from bot.store.unanswered import Questions
-from bot.turns.queue import LEASE, QUEUE, Inbox
+from bot.store.turns import TurnStore
+from bot.store.unanswered import UnansweredQuestions
+from bot.turns.queue import LEASE, QUEUE, TurnQueue
 from bot.turns.turns import GRACE_SECONDS, TRIES
 from bot.types import Incoming
 from retrieval.text import Said
@@ -64,7 +64,7 @@ async def test_whatever_the_agent_does_there_is_one_answer(
     assert given.turn[:8] in given.text and "internals" not in given.text
     assert given.turn in [getattr(record, "turn", None) for record in caplog.records if record.exc_info]
     assert await bot.states() == [("done", 1)]
-    assert (await Questions(bot.engine).open(PUBLIC)).total == 0  # an outage is no miss
+    assert (await UnansweredQuestions(bot.engine).open(PUBLIC)).total == 0  # an outage is no miss
     assert await bot.answer(question(message="2")) == ANSWER  # the thread goes on
 
 
@@ -189,7 +189,7 @@ async def test_a_turn_that_ends_its_process_twice_ends_in_an_apology(start: Star
         events = dying.turns.reply(question())
         assert await anext(events) == STEPS[0]
         await dying.inbox.close()
-        dying.turns._inbox = Inbox(TurnRows(dying.engine), owner="nobody")  # the dead give nothing back
+        dying.turns._inbox = TurnQueue(TurnStore(dying.engine), owner="nobody")  # the dead give nothing back
         await events.aclose()
         clock.now += LEASE
     alive = start()

@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks.fit_grouping import GOLDEN, HELD_OUT, REFERENCE, UNSEEN, read
 from bot.unanswered import clustering_traits
-from bot.unanswered.clustering import LARGE, SIGNALS, Fitted, Grouping, components, linked, shipped, spanned, squeezed
+from bot.unanswered.clustering import LARGE, SIGNALS, Clustering, Fitted, components, linked, shipped, spanned, squeezed
 from bot.unanswered.clustering_lexicon import named, opposite, trouble
 from bot.unanswered.clustering_traits import signals, traits_of
 from retrieval.embeddings.local import LocalEmbedder
@@ -37,7 +37,7 @@ def local() -> LocalEmbedder:
 async def test_the_golden_questions(local: LocalEmbedder, file: Path, least: float) -> None:
     """Pairwise F1 of the shipped weights, which were fitted to the first file and have not seen the others' topics."""
     questions = read(file)
-    groups = await Grouping(local)([one.text for one in questions])
+    groups = await Clustering(local)([one.text for one in questions])
     found = {pair for group in groups for pair in combinations(group, 2)}
     right = {(i, j) for i, j in combinations(range(len(questions)), 2) if questions[i].group == questions[j].group}
     assert 2 * len(found & right) / (len(found) + len(right)) >= least
@@ -55,11 +55,11 @@ async def test_paraphrases_meet_across_languages_and_near_misses_do_not(local: L
         "２０２５年度の予算資料はどこにありますか",
         "2024年度の予算資料はどこにありますか",
     ]
-    groups = await Grouping(local)(texts)
+    groups = await Clustering(local)(texts)
     assert groups == [(0, 2, 5), (1, 3), (4,), (6,), (7,), (8,)]
     order = list(range(len(texts)))
     random.Random(3).shuffle(order)
-    shuffled = await Grouping(local)([texts[at] for at in order])
+    shuffled = await Clustering(local)([texts[at] for at in order])
     assert {frozenset(order[at] for at in group) for group in shuffled} == {frozenset(group) for group in groups}
 
 
@@ -113,7 +113,7 @@ async def test_a_busy_week_is_grouped_in_seconds_with_any_embedder() -> None:
     letters = "abcdefghijklmnopqrst"
     texts = [f"{a}{b}the {'x' * n} thing" for a in letters for b in letters for n in range(1, 6)]
     began = time.perf_counter()
-    groups = await Grouping(Themes())(texts)
+    groups = await Clustering(Themes())(texts)
     assert time.perf_counter() - began < 20
     assert sorted(len(group) for group in groups) == [5] * 400
     assert sorted(at for group in groups for at in group) == list(range(2000))
@@ -121,21 +121,21 @@ async def test_a_busy_week_is_grouped_in_seconds_with_any_embedder() -> None:
 
 async def test_a_crowd_of_one_theme_does_not_take_forever() -> None:
     texts = [f"theme {'x' * n} thing" for n in range(1, LARGE + 100)]
-    groups = await Grouping(Themes())(texts)
+    groups = await Clustering(Themes())(texts)
     assert sorted(at for group in groups for at in group) == list(range(len(texts)))
     assert len(groups[0]) > LARGE / 2
 
 
 async def test_without_an_embedder_equal_questions_are_still_counted(caplog: pytest.LogCaptureFixture) -> None:
     texts = ["経費の締切は？", "when?", "経費の締切は", "ＷＨＥＮ", "?!", "…"]
-    assert await Grouping(HashEmbedder(fail_at=1))(texts) == [(0, 2), (1, 3), (4,), (5,)]
+    assert await Clustering(HashEmbedder(fail_at=1))(texts) == [(0, 2), (1, 3), (4,), (5,)]
     assert "only equal questions are grouped" in caplog.text
 
 
 async def test_nothing_and_one_thing() -> None:
-    assert await Grouping(Themes())([]) == []
-    assert await Grouping(Themes())(["one thing"]) == [(0,)]
-    assert await Grouping(Themes())(["", "", " "]) in ([(0, 1), (2,)], [(0, 1, 2)])
+    assert await Clustering(Themes())([]) == []
+    assert await Clustering(Themes())(["one thing"]) == [(0,)]
+    assert await Clustering(Themes())(["", "", " "]) in ([(0, 1), (2,)], [(0, 1, 2)])
 
 
 # -- parts ----------------------------------------------------------------------------------------------------------

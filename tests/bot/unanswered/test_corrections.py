@@ -17,8 +17,8 @@ from bot.store.engine import change
 from bot.store.notifications import Notices, Telling
 from bot.store.outbox import Outbox
 from bot.store.schema import turns
-from bot.store.unanswered import Questions
-from bot.types import Actor, Audience, Lesson, Notice, Place, Question
+from bot.store.unanswered import UnansweredQuestions
+from bot.types import Actor, AnswerGiven, Audience, Notice, Place, Question
 from bot.unanswered.corrections import EDIT, TAKE_BACK, ExpertAnswers, parse
 from bot.unanswered.expert_answers import ANSWERS, LONGEST, Experts, written
 from retrieval.text import Said
@@ -41,7 +41,7 @@ class Desk:
     experts: Experts
     answers: ExpertAnswers
     notices: Notices
-    questions: Questions
+    questions: UnansweredQuestions
     audit: Audit
 
     async def taught(
@@ -49,7 +49,7 @@ class Desk:
     ) -> str:
         """The document of a lesson, whose askers have been told."""
         audience = PRIVATE if place == SECRET else PUBLIC
-        lesson = Lesson(EXPERT, place, audience, questions, answer, reference=questions[0], author=author)
+        lesson = AnswerGiven(EXPERT, place, audience, questions, answer, reference=questions[0], author=author)
         assert (await self.experts.answer(lesson)).refusal is None
         for notice in await self.due():
             await self.notices.said(notice.id)
@@ -88,7 +88,7 @@ class Broken(Notices):
 async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
     async with opened(tmp_path) as library:
         chosen, engine = settings(tmp_path), library.engine
-        notices, questions, audit = Broken(engine), Questions(engine), Audit(engine)
+        notices, questions, audit = Broken(engine), UnansweredQuestions(engine), Audit(engine)
         experts = Experts(chosen, library.knowledge, questions, notices, library.documents, Outbox(engine), owner="me")
         answers = ExpertAnswers(chosen, library.knowledge, questions, notices, library.documents, audit)
         yield Desk(library, Asked(engine), experts, answers, notices, questions, audit)
@@ -121,7 +121,7 @@ async def test_an_edited_answer_is_replaced_and_those_who_were_told_hear_it_once
 
 async def test_who_was_not_told_yet_hears_the_corrected_answer_as_the_answer(desk: Desk) -> None:
     question = await desk.asked()
-    lesson = Lesson(EXPERT, EXPERTS, PUBLIC, (question,), "25日です。")
+    lesson = AnswerGiven(EXPERT, EXPERTS, PUBLIC, (question,), "25日です。")
     await desk.experts.answer(lesson)
     (row,) = await desk.library.documents.listed(collection=ANSWERS)
     assert await desk.answers.edit(EXPERT, HERE, row.id, "31日です。") == Changed(told=1)
@@ -208,7 +208,7 @@ async def test_each_private_place_has_its_own_answer_to_take_back(desk: Desk) ->
     here = await desk.asked("いつ始まりますか", place=SECRET, visibility="private")
     there = await desk.asked("いつ始まりますか", place=shared, visibility="private")
     id = await desk.taught(here, place=SECRET)
-    lesson = Lesson(EXPERT, shared, PRIVATE, (there,), "来週です。")
+    lesson = AnswerGiven(EXPERT, shared, PRIVATE, (there,), "来週です。")
     assert (await desk.experts.answer(lesson)).closed == (there,)
     assert (await desk.answers.listed(HERE))[1] == 0
     refused = await desk.answers.edit(EDITOR, HERE, id, "明日です。")

@@ -14,10 +14,10 @@ from bot.access import default_scope, readers
 from bot.records import Period
 from bot.store.digests import Digests, Totals
 from bot.store.feedback import Votes
-from bot.store.turns import TurnRows
-from bot.store.unanswered import Miss, Questions
+from bot.store.turns import TurnStore
+from bot.store.unanswered import MissedQuestion, UnansweredQuestions
 from bot.types import Action, Audience, Feedback, Incoming, Link, MissReason, Place, Visibility
-from bot.unanswered.clustering import Grouping
+from bot.unanswered.clustering import Clustering
 from bot.unanswered.digest import CLOSEST, LINKS, Closest, Digest, Group, make_digest
 from bot.unanswered.digest_card import as_json, card, markdown, plain
 from retrieval.text import Said
@@ -37,10 +37,10 @@ class Team:
 
     def __init__(self, engine: AsyncEngine) -> None:
         self.engine = engine
-        self.questions = Questions(engine)
+        self.questions = UnansweredQuestions(engine)
         self.digests = Digests(engine)
         self.searched: list[tuple[str, Readers]] = []
-        self._rows = TurnRows(engine)
+        self._rows = TurnStore(engine)
         self._number = 0
 
     async def asks(
@@ -62,7 +62,7 @@ class Team:
         claimed = (await self._rows.claim({turn: message}, owner="me", now=at, until=at + timedelta(1)))[turn]
         await self._rows.start(claimed, owner="me", now=at)
         scope = default_scope(place, message.audience)
-        miss = Miss(turn, text, reason or "unknown", ("handbook",), 0.1, scope, link, at)
+        miss = MissedQuestion(turn, text, reason or "unknown", ("handbook",), 0.1, scope, link, at)
         answer = Answered("…", outcome="unknown" if missed else "answered")
         misses = (miss,) if missed or reason else ()
         await self._rows.finish(claimed, answer, owner="me", steps=[], misses=misses, now=at)
@@ -87,7 +87,7 @@ class Team:
             who,
             questions=self.questions,
             digests=self.digests,
-            grouping=Grouping(HashEmbedder(fail_at=1)),  # equal questions only
+            grouping=Clustering(HashEmbedder(fail_at=1)),  # equal questions only
             search=self.search,
             **more,
         )

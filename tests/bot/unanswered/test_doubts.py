@@ -10,10 +10,10 @@ from bot.access import readers
 from bot.records import WantedQuestions
 from bot.store.conversations import Conversations
 from bot.store.feedback import Votes
-from bot.store.turns import TurnRows
-from bot.store.unanswered import Questions
+from bot.store.turns import TurnStore
+from bot.store.unanswered import UnansweredQuestions
 from bot.types import Audience, Feedback, Incoming, Place, Visibility
-from bot.unanswered.clustering import Grouping
+from bot.unanswered.clustering import Clustering
 from bot.unanswered.doubts import ALIKE, WITHIN, Doubts
 from tests.retrieval.test_ingest import HashEmbedder
 
@@ -26,10 +26,10 @@ UNSURE = Answered("近いページです。[1]", unsure=True, model="extractive"
 class Team:
     def __init__(self, engine: AsyncEngine) -> None:
         self.engine = engine
-        self.questions = Questions(engine)
+        self.questions = UnansweredQuestions(engine)
         self.embedder = HashEmbedder(fail_at=1)  # equal questions only
-        self.doubts = Doubts(self.questions, Grouping(self.embedder))
-        self._rows = TurnRows(engine)
+        self.doubts = Doubts(self.questions, Clustering(self.embedder))
+        self._rows = TurnStore(engine)
         self._number = 0
 
     async def asks(

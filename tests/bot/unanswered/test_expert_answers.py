@@ -18,8 +18,8 @@ from bot.records import AuditRecord
 from bot.store.audit import Audit
 from bot.store.notifications import Closed, Notices, Telling
 from bot.store.outbox import Outbox
-from bot.store.unanswered import Questions
-from bot.types import Actor, Audience, Incoming, Lesson, Place, Taught, Visibility
+from bot.store.unanswered import UnansweredQuestions
+from bot.types import Actor, AnswerGiven, AnswerTaken, Audience, Incoming, Place, Visibility
 from bot.unanswered.expert_answers import ANSWERS, LONGEST, Experts
 from retrieval.text import Said
 from retrieval.types import TEAM, Readers
@@ -51,19 +51,19 @@ async def test_the_next_asker_gets_the_experts_answer_with_its_source(tmp_path: 
         assert (await asks(app, private, SECRET, "private", "3")).outcome == "unknown"
         there = readers(SECRET, PRIVATE).scopes
         ids = {one.question: one.id for one in (await app.data.questions.open(there)).questions}
-        lesson = Lesson(
+        lesson = AnswerGiven(
             EXPERT, EXPERTS, PUBLIC, (ids[ja],), "はい、甘口・中辛・辛口から選べます。", url="https://team.example/9"
         )
-        assert await app.bot.experts.answer(lesson) == Taught((ids[ja],), 1)
+        assert await app.bot.experts.answer(lesson) == AnswerTaken((ids[ja],), 1)
         better = replace(
             lesson, questions=(ids[en],), answer="It is 4711.", question="How do I open the harbour office?"
         )
-        assert await app.bot.experts.answer(better) == Taught((ids[en],), 1)
+        assert await app.bot.experts.answer(better) == AnswerTaken((ids[en],), 1)
         assert (await app.bot.experts.answer(replace(lesson, questions=(ids[private],)))).refusal is not None
         secret = replace(
             lesson, place=SECRET, audience=PRIVATE, questions=(ids[private],), answer="4月1日に始まります。"
         )
-        assert await app.bot.experts.answer(secret) == Taught((ids[private],), 1)
+        assert await app.bot.experts.answer(secret) == AnswerTaken((ids[private],), 1)
 
         again = await asks(app, ja, EXPERTS, "public", "11")
         assert again.outcome == "answered" and "甘口・中辛・辛口" in again.text
@@ -98,8 +98,8 @@ class School:
     asked: Asked
     experts: Experts
 
-    async def teach(self, *questions: int, **more: Any) -> Taught:
-        return await self.experts.answer(Lesson(**(LESSON | {"questions": questions} | more)))
+    async def teach(self, *questions: int, **more: Any) -> AnswerTaken:
+        return await self.experts.answer(AnswerGiven(**(LESSON | {"questions": questions} | more)))
 
     async def pairs(self) -> dict[str, list[str]]:
         """The documents' names by scope."""
@@ -113,7 +113,7 @@ class School:
         return "\n".join(self.library.kept())
 
     async def open(self) -> int:
-        return (await Questions(self.library.engine).open([])).total
+        return (await UnansweredQuestions(self.library.engine).open([])).total
 
 
 LESSON: dict[str, Any] = {"actor": EXPERT, "place": EXPERTS, "audience": PUBLIC, "answer": "25日です。"}
@@ -122,7 +122,7 @@ IN_SECRET: dict[str, Any] = {"place": SECRET, "audience": PRIVATE}
 
 def school_of(library: Library, home: Path, notices: Notices | None = None) -> School:
     engine = library.engine
-    rows = Questions(engine), notices or Notices(engine), library.documents, Outbox(engine)
+    rows = UnansweredQuestions(engine), notices or Notices(engine), library.documents, Outbox(engine)
     experts = Experts(settings(home), library.knowledge, *rows, owner="me")
     return School(library, Asked(engine), experts)
 
@@ -135,7 +135,7 @@ async def school(tmp_path: Path) -> AsyncIterator[School]:
 
 async def test_an_answer_to_the_team_is_the_teams(school: School) -> None:
     first, second = await school.asked("経費の締切は？"), await school.asked("経費の締切は？　")
-    assert await school.teach(first, second, url="https://t/9") == Taught((first, second), 2)
+    assert await school.teach(first, second, url="https://t/9") == AnswerTaken((first, second), 2)
     assert await school.pairs() == {TEAM: ["Q&A: 経費の締切は？.json"]}
     (trace,) = await Audit(school.library.engine).listed()
     assert (trace.actor, trace.action) == ("slack:U9", "teach") and "sha256:" in trace.subject and TEAM in trace.result
@@ -148,7 +148,7 @@ async def test_an_answer_to_private_questions_stays_in_each_place(school: School
     assert (await school.teach(one, place=GENERAL, audience=PRIVATE)).refusal is not None
     assert (await school.teach(one, place=SECRET, audience=OUTSIDERS)).refusal is not None
     assert await school.pairs() == {} and await school.open() == 1
-    assert await school.teach(one, **IN_SECRET) == Taught((one,), 1)
+    assert await school.teach(one, **IN_SECRET) == AnswerTaken((one,), 1)
     assert list(await school.pairs()) == [scope_of(SECRET)]
 
 
@@ -156,7 +156,7 @@ async def test_an_answer_to_both_is_the_teams_without_the_private_words(school: 
     team = await school.asked("When does canary start?")
     private = await school.asked("canary: when does it start?", place=SECRET, visibility="private")
     done = await school.teach(team, private, question="canary: when does it START?", **IN_SECRET)
-    assert done == Taught((team, private), 2)
+    assert done == AnswerTaken((team, private), 2)
     assert await school.pairs() == {TEAM: ["Q&A: When does canary start?.json"]}
     assert "canary:" not in (await school.text()).lower()
     told = await Notices(school.library.engine).due("slack", owner="me", now=NOW, until=NOW)
@@ -170,7 +170,7 @@ async def test_a_question_that_was_closed_before_does_not_widen_an_answer(school
     team = await school.asked("When does it start?")
     private = await school.asked("When does canary start?", place=SECRET, visibility="private")
     await school.teach(team)
-    assert await school.teach(team, private, reference=private, answer="Tomorrow.", **IN_SECRET) == Taught(
+    assert await school.teach(team, private, reference=private, answer="Tomorrow.", **IN_SECRET) == AnswerTaken(
         (private,), 1
     )
     assert set(await school.pairs()) == {TEAM, scope_of(SECRET)}
@@ -200,21 +200,23 @@ GROUP = (
 
 async def test_an_answer_closes_what_says_the_same_and_leaves_the_rest_of_its_group_open(school: School) -> None:
     ids = [await school.asked(text) for text in GROUP]
-    assert await school.teach(*ids, reference=ids[0], answer="10日です。") == Taught((ids[0], ids[1]), 2, 3)
+    assert await school.teach(*ids, reference=ids[0], answer="10日です。") == AnswerTaken((ids[0], ids[1]), 2, 3)
     text = await school.text()
     assert GROUP[0] in text and "１年目" in text and not any(other in text for other in GROUP[2:])
-    still = await Questions(school.library.engine).open([TEAM])
+    still = await UnansweredQuestions(school.library.engine).open([TEAM])
     assert {one.question for one in still.questions} == set(GROUP[2:])
     told = await Notices(school.library.engine).due("slack", owner="me", now=NOW, until=NOW)
     assert {one.question for one in told} == set(GROUP[:2])
-    assert await school.teach(*ids, reference=ids[0], answer="10日です。") == Taught((ids[0], ids[1]), 2, 3)  # again
+    assert await school.teach(*ids, reference=ids[0], answer="10日です。") == AnswerTaken(
+        (ids[0], ids[1]), 2, 3
+    )  # again
     assert (await school.teach(*ids, reference=999)).refusal is not None
-    assert await school.teach(*ids[2:], reference=ids[4], answer="7 days.") == Taught((ids[2], ids[4]), 2, 1)
+    assert await school.teach(*ids[2:], reference=ids[4], answer="7 days.") == AnswerTaken((ids[2], ids[4]), 2, 1)
 
 
 async def test_whoever_wrote_the_answer_is_its_author_and_whoever_saved_it_stands_in_the_trace(school: School) -> None:
     question = await school.asked()
-    assert await school.teach(question, author="U5") == Taught((question,), 1)
+    assert await school.teach(question, author="U5") == AnswerTaken((question,), 1)
     (document,) = await school.library.documents.listed(collection=ANSWERS)
     (notice,) = await Notices(school.library.engine).due("slack", owner="me", now=NOW, until=NOW)
     (trace,) = await Audit(school.library.engine).listed()
@@ -310,8 +312,8 @@ async def test_a_lesson_that_was_cut_short_and_given_again_ends_as_it_would_have
             await school.teach(question)
         assert await school.open() == 1
         notices.away = False
-        assert await school.teach(question) == Taught((question,), 1)
-        assert await school.teach(question) == Taught((question,), 1)  # the first reply got lost
+        assert await school.teach(question) == AnswerTaken((question,), 1)
+        assert await school.teach(question) == AnswerTaken((question,), 1)  # the first reply got lost
         assert (await school.teach(question, answer="31日です。")).refusal is not None
         assert len((await school.pairs())[TEAM]) == 1 and len(await Audit(library.engine).listed()) == 1
         assert len(await notices.due("slack", owner="me", now=NOW, until=NOW + MINUTE)) == 1
@@ -325,7 +327,7 @@ async def test_dismissed_questions_are_closed_and_nobody_is_told(school: School)
     dismiss = school.experts.dismiss
     assert (await dismiss(replace(EXPERT, role="outsider"), [one], EXPERTS, PUBLIC)).refusal is not None
     assert (await dismiss(EXPERT, [private], EXPERTS, PUBLIC)).refusal is not None
-    assert await dismiss(EXPERT, [one, private], EXPERTS, PUBLIC) == Taught((one,))
+    assert await dismiss(EXPERT, [one, private], EXPERTS, PUBLIC) == AnswerTaken((one,))
     assert (await dismiss(EXPERT, [one], EXPERTS, PUBLIC)).refusal is not None
     assert (await school.teach(one)).refusal is not None
     assert await Notices(school.library.engine).due("slack", owner="me", now=NOW, until=NOW) == []

@@ -16,11 +16,11 @@ from bot.records import AuditRecord as Act
 from bot.records import WantedQuestions
 from bot.store.engine import connect
 from bot.store.notifications import Notices, Telling
-from bot.store.turns import TurnRows
-from bot.store.unanswered import Miss, Questions, Week
+from bot.store.turns import TurnStore
+from bot.store.unanswered import MissedQuestion, UnansweredQuestions, Week
 from bot.turns.trace import Trace, TracedHit, TracedStep
 from bot.types import Audience, Incoming, MissReason, Place, Question, Visibility
-from bot.unanswered.clustering import Grouping
+from bot.unanswered.clustering import Clustering
 from bot.unanswered.questions import Remembering, Unanswered, as_csv, harmless
 from retrieval.types import Found, Hit, Passage, Readers, SearchMetrics
 from tests.retrieval.test_ingest import HashEmbedder
@@ -40,15 +40,19 @@ class Team:
 
     def __init__(self, engine: AsyncEngine) -> None:
         self.engine = engine
-        self.questions = Questions(engine)
+        self.questions = UnansweredQuestions(engine)
         self.notices = Notices(engine)
         self.embedder = HashEmbedder()
         self.looked: list[str] = []
         self.found_then: tuple[tuple[TracedHit, ...], ...] = ()
         self.unanswered = Unanswered(
-            self.questions, Grouping(Remembering(self.embedder)), search=self._search, trace=self._trace, timezone=TOKYO
+            self.questions,
+            Clustering(Remembering(self.embedder)),
+            search=self._search,
+            trace=self._trace,
+            timezone=TOKYO,
         )
-        self._rows = TurnRows(engine)
+        self._rows = TurnStore(engine)
         self._number = 0
 
     async def misses(
@@ -68,7 +72,7 @@ class Team:
         message = Incoming(place, turn, turn, by, text, Audience(visibility), link=f"https://t.example/{self._number}")
         held = (await self._rows.claim({turn: message}, owner="me", now=at, until=at))[turn]
         scope = default_scope(place, Audience(visibility))
-        miss = Miss(turn, text, reason, searched, 0.25, scope, message.link, at, detail)
+        miss = MissedQuestion(turn, text, reason, searched, 0.25, scope, message.link, at, detail)
         answer = Answered("?", outcome="unknown", searched=searched)
         await self._rows.finish(held, answer, owner="me", steps=[], misses=[miss], now=at)
         (asked,) = (await self.questions.find(WantedQuestions(text=text), (scope,), limit=1)).asked

@@ -18,15 +18,15 @@ from retrieval.datasets import (
     NAMED,
     Columns,
     DatasetError,
+    DatasetReading,
+    DatasetSource,
     End,
     Left,
-    Limits,
     LocalSource,
     Prepared,
-    Reading,
     Sieve,
-    Source,
     Step,
+    StreamLimits,
     steps,
 )
 from retrieval.datasets.cleaning import cleaned
@@ -50,7 +50,7 @@ from tests.fakes.hub import (
 WIKIPEDIA, CC_NEWS, LIVEDOOR = NAMED["wikipedia_ja"], NAMED["cc_news"], NAMED["livedoor"]
 SHARD = "20231101.ja/train-00000-of-00002.parquet"
 SECOND = "20231101.ja/train-00001-of-00002.parquet"
-ANY = Limits(sieve=Sieve(shortest=1))
+ANY = StreamLimits(sieve=Sieve(shortest=1))
 
 
 def article(number: int, text: str = "") -> dict[str, str]:
@@ -84,19 +84,21 @@ async def hub() -> AsyncIterator[FakeHub]:
 def asked_of(fake: FakeHub, *, token: str | bool = False, waits: list[float] | None = None) -> Hub:
     """The real client, which does not wait between two tries but notes how long it would have."""
 
-    def pause(reading: Reading, seconds: float) -> None:
+    def pause(reading: DatasetReading, seconds: float) -> None:
         reading.check()
         (waits if waits is not None else []).append(seconds)
 
     return Hub(fake.url, token, pause=pause)
 
 
-async def all_of(source: Source, limits: Limits = ANY, reading: Reading | None = None) -> list[Step]:
+async def all_of(
+    source: DatasetSource, limits: StreamLimits = ANY, reading: DatasetReading | None = None
+) -> list[Step]:
     async with aclosing(steps(source, limits, reading)) as seen:
         return [step async for step in seen]
 
 
-async def refusal(source: Source) -> DatasetError:
+async def refusal(source: DatasetSource) -> DatasetError:
     with pytest.raises(DatasetError) as raised:
         await all_of(source)
     assert "Traceback" not in raised.value.text("ja") and "{" not in raised.value.text("ja")
@@ -128,7 +130,7 @@ async def test_no_more_of_a_file_is_fetched_than_the_documents_need() -> None:
     big = parquet(rows, group=100)
     assert len(big) > 5_000_000
     async with FakeHub({WIKIPEDIA.repository: {"main": {SHARD: big, SECOND: big}}}) as fake:
-        seen = await all_of(HubSource(asked_of(fake), WIKIPEDIA), Limits(documents=20))
+        seen = await all_of(HubSource(asked_of(fake), WIKIPEDIA), StreamLimits(documents=20))
         assert len(seen) == 21 and seen[-1] == End("documents")
         assert fake.fetched() < 2_500_000
         assert not any(SECOND in asked.path for asked in fake.asked)
@@ -233,10 +235,10 @@ async def test_what_passes_is_waited_for_and_the_stream_is_whole(hub: FakeHub) -
 
 _FIRST = """
 import asyncio
-from retrieval.datasets import NAMED, steps, Limits
+from retrieval.datasets import NAMED, steps, StreamLimits
 from retrieval.datasets.hub import Hub, HubSource
 async def main():
-    async for step in steps(HubSource(Hub(), NAMED["wikipedia_ja"]), Limits(documents=1)):
+    async for step in steps(HubSource(Hub(), NAMED["wikipedia_ja"]), StreamLimits(documents=1)):
         print(step)
 asyncio.run(main())
 """
@@ -267,7 +269,7 @@ async def test_a_damaged_file_is_refused_after_what_could_be_read() -> None:
 
 async def test_closing_the_stream_ends_a_request_that_hangs(hub: FakeHub) -> None:
     hub.fail("bytes", Hang())
-    reading = Reading()
+    reading = DatasetReading()
     stream = steps(HubSource(asked_of(hub), WIKIPEDIA), ANY, reading)
     waiting = asyncio.ensure_future(anext(stream))
     await asyncio.to_thread(hub.waiting.wait, 30)
@@ -294,10 +296,10 @@ async def test_a_stream_ends_at_the_first_limit_it_reaches(tmp_path: Path) -> No
     path.write_text("".join(json.dumps({"text": f"{number} " + "word " * 20}) + "\n" for number in range(5_000)))
     source = LocalSource(path, "x.jsonl")
     for limits, why, count in (
-        (Limits(documents=7), "documents", 7),
-        (Limits(rows=9), "rows", 9),
-        (Limits(characters=1_000), "characters", 9),
-        (Limits(bytes=10), "bytes", 1),
+        (StreamLimits(documents=7), "documents", 7),
+        (StreamLimits(rows=9), "rows", 9),
+        (StreamLimits(characters=1_000), "characters", 9),
+        (StreamLimits(bytes=10), "bytes", 1),
     ):
         seen = await all_of(source, limits)
         assert (seen[-1], len(seen) - 1) == (End(why), count)  # type: ignore[arg-type]
@@ -338,7 +340,7 @@ async def test_what_says_nothing_says_it_twice_or_is_garbled_stays_out_with_its_
     ]
     path = tmp_path / "x"
     path.write_text(json.dumps([{"text": text} for text in texts], ensure_ascii=False), encoding="utf-8")
-    seen = await all_of(LocalSource(path, "rows.json"), Limits(sieve=Sieve(shortest=20, longest=200)))
+    seen = await all_of(LocalSource(path, "rows.json"), StreamLimits(sieve=Sieve(shortest=20, longest=200)))
     reasons = [step.reason for step in seen if isinstance(step, Left)]
     assert reasons == ["short", "empty", "empty", "duplicate", "encoding", "long"]
     documents = [step for step in seen if isinstance(step, Prepared)]
@@ -425,7 +427,7 @@ async def test_json_is_read_value_by_value_however_it_is_laid_out(tmp_path: Path
     rows = [{"text": f'{number} \\" ] }} {"港" * (number % 700)}', "n": [1, {"a": None}]} for number in range(1_500)]
     for text in (json.dumps(rows), json.dumps(rows, indent=1, ensure_ascii=False), json.dumps({"v": 1, "data": rows})):
         path.write_text(text, encoding="utf-8")
-        seen = [row.text for row in LocalSource(path, "x.json").rows(Reading())]
+        seen = [row.text for row in LocalSource(path, "x.json").rows(DatasetReading())]
         assert seen == [row["text"] for row in rows]
 
 
@@ -461,12 +463,12 @@ async def test_a_file_without_line_ends_is_cut_between_characters(tmp_path: Path
     path = tmp_path / "kept"
     rows = [{"text": "x" * (number % 3 + shift * (number == 0)) + "駐車場は二階です。" * 40} for number in range(1_500)]
     path.write_bytes(json.dumps(rows, ensure_ascii=False).encode(codec))
-    assert [row.text for row in LocalSource(path, "x.json").rows(Reading())] == [row["text"] for row in rows]
+    assert [row.text for row in LocalSource(path, "x.json").rows(DatasetReading())] == [row["text"] for row in rows]
 
 
 async def test_a_japanese_part_far_into_a_plain_file_is_read_too(tmp_path: Path) -> None:
     path = tmp_path / "kept"
     plain = "".join(f"{number},plain words\n" for number in range(60_000))
     path.write_bytes(("id,text\n" + plain + "x,駐車場は二階です。\n").encode("cp932"))
-    *_, last = LocalSource(path, "x.csv").rows(Reading())
+    *_, last = LocalSource(path, "x.csv").rows(DatasetReading())
     assert last.text == "駐車場は二階です。"

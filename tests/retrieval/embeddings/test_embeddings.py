@@ -181,7 +181,7 @@ def test_a_cache_that_cannot_be_written_is_said_in_words(tmp_path: Path) -> None
 @bundled_only
 def test_a_full_disk_is_said_in_words_and_leaves_no_scraps(tmp_path: Path) -> None:
     done = run(
-        "import resource, sys; from pathlib import Path; from retrieval.embeddings import bundled;"
+        "import resource, sys; from pathlib import Path; from retrieval.embeddings import bundled_e5;"
         "from retrieval.types import EmbeddingError\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))\n"  # inherited by the child that writes
         "try: bundled_e5.prepare(Path(sys.argv[1]))\n"

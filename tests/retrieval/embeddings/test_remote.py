@@ -14,7 +14,7 @@ from pydantic import SecretStr
 from retrieval.embeddings.base import EmbeddingClient, prefixes
 from retrieval.embeddings.gemini import GeminiEmbedder
 from retrieval.embeddings.openai import OpenAIEmbedder
-from retrieval.embeddings.remote import FOR_A_QUERY, FOR_DOCUMENTS, Patience, embed, estimated_tokens
+from retrieval.embeddings.remote import FOR_A_QUERY, FOR_DOCUMENTS, RetryLimits, embed, estimated_tokens
 from retrieval.providers.openai_http import endpoint
 from retrieval.types import EmbeddingError, Vector
 from tests.fakes import gemini, openai
@@ -336,7 +336,7 @@ async def test_silence_ends_when_patience_does() -> None:
         server.order_embedding(openai.Vectors(None))
         with pytest.raises(EmbeddingError, match="too long"):
             await embed(
-                embedder._call, ["a"], name="m", dimensions=None, batch=1, patience=Patience(3, 0.2), pause=Pauses()
+                embedder._call, ["a"], name="m", dimensions=None, batch=1, patience=RetryLimits(3, 0.2), pause=Pauses()
             )
 
 

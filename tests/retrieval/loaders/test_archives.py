@@ -10,7 +10,7 @@ import psutil  # type: ignore[import-untyped]
 import pytest
 
 from retrieval.loaders.archives import open_archive, pack
-from retrieval.loaders.limits import KIB, MIB, Limits, Refused
+from retrieval.loaders.limits import KIB, MIB, FileRefused, ParsingLimits
 from retrieval.loaders.loader import Loader
 from retrieval.types import UnreadableError
 
@@ -37,10 +37,10 @@ def docx(extra: dict[str, bytes] | None = None, body: bytes | None = None, packe
     return file.getvalue()
 
 
-def reason(data: bytes, limits: Limits | None = None, suffix: str = ".docx") -> str:
+def reason(data: bytes, limits: ParsingLimits | None = None, suffix: str = ".docx") -> str:
     try:
-        open_archive(data, suffix, limits or Limits())
-    except Refused as refused:
+        open_archive(data, suffix, limits or ParsingLimits())
+    except FileRefused as refused:
         return refused.reason
     return "opened"
 
@@ -166,20 +166,20 @@ async def test_the_bot_survives_every_bomb() -> None:
 
 
 def test_ordinary_archives_open() -> None:
-    parts = open_archive(docx({"word/media/photo.png": b"\x89PNG" + bytes(100)}), ".docx", Limits())
+    parts = open_archive(docx({"word/media/photo.png": b"\x89PNG" + bytes(100)}), ".docx", ParsingLimits())
     assert parts["word/document.xml"] == document()
     assert parts["word/media/photo.png"] == b""  # pictures are not read
     assert zipfile.ZipFile(io.BytesIO(pack(parts))).read("_rels/.rels") == RELS
 
 
 def test_a_workbook_behind_a_chart_is_no_bomb() -> None:
-    parts = open_archive(docx({"word/embeddings/Sheet1.xlsx": docx()}), ".docx", Limits())
+    parts = open_archive(docx({"word/embeddings/Sheet1.xlsx": docx()}), ".docx", ParsingLimits())
     assert parts["word/embeddings/Sheet1.xlsx"] == b""
 
 
 def test_names_in_cp932_are_read() -> None:
     data = docx({"word/AAAA.xml": b"<a/>"}).replace(b"AAAA", "章名".encode("cp932"))
-    assert open_archive(data, ".docx", Limits())["word/章名.xml"] == b"<a/>"
+    assert open_archive(data, ".docx", ParsingLimits())["word/章名.xml"] == b"<a/>"
 
 
 def test_damaged_archives_are_refused() -> None:
@@ -191,14 +191,14 @@ def test_damaged_archives_are_refused() -> None:
 
 
 def test_another_kind_inside_is_named() -> None:
-    with pytest.raises(Refused) as caught:
-        open_archive(docx(), ".xlsx", Limits())
+    with pytest.raises(FileRefused) as caught:
+        open_archive(docx(), ".xlsx", ParsingLimits())
     assert caught.value.values == {"suffix": ".xlsx", "found": "DOCX"}
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("a.txt", "a")
-    with pytest.raises(Refused) as caught:
-        open_archive(file.getvalue(), ".docx", Limits())
+    with pytest.raises(FileRefused) as caught:
+        open_archive(file.getvalue(), ".docx", ParsingLimits())
     assert caught.value.values == {"suffix": ".docx", "found": "ZIP"}
 
 
@@ -215,13 +215,13 @@ def test_each_cap_holds_exactly() -> None:
         ("part", max(sizes(data)[:3]), "part"),
         ("parts", parts, "part"),
     ):
-        assert reason(data, Limits(**{name: exact})) == "opened"
-        assert reason(data, Limits(**{name: exact - 1})) == why
+        assert reason(data, ParsingLimits(**{name: exact})) == "opened"
+        assert reason(data, ParsingLimits(**{name: exact - 1})) == why
 
 
 def test_the_ratio_counts_from_its_size_on() -> None:
     data = docx({"word/a.bin": bytes(64 * KIB)})  # about 800-fold
     assert reason(data) == "opened"
-    assert reason(data, Limits(ratio_from=64 * KIB)) == "opened"
-    assert reason(data, Limits(ratio_from=64 * KIB - 1)) == "ratio"
-    assert reason(data, Limits(ratio_from=1, ratio=2_000)) == "opened"
+    assert reason(data, ParsingLimits(ratio_from=64 * KIB)) == "opened"
+    assert reason(data, ParsingLimits(ratio_from=64 * KIB - 1)) == "ratio"
+    assert reason(data, ParsingLimits(ratio_from=1, ratio=2_000)) == "opened"

@@ -9,7 +9,7 @@ from pptx import Presentation
 
 from retrieval.index.payload import passage_of, payload_of
 from retrieval.loaders.dates import iso_date, stated
-from retrieval.loaders.limits import Limits
+from retrieval.loaders.limits import ParsingLimits
 from retrieval.loaders.markdown import front_matter
 from retrieval.loaders.worker import reader_of
 from tests.retrieval.index.test_index import point
@@ -75,8 +75,8 @@ def test_front_matter_gives_the_date(text: str, date: str) -> None:
 )
 def test_a_page_gives_the_date(head: str) -> None:
     page = f"<html><head><title>Leave</title>{head}<p>Twenty days.</p></html>"
-    assert reader_of(".html")(page.encode(), Limits()).date == "2026-04-01"
-    assert reader_of(".html")(b"<p>On 2026-04-01 <time>2026-04-01</time> it began.</p>", Limits()).date == ""
+    assert reader_of(".html")(page.encode(), ParsingLimits()).date == "2026-04-01"
+    assert reader_of(".html")(b"<p>On 2026-04-01 <time>2026-04-01</time> it began.</p>", ParsingLimits()).date == ""
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_a_page_gives_the_date(head: str) -> None:
 )
 def test_office_files_give_the_date_of_their_last_change(name: str, date: str) -> None:
     path = FILES / name
-    assert reader_of(path.suffix)(path.read_bytes(), Limits()).date == date
+    assert reader_of(path.suffix)(path.read_bytes(), ParsingLimits()).date == date
 
 
 def test_the_date_of_a_librarys_template_is_none() -> None:
@@ -92,11 +92,11 @@ def test_the_date_of_a_librarys_template_is_none() -> None:
     made.slides.add_slide(made.slide_layouts[0]).shapes.title.text = "Twenty days"
     file = io.BytesIO()
     made.save(file)
-    assert reader_of(".pptx")(file.getvalue(), Limits()).date == ""
+    assert reader_of(".pptx")(file.getvalue(), ParsingLimits()).date == ""
 
 
 def test_a_pdf_gives_the_date_of_its_last_change() -> None:
-    assert reader_of(".pdf")((FILES / "test.pdf").read_bytes(), Limits()).date == "2023-10-05"
+    assert reader_of(".pdf")((FILES / "test.pdf").read_bytes(), ParsingLimits()).date == "2023-10-05"
 
 
 def test_what_earlier_versions_stored_as_a_date_is_none() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.loaders.encodings import decode, member_name
-from retrieval.loaders.limits import Refused
+from retrieval.loaders.limits import FileRefused
 
 PAGE = """# 出張と経費のきまり
 
@@ -110,7 +110,7 @@ def test_a_few_broken_bytes_are_shown_and_many_are_refused() -> None:
     data[100] = 0xFF
     assert decode(bytes(data)).count("\ufffd") in (1, 2, 3)
     data[100:400:3] = b"\xff" * 100
-    with pytest.raises(Refused, match="encoding"):
+    with pytest.raises(FileRefused, match="encoding"):
         decode(bytes(data))
 
 
@@ -124,7 +124,7 @@ def test_a_few_broken_bytes_are_shown_and_many_are_refused() -> None:
     ],
 )
 def test_what_cannot_be_recognised_is_refused(data: bytes) -> None:
-    with pytest.raises(Refused, match="encoding"):
+    with pytest.raises(FileRefused, match="encoding"):
         decode(data)
 
 
@@ -138,7 +138,7 @@ def test_names_in_archives_may_be_cp932() -> None:
 def test_any_bytes_are_text_or_refused(data: bytes) -> None:
     try:
         text = decode(data)
-    except Refused as refused:
+    except FileRefused as refused:
         assert refused.reason == "encoding"
     else:
         assert text.count("\ufffd") <= len(text) * 0.005

@@ -18,7 +18,7 @@ from reportlab.pdfgen.canvas import Canvas  # type: ignore[import-untyped]
 from reportlab.platypus import Paragraph, SimpleDocTemplate, Spacer  # type: ignore[import-untyped]
 
 from retrieval.loaders.limits import REASONS
-from retrieval.loaders.loader import SUFFIXES, Limits, Loader
+from retrieval.loaders.loader import SUFFIXES, Loader, ParsingLimits
 from retrieval.types import Document, QAPair, UnreadableError
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -273,7 +273,7 @@ async def test_locked_and_broken_files(loader: Loader) -> None:
 
 async def test_caps_hold_exactly() -> None:
     text = "あ" * 100
-    limits = Limits(file=4_000, text=300, rows=5, pages=3, json_line=50, json_depth=4)
+    limits = ParsingLimits(file=4_000, text=300, rows=5, pages=3, json_line=50, json_depth=4)
     async with Loader(limits) as loader:
         assert (await loader.load("a.txt", text.encode())).markdown == text
         assert await refusal(loader, "a.txt", (text + "x").encode()) == "text"

@@ -9,15 +9,15 @@ import openpyxl  # type: ignore[import-untyped]
 import pytest
 
 from retrieval.loaders.json import read_json, read_json_lines
-from retrieval.loaders.limits import KIB, Limits, Refused
+from retrieval.loaders.limits import KIB, FileRefused, ParsingLimits
 from retrieval.loaders.office import read_workbook
 from retrieval.loaders.tables import Written, read_csv, write_rows
 from retrieval.types import QAPair
 
-LIMITS = Limits()
+LIMITS = ParsingLimits()
 
 
-def table(text: str, delimiter: str | None = None, limits: Limits = LIMITS) -> Written:
+def table(text: str, delimiter: str | None = None, limits: ParsingLimits = LIMITS) -> Written:
     return write_rows(read_csv(text, delimiter, limits))
 
 
@@ -69,9 +69,9 @@ def test_rows_of_numbers_name_no_columns() -> None:
 
 
 def test_rows_are_counted_without_the_names() -> None:
-    few = Limits(rows=3)
+    few = ParsingLimits(rows=3)
     assert table("名\n" + "あ\n" * 3, limits=few).markdown.count("あ") == 3
-    with pytest.raises(Refused, match="rows"):
+    with pytest.raises(FileRefused, match="rows"):
         table("名\n" + "あ\n" * 4, limits=few)
 
 
@@ -123,10 +123,10 @@ def test_pairs_are_found_in_json_lines() -> None:
 
 
 def test_broken_json_says_where() -> None:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(FileRefused) as caught:
         read_json_lines('{"a": 1}\n{"b": \n', LIMITS)
     assert (caught.value.reason, caught.value.values) == ("json", {"line": 2})
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(FileRefused) as caught:
         read_json('{\n"a": 1,\n}', LIMITS)
     assert caught.value.values == {"line": 3}
 
@@ -136,23 +136,23 @@ def test_depth_is_capped(opening: str, closing: str) -> None:
     assert read_json(opening * 100 + "1" + closing * 100, LIMITS).markdown.endswith("1")
     assert read_json("[" * 100 + "]" * 100, LIMITS).markdown == ""
     for depth in (101, 5_000, 200_000):
-        with pytest.raises(Refused, match="depth"):
+        with pytest.raises(FileRefused, match="depth"):
             read_json(opening * depth + "1" + closing * depth, LIMITS)
-    with pytest.raises(Refused, match="depth"):
+    with pytest.raises(FileRefused, match="depth"):
         read_json("[" * 101 + "]" * 101, LIMITS)
 
 
 def test_lines_and_rows_of_json_are_capped() -> None:
-    limits = Limits(rows=3, json_line=KIB)
+    limits = ParsingLimits(rows=3, json_line=KIB)
     line = json.dumps("x" * (KIB - 2))
     assert len(line) == KIB
     assert read_json_lines(f"{line}\n" * 3, limits).markdown.count("- ") == 3
-    with pytest.raises(Refused, match="line"):
+    with pytest.raises(FileRefused, match="line"):
         read_json_lines(line + " ", limits)
-    with pytest.raises(Refused, match="rows"):
+    with pytest.raises(FileRefused, match="rows"):
         read_json_lines("1\n" * 4, limits)
     assert read_json("[1, 2, 3]", limits).markdown == "- 1\n- 2\n- 3"
-    with pytest.raises(Refused, match="rows"):
+    with pytest.raises(FileRefused, match="rows"):
         read_json("[1, 2, 3, 4]", limits)
 
 
@@ -206,7 +206,7 @@ def test_percentages_and_truth_read_as_shown() -> None:
 
 
 def test_rows_of_a_workbook_are_capped() -> None:
-    limits = Limits(rows=4)
+    limits = ParsingLimits(rows=4)
     assert "4" in read_workbook(workbook({"s": [["n"], *([number] for number in range(1, 5))]}), limits)[0].markdown
-    with pytest.raises(Refused, match="rows"):
+    with pytest.raises(FileRefused, match="rows"):
         read_workbook(workbook({"s": [["n"], *([number] for number in range(6))]}), limits)

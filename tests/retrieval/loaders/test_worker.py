@@ -12,7 +12,7 @@ import psutil  # type: ignore[import-untyped]
 import pytest
 
 from retrieval.loaders.limits import MIB, REASONS
-from retrieval.loaders.loader import Limits, Loader
+from retrieval.loaders.loader import Loader, ParsingLimits
 from retrieval.types import UnreadableError
 
 
@@ -59,16 +59,16 @@ async def test_a_killed_parser_is_that_file_alone() -> None:
 
 
 async def test_time_and_memory_are_bounded() -> None:
-    async with Loader(Limits(cpu=1)) as loader:
+    async with Loader(ParsingLimits(cpu=1)) as loader:
         assert await refusal(loader, "slow.md", SLOW) == "time"
         assert (await loader.load("next.txt", b"next")).markdown == "next"
-    async with Loader(Limits(wall=0.01)) as loader:
+    async with Loader(ParsingLimits(wall=0.01)) as loader:
         assert await refusal(loader, "slow.md", SLOW) == "time"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="macOS does not bound address space")
 async def test_memory_is_bounded() -> None:
-    async with Loader(Limits(memory=24 * MIB, rows=10**9)) as loader:
+    async with Loader(ParsingLimits(memory=24 * MIB, rows=10**9)) as loader:
         assert await refusal(loader, "hungry.json", HUNGRY) == "memory"
         assert (await loader.load("next.txt", b"next")).markdown == "next"
 
@@ -108,7 +108,7 @@ def test_the_parser_has_no_network_and_starts_nothing() -> None:
 
 
 async def test_parsers_are_recycled_and_two_work_at_once() -> None:
-    async with Loader(Limits(files_per_child=2)) as loader:
+    async with Loader(ParsingLimits(files_per_child=2)) as loader:
         before = pids()
         for _ in range(2):
             await loader.load("a.txt", b"first")

@@ -10,7 +10,7 @@ from adapters.web.pages.shared.dialogs import CANCEL, answering, buttons, form
 from adapters.web.pages.shared.layout import saying
 from adapters.web.visitor import Site, Visitor
 from bot.records import RoomMessage
-from bot.types import Taught
+from bot.types import AnswerTaken
 from retrieval.text import Said
 
 _SAVE = Said(en="Save", ja="保存")
@@ -57,7 +57,7 @@ class Forms:
                 ui.notify(opened.to(language), type="warning")
                 return
 
-            async def teach(answer: str, better: str) -> Taught:
+            async def teach(answer: str, better: str) -> AnswerTaken:
                 return await self._site.web.teach(self._who.member, card.id, answer, better, opened.reference)
 
             answering(self._ground, opened, _SAVE, teach, language)

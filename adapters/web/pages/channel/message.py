@@ -19,7 +19,7 @@ from adapters.web.visitor import Site, Visitor
 from agent.events import Outcome
 from bot.records import BOT, RoomMessage, RoomReplies
 from bot.texts import OUTCOMES
-from bot.types import Card, Row
+from bot.types import Card, CardRow
 from bot.unanswered.digest_card import safe_link
 from retrieval.text import Language, Said
 
@@ -209,7 +209,7 @@ class Drawing:
         for line in card.foot:
             ui.label(line).classes("kotae-quiet")
 
-    def _row(self, row: Row) -> None:
+    def _row(self, row: CardRow) -> None:
         ui.label(row.text).classes("text-weight-medium kotae-pre")
         for detail in row.details:
             ui.label(detail).classes("kotae-quiet")

@@ -11,15 +11,15 @@ from adapters.web.pages.shared.curators import person, readers_of
 from adapters.web.pages.shared.layout import saying
 from adapters.web.visitor import Site, Visitor
 from bot.knowledge.collections import check_name
-from bot.knowledge.dataset_uploads import OwnFile
+from bot.knowledge.dataset_uploads import DatasetUpload
 from bot.knowledge.datasets import MOST, Choice, Order, Sample, Upstream
-from retrieval.datasets import Columns, Dataset, Inspected, Limits, Sieve, Split
+from retrieval.datasets import Columns, Dataset, Inspected, Sieve, Split, StreamLimits
 from retrieval.text import Said
 from retrieval.types import RAGToolError
 
 _ROWS = 5  # of a preview
 _SHOWN = 700  # characters of a text in it
-_USUAL = Limits(documents=200, characters=5_000_000)  # what a small machine embeds while somebody waits for it
+_USUAL = StreamLimits(documents=200, characters=5_000_000)  # what a small machine embeds while somebody waits for it
 
 _FILE = Said(en="{name}: read as {encoding}, columns: {columns}", ja="{name}: 文字コード {encoding}、列: {columns}")
 _TEXT = Said(en="Text columns", ja="本文の列")
@@ -55,14 +55,14 @@ _LENGTH = Said(en="{n} characters", ja="{n} 文字")
 _NO_ROWS = Said(en="It has no rows.", ja="行がありません。")
 
 
-class Adding:
+class AddDatasets:
     """What somebody is about to add. `started` is called after a start."""
 
     def __init__(self, site: Site, who: Visitor, started: Callable[[], None]) -> None:
         self._site = site
         self._who = who
         self._started = started
-        self._file: OwnFile | None = None  # that nothing else would give up
+        self._file: DatasetUpload | None = None  # that nothing else would give up
         self._columns: tuple[ui.select, ...] = ()
         self._split: ui.select | None = None
 
@@ -79,7 +79,7 @@ class Adding:
             await self._rest(dataset.name, lambda: Upstream(dataset.name))
         self._ground.run_method("scrollIntoView", {"behavior": "smooth", "block": "nearest"})
 
-    async def file(self, file: OwnFile, found: Inspected) -> None:
+    async def file(self, file: DatasetUpload, found: Inspected) -> None:
         """A file has come."""
         await self.drop()
         self._file = file
@@ -161,7 +161,7 @@ class Adding:
                 ui.select(scopes, value=next(iter(scopes)), label=_SCOPE.to(language)).classes("col-grow").mark("scope")
             )
 
-        def given() -> Limits:
+        def given() -> StreamLimits:
             documents, characters, shortest, longest = (read() for read in limits)
             return replace(_USUAL, documents=documents, characters=characters, sieve=Sieve(shortest, longest))
 
@@ -206,7 +206,7 @@ class Adding:
 
         return read
 
-    def _own(self, file: OwnFile) -> OwnFile:
+    def _own(self, file: DatasetUpload) -> DatasetUpload:
         """The file with what was chosen for it. Raises RAGToolError."""
         if self._split is not None:
             return replace(file, split=self._split.value)

@@ -6,12 +6,12 @@ from nicegui import ui
 
 from adapters.shared.verdicts import verdict_line
 from adapters.web.pages.shared import components
-from adapters.web.pages.shared.components import Cards
+from adapters.web.pages.shared.components import LiveCards
 from adapters.web.pages.shared.curators import person, readers_of
 from adapters.web.pages.shared.dialogs import confirmed
 from adapters.web.pages.shared.layout import saying
 from adapters.web.visitor import Site, Visitor
-from bot.knowledge.datasets import Job, Outcome, State, Upstream
+from bot.knowledge.datasets import DatasetJob, Outcome, State, Upstream
 from retrieval.datasets import NAMED, Dropped, Ended
 from retrieval.loaders.limits import size
 from retrieval.text import Language, Said
@@ -65,7 +65,7 @@ _RESUME = Said(en="Continue", ja="続きを追加")
 _SHOW = Said(en="Show the documents", ja="文書を表示")
 
 
-class Jobs:
+class DatasetJobs:
     def __init__(self, site: Site, who: Visitor) -> None:
         self.site = site
         self.who = who
@@ -76,7 +76,7 @@ class Jobs:
         components.heading(_TITLE.to(language))
         self.ground = ui.element("div")  # of dialogs, which outlive the cards they were opened from
         self._none = ui.label(_NONE.to(language)).classes("kotae-empty")
-        self._cards = Cards(ui.column().classes("full-width"), lambda: _Card(self))
+        self._cards = LiveCards(ui.column().classes("full-width"), lambda: _Card(self))
         self.refresh()
 
     def refresh(self) -> None:
@@ -85,15 +85,15 @@ class Jobs:
         self._none.set_visibility(not jobs)
         self._cards.show({job.id: job for job in jobs})
 
-    def may_change(self, job: Job) -> bool:
+    def may_change(self, job: DatasetJob) -> bool:
         """Whoever may add for these readers."""
         return job.order.scope in self._scopes
 
 
 class _Card:
-    def __init__(self, jobs: Jobs) -> None:
+    def __init__(self, jobs: DatasetJobs) -> None:
         self._jobs = jobs
-        self._job: Job | None = None
+        self._job: DatasetJob | None = None
         language = jobs.who.language
         with ui.column().classes("kotae-card") as self.root:
             with ui.row().classes("items-baseline"):
@@ -117,11 +117,11 @@ class _Card:
                 self._show = ui.link(_SHOW.to(language), "/documents")
 
     @property
-    def _now(self) -> Job:
+    def _now(self) -> DatasetJob:
         assert self._job is not None  # `put` comes first
         return self._job
 
-    def put(self, job: Job) -> None:
+    def put(self, job: DatasetJob) -> None:
         if job is self._job:
             return
         self._job = job
@@ -169,11 +169,11 @@ class _Card:
             self._jobs.refresh()
 
 
-def source_name(job: Job, language: Language) -> str:
+def source_name(job: DatasetJob, language: Language) -> str:
     """What people call what is added."""
     named = NAMED.get(job.name) if isinstance(job.order.choice, Upstream) else None
     return named.title.to(language) if named is not None else job.name
 
 
-def _counted(job: Job, words: dict[Outcome, Said], language: Language) -> list[str]:
+def _counted(job: DatasetJob, words: dict[Outcome, Said], language: Language) -> list[str]:
     return [said.to(language, n=f"{n:,}") for what, said in words.items() if (n := job.counts.get(what))]

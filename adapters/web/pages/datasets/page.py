@@ -6,8 +6,8 @@ Source: product.md §3 and §6; seeds/0_agent_rag.md §1.2, §1.3 and §4.2.
 from nicegui import events, ui
 from starlette.requests import Request
 
-from adapters.web.pages.datasets.add import Adding
-from adapters.web.pages.datasets.jobs import Jobs
+from adapters.web.pages.datasets.add import AddDatasets
+from adapters.web.pages.datasets.jobs import DatasetJobs
 from adapters.web.pages.shared import components
 from adapters.web.pages.shared.layout import Page, saying
 from adapters.web.visitor import Site, Visitor
@@ -43,8 +43,8 @@ class _Datasets:
     def __init__(self, site: Site, who: Visitor) -> None:
         self._site = site
         self._who = who
-        self._jobs = Jobs(site, who)
-        self._adding = Adding(site, who, self._jobs.refresh)
+        self._jobs = DatasetJobs(site, who)
+        self._adding = AddDatasets(site, who, self._jobs.refresh)
 
     def build(self) -> None:
         language = self._who.language

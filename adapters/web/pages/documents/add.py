@@ -9,7 +9,7 @@ from adapters.shared.verdicts import verdict_line
 from adapters.web.pages.shared.curators import person, readers_of
 from adapters.web.pages.shared.layout import saying
 from adapters.web.visitor import Site, Visitor
-from bot.jobs import Job
+from bot.jobs import BackgroundJob
 from retrieval.text import Said
 
 FILE_BYTES = 25 * 1024 * 1024  # the loader's limit
@@ -53,7 +53,7 @@ _STATES = {
 _SHOWN = 5  # reasons of one job
 
 
-class Adding:
+class AddDocuments:
     """`changed` is called when work has ended."""
 
     def __init__(self, site: Site, who: Visitor, changed: Callable[[], Awaitable[None]]) -> None:
@@ -65,7 +65,7 @@ class Adding:
         self._over: set[str] = {job.id for job in self._jobs if job.over}
 
     @property
-    def _jobs(self) -> list[Job]:
+    def _jobs(self) -> list[BackgroundJob]:
         return self._site.app.curating.jobs(self._person)
 
     def build(self, collections: list[str]) -> None:
@@ -165,7 +165,7 @@ class Adding:
             for job in jobs:
                 self._job(job)
 
-    def _job(self, job: Job) -> None:
+    def _job(self, job: BackgroundJob) -> None:
         language = self._who.language
         with ui.column().classes("kotae-job"):
             with ui.row().classes("items-center full-width no-wrap"):
@@ -183,7 +183,7 @@ class Adding:
                 for verdict in job.refused[:_SHOWN]:
                     ui.label(verdict_line(verdict, language)).classes("kotae-quiet kotae-pre")
 
-    def _said(self, job: Job) -> str:
+    def _said(self, job: BackgroundJob) -> str:
         language = self._who.language
         name = _AGAIN.to(language, name=job.name) if job.kind == "reindex" else job.name
         if job.problem:

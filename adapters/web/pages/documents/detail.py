@@ -5,7 +5,7 @@ from datetime import datetime
 from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
-from adapters.web.pages.documents.add import Adding
+from adapters.web.pages.documents.add import AddDocuments
 from adapters.web.pages.documents.list import Acts
 from adapters.web.pages.shared import components
 from adapters.web.pages.shared.curators import person, readers_of
@@ -71,7 +71,7 @@ class OneDocument:
         ui.link(_ALL.to(language), "/documents")
         self._head = ui.column().classes("full-width")
         acts = Acts(self._site, self._who, self.show)
-        adding = Adding(self._site, self._who, self.show)
+        adding = AddDocuments(self._site, self._who, self.show)
         self._acts, self._adding = acts, adding
         adding.watch()
         components.heading(_CHUNKS.to(language))

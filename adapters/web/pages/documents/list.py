@@ -153,7 +153,7 @@ class Acts:
         again.props("outline no-caps dense").mark("reindex")
 
 
-class DocumentList:
+class DocumentTable:
     def __init__(self, site: Site, who: Visitor, acts: Acts, collection: str | None) -> None:
         self._site = site
         self._who = who

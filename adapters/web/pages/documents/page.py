@@ -8,10 +8,10 @@ Source: product.md §3 and §6; seeds/0_agent_rag.md (CSVデータ登録, Qdrant
 from nicegui import ui
 from starlette.requests import Request
 
-from adapters.web.pages.documents.add import Adding
+from adapters.web.pages.documents.add import AddDocuments
 from adapters.web.pages.documents.collections import CollectionCards
 from adapters.web.pages.documents.detail import OneDocument
-from adapters.web.pages.documents.list import Acts, DocumentList
+from adapters.web.pages.documents.list import Acts, DocumentTable
 from adapters.web.pages.shared import components
 from adapters.web.pages.shared.layout import Page
 from adapters.web.visitor import Site, Visitor
@@ -53,11 +53,11 @@ async def _build(site: Site, who: Visitor, request: Request) -> None:
         await cards.show()
         await found.show()
 
-    adding = Adding(site, who, changed)
+    adding = AddDocuments(site, who, changed)
     adding.build(list(dict.fromkeys((site.app.settings.default_collection, *names))))
     cards = CollectionCards(site, who, changed)
     await cards.build()
-    found = DocumentList(site, who, Acts(site, who, changed), asked.get("collection"))
+    found = DocumentTable(site, who, Acts(site, who, changed), asked.get("collection"))
     await found.build(names)
 
 

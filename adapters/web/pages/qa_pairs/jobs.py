@@ -6,11 +6,11 @@ from nicegui import ui
 
 from adapters.web.pages.qa_pairs.reviewer import standings
 from adapters.web.pages.shared import components
-from adapters.web.pages.shared.components import Cards
+from adapters.web.pages.shared.components import LiveCards
 from adapters.web.pages.shared.dialogs import confirmed
 from adapters.web.pages.shared.layout import saying
 from adapters.web.visitor import Site, Visitor
-from bot.qa_pairs.pairs import Job, Reviewer
+from bot.qa_pairs.pairs import QaJob, Reviewer
 from bot.records import ChunkState
 from retrieval.text import Said
 
@@ -45,12 +45,12 @@ _SURE = Said(
 _SHOW = Said(en="Show its pairs", ja="ペアを表示")
 
 
-def job_name(job: Job, who: Visitor) -> str:
+def job_name(job: QaJob, who: Visitor) -> str:
     said = _OF_COLLECTION if job.name is None else _OF_DOCUMENT
     return said.to(who.language, name=job.name or "", collection=job.collection)
 
 
-class Jobs:
+class QaJobs:
     """`show` shows the pairs of a job; `changed` is called after what was done here."""
 
     def __init__(
@@ -66,11 +66,11 @@ class Jobs:
         components.heading(_TITLE.to(language))
         self.ground = ui.element("div")  # of dialogs, which outlive the cards they were opened from
         self._none = ui.label(_NONE.to(language)).classes("kotae-empty")
-        self._cards = Cards(ui.column().classes("full-width"), lambda: _Card(self))
+        self._cards = LiveCards(ui.column().classes("full-width"), lambda: _Card(self))
         with ui.expansion("").classes("kotae-source") as self._earlier:
-            self._ended = Cards(ui.column().classes("full-width"), lambda: _Card(self))
+            self._ended = LiveCards(ui.column().classes("full-width"), lambda: _Card(self))
 
-    def put(self, jobs: Sequence[Job]) -> None:
+    def put(self, jobs: Sequence[QaJob]) -> None:
         """Show them as they are now, newest first."""
         shown = {job.id: job for at, job in enumerate(jobs) if at < _NEWEST or job.state in _OPEN}
         earlier = {job.id: job for job in jobs if job.id not in shown}
@@ -82,9 +82,9 @@ class Jobs:
 
 
 class _Card:
-    def __init__(self, jobs: Jobs) -> None:
+    def __init__(self, jobs: QaJobs) -> None:
         self._jobs = jobs
-        self._job: Job | None = None
+        self._job: QaJob | None = None
         language = jobs.who.language
         with ui.column().classes("kotae-card") as self.root:
             with ui.row().classes("items-baseline"):
@@ -104,7 +104,7 @@ class _Card:
                 for mark, button in buttons.items():
                     button.props("flat no-caps dense").mark(mark)
 
-    def put(self, job: Job) -> None:
+    def put(self, job: QaJob) -> None:
         self._job = job
         who, app = self._jobs.who, self._jobs.site.app
         language = who.language

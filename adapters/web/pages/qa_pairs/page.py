@@ -7,8 +7,8 @@ Source: product.md §3 and §6; seeds/0_agent_rag.md §1.2 and §4.5.
 from nicegui import ui
 from starlette.requests import Request
 
-from adapters.web.pages.qa_pairs.jobs import Jobs
-from adapters.web.pages.qa_pairs.review import Review
+from adapters.web.pages.qa_pairs.jobs import QaJobs
+from adapters.web.pages.qa_pairs.review import PairReview
 from adapters.web.pages.qa_pairs.start import Starting
 from adapters.web.pages.shared.layout import Page, saying
 from adapters.web.visitor import Site, Visitor
@@ -27,8 +27,8 @@ class _Pairs:
     def __init__(self, site: Site, who: Visitor) -> None:
         self._site = site
         self._who = who
-        self._review = Review(site, who)
-        self._jobs = Jobs(site, who, self._review.of_job, self._look)
+        self._review = PairReview(site, who)
+        self._jobs = QaJobs(site, who, self._review.of_job, self._look)
         self._start = Starting(site, who, self._look)
         self._working = False
         self._skipped = 0

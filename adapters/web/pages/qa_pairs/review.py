@@ -9,13 +9,13 @@ from adapters.web.pages.qa_pairs.card import STATES, Decision, PairCard
 from adapters.web.pages.qa_pairs.jobs import job_name
 from adapters.web.pages.qa_pairs.reviewer import standing
 from adapters.web.pages.shared import components
-from adapters.web.pages.shared.components import Cards
+from adapters.web.pages.shared.components import LiveCards
 from adapters.web.pages.shared.curators import person, readers_of
 from adapters.web.pages.shared.dialogs import CANCEL, confirmed
 from adapters.web.pages.shared.layout import saying
 from adapters.web.visitor import Site, Visitor
 from agent.qa_generation import ANSWER, QUESTION
-from bot.qa_pairs.pairs import Job, Pair, Reviewer
+from bot.qa_pairs.pairs import Pair, QaJob, Reviewer
 from bot.records import DocumentRow, PairState
 from retrieval.text import Said
 
@@ -62,7 +62,7 @@ _QUESTION, _ANSWER = Said(en="Question", ja="質問"), Said(en="Answer", ja="回
 _SAVE, _SAVED = Said(en="Save", ja="保存"), Said(en="Saved.", ja="保存しました。")
 
 
-class Review:
+class PairReview:
     """The pairs that match, as this browser wants to see them."""
 
     def __init__(self, site: Site, who: Visitor) -> None:
@@ -98,7 +98,7 @@ class Review:
             self._approve.props("outline no-caps").mark("approve-all")
             self._reject = ui.button("", icon="block", on_click=lambda: self._bulk("rejected")).props("flat no-caps")
         self._none = ui.label().classes("kotae-empty")
-        self._cards = Cards(ui.column().classes("full-width"), self._card)
+        self._cards = LiveCards(ui.column().classes("full-width"), self._card)
         with ui.row().classes("items-center") as self._foot:
             ui.button("←", on_click=lambda: self._turn(-1)).props(f'flat aria-label="{_BACK.to(language)}"')
             self._where = ui.label()
@@ -114,7 +114,7 @@ class Review:
         """Whether this is theirs to decide; the backend decides about that again."""
         return pair.scope in self._scopes
 
-    def jobs(self, jobs: Sequence[Job]) -> None:
+    def jobs(self, jobs: Sequence[QaJob]) -> None:
         """The jobs to choose from."""
         options = {"": _ALL.to(self.who.language)} | {
             job.id: f"{job_name(job, self.who)} · {job.made_at.astimezone(self.who.zone):%m-%d %H:%M}"

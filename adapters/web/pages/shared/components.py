@@ -171,7 +171,7 @@ Value = TypeVar("Value")
 Shown = TypeVar("Shown", contravariant=True)
 
 
-class Card(Protocol[Shown]):
+class LiveCard(Protocol[Shown]):
     @property
     def root(self) -> ui.element: ...
 
@@ -180,13 +180,13 @@ class Card(Protocol[Shown]):
         ...
 
 
-class Cards(Generic[Value]):
+class LiveCards(Generic[Value]):
     """The cards in a column, by their key. `make` makes one where it is called; it is filled by `put`."""
 
-    def __init__(self, column: ui.element, make: Callable[[], Card[Value]]) -> None:
+    def __init__(self, column: ui.element, make: Callable[[], LiveCard[Value]]) -> None:
         self._column = column
         self._make = make
-        self._cards: dict[str, Card[Value]] = {}
+        self._cards: dict[str, LiveCard[Value]] = {}
 
     def show(self, values: Mapping[str, Value]) -> None:
         """These, in this order; those that stay keep theirs among themselves."""

@@ -4,16 +4,16 @@ from adapters.shared import ingestion
 from adapters.web.channel.rooms import actor, audience, place, rooms_of
 from adapters.web.visitor import Visitor
 from bot.access import scope_of
-from bot.knowledge.curation import Person
+from bot.knowledge.curation import Curator
 from retrieval.text import Said
 
 _ROOM = Said(en="Members of “{room}” only", ja="「{room}」のメンバーのみ")
 
 
-def person(who: Visitor) -> Person:
+def person(who: Visitor) -> Curator:
     """The browser's member, in all their rooms."""
     rooms = rooms_of(who.member)
-    return Person(actor(who.member), who.readers, tuple((place(one), audience(one)) for one in rooms), who.language)
+    return Curator(actor(who.member), who.readers, tuple((place(one), audience(one)) for one in rooms), who.language)
 
 
 def readers_of(scope: str, who: Visitor) -> str:

@@ -7,7 +7,7 @@ from nicegui import ui
 
 from adapters.shared import expert_answers
 from adapters.web.pages.shared.layout import saying
-from bot.types import Taught
+from bot.types import AnswerTaken
 from retrieval.text import Language, Said
 
 CANCEL = Said(en="Cancel", ja="キャンセル")
@@ -48,9 +48,9 @@ async def confirmed(question: str, do: str, language: Language, *, bad: bool = T
 
 def answering(
     ground: ui.element,
-    asked: expert_answers.Opened,
+    asked: expert_answers.OpenedQuestion,
     save: Said,
-    teach: Callable[[str, str], Awaitable[Taught]],
+    teach: Callable[[str, str], Awaitable[AnswerTaken]],
     language: Language,
 ) -> None:
     """The form for an expert's answer. `teach` gets the answer, and the question where it was put in better words."""

@@ -51,7 +51,7 @@ async def test_commands_that_differ_in_anything_people_see_are_told_again(tmp_pa
 
         async def told_again() -> int:
             before = len(fake.journal.calls(PUT))
-            await publish(here.office.client)
+            await publish(here.context.client)
             return len(fake.journal.calls(PUT)) - before
 
         assert await told_again() == 0

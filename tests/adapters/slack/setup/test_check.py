@@ -169,7 +169,7 @@ async def scripted(**answers: Any) -> AsyncIterator[tuple[str, list[tuple[str, d
         await runner.cleanup()
 
 
-US = check.Bot("kotae", "U0BOT", "B0BOT", "Loopback", None)
+US = check.SlackBot("kotae", "U0BOT", "B0BOT", "Loopback", None)
 NONE: dict[str, Any] = {"ok": True, "channels": []}
 
 

@@ -11,7 +11,7 @@ from adapters.slack.transport.api import (
     CredentialsError,
     GoneError,
     RefusedError,
-    Slack,
+    SlackApi,
     SlackError,
     StreamOver,
     UnknownOutcome,
@@ -34,7 +34,7 @@ from tests.fakes.slack_gate import (
     status,
 )
 
-Do = Callable[[Slack, Scene], Awaitable[object]]
+Do = Callable[[SlackApi, Scene], Awaitable[object]]
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def time(fake: FakeSlack) -> Time:
 
 
 @pytest.fixture
-async def slack(fake: FakeSlack, time: Time) -> AsyncIterator[Slack]:
+async def slack(fake: FakeSlack, time: Time) -> AsyncIterator[SlackApi]:
     async with connected(fake, time) as slack:
         yield slack
 
@@ -84,7 +84,7 @@ ALL = SAFE | SAFE_TWICE | ONCE
 
 
 @pytest.mark.parametrize("method", ALL)
-async def test_a_rate_limit_is_waited_for_exactly(slack: Slack, fake: FakeSlack, time: Time, method: str) -> None:
+async def test_a_rate_limit_is_waited_for_exactly(slack: SlackApi, fake: FakeSlack, time: Time, method: str) -> None:
     at = await scene(slack, fake)
     gone_quiet(fake, time)
     fake.world.trigger_seconds = 60  # else it is too late for a modal
@@ -97,7 +97,7 @@ async def test_a_rate_limit_is_waited_for_exactly(slack: Slack, fake: FakeSlack,
 @pytest.mark.parametrize("method", SAFE)
 @pytest.mark.parametrize("fault", [status(500), status(503), error("internal_error"), CUT_BEFORE], ids=named)
 async def test_what_may_be_repeated_is_with_growing_waits(
-    slack: Slack, fake: FakeSlack, time: Time, method: str, fault: Fault
+    slack: SlackApi, fake: FakeSlack, time: Time, method: str, fault: Fault
 ) -> None:
     at = await scene(slack, fake)
     gone_quiet(fake, time)
@@ -109,7 +109,7 @@ async def test_what_may_be_repeated_is_with_growing_waits(
 
 @pytest.mark.parametrize("method", ["chat.update", "chat.delete", "reactions.add", "views.publish"])
 async def test_what_was_done_without_an_answer_is_done_once(
-    slack: Slack, fake: FakeSlack, time: Time, method: str
+    slack: SlackApi, fake: FakeSlack, time: Time, method: str
 ) -> None:
     at = await scene(slack, fake)
     gone_quiet(fake, time)
@@ -120,7 +120,7 @@ async def test_what_was_done_without_an_answer_is_done_once(
 
 @pytest.mark.parametrize("method", ["chat.update", "users.info"])
 @pytest.mark.parametrize("fault", [status(502), page(), page(503), CUT_AFTER], ids=named)
-async def test_five_tries_are_all(slack: Slack, fake: FakeSlack, time: Time, method: str, fault: Fault) -> None:
+async def test_five_tries_are_all(slack: SlackApi, fake: FakeSlack, time: Time, method: str, fault: Fault) -> None:
     at = await scene(slack, fake)
     gone_quiet(fake, time)
     fake.fail(method, fault)
@@ -140,7 +140,7 @@ async def test_the_waits_are_random_up_to_their_longest(fake: FakeSlack, time: T
 
 
 @pytest.mark.parametrize("method", SAFE_TWICE)
-async def test_what_is_soon_too_late_is_tried_twice(slack: Slack, fake: FakeSlack, time: Time, method: str) -> None:
+async def test_what_is_soon_too_late_is_tried_twice(slack: SlackApi, fake: FakeSlack, time: Time, method: str) -> None:
     at = await scene(slack, fake)
     gone_quiet(fake, time)
     fake.fail(method, status(500))
@@ -149,7 +149,7 @@ async def test_what_is_soon_too_late_is_tried_twice(slack: Slack, fake: FakeSlac
     assert len(fake.journal.calls(method)) == 2
 
 
-async def test_rate_limits_without_end_are_given_up(slack: Slack, fake: FakeSlack, time: Time) -> None:
+async def test_rate_limits_without_end_are_given_up(slack: SlackApi, fake: FakeSlack, time: Time) -> None:
     gone_quiet(fake, time)
     fake.fail("users.info", ratelimited(3))
     with pytest.raises(UnreachableError, match="ratelimited"):
@@ -159,7 +159,7 @@ async def test_rate_limits_without_end_are_given_up(slack: Slack, fake: FakeSlac
 
 
 @pytest.mark.parametrize("method", ["chat.update", "users.info", "views.publish"])
-async def test_silence_ends_a_try(slack: Slack, fake: FakeSlack, time: Time, method: str) -> None:
+async def test_silence_ends_a_try(slack: SlackApi, fake: FakeSlack, time: Time, method: str) -> None:
     at = await scene(slack, fake)
     async with connected(fake, time, seconds=IMPATIENT) as impatient:
         gone_quiet(fake, time)
@@ -172,7 +172,7 @@ async def test_silence_ends_a_try(slack: Slack, fake: FakeSlack, time: Time, met
 @pytest.mark.parametrize("method", [method for method in ONCE if method != "chat.postMessage"])
 @pytest.mark.parametrize("fault", [status(500), error("fatal_error"), CUT_BEFORE, CUT_AFTER, HANG_AFTER], ids=named)
 async def test_what_must_not_be_done_twice_is_sent_once(
-    slack: Slack, fake: FakeSlack, time: Time, method: str, fault: Fault
+    slack: SlackApi, fake: FakeSlack, time: Time, method: str, fault: Fault
 ) -> None:
     at = await scene(slack, fake)
     async with connected(fake, time, seconds=IMPATIENT) as impatient:
@@ -190,14 +190,14 @@ async def test_where_nothing_listens_nothing_can_have_been_done(fake: FakeSlack,
         unused.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{unused.getsockname()[1]}/api/"
         time = Time()
-        async with Slack("xoxb-test", address, clock=time, sleep=time.sleep, chance=lambda: 1.0) as slack:
+        async with SlackApi("xoxb-test", address, clock=time, sleep=time.sleep, chance=lambda: 1.0) as slack:
             with pytest.raises(UnreachableError, match="no connection") as raised:
                 await ALL[method](slack, Scene(fake, "1.000001", "1.000002", "1.000003"))
     assert not isinstance(raised.value, UnknownOutcome)
     assert time.waits == [1, 2, 4, 8]
 
 
-async def test_methods_that_are_not_safe_to_repeat_cannot_be_called(slack: Slack) -> None:
+async def test_methods_that_are_not_safe_to_repeat_cannot_be_called(slack: SlackApi) -> None:
     with pytest.raises(ValueError, match="not safe"):
         await slack.call("chat.postMessage", channel="C1", text="twice")
 
@@ -208,7 +208,7 @@ GONE = ["channel_not_found", "not_in_channel", "is_archived", "thread_not_found"
 
 
 @pytest.mark.parametrize("code", [*GONE, "restricted_action", "user_not_found"])
-async def test_what_is_gone_is_asked_for_once(slack: Slack, fake: FakeSlack, time: Time, code: str) -> None:
+async def test_what_is_gone_is_asked_for_once(slack: SlackApi, fake: FakeSlack, time: Time, code: str) -> None:
     at = await scene(slack, fake)
     gone_quiet(fake, time)
     fake.fail("*", error(code))
@@ -235,7 +235,7 @@ async def test_what_is_gone_is_asked_for_once(slack: Slack, fake: FakeSlack, tim
     ],
 )
 async def test_every_other_refusal_has_its_kind(
-    slack: Slack, fake: FakeSlack, time: Time, code: str, kind: type[SlackError]
+    slack: SlackApi, fake: FakeSlack, time: Time, code: str, kind: type[SlackError]
 ) -> None:
     at = await scene(slack, fake)
     gone_quiet(fake, time)
@@ -246,7 +246,7 @@ async def test_every_other_refusal_has_its_kind(
     assert len(fake.journal.entries) == 1
 
 
-async def test_slack_says_which_block_it_does_not_like(slack: Slack) -> None:
+async def test_slack_says_which_block_it_does_not_like(slack: SlackApi) -> None:
     with pytest.raises(RefusedError) as raised:
         await slack.post("C1", text="42", blocks=[{"type": "section"}], mark=MARK)
     assert any("/blocks/0" in line for line in raised.value.detail)

@@ -10,7 +10,7 @@ from adapters.slack.transport.api import (
     CredentialsError,
     GoneError,
     RefusedError,
-    Slack,
+    SlackApi,
     SlackError,
     StreamOver,
     UnknownOutcome,
@@ -37,7 +37,7 @@ def time(fake: FakeSlack) -> Time:
 
 
 @pytest.fixture
-async def slack(fake: FakeSlack, time: Time) -> AsyncIterator[Slack]:
+async def slack(fake: FakeSlack, time: Time) -> AsyncIterator[SlackApi]:
     async with connected(fake, time) as slack:
         yield slack
 
@@ -45,7 +45,7 @@ async def slack(fake: FakeSlack, time: Time) -> AsyncIterator[Slack]:
 # -- streams --------------------------------------------------------------------------------------------------------
 
 
-async def test_a_stream_grows_and_ends(slack: Slack, fake: FakeSlack) -> None:
+async def test_a_stream_grows_and_ends(slack: SlackApi, fake: FakeSlack) -> None:
     at = await scene(slack, fake)
     await slack.append_stream("C1", at.stream, text="Refunds ")
     await slack.append_stream("C1", at.stream, text="take 30 days.")
@@ -55,7 +55,7 @@ async def test_a_stream_grows_and_ends(slack: Slack, fake: FakeSlack) -> None:
     assert MARK.is_on({"metadata": message.metadata}) and MARK.is_on({"blocks": message.blocks})
 
 
-async def test_a_stream_that_has_ended_says_so(slack: Slack, fake: FakeSlack, time: Time) -> None:
+async def test_a_stream_that_has_ended_says_so(slack: SlackApi, fake: FakeSlack, time: Time) -> None:
     at = await scene(slack, fake)
     time.passes(301)
     with pytest.raises(StreamOver):
@@ -66,7 +66,7 @@ async def test_a_stream_that_has_ended_says_so(slack: Slack, fake: FakeSlack, ti
     assert fake.message(at.stream).shown == "All of it."
 
 
-async def test_a_stream_that_ended_without_an_answer_has_ended(slack: Slack, fake: FakeSlack) -> None:
+async def test_a_stream_that_ended_without_an_answer_has_ended(slack: SlackApi, fake: FakeSlack) -> None:
     at = await scene(slack, fake)
     fake.fail("chat.stopStream", CUT_AFTER, calls=[1])
     with pytest.raises(StreamOver):
@@ -77,7 +77,7 @@ async def test_a_stream_that_ended_without_an_answer_has_ended(slack: Slack, fak
 # -- views, response URLs -------------------------------------------------------------------------------------------
 
 
-async def test_views_are_opened_changed_pushed_and_published(slack: Slack, fake: FakeSlack) -> None:
+async def test_views_are_opened_changed_pushed_and_published(slack: SlackApi, fake: FakeSlack) -> None:
     made = await slack.open_view(fake.world.new_trigger("U1"), MODAL)
     changed = {**MODAL, "title": {"type": "plain_text", "text": "Adding"}}
     await slack.update_view(made["id"], changed, hash=made["hash"])
@@ -88,7 +88,7 @@ async def test_views_are_opened_changed_pushed_and_published(slack: Slack, fake:
     assert fake.home("U1").body["blocks"][0]["type"] == "section"
 
 
-async def test_a_response_url_is_good_for_five_answers(slack: Slack, fake: FakeSlack) -> None:
+async def test_a_response_url_is_good_for_five_answers(slack: SlackApi, fake: FakeSlack) -> None:
     url = fake._response_url("U1", "C1")
     for n in range(5):
         await slack.respond(url, text=f"{n}", in_channel=n == 4)
@@ -99,7 +99,7 @@ async def test_a_response_url_is_good_for_five_answers(slack: Slack, fake: FakeS
     assert len(fake.journal.calls("response_url")) == 5
 
 
-async def test_a_response_url_replaces_and_deletes_what_was_there(slack: Slack, fake: FakeSlack) -> None:
+async def test_a_response_url_replaces_and_deletes_what_was_there(slack: SlackApi, fake: FakeSlack) -> None:
     ts = await slack.post("C1", text="Add it?")
     url = fake._response_url("U1", "C1", ts)
     await slack.respond(url, text="Added.", replace=True)
@@ -108,7 +108,7 @@ async def test_a_response_url_replaces_and_deletes_what_was_there(slack: Slack, 
     assert fake.message(ts).deleted
 
 
-async def test_an_old_response_url_is_gone(slack: Slack, fake: FakeSlack, time: Time) -> None:
+async def test_an_old_response_url_is_gone(slack: SlackApi, fake: FakeSlack, time: Time) -> None:
     url = fake._response_url("U1", "C1")
     time.passes(1_801)
     with pytest.raises(GoneError, match="expired_url"):
@@ -120,7 +120,7 @@ async def test_an_old_response_url_is_gone(slack: Slack, fake: FakeSlack, time: 
 @pytest.mark.parametrize(
     "url", ["https://example.com/hooks/1", "http://hooks.slack.com/1", "https://hooks.slack.com.example.com/1", "hooks"]
 )
-async def test_answers_go_to_slack_only(slack: Slack, url: str) -> None:
+async def test_answers_go_to_slack_only(slack: SlackApi, url: str) -> None:
     with pytest.raises(GoneError, match="foreign_url"):
         await slack.respond(url, text="secret")
 
@@ -141,7 +141,7 @@ async def test_an_answer_is_repeated_only_where_that_does_no_harm() -> None:
     base = f"http://127.0.0.1:{runner.addresses[0][1]}"
     time = Time()
     try:
-        async with Slack("xoxb-test", f"{base}/api/", clock=time, sleep=time.sleep, chance=lambda: 1.0) as slack:
+        async with SlackApi("xoxb-test", f"{base}/api/", clock=time, sleep=time.sleep, chance=lambda: 1.0) as slack:
             await slack.respond(f"{base}/hooks/1", text="once", replace=True)
             assert time.waits == [9, 2]
             with pytest.raises(UnknownOutcome):
@@ -155,7 +155,7 @@ async def test_an_answer_is_repeated_only_where_that_does_no_harm() -> None:
 # -- people and places ----------------------------------------------------------------------------------------------
 
 
-async def test_people_and_places_are_kept_for_a_while(slack: Slack, fake: FakeSlack, time: Time) -> None:
+async def test_people_and_places_are_kept_for_a_while(slack: SlackApi, fake: FakeSlack, time: Time) -> None:
     async def look() -> None:
         assert (await slack.user("U1"))["locale"] == "en-US"
         assert (await slack.channel("C1"))["name"] == "general"
@@ -174,7 +174,7 @@ async def test_people_and_places_are_kept_for_a_while(slack: Slack, fake: FakeSl
     assert counted() == [3, 2, 2]
 
 
-async def test_failures_are_not_kept(slack: Slack, fake: FakeSlack) -> None:
+async def test_failures_are_not_kept(slack: SlackApi, fake: FakeSlack) -> None:
     for _ in range(2):
         with pytest.raises(GoneError):
             await slack.channel("C9")
@@ -183,7 +183,7 @@ async def test_failures_are_not_kept(slack: Slack, fake: FakeSlack) -> None:
     assert len(fake.journal.calls("conversations.info")) == 3
 
 
-async def test_who_waits_for_a_look_up_may_stop_waiting(slack: Slack, fake: FakeSlack) -> None:
+async def test_who_waits_for_a_look_up_may_stop_waiting(slack: SlackApi, fake: FakeSlack) -> None:
     fake.fail("users.info", HANG, calls=[1])
     impatient = asyncio.create_task(slack.user("U1"))
     patient = asyncio.create_task(slack.user("U1"))
@@ -195,7 +195,7 @@ async def test_who_waits_for_a_look_up_may_stop_waiting(slack: Slack, fake: Fake
     patient.cancel()  # and the client ends the look-up when it is closed
 
 
-async def test_members_are_read_to_the_end_or_not_at_all(slack: Slack, fake: FakeSlack, time: Time) -> None:
+async def test_members_are_read_to_the_end_or_not_at_all(slack: SlackApi, fake: FakeSlack, time: Time) -> None:
     fake.world.channels["C1"].members |= {f"U{n:04}" for n in range(2_500)}
     assert len(await slack.members("C1")) == 2_503
     fake.world.channels["C1"].members |= {f"UX{n:05}" for n in range(30_000)}
@@ -205,7 +205,7 @@ async def test_members_are_read_to_the_end_or_not_at_all(slack: Slack, fake: Fak
         await slack.members("C1")
 
 
-async def test_a_thread_is_its_root_and_its_newest_messages(slack: Slack, fake: FakeSlack) -> None:
+async def test_a_thread_is_its_root_and_its_newest_messages(slack: SlackApi, fake: FakeSlack) -> None:
     root = await fake.says("C1", "U1", "root")
     for n in range(250):
         await fake.says("C1", "U2", f"{n}", thread=root)
@@ -215,14 +215,14 @@ async def test_a_thread_is_its_root_and_its_newest_messages(slack: Slack, fake: 
     assert len(await slack.replies("C1", root, limit=1_000)) == 251
 
 
-async def test_permalinks_are_slacks_own(slack: Slack, fake: FakeSlack) -> None:
+async def test_permalinks_are_slacks_own(slack: SlackApi, fake: FakeSlack) -> None:
     at = await scene(slack, fake)
     for ts, thread in ((at.root, None), (at.message, at.root), (at.root, at.root)):
         theirs = await slack.call("chat.getPermalink", channel="C1", message_ts=ts)
         assert slack.permalink("C1", ts, thread) == theirs["permalink"]
 
 
-async def test_who_the_token_is(slack: Slack, fake: FakeSlack) -> None:
+async def test_who_the_token_is(slack: SlackApi, fake: FakeSlack) -> None:
     assert (slack.me.user, slack.me.bot_id, slack.me.team, slack.me.team_name, slack.me.name) == (
         fake.bot_user,
         fake.app.bot_id,

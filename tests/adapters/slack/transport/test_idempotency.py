@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from adapters.slack.transport.api import Mark, Slack, UnknownOutcome
+from adapters.slack.transport.api import Mark, SlackApi, UnknownOutcome
 from tests.adapters.slack.clocks import IMPATIENT, Time, connected
 from tests.adapters.slack.scenes import MARK, SECTION, Json, gone_quiet, named, scene
 from tests.fakes.slack import FakeSlack
@@ -33,7 +33,7 @@ def time(fake: FakeSlack) -> Time:
 
 
 @pytest.fixture
-async def slack(fake: FakeSlack, time: Time) -> AsyncIterator[Slack]:
+async def slack(fake: FakeSlack, time: Time) -> AsyncIterator[SlackApi]:
     async with connected(fake, time) as slack:
         yield slack
 
@@ -41,7 +41,7 @@ async def slack(fake: FakeSlack, time: Time) -> AsyncIterator[Slack]:
 # -- messages, once -------------------------------------------------------------------------------------------------
 
 
-async def test_a_message_is_bare_and_marked(slack: Slack, fake: FakeSlack) -> None:
+async def test_a_message_is_bare_and_marked(slack: SlackApi, fake: FakeSlack) -> None:
     at = await scene(slack, fake)
     markdown: Json = {"type": "markdown", "text": "**42**"}
     ts = await slack.post("C1", text="42 <!here>", blocks=[markdown, SECTION], thread=at.root, mark=MARK)
@@ -92,7 +92,7 @@ async def test_a_lost_answer_makes_no_second_message(thread: bool, without: tupl
         assert time.waits == [3]  # it may still be on its way
 
 
-async def test_posting_is_given_up_after_five_tries(slack: Slack, fake: FakeSlack, time: Time) -> None:
+async def test_posting_is_given_up_after_five_tries(slack: SlackApi, fake: FakeSlack, time: Time) -> None:
     at = await scene(slack, fake)
     gone_quiet(fake, time)
     fake.fail("chat.postMessage", CUT_BEFORE)
@@ -104,7 +104,7 @@ async def test_posting_is_given_up_after_five_tries(slack: Slack, fake: FakeSlac
 
 @pytest.mark.parametrize("trouble", [status(503), error("missing_scope", needed="channels:history")], ids=named)
 async def test_nothing_is_posted_blindly_while_nobody_can_look(
-    slack: Slack, fake: FakeSlack, time: Time, trouble: Fault
+    slack: SlackApi, fake: FakeSlack, time: Time, trouble: Fault
 ) -> None:
     at = await scene(slack, fake)
     fake.fail("chat.postMessage", CUT_AFTER, calls=[1])
@@ -118,7 +118,7 @@ async def test_nothing_is_posted_blindly_while_nobody_can_look(
     assert [each.ts for each in at.of_bot() if each.text == "42"] == [ts]
 
 
-async def test_looking_is_tried_again_before_posting_is(slack: Slack, fake: FakeSlack, time: Time) -> None:
+async def test_looking_is_tried_again_before_posting_is(slack: SlackApi, fake: FakeSlack, time: Time) -> None:
     at = await scene(slack, fake)
     gone_quiet(fake, time)
     fake.fail("chat.postMessage", CUT_AFTER, calls=[1])
@@ -129,7 +129,7 @@ async def test_looking_is_tried_again_before_posting_is(slack: Slack, fake: Fake
 
 
 @pytest.mark.parametrize("thread", [True, False], ids=["in a thread", "in the channel"])
-async def test_after_a_crash_a_message_is_found_or_posted(slack: Slack, fake: FakeSlack, thread: bool) -> None:
+async def test_after_a_crash_a_message_is_found_or_posted(slack: SlackApi, fake: FakeSlack, thread: bool) -> None:
     at = await scene(slack, fake)
     where = at.root if thread else None
     first = await slack.post("C1", text="42", thread=where, mark=MARK, maybe_sent=True)
@@ -138,7 +138,7 @@ async def test_after_a_crash_a_message_is_found_or_posted(slack: Slack, fake: Fa
     assert [each.text for each in at.of_bot(thread=thread) if each.text != "Looking."] == ["42", "6"]
 
 
-async def test_a_mark_on_somebody_elses_message_is_not_ours(slack: Slack, fake: FakeSlack) -> None:
+async def test_a_mark_on_somebody_elses_message_is_not_ours(slack: SlackApi, fake: FakeSlack) -> None:
     at = await scene(slack, fake)
     other = fake.install("other")
     fake.world.channels["C1"].members.add(other.bot_user)
@@ -147,7 +147,7 @@ async def test_a_mark_on_somebody_elses_message_is_not_ours(slack: Slack, fake: 
     assert await slack.post("C1", text="42", thread=at.root, mark=MARK, maybe_sent=True) != forged
 
 
-async def test_without_a_mark_nothing_is_posted_twice(slack: Slack, fake: FakeSlack) -> None:
+async def test_without_a_mark_nothing_is_posted_twice(slack: SlackApi, fake: FakeSlack) -> None:
     at = await scene(slack, fake)
     fake.fail("chat.postMessage", CUT_AFTER)
     with pytest.raises(UnknownOutcome):
@@ -157,7 +157,7 @@ async def test_without_a_mark_nothing_is_posted_twice(slack: Slack, fake: FakeSl
         await slack.post("C1", text="42", thread=at.root, maybe_sent=True)
 
 
-async def test_a_message_is_found_on_the_last_page(slack: Slack, fake: FakeSlack) -> None:
+async def test_a_message_is_found_on_the_last_page(slack: SlackApi, fake: FakeSlack) -> None:
     at = await scene(slack, fake)
     fake.server.methods.history_page = 3
     for n in range(7):
@@ -180,7 +180,7 @@ async def test_a_steps_edit_never_comes_after_a_newer_one(fake: FakeSlack, fault
 
     async with connected(fake, time) as slack:
         at = await scene(slack, fake)
-    async with Slack(fake.bot_token, fake.api_url, clock=time, sleep=sleep, seconds=IMPATIENT) as slack:
+    async with SlackApi(fake.bot_token, fake.api_url, clock=time, sleep=sleep, seconds=IMPATIENT) as slack:
         fake.fail("chat.update", fault, calls=[1])
         older = asyncio.create_task(slack.update("C1", at.message, text="older"))
         await fake.wait_for(lambda: fake.journal.calls("chat.update"))
@@ -203,7 +203,7 @@ async def test_the_last_edit_overtakes_steps_of_other_messages(fake: FakeSlack) 
         await turns.acquire()
         time.passes(seconds)
 
-    async with Slack(fake.bot_token, fake.api_url, clock=time, sleep=sleep) as slack:
+    async with SlackApi(fake.bot_token, fake.api_url, clock=time, sleep=sleep) as slack:
         messages = [await slack.post("C1", text=f"{n}") for n in range(3)]
         for n in range(10):  # what goes at once
             await slack.update("C1", messages[0], text=f"{n}")
@@ -222,7 +222,7 @@ async def test_the_last_edit_overtakes_steps_of_other_messages(fake: FakeSlack) 
     assert texts == ["the last", "a step", "a step"]
 
 
-async def test_edits_one_after_the_other_are_all_made(slack: Slack, fake: FakeSlack) -> None:
+async def test_edits_one_after_the_other_are_all_made(slack: SlackApi, fake: FakeSlack) -> None:
     at = await scene(slack, fake)
     for text, last in (("1", False), ("2", True), ("3", False), ("4", True)):
         await slack.update("C1", at.message, text=text, last=last)

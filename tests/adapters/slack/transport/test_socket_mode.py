@@ -16,14 +16,16 @@ from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.response import BoltResponse
 
-from adapters.slack.transport.socket_mode import CONNECTIONS, Connections, DisabledError, Pace
+from adapters.slack.transport.socket_mode import CONNECTIONS, Connections, DisabledError, ReconnectPace
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_client import Heard, client_of
 from tests.fakes.slack_gate import HANG, Fault, error, page, ratelimited, status
 from tests.fakes.slack_socket import Delivery, Reason, Timing
 from tests.fakes.slack_world import TEAM
 
-QUICK = Pace(ping=0.2, deaf=0.3, opening=2.0, crowded=60.0, closing=0.5, again=0.05, longest=0.2, steady=5.0, watch=0.1)
+QUICK = ReconnectPace(
+    ping=0.2, deaf=0.3, opening=2.0, crowded=60.0, closing=0.5, again=0.05, longest=0.2, steady=5.0, watch=0.1
+)
 CALM = replace(QUICK, ping=3.0, deaf=5.0)  # nothing ends by itself, also on a busy machine
 SOON = Timing(ack=0.15, retries=(0.02,) * 40)
 PATIENT = Timing(ack=1.5, retries=(0.02,) * 40)
@@ -63,7 +65,7 @@ class Link:
 
 @asynccontextmanager
 async def linked(
-    slack: FakeSlack, *, pace: Pace = CALM, app: AsyncApp | None = None, wait: bool = True
+    slack: FakeSlack, *, pace: ReconnectPace = CALM, app: AsyncApp | None = None, wait: bool = True
 ) -> AsyncIterator[Link]:
     heard = Heard(slack)
     opening = client_of(slack, slack.app_token)
@@ -110,7 +112,7 @@ async def test_a_rotation_of_both_connections_leaves_no_gap(reason: Reason) -> N
 
 
 async def test_after_some_hours_the_next_connection_does_not_wait() -> None:
-    async with FakeSlack() as slack, linked(slack, pace=Pace(again=0.5, steady=0.1, watch=0.1)) as link:
+    async with FakeSlack() as slack, linked(slack, pace=ReconnectPace(again=0.5, steady=0.1, watch=0.1)) as link:
         for _ in range(4):
             slack.sockets.cut()
             await slack.wait_for(lambda: not link.connections.connected)
@@ -166,7 +168,7 @@ async def test_a_connection_without_a_hello_is_none_and_is_given_up() -> None:
 async def test_slack_may_give_no_address_for_a_while(fault: Fault) -> None:
     async with FakeSlack() as slack:
         slack.fail("apps.connections.open", fault, calls=[1, 2])
-        pace = Pace(opening=1.0, again=0.05, longest=0.2)
+        pace = ReconnectPace(opening=1.0, again=0.05, longest=0.2)
         async with linked(slack, pace=pace, wait=False) as link:
             await slack.wait_for(lambda: link.connections.connected)
             await slack.connected(CONNECTIONS)

@@ -14,14 +14,14 @@ from adapters.shared import expert_answers
 from adapters.web.channel.adapter import web_adapter
 from adapters.web.channel.digest import row_of
 from adapters.web.channel.events import Typed, addressed, command, question
-from adapters.web.channel.uploads import DAYS, Held, NotTakenError
+from adapters.web.channel.uploads import DAYS, NotTakenError, Uploads
 from agent.events import Answered, Citation, Thought, ToolCalled
 from bot.app import running
 from bot.errors import SettingsError, StoreError
 from bot.logs import Redactor
 from bot.records import RoomMessage
 from bot.store.erasure import Erasure
-from bot.types import Actor, Audience, Card, FileRef, Intake, Place, Preferences, Row
+from bot.types import Actor, Audience, Card, CardRow, FileRef, IngestionRequest, Place, Preferences
 from bot.unanswered.digest_card import offers
 from retrieval.text import Said
 from retrieval.types import TEAM, UnreadableError
@@ -186,8 +186,8 @@ async def test_what_a_process_left_goes_on_when_it_is_back(tmp_path: Path) -> No
         assert (await here.thread(asked, "steps"))[0].data["thinking"]
         written = await here.board.post(GENERAL, BEN, "@kotae Who?")  # and the process ended before it was claimed
         place, _ = await here.adapter.place("general")
-        refs = await Held(here.held).keep([("plan.md", b"# Plan\n\nThe harbour.")])
-        intake = Intake("i1", place, None, "ben", "docs", TEAM, "en", (FileRef("plan.md", refs[0]),))
+        refs = await Uploads(here.held).keep([("plan.md", b"# Plan\n\nThe harbour.")])
+        intake = IngestionRequest("i1", place, None, "ben", "docs", TEAM, "en", (FileRef("plan.md", refs[0]),))
         assert await here.bot.ingestion.accept("claim", intake) is not None
 
         async def never(file: FileRef) -> bytes:
@@ -348,7 +348,7 @@ async def test_files_get_a_verdict_each_and_are_not_kept(tmp_path: Path) -> None
 
 
 async def test_files_that_wait_are_bounded_and_do_not_wait_for_ever(tmp_path: Path) -> None:
-    held = Held(tmp_path / "uploads", most=100)
+    held = Uploads(tmp_path / "uploads", most=100)
     kept = await held.keep([("a", b"x" * 60)])
     with pytest.raises(NotTakenError, match="waiting"):
         await held.keep([("b", b"x" * 60)])
@@ -393,7 +393,7 @@ async def test_a_dropped_file_makes_the_next_question_answerable(tmp_path: Path)
 
 def _card(*questions: tuple[int, str]) -> Card:
     rows = tuple(
-        Row(f"{n}. {text}", ("asked once",), (), offers((one,), one, "en"))
+        CardRow(f"{n}. {text}", ("asked once",), (), offers((one,), one, "en"))
         for n, (one, text) in enumerate(questions, 1)
     )
     return Card("Unanswered questions", ("2 asked",), rows, ("and 1 asked in private places",))
@@ -419,7 +419,9 @@ async def test_a_card_that_is_answered_tells_the_asker(tmp_path: Path) -> None:
         assert head.kind == "system" and head.data["title"] == "Unanswered questions"
         assert [action.kind for action in row_of(first).actions] == ["answer", "dismiss"]
         form = await here.adapter.opened(AKI, first.id)
-        assert isinstance(form, expert_answers.Opened) and form.question == "Where do ships moor?" and form.shared
+        assert (
+            isinstance(form, expert_answers.OpenedQuestion) and form.question == "Where do ships moor?" and form.shared
+        )
 
         taught = await here.adapter.teach(AKI, first.id, "They moor at pier seven.")
         assert (len(taught.closed), taught.told, taught.refusal) == (1, 1, None)

@@ -14,7 +14,7 @@ from adapters.web.channel.rooms import MEMBERS, ROOMS, place, readers_of
 from adapters.web.visitor import Site
 from agent.events import Cost
 from bot.access import scope_of
-from bot.qa_pairs.pairs import Job, Pair
+from bot.qa_pairs.pairs import Pair, QaJob
 from bot.store.usage import Usage
 from bot.types import Upload
 from retrieval.types import EVERYONE, TEAM
@@ -68,7 +68,7 @@ async def added(site: Site, name: str, words: str, *, scope: str = TEAM) -> str:
     return verdict.document_id
 
 
-async def jobs(site: Site) -> list[Job]:
+async def jobs(site: Site) -> list[QaJob]:
     return await site.app.pairs.jobs(AKI)
 
 
