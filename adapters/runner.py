@@ -11,7 +11,7 @@ from bot.config.settings import filled
 from bot.errors import SettingsError
 from bot.records import Period
 from bot.types import Audience, Card, Place
-from retrieval.text import Said
+from retrieval.i18n import Text
 
 log = logging.getLogger(__name__)
 
@@ -20,7 +20,7 @@ AGAIN_SECONDS = 30.0  # after a platform's adapter failed
 MakeCard = Callable[[Period, Place, Audience], Awaitable[Card]]
 """The digest of a period, for everyone who reads a place."""
 
-_NOWHERE = Said(
+_NOWHERE = Text(
     en="KOTAE_DIGEST_CHANNEL={channel}: no connected platform has such a channel. Use a channel's name or id, with slack: "
     "or discord: before it where both are connected; the room in the browser is web:general.",
     ja="KOTAE_DIGEST_CHANNEL={channel}: 接続中のプラットフォームに該当するチャンネルがありません。チャンネルの名前か ID を指定し、"

@@ -25,9 +25,10 @@ from bot.store.engine import connect
 from bot.store.vector_stores import VectorStores
 from migrations import upgrade
 from retrieval.embeddings.local import E5_SMALL
+from retrieval.i18n import Language
 from retrieval.index import EdgeIndex
 from retrieval.sparse import TOKENIZER
-from retrieval.text import Language, language_of, sentences
+from retrieval.text import language_of, sentences
 from retrieval.types import Passage, Point, Reading, SparseVector, Vector
 
 SAMPLE = Path(__file__).parents[1] / "bot" / "sample"

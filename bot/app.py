@@ -67,6 +67,7 @@ from retrieval.disk import Free
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.embeddings.local import LocalEmbedder
 from retrieval.folder import own
+from retrieval.i18n import Language, Text
 from retrieval.index import Index
 from retrieval.index.base import BROKEN
 from retrieval.ingest import Ingest
@@ -74,7 +75,6 @@ from retrieval.loaders.loader import Loader
 from retrieval.reranking import FastembedReranker, RerankingError
 from retrieval.search import Search, WrittenBy
 from retrieval.sparse import SparseEncoder
-from retrieval.text import Language, Said
 from retrieval.types import (
     CONFIDENT,
     MIN_RELEVANCE,
@@ -94,23 +94,23 @@ JUDGE_CALLS = 1 + PROTOCOL_RETRIES  # of a turn, where KOTAE_JUDGE_MODEL names a
 ATTACHMENTS = "attachments"  # files that came with a question: found in its thread only
 _CACHE = Path(".cache") / "kotae"  # in the user's home: weights are shared by all homes of the bot
 
-_NO_MODEL = Said(
+_NO_MODEL = Text(
     en="KOTAE_MODEL={name} is not in this version. Use extractive, gemini:<model> or openai:<model>.",
     ja="KOTAE_MODEL={name} はこのバージョンでは使えません。extractive、gemini:<モデル名>、openai:<モデル名> のいずれかにしてください。",
 )
-_NO_EMBEDDER = Said(
+_NO_EMBEDDER = Text(
     en="KOTAE_EMBEDDER={name} is not in this version. Use local, fastembed:<model>, gemini:<model> or openai:<model>.",
     ja="KOTAE_EMBEDDER={name} はこのバージョンでは使えません。local、fastembed:<モデル名>、gemini:<モデル名>、openai:<モデル名> のいずれかにしてください。",
 )
-_NO_KEY = Said(
+_NO_KEY = Text(
     en="The model {name} needs GEMINI_API_KEY, which is not set.",
     ja="モデル {name} には GEMINI_API_KEY が必要ですが、設定されていません。",
 )
-_NO_STRATEGY = Said(
+_NO_STRATEGY = Text(
     en="There is no strategy “{name}”. Use react or synthesis.",
     ja="「{name}」という戦略はありません。react か synthesis にしてください。",
 )
-_SAMPLE = Said(
+_SAMPLE = Text(
     en="Sample handbook of an imaginary company: working hours, leave, expenses, equipment, security, releases.",
     ja="架空の会社のサンプル資料です。勤務時間、休暇、経費、機材、セキュリティ、リリースについて書かれています。",
 )
@@ -123,7 +123,7 @@ _SAMPLE = Said(
 class Trouble:
     """What does not work, in words. `answers`: questions are answered all the same."""
 
-    what: Said
+    what: Text
     answers: bool = False
 
 
@@ -185,7 +185,7 @@ class Application:
         except OSError as error:
             return Trouble(filled(UNWRITABLE, why=error.strerror or type(error).__name__))
         except QdrantConnectionError as error:
-            return Trouble(Said(en=error.text("en"), ja=error.text("ja")), answers=True)
+            return Trouble(Text(en=error.text("en"), ja=error.text("ja")), answers=True)
         return None
 
     @property
@@ -571,7 +571,7 @@ def make_reranker(settings: Settings) -> FastembedReranker | None:
     try:
         return FastembedReranker(weights(settings), settings.reranker.partition(":")[2])
     except RerankingError as error:
-        raise SettingsError(Said(en=error.text("en"), ja=error.text("ja"))) from error
+        raise SettingsError(Text(en=error.text("en"), ja=error.text("ja"))) from error
 
 
 async def make_embedder(settings: Settings, stack: AsyncExitStack) -> EmbeddingClient:

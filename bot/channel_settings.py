@@ -15,22 +15,22 @@ from bot.knowledge.documents import KnowledgeBase
 from bot.store.audit import Audit
 from bot.store.channel_settings import ChannelSettings
 from bot.types import Actor, Place, Preferences
-from retrieval.text import Said
+from retrieval.i18n import Text
 from retrieval.types import EVERYONE, TEAM, RAGToolError, Readers
 
 Models = Callable[[str], object]
 """A model by its id. Raises SettingsError for one that these settings do not offer."""
 
 _MODEL = re.compile(r"extractive|[a-z]+:\S{1,100}")
-_BAD_MODEL = Said(
+_BAD_MODEL = Text(
     en="A model is extractive, gemini:<model> or openai:<model>.",
     ja="モデルは extractive、gemini:<モデル名>、openai:<モデル名> のいずれかです。",
 )
-_NOT_YOURS = Said(
+_NOT_YOURS = Text(
     en="Only members of the team can change settings.",
     ja="設定を変更できるのはチームのメンバーだけです。",
 )
-_ONE_OF = Said(
+_ONE_OF = Text(
     en="There is no “{value}” here. Use one of: {values}.", ja="「{value}」はありません。使えるのは {values} です。"
 )
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 from bot.errors import StoreError
 from bot.types import Verdict
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 from retrieval.types import RAGToolError
 
 log = logging.getLogger(__name__)
@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 AT_ONCE = 2  # jobs: reading is limited to as many processes, embedding to the processor
 KEPT = 100  # jobs of one owner that are remembered
 
-_BROKEN = Said(
+_BROKEN = Text(
     en="Something went wrong on my side; the log has the reason. Please try again.",
     ja="こちらの問題で失敗しました。理由はログにあります。もう一度お試しください。",
 )

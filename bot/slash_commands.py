@@ -23,7 +23,8 @@ from bot.unanswered.digest import Digest
 from bot.unanswered.digest_card import card as digest_card
 from bot.unanswered.digest_card import offers, safe_link, shortened
 from bot.views import SHORT_ID
-from retrieval.text import Language, Said, date_words, normalise
+from retrieval.i18n import Language, Text, date_words
+from retrieval.text import normalise
 from retrieval.types import EVERYONE, TEAM, CollectionInfo, Hit, RAGToolError, Readers
 
 ROWS = 10
@@ -50,104 +51,104 @@ _ALIASES: dict[str, Name] = {
 _NAMES: dict[str, Name] = {normalise(alias): name for alias, name in _ALIASES.items()} | {
     name: name for name in get_args(Name)
 }
-_HELP: dict[str, Said] = {
-    "search": Said(en="/kotae search <words>: search the documents", ja="/kotae search <語句>：文書を検索します"),
-    "collections": Said(
+_HELP: dict[str, Text] = {
+    "search": Text(en="/kotae search <words>: search the documents", ja="/kotae search <語句>：文書を検索します"),
+    "collections": Text(
         en="/kotae collections: what the documents are about", ja="/kotae collections：コレクションの一覧"
     ),
-    "documents": Said(
+    "documents": Text(
         en="/kotae documents [collection]: the documents, the latest first",
         ja="/kotae documents [コレクション]：文書の一覧（新しい順）",
     ),
-    "forget": Said(
+    "forget": Text(
         en="/kotae forget <name or id>: delete a document (its author or an editor)",
         ja="/kotae forget <名前か ID>：文書を削除します（登録した本人か編集者）",
     ),
-    "unanswered": Said(
+    "unanswered": Text(
         en="/kotae unanswered: questions nobody could answer yet", ja="/kotae unanswered：未回答の質問の一覧"
     ),
-    "answers": Said(
+    "answers": Text(
         en="/kotae answers [edit <id> <answer> | forget <id>]: what members answered; correct it or take it back",
         ja="/kotae answers [edit <ID> <回答> | forget <ID>]：メンバーの回答の一覧・編集・取り消し",
     ),
-    "digest": Said(en="/kotae digest: the unanswered questions in groups", ja="/kotae digest：未回答の質問のまとめ"),
-    "settings": Said(
+    "digest": Text(en="/kotae digest: the unanswered questions in groups", ja="/kotae digest：未回答の質問のまとめ"),
+    "settings": Text(
         en="/kotae settings [model|strategy|steps|collections <value or reset>]: what holds in this channel",
         ja="/kotae settings [model|strategy|steps|collections <値か reset>]：このチャンネルの設定",
     ),
 }
-_TITLES: dict[Name, Said] = {
-    "help": Said(en="What I can do", ja="使い方"),
-    "search": Said(en="Search", ja="検索"),
-    "collections": Said(en="Collections", ja="コレクション"),
-    "documents": Said(en="Documents", ja="文書"),
-    "forget": Said(en="Delete a document", ja="文書の削除"),
-    "unanswered": Said(en="Unanswered questions", ja="未回答の質問"),
-    "answers": Said(en="Answers by members", ja="メンバーの回答"),
-    "digest": Said(en="Digest", ja="ダイジェスト"),
-    "settings": Said(en="Settings of this channel", ja="このチャンネルの設定"),
+_TITLES: dict[Name, Text] = {
+    "help": Text(en="What I can do", ja="使い方"),
+    "search": Text(en="Search", ja="検索"),
+    "collections": Text(en="Collections", ja="コレクション"),
+    "documents": Text(en="Documents", ja="文書"),
+    "forget": Text(en="Delete a document", ja="文書の削除"),
+    "unanswered": Text(en="Unanswered questions", ja="未回答の質問"),
+    "answers": Text(en="Answers by members", ja="メンバーの回答"),
+    "digest": Text(en="Digest", ja="ダイジェスト"),
+    "settings": Text(en="Settings of this channel", ja="このチャンネルの設定"),
 }
-_ASK = Said(
+_ASK = Text(
     en="Mention me with a question and I will answer with the sources. Add documents with /ingest.",
     ja="メンションして質問すると、出典を添えてお答えします。文書の追加は /ingest です。",
 )
-_UNKNOWN = Said(en="There is no command “{name}”.", ja="「{name}」というコマンドはありません。")
-_MEMBERS = Said(en="Only members of the team can use this.", ja="チームのメンバーだけが使えます。")
-_MORE = Said(en="and {n} more", ja="ほか {n} 件")
-_WORDS = Said(
+_UNKNOWN = Text(en="There is no command “{name}”.", ja="「{name}」というコマンドはありません。")
+_MEMBERS = Text(en="Only members of the team can use this.", ja="チームのメンバーだけが使えます。")
+_MORE = Text(en="and {n} more", ja="ほか {n} 件")
+_WORDS = Text(
     en="Say what to search for: /kotae search <words>", ja="検索する語句を入力してください: /kotae search <語句>"
 )
-_NOTHING = Said(en="Nothing relevant was found.", ja="関連する情報は見つかりませんでした。")
-_PART = Said(
+_NOTHING = Text(en="Nothing relevant was found.", ja="関連する情報は見つかりませんでした。")
+_PART = Text(
     en="Part of the search did not work, so there may be more.",
     ja="検索の一部が失敗したため、ほかにもあるかもしれません。",
 )
-_RELEVANCE = Said(en="{collection}, relevance {relevance:.2f}", ja="{collection}、関連度 {relevance:.2f}")
-_OPEN = Said(en="open", ja="開く")
-_THREAD = Said(en="thread", ja="スレッド")
-_NO_COLLECTIONS = Said(en="There are no collections yet.", ja="コレクションはまだありません。")
-_NO_DOCUMENTS = Said(en="There are no documents here yet.", ja="ここで読める文書はまだありません。")
-_COLLECTION = Said(
+_RELEVANCE = Text(en="{collection}, relevance {relevance:.2f}", ja="{collection}、関連度 {relevance:.2f}")
+_OPEN = Text(en="open", ja="開く")
+_THREAD = Text(en="thread", ja="スレッド")
+_NO_COLLECTIONS = Text(en="There are no collections yet.", ja="コレクションはまだありません。")
+_NO_DOCUMENTS = Text(en="There are no documents here yet.", ja="ここで読める文書はまだありません。")
+_COLLECTION = Text(
     en="{documents} document{documents:|s}, {chunks} chunk{chunks:|s}", ja="文書 {documents} 件、チャンク {chunks} 件"
 )
-_DOCUMENT = Said(
+_DOCUMENT = Text(
     en="{collection}, {chunks} chunk{chunks:|s}, for {scope}, added {day},{date} id {id}",
     ja="{collection}、チャンク {chunks} 件、公開範囲: {scope}、登録 {day}、{date}ID {id}",
 )
-_DATED = Said(en=" dated {date},", ja="文書の日付 {date}、")
-_SCOPES = {EVERYONE: Said(en="everyone", ja="全員（社外を含む）"), TEAM: Said(en="the team", ja="チーム")}
-_HERE = Said(en="this place only", ja="この場所のみ")
-_WHICH = Said(
+_DATED = Text(en=" dated {date},", ja="文書の日付 {date}、")
+_SCOPES = {EVERYONE: Text(en="everyone", ja="全員（社外を含む）"), TEAM: Text(en="the team", ja="チーム")}
+_HERE = Text(en="this place only", ja="この場所のみ")
+_WHICH = Text(
     en="Say which document: /kotae forget <name or id>", ja="文書を指定してください: /kotae forget <名前か ID>"
 )
-_NO_SUCH = Said(en="There is no document “{name}” here.", ja="「{name}」という文書はここにはありません。")
-_SEVERAL = Said(
+_NO_SUCH = Text(en="There is no document “{name}” here.", ja="「{name}」という文書はここにはありません。")
+_SEVERAL = Text(
     en="{n} documents have this name. Say which one by its id.",
     ja="同じ名前の文書が {n} 件あります。ID で指定してください。",
 )
-_NOT_YOURS = Said(
+_NOT_YOURS = Text(
     en="“{name}” can be deleted by whoever added it, or by an editor.",
     ja="「{name}」を削除できるのは、登録した本人か編集者だけです。",
 )
-_FORGOTTEN = Said(
+_FORGOTTEN = Text(
     en="“{name}” is deleted and will not be found any more.", ja="「{name}」を削除しました。今後は検索されません。"
 )
-_GONE = Said(en="“{name}” had been deleted already.", ja="「{name}」はすでに削除されています。")
-_OPEN_ONES = Said(en="{n} question{n: is|s are} open.", ja="未回答の質問は {n} 件です。")
+_GONE = Text(en="“{name}” had been deleted already.", ja="「{name}」はすでに削除されています。")
+_OPEN_ONES = Text(en="{n} question{n: is|s are} open.", ja="未回答の質問は {n} 件です。")
 _EDITS = frozenset({"edit", "編集", "修正"})
 _TAKES_BACK = frozenset({"forget", "取り消し", "取消", "削除"})
-_NO_ANSWERS = Said(en="Nobody has answered a question here yet.", ja="ここで読めるメンバーの回答はまだありません。")
-_ANSWER = Said(en="{day}, id {id}", ja="{day}、ID {id}")
-_EDITED = Said(en="{day}, edited {edited}, id {id}", ja="{day}、編集 {edited}、ID {id}")
-_HOW_ANSWERS = Said(
+_NO_ANSWERS = Text(en="Nobody has answered a question here yet.", ja="ここで読めるメンバーの回答はまだありません。")
+_ANSWER = Text(en="{day}, id {id}", ja="{day}、ID {id}")
+_EDITED = Text(en="{day}, edited {edited}, id {id}", ja="{day}、編集 {edited}、ID {id}")
+_HOW_ANSWERS = Text(
     en="Say what to do: /kotae answers edit <id> <answer>, or /kotae answers forget <id>",
     ja="操作を指定してください: /kotae answers edit <ID> <回答>、または /kotae answers forget <ID>",
 )
-_CORRECTED = Said(
+_CORRECTED = Text(
     en="The answer is corrected. Threads that are told: {n}.",
     ja="回答を修正しました。{n} 件のスレッドにお知らせします。",
 )
-_TAKEN_BACK = Said(
+_TAKEN_BACK = Text(
     en="The answer is taken back. Questions that are open again: {n}.",
     ja="回答を取り消しました。{n} 件の質問が未回答に戻りました。",
 )
@@ -165,24 +166,24 @@ _KEYS = {
 }
 _RESET = frozenset({"reset", "default", "リセット", "既定", "初期化"})
 _LABELS = {
-    "model": Said(en="model", ja="モデル（model）"),
-    "strategy": Said(en="strategy", ja="戦略（strategy）"),
-    "steps": Said(en="steps", ja="途中経過の表示（steps）"),
-    "collections": Said(en="collections", ja="コレクション（collections）"),
+    "model": Text(en="model", ja="モデル（model）"),
+    "strategy": Text(en="strategy", ja="戦略（strategy）"),
+    "steps": Text(en="steps", ja="途中経過の表示（steps）"),
+    "collections": Text(en="collections", ja="コレクション（collections）"),
 }
-_CHOSEN = Said(en="{label}: {value} (chosen here)", ja="{label}: {value}（このチャンネルで指定）")
-_GENERAL = Said(en="{label}: {value}", ja="{label}: {value}")
-_ALL = Said(en="all", ja="すべて")
-_HOW = Said(
+_CHOSEN = Text(en="{label}: {value} (chosen here)", ja="{label}: {value}（このチャンネルで指定）")
+_GENERAL = Text(en="{label}: {value}", ja="{label}: {value}")
+_ALL = Text(en="all", ja="すべて")
+_HOW = Text(
     en="Change with /kotae settings <name> <value>, or reset; strategy is react or synthesis, steps is live, verbose or off.",
     ja="変更: /kotae settings <名前> <値>（元に戻すには reset）。strategy は react か synthesis、steps は live・verbose・off です。",
 )
-_SAVED = Said(en="Saved.", ja="保存しました。")
-_NO_KEY = Said(
+_SAVED = Text(en="Saved.", ja="保存しました。")
+_NO_KEY = Text(
     en="There is no setting “{key}”. There are: model, strategy, steps, collections.",
     ja="「{key}」という設定はありません。model、strategy、steps、collections があります。",
 )
-_NO_VALUE = Said(
+_NO_VALUE = Text(
     en="Say the value: /kotae settings {key} <value or reset>",
     ja="値を入力してください: /kotae settings {key} <値か reset>",
 )
@@ -398,12 +399,12 @@ def _help(language: Language, *first: str) -> Card:
     return Card(_TITLES["help"].to(language), lines)
 
 
-def _said(about: Name, said: Said, language: Language, **values: object) -> Card:
+def _said(about: Name, said: Text, language: Language, **values: object) -> Card:
     return Card(_TITLES[about].to(language), (said.to(language, **values),))
 
 
 def _listed(
-    name: Name, rows: Sequence[CardRow], language: Language, *, none: Said | None = None, first: str = ""
+    name: Name, rows: Sequence[CardRow], language: Language, *, none: Text | None = None, first: str = ""
 ) -> Card:
     more = len(rows) - ROWS
     lines = (first,) if first else (none.to(language),) if none and not rows else ()

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from agent.conversation import Overheard
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 
 Visibility = Literal["public", "private", "outsiders", "unknown"]
 
@@ -124,7 +124,7 @@ class AnswerTaken:
     closed: tuple[int, ...] = ()  # the questions that were open until now
     told: int = 0  # threads that will be told
     left: int = 0  # questions of the lesson that are still open: they ask something else
-    refusal: Said | None = None
+    refusal: Text | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,9 @@ from typing import Any, Literal
 import numpy as np
 
 from retrieval.centring import Means
+from retrieval.i18n import Language
 from retrieval.sparse import SparseEncoder, term_id
-from retrieval.text import Language, language_of
+from retrieval.text import language_of
 from retrieval.types import Passage, Reading, Scored
 
 Fit = Literal["both", "words", "meaning"]

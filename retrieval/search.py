@@ -12,11 +12,12 @@ from typing import Literal
 
 from retrieval.centring import Centring
 from retrieval.embeddings.base import EmbeddingClient
+from retrieval.i18n import Text
 from retrieval.index import Index
 from retrieval.relevance import Fit, Judge, QuestionSubject, RelevanceEvidence, space
 from retrieval.reranking import Reranker, RerankingError
 from retrieval.sparse import SparseEncoder
-from retrieval.text import Said, language_of, normalise
+from retrieval.text import language_of, normalise
 from retrieval.types import (
     MIN_RELEVANCE,
     Branch,
@@ -59,7 +60,7 @@ WrittenBy = Literal["asker", "model"]
 _SHINGLE = 16  # characters
 _REPEATS = 0.8  # share of a passage's text that stands in another one: then it is a repetition
 
-_NO_ANSWER = Said(en="The search index does not answer.", ja="検索インデックスが応答しません。")
+_NO_ANSWER = Text(en="The search index does not answer.", ja="検索インデックスが応答しません。")
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,7 @@ from bot.config.settings import DiscordSettings
 from bot.errors import StoreError
 from bot.texts import reply_language
 from bot.types import Audience, Card, Claimed, Incoming, Place, Post, Preferences
-from retrieval.text import Language
+from retrieval.i18n import Language
 
 log = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from adapters.discord.audience import Places
 from adapters.discord.transport.api import DiscordApi
 from adapters.shared.tasks import Tasks
 from bot.bot import Bot
-from retrieval.text import Language
+from retrieval.i18n import Language
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,17 +24,17 @@ from adapters.shared import digest_cards, expert_answers
 from adapters.shared.ingestion import FAILED
 from bot.texts import MEMBERS
 from bot.types import AnswerGiven, AnswerTaken, Post
-from retrieval.text import Said
+from retrieval.i18n import Text
 
 log = logging.getLogger(__name__)
 
-_UNREAD = Said(
+_UNREAD = Text(
     en="I cannot read that reply: Discord gives me its text only if it mentions me, or with the Message Content Intent. "
     "Please use the button “Answer this” on the card.",
     ja="その返信の内容を読めません（Discord では、私へのメンションがあるか、Message Content Intent が有効でないと本文を取得"
     "できません）。カードの「回答する」ボタンをお使いください。",
 )
-_YOURS = Said(en="Your answer was:", ja="入力された回答:")
+_YOURS = Text(en="Your answer was:", ja="入力された回答:")
 
 
 def pressed(context: DiscordContext, gestures: Interactions, gesture: Gesture, what: str, name: str) -> None:
@@ -59,7 +59,7 @@ async def _form(context: DiscordContext, gesture: Gesture, name: str) -> discord
     if (await context.places.actor(gesture)).role == "outsider":
         return MEMBERS.to(language)
     opened = await expert_answers.opened(context.bot, card, await digest.audience_of(context, card))
-    if isinstance(opened, Said):
+    if isinstance(opened, Text):
         context.tasks.start(_close(context, card, opened), "discord-cards")
         return opened.to(language)
     about = expert_answers.with_reference(name, opened.reference)
@@ -164,7 +164,7 @@ async def _teach(
     return taught
 
 
-def _settle(context: DiscordContext, card: Post, how: Said, who: str) -> None:
+def _settle(context: DiscordContext, card: Post, how: Text, who: str) -> None:
     """Cards whose question is not open any more say so, and the askers are told."""
 
     async def settle() -> None:
@@ -175,7 +175,7 @@ def _settle(context: DiscordContext, card: Post, how: Said, who: str) -> None:
     context.tasks.start(settle(), "discord-cards")
 
 
-async def _close(context: DiscordContext, card: Post, how: Said, who: str = "") -> None:
+async def _close(context: DiscordContext, card: Post, how: Text, who: str = "") -> None:
     for now in await digest_cards.changed(context.bot, card, partial(digest.audience_of, context), context.language):
         await digest.redraw(context, now, expert_answers.status(now, how, context.language, who))
 

@@ -17,7 +17,7 @@ from adapters.discord.interactions import Gesture, Interactions, spot_of
 from adapters.discord.rendering.components import REPORT, TEMPLATE, given, vote_button
 from adapters.shared import feedback as votes
 from bot.types import Feedback, Place
-from retrieval.text import Language
+from retrieval.i18n import Language
 
 
 def register(client: commands.Bot, context: DiscordContext) -> None:

@@ -42,15 +42,15 @@ from adapters.shared import ingestion as said
 from adapters.shared.ingestion import process
 from bot.errors import StoreError
 from bot.types import Actor, Audience, FileRef, IngestionRequest, Place, Post
+from retrieval.i18n import Text
 from retrieval.loaders.loader import ParsingLimits
-from retrieval.text import Said
 from retrieval.types import RAGToolError, UnreadableError
 
 CONTENT = 2_000
 EVERY_SECONDS = 1.5  # between two edits
 _ROOM = 150  # for what stands under the verdicts
 
-_UNREACHABLE = Said(
+_UNREACHABLE = Text(
     en="Discord could not be asked ({code}). Try again later.",
     ja="Discord に問い合わせできませんでした（{code}）。時間をおいてもう一度お試しください。",
 )
@@ -179,30 +179,30 @@ log = logging.getLogger(__name__)
 ADD = "add"
 USED = 200  # messages whose form may still come back
 
-_MEMBERS = Said(
+_MEMBERS = Text(
     en="Only members of the team can add to the knowledge.",
     ja="ナレッジに追加できるのは、チームのメンバーだけです。",
 )
-_OUTSIDERS = Said(
+_OUTSIDERS = Text(
     en="People from outside the team read this channel, so nothing can be added here. Use a channel of your team's server, "
     "or write to me directly.",
     ja="このチャンネルはチーム外の人も見ているため、ここからは追加できません。チームのサーバーのチャンネルか、私への"
     "ダイレクトメッセージをお使いください。",
 )
-_UNKNOWN = Said(
+_UNKNOWN = Text(
     en="I cannot tell who reads this channel. Let me see it (View Channel) and try again.",
     ja="このチャンネルを誰が見ているのか確認できません。私に「チャンネルを見る」権限を付けてからもう一度お試しください。",
 )
-_NO_LINK = Said(en="This is no link to a message in Discord.", ja="Discord のメッセージへのリンクではありません。")
-_NO_MESSAGE = Said(
+_NO_LINK = Text(en="This is no link to a message in Discord.", ja="Discord のメッセージへのリンクではありません。")
+_NO_MESSAGE = Text(
     en="That message is not there, or it is in a channel that you or I cannot read.",
     ja="そのメッセージは存在しないか、あなたか私が閲覧できないチャンネルにあります。",
 )
-_NO_SCOPE = Said(
+_NO_SCOPE = Text(
     en="You cannot choose this for “Who may find it” here. Possible: {scopes}.",
     ja="ここでは「公開範囲」にその値を選べません。選べるのは {scopes} です。",
 )
-_NO_TEXT = Said(
+_NO_TEXT = Text(
     en="That message has no text or file that I can read. (What I have written myself does not count. Where I lack the "
     "Message Content Intent, use “Add to knowledge” in the message's menu, or paste the text.)",
     ja="そのメッセージには、私が読めるテキストやファイルがありません（私自身の投稿は対象外です。Message Content Intent が"
@@ -213,7 +213,7 @@ _NO_TEXT = Said(
 class _NotTaken(Exception):
     """What was given is not taken; says why in words."""
 
-    def __init__(self, why: Said, **values: str) -> None:
+    def __init__(self, why: Text, **values: str) -> None:
         super().__init__(why.en)
         self.why = why
         self.values = values
@@ -287,7 +287,7 @@ class DiscordIngestion:
         Whether a text with links in it means a message: `adapters.shared.ingestion.link_meant`.
         """
 
-        async def take() -> Said:
+        async def take() -> Text:
             if link and (files or text):
                 raise _NotTaken(said.ONE_KIND)
             only = link or ("" if files else text)
@@ -306,7 +306,7 @@ class DiscordIngestion:
         """What a form holds; `name`: of the message it is about, or empty."""
         wish = Wish(given["new"] or given["collection"], given["scope"])
 
-        async def take() -> Said:
+        async def take() -> Text:
             channel, _, message = name.partition(":")
             if channel.isdecimal() and message.isdecimal():
                 await self._take_message(gesture, wish, LinkTarget(int(channel), int(message)), self._used.get(name))
@@ -318,7 +318,7 @@ class DiscordIngestion:
 
         return await self._told(gesture, take)
 
-    async def _told(self, gesture: Gesture, take: Callable[[], Awaitable[Said]], text: str = "") -> Sequence[str]:
+    async def _told(self, gesture: Gesture, take: Callable[[], Awaitable[Text]], text: str = "") -> Sequence[str]:
         """`text`: what was typed, for where it is not clear what was meant."""
         language = self._context.language_of(gesture.locale)
         try:
@@ -400,12 +400,12 @@ class DiscordIngestion:
 def _target(text: str, *, as_text: bool) -> LinkTarget | None:
     """The message that a text is about; None: the text itself is meant. Raises _NotTaken when nobody can tell."""
     meant = said.link_meant(text, links_in(text), as_text=as_text)
-    if isinstance(meant, Said):
+    if isinstance(meant, Text):
         raise _NotTaken(meant)
     return target_of(meant) if meant else None
 
 
-def _why_not(actor: Actor, audience: Audience) -> Said:
+def _why_not(actor: Actor, audience: Audience) -> Text:
     if actor.role == "outsider":
         return _MEMBERS
     return _UNKNOWN if audience.visibility == "unknown" else _OUTSIDERS

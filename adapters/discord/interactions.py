@@ -22,7 +22,7 @@ from adapters.discord.transport.outbox import say_once
 from adapters.port import PostError
 from bot.errors import StoreError
 from bot.types import Place, Post
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 from retrieval.types import RAGToolError
 
 log = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ GESTURES = 2_000  # that are remembered
 NOBODY = discord.AllowedMentions.none()
 
 _ALREADY_ANSWERED = 40060
-_FAILED = Said(
+_FAILED = Text(
     en="Sorry, something went wrong on my side. Please try again.",
     ja="申し訳ありません。こちらの問題で処理できませんでした。もう一度お試しください。",
 )

@@ -23,7 +23,7 @@ from bot.bot import Bot
 from bot.errors import StoreError
 from bot.types import Claimed, Post
 from bot.waiting import Sleep
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ IN_VIEW_SECONDS = 3.0  # that an answer waits for its steps to be there before i
 FINISH_SECONDS = 60.0  # for the last edits under load; nobody waits for them
 ABANDON_SECONDS = 3.0
 
-_REFUSED = Said(
+_REFUSED = Text(
     en="I have an answer, but this server does not accept its words (Discord's code {code}). Ask its moderators, or ask "
     "me in a direct message.",
     ja="回答はできましたが、このサーバーでは本文を投稿できませんでした（Discord のコード {code}）。モデレーターに確認するか、"

@@ -16,7 +16,7 @@ from agent.events import (
     Verdict,
 )
 from agent.links import scrubbed, visible
-from retrieval.text import Language, Said, date_words
+from retrieval.i18n import Language, Text, date_words
 
 QUOTE = 80  # characters of a quotation beside its source
 NAMES = 3  # documents named in a result's line
@@ -30,29 +30,29 @@ _MARKUP = re.compile(r"([\[\]\\<])")
 
 _JAPANESE_BREAK = re.compile(r"(?<=[\u3000-\u9fff\uff00-\uffef])[ \t]*\r?\n\s*(?=[\u3000-\u9fff\uff00-\uffef])")
 
-UNSURE = Said(en="I am not sure.", ja="確信はありません。")
-SOURCES = Said(en="Sources", ja="出典")
-EMPTY = Said(en="(The answer is empty.)", ja="（回答は空でした。）")
+UNSURE = Text(en="I am not sure.", ja="確信はありません。")
+SOURCES = Text(en="Sources", ja="出典")
+EMPTY = Text(en="(The answer is empty.)", ja="（回答は空でした。）")
 
-_THINKING = Said(en="🧠 Thinking…", ja="🧠 考えています…")
-_STILL_THINKING = Said(en="🧠 Thinking… ({seconds} s)", ja="🧠 考えています…（{seconds} 秒）")
+_THINKING = Text(en="🧠 Thinking…", ja="🧠 考えています…")
+_STILL_THINKING = Text(en="🧠 Thinking… ({seconds} s)", ja="🧠 考えています…（{seconds} 秒）")
 
-_QUERY = Said(en="“{query}” in {where}", ja="「{query}」（コレクション: {where}）")
-_EVERYWHERE = Said(en="all collections", ja="すべて")
-_COMMA = Said(en=", ", ja="、")
-_AND = Said(en="{first} and {last}", ja="{first}、{last}")
-_FOUND = Said(en="{what} — best relevance {best}, from {names}", ja="{what}、関連度は最高 {best}、出典: {names}")
-_PASSAGES = Said(en="{n} passage{n:|s}", ja="{n} 件")
-_MORE = Said(en=" and {n} more", ja="ほか {n} 件")
-_FAILED = Said(en="did not work: {what}", ja="うまくいきませんでした: {what}")
-_VERDICTS: dict[Verdict, Said] = {
-    "keep": Said(en="keep", ja="このまま採用"),
-    "revise": Said(en="revise", ja="修正"),
-    "reject": Said(en="reject", ja="不採用"),
+_QUERY = Text(en="“{query}” in {where}", ja="「{query}」（コレクション: {where}）")
+_EVERYWHERE = Text(en="all collections", ja="すべて")
+_COMMA = Text(en=", ", ja="、")
+_AND = Text(en="{first} and {last}", ja="{first}、{last}")
+_FOUND = Text(en="{what} — best relevance {best}, from {names}", ja="{what}、関連度は最高 {best}、出典: {names}")
+_PASSAGES = Text(en="{n} passage{n:|s}", ja="{n} 件")
+_MORE = Text(en=" and {n} more", ja="ほか {n} 件")
+_FAILED = Text(en="did not work: {what}", ja="うまくいきませんでした: {what}")
+_VERDICTS: dict[Verdict, Text] = {
+    "keep": Text(en="keep", ja="このまま採用"),
+    "revise": Text(en="revise", ja="修正"),
+    "reject": Text(en="reject", ja="不採用"),
 }
-_CRITIQUE = Said(en="{verdict}. {text}", ja="{verdict}。{text}")
-_QUOTED = Said(en="“{text}”", ja="「{text}」")
-_IN = Said(en=" ({where})", ja="（{where}）")
+_CRITIQUE = Text(en="{verdict}. {text}", ja="{verdict}。{text}")
+_QUOTED = Text(en="“{text}”", ja="「{text}」")
+_IN = Text(en=" ({where})", ja="（{where}）")
 
 
 def step_text(event: Step, language: Language) -> str:

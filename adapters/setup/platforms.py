@@ -26,21 +26,21 @@ from bot.config.tokens import (
     slack_bot_token,
 )
 from bot.errors import SettingsError
-from retrieval.text import Said
+from retrieval.i18n import Text
 
 What = Literal["slack", "discord", "gemini"]
 WHATS: tuple[What, ...] = ("slack", "discord", "gemini")
 EMBEDDER = "gemini:gemini-embedding-2"
 
 
-def _setting(name: str) -> Callable[[str], Said | None]:
+def _setting(name: str) -> Callable[[str], Text | None]:
     return lambda value: problem(name, value)
 
 
 BOT_TOKEN = WizardQuestion(
     "SLACK_BOT_TOKEN",
     "--bot-token",
-    Said(en="Bot User OAuth Token (xoxb-)", ja="Bot User OAuth Token（xoxb-）"),
+    Text(en="Bot User OAuth Token (xoxb-)", ja="Bot User OAuth Token（xoxb-）"),
     slack_bot_token,
     SLACK_BOT_AT,
     secret=True,
@@ -48,7 +48,7 @@ BOT_TOKEN = WizardQuestion(
 APP_TOKEN = WizardQuestion(
     "SLACK_APP_TOKEN",
     "--app-token",
-    Said(en="App-level token (xapp-)", ja="アプリレベルトークン（xapp-）"),
+    Text(en="App-level token (xapp-)", ja="アプリレベルトークン（xapp-）"),
     slack_app_token,
     SLACK_APP_AT,
     secret=True,
@@ -56,18 +56,18 @@ APP_TOKEN = WizardQuestion(
 DISCORD_TOKEN = WizardQuestion(
     "DISCORD_TOKEN",
     "--token",
-    Said(en="The bot's token", ja="ボットのトークン"),
+    Text(en="The bot's token", ja="ボットのトークン"),
     discord_token,
     DISCORD_AT,
     secret=True,
 )
 KEY = WizardQuestion(
-    "GEMINI_API_KEY", "--key", Said(en="Gemini API key", ja="Gemini の API キー"), gemini_key, GEMINI_AT, secret=True
+    "GEMINI_API_KEY", "--key", Text(en="Gemini API key", ja="Gemini の API キー"), gemini_key, GEMINI_AT, secret=True
 )
 GUILDS = WizardQuestion(
     "KOTAE_DISCORD_GUILDS",
     "--guilds",
-    Said(
+    Text(
         en="Servers whose members are the team (ids, with commas between)",
         ja="メンバーをチームとして扱うサーバー（ID をコンマ区切りで）",
     ),
@@ -76,19 +76,19 @@ GUILDS = WizardQuestion(
 DIGEST_CHANNEL = WizardQuestion(
     "KOTAE_DIGEST_CHANNEL",
     "--digest-channel",
-    Said(
+    Text(
         en="Channel for the weekly digest of unanswered questions (its name or id; empty: none)",
         ja="答えられなかった質問の週次ダイジェストを投稿するチャンネル（名前か ID。空欄なら投稿しません）",
     ),
     _setting("KOTAE_DIGEST_CHANNEL"),
 )
 TIMEZONE = WizardQuestion(
-    "KOTAE_TIMEZONE", "--timezone", Said(en="Time zone", ja="タイムゾーン"), _setting("KOTAE_TIMEZONE")
+    "KOTAE_TIMEZONE", "--timezone", Text(en="Time zone", ja="タイムゾーン"), _setting("KOTAE_TIMEZONE")
 )
 LANGUAGE = WizardQuestion(
     "KOTAE_LANGUAGE",
     "--language",
-    Said(en="Language of the interface (ja, en)", ja="画面の言語（ja、en）"),
+    Text(en="Language of the interface (ja, en)", ja="画面の言語（ja、en）"),
     _setting("KOTAE_LANGUAGE"),
 )
 QUESTIONS: Mapping[What, tuple[WizardQuestion, ...]] = {
@@ -99,13 +99,13 @@ QUESTIONS: Mapping[What, tuple[WizardQuestion, ...]] = {
 
 # -- words -----------------------------------------------------------------------------------------------------------
 
-_WHICH = Said(en="What should be set up? (slack, discord, gemini)", ja="何を設定しますか？（slack、discord、gemini）")
-_NAME_ONE = Said(
+_WHICH = Text(en="What should be set up? (slack, discord, gemini)", ja="何を設定しますか？（slack、discord、gemini）")
+_NAME_ONE = Text(
     en="Name what to set up: kotae setup slack, kotae setup discord or kotae setup gemini.",
     ja="何を設定するか指定してください: kotae setup slack、kotae setup discord、kotae setup gemini",
 )
-_NOT_FOR = Said(en="{flag} is not for kotae setup {what}.", ja="{flag} は kotae setup {what} では使えません。")
-_SLACK_THEN = Said(
+_NOT_FOR = Text(en="{flag} is not for kotae setup {what}.", ja="{flag} は kotae setup {what} では使えません。")
+_SLACK_THEN = Text(
     en="""In Slack:
   1. In the channel where people ask:  /invite @{name}
   2. Ask something:  @{name} What do you know?""",
@@ -113,15 +113,15 @@ _SLACK_THEN = Said(
   1. 質問を受け付けるチャンネルで:  /invite @{name}
   2. 質問してみる:  @{name} 何を知っていますか？""",
 )
-_WAIT = Said(
+_WAIT = Text(
     en="Wait for the first mention now, to see that it arrives? (y, n)",
     ja="最初のメンションが届くか、今ここで待って確かめますか？（y、n）",
 )
-_WAITING = Said(
+_WAITING = Text(
     en="Invite @{name} to a channel and mention it there; waiting for up to {minutes} minutes (Ctrl-C ends it) …",
     ja="@{name} をチャンネルに招待してメンションしてください。最大 {minutes} 分待ちます（Ctrl-C で終了）…",
 )
-_DISCORD_STEPS = Said(
+_DISCORD_STEPS = Text(
     en="""1. https://discord.com/developers/applications → New Application.
 2. “Bot” → Reset Token. Copy the token.
 3. On the same page, if Kotae should read the rest of a thread: Message Content Intent.""",
@@ -129,35 +129,35 @@ _DISCORD_STEPS = Said(
 2. 「Bot」→「Reset Token」を押し、トークンをコピーしてください。
 3. スレッドのほかの発言も読ませる場合は、同じページで「Message Content Intent」を有効にしてください。""",
 )
-_INVITE = Said(en="Invite the bot to your server: {url}", ja="次の URL からボットをサーバーに招待してください: {url}")
-_ITS_GUILDS = Said(en="It is in: {guilds}", ja="参加しているサーバー: {guilds}")
-_GEMINI_STEPS = Said(
+_INVITE = Text(en="Invite the bot to your server: {url}", ja="次の URL からボットをサーバーに招待してください: {url}")
+_ITS_GUILDS = Text(en="It is in: {guilds}", ja="参加しているサーバー: {guilds}")
+_GEMINI_STEPS = Text(
     en="Make a key: https://aistudio.google.com/apikey → Create API key.",
     ja="キーを作成してください: https://aistudio.google.com/apikey →「API キーを作成」",
 )
-_LEAVES = Said(
+_LEAVES = Text(
     en="With Gemini as the model, Google is sent each question, what was said before it in the thread, and the passages"
     " found for it.",
     ja="モデルに Gemini を使うと、質問、同じスレッドのそれまでのやり取り、見つかった文書の抜粋が Google に送られます。",
 )
-_STAYS = Said(en="Search itself stays on this machine.", ja="検索そのものはこのマシンの中で行います。")
-_EMBEDDINGS = Said(
+_STAYS = Text(en="Search itself stays on this machine.", ja="検索そのものはこのマシンの中で行います。")
+_EMBEDDINGS = Text(
     en="Search by Gemini's embeddings too? It finds more of what is asked in other words, in both languages; the text of"
     " every document is then sent to Google, and each search's words. (y, n)",
     ja="検索にも Gemini の埋め込みを使いますか？ 言い回しの違う質問や日英をまたぐ質問に強くなりますが、"
     "すべての文書の本文と検索語が Google に送られます。（y、n）",
 )
-_EMBEDS = Said(
+_EMBEDS = Text(
     en="Search uses {embedder}: the text of every document and each search's words are sent to Google.",
     ja="検索に {embedder} を使います。すべての文書の本文と検索語が Google に送られます。",
 )
-_REINDEX = Said(
+_REINDEX = Text(
     en="{count} document{count:|s} {count:is|are} indexed with another embedder: stop Kotae if it runs, then kotae reindex."
     " Until then it does not start.",
     ja="登録済みの {count} 件の文書は別の埋め込みモデルでインデックスされています。Kotae を止めてから kotae reindex を"
     "実行してください。実行するまで起動できません。",
 )
-_OTHER_MODEL = Said(
+_OTHER_MODEL = Text(
     en="KOTAE_MODEL={model} stays as it is; take it out of .env to answer with Gemini.",
     ja="KOTAE_MODEL={model} はそのままです。Gemini で回答するには .env から外してください。",
 )
@@ -318,7 +318,7 @@ async def _gemini(wizard: Wizard) -> int:
     if other:
         wizard.terminal.say(filled(_OTHER_MODEL, model=model))
     if "KOTAE_EMBEDDER" in wizard.changes and (count := await _indexed(wizard)):
-        wizard.terminal.say(Said(en=_REINDEX.to("en", count=count), ja=_REINDEX.to("ja", count=count)))
+        wizard.terminal.say(Text(en=_REINDEX.to("en", count=count), ja=_REINDEX.to("ja", count=count)))
         return wizard.end("kotae reindex")
     platform = any(name in wizard.now for name in (BOT_TOKEN.name, DISCORD_TOKEN.name))
     return wizard.end("kotae run" if platform else "kotae chat")

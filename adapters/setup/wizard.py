@@ -16,33 +16,33 @@ from bot.config.dotenv import EnvFileError, ProbeError, current, write
 from bot.config.settings import filled
 from bot.doctor.findings import Level, Remark
 from bot.logs import Redactor
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 
 DONE, FAILED, USAGE = 0, 1, 2
 
 _MARKS: dict[Level, str] = {"ok": "✓", "warning": "!", "fault": "✗"}
 
-_MISSING = Said(en="{flag} is missing. It is found at: {where}", ja="{flag} がありません。取得場所: {where}")
-_NEEDED = Said(en="It is needed. It is found at: {where}", ja="入力が必要です。取得場所: {where}")
-_KEEP = Said(en="Enter: keep the one that is set", ja="Enter で設定済みのものを使います")
-_TRY_AGAIN = Said(en="Nothing was written.", ja="何も書き込んでいません。")
-UNCHECKED = Said(
+_MISSING = Text(en="{flag} is missing. It is found at: {where}", ja="{flag} がありません。取得場所: {where}")
+_NEEDED = Text(en="It is needed. It is found at: {where}", ja="入力が必要です。取得場所: {where}")
+_KEEP = Text(en="Enter: keep the one that is set", ja="Enter で設定済みのものを使います")
+_TRY_AGAIN = Text(en="Nothing was written.", ja="何も書き込んでいません。")
+UNCHECKED = Text(
     en="Nothing was written. --no-check saves it without asking.",
     ja="何も書き込んでいません。--no-check を付けると確認せずに保存します。",
 )
-_SAVED = Said(
+_SAVED = Text(
     en="Saved in {file}, readable by you only: {names}", ja="{file} に保存しました（本人だけが読めます）: {names}"
 )
-_NOTHING_NEW = Said(en="{file} holds all of it already.", ja="{file} にはすべて設定済みです。")
-_SHADOWED = Said(
+_NOTHING_NEW = Text(en="{file} holds all of it already.", ja="{file} にはすべて設定済みです。")
+_SHADOWED = Text(
     en="The environment sets {names} too, and it counts before .env: take it out there.",
     ja="環境変数にも {names} があり、.env より優先されます。環境変数のほうを外してください。",
 )
-_LEFT = Said(
+_LEFT = Text(
     en="Something is still to be put right (✗ above); kotae doctor checks it again.",
     ja="まだ直すところがあります（上の ✗）。kotae doctor でもう一度確認できます。",
 )
-_NEXT = Said(en="Next: {command}", ja="次のコマンド: {command}")
+_NEXT = Text(en="Next: {command}", ja="次のコマンド: {command}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +51,9 @@ class WizardQuestion:
 
     name: str
     flag: str
-    words: Said
-    wrong: Callable[[str], Said | None]
-    where: Said | None = None  # it is found; only for what is needed
+    words: Text
+    wrong: Callable[[str], Text | None]
+    where: Text | None = None  # it is found; only for what is needed
     secret: bool = False
 
 
@@ -81,7 +81,7 @@ def hyperlinks(environ: Mapping[str, str] = os.environ) -> bool:
 class StopError(Exception):
     """The wizard ends here with this status, after these lines on standard error."""
 
-    def __init__(self, status: int, *lines: Said) -> None:
+    def __init__(self, status: int, *lines: Text) -> None:
         super().__init__("\n".join(line.en for line in lines))
         self.status = status
         self.lines = lines
@@ -104,20 +104,20 @@ class Terminal:
         """From now on this is shown nowhere."""
         self._secrets.add(secret)
 
-    def say(self, said: Said) -> None:
+    def say(self, said: Text) -> None:
         output.say(Redactor(self._secrets)(said.to(self.language)))
 
-    def link(self, url: str, words: Said) -> str:
+    def link(self, url: str, words: Text) -> str:
         """These words as a link where the terminal has such, else the address. Source: the hyperlink sequence OSC 8."""
         return f"\x1b]8;;{url}\x1b\\{words.to(self.language)}\x1b]8;;\x1b\\" if self.follows else url
 
-    def warn(self, said: Said) -> None:
+    def warn(self, said: Text) -> None:
         output.warn(Redactor(self._secrets)(said.to(self.language)))
 
-    def complain(self, *lines: Said) -> None:
+    def complain(self, *lines: Text) -> None:
         """The end of a command that did not do what it was to do."""
         self.warn(
-            Said(
+            Text(
                 en="kotae: " + "\n".join(line.en for line in lines), ja="kotae: " + "\n".join(line.ja for line in lines)
             )
         )
@@ -126,9 +126,9 @@ class Terminal:
         for remark in remarks:
             self.faults += remark.level == "fault"
             mark = _MARKS[remark.level]
-            self.say(Said(en=f"{mark} {remark.what.en}", ja=f"{mark} {remark.what.ja}"))
+            self.say(Text(en=f"{mark} {remark.what.en}", ja=f"{mark} {remark.what.ja}"))
             if remark.todo:
-                self.say(Said(en=f"    → {remark.todo.en}", ja=f"    → {remark.todo.ja}"))
+                self.say(Text(en=f"    → {remark.todo.en}", ja=f"    → {remark.todo.ja}"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ class Wizard:
     def asks(self) -> bool:
         return self.terminal.read is not None and not self.given.yes
 
-    def agrees(self, question: Said, default: bool) -> bool:
+    def agrees(self, question: Text, default: bool) -> bool:
         """What somebody says to a question of yes or no; for when `asks`."""
         assert self.terminal.read is not None
         said = self.terminal.read(f"{question.to(self.terminal.language)} [{'y' if default else 'n'}]", False).strip()
@@ -184,7 +184,7 @@ class Wizard:
         """What will be set."""
         return self.now | self.changes
 
-    def begin(self, steps: Said) -> None:
+    def begin(self, steps: Text) -> None:
         """Say how it goes. Raises StopError for flags that are missing, all at once."""
         self.terminal.say(steps)
         missing = [
@@ -230,7 +230,7 @@ class Wizard:
                 self.changes[question.name] = value
             return value
 
-    def _needed(self, question: WizardQuestion) -> Said | None:
+    def _needed(self, question: WizardQuestion) -> Text | None:
         return filled(_NEEDED, where=question.where) if question.where else None
 
     def _read(self, question: WizardQuestion, kept: str, default: str) -> str:

@@ -5,12 +5,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from bot.types import Attachment
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 from retrieval.types import UnreadableError
 
 FILES = 5  # of one question that are read
 
-TOO_MANY = Said(
+TOO_MANY = Text(
     en="only {n} files per message are read; add the others with /ingest",
     ja="一度に読めるのは {n} 件までです。残りは /ingest で追加してください",
 )

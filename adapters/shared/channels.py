@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from bot.config.settings import filled
-from retrieval.text import Said
+from retrieval.i18n import Text
 
 CANDIDATES = 5  # that are named
 
-_UNKNOWN = Said(
+_UNKNOWN = Text(
     en="KOTAE_DIGEST_CHANNEL is “{channel}”: the bot sees no channel of that name.{near}",
     ja="KOTAE_DIGEST_CHANNEL の「{channel}」という名前のチャンネルは、ボットから見えません。{near}",
 )
-_NEAR = Said(en=" Those that it could be: {names}.", ja="候補: {names}。")
-_SEVERAL = Said(
+_NEAR = Text(en=" Those that it could be: {names}.", ja="候補: {names}。")
+_SEVERAL = Text(
     en="KOTAE_DIGEST_CHANNEL is “{channel}”, and several channels have that name: {names}. Set the id of one of them.",
     ja="KOTAE_DIGEST_CHANNEL の「{channel}」という名前のチャンネルが複数あります: {names}。どれか 1 つの ID を設定してください。",
 )
@@ -41,7 +41,7 @@ class Named:
 class UnclearError(LookupError):
     """A name that is no channel's, or several channels'; says so in words, with candidates."""
 
-    def __init__(self, why: Said) -> None:
+    def __init__(self, why: Text) -> None:
         super().__init__(why.en)
         self.why = why
 
@@ -59,7 +59,7 @@ def find(wanted: str, channels: Sequence[Named]) -> Named:
     open_ones = [channel for channel in channels if channel.inside]
     alike = get_close_matches(name, [_plain(channel.name) for channel in channels], CANDIDATES)
     near = [channel for channel in channels if _plain(channel.name) in alike] or open_ones
-    names = filled(_NEAR, names=_listed(near)) if near else Said(en="", ja="")
+    names = filled(_NEAR, names=_listed(near)) if near else Text(en="", ja="")
     raise UnclearError(filled(_UNKNOWN, channel=wanted, near=names))
 
 
@@ -67,7 +67,7 @@ def _plain(name: str) -> str:
     return unicodedata.normalize("NFKC", name).strip().removeprefix("#").casefold()
 
 
-def _listed(channels: Sequence[Named]) -> Said:
+def _listed(channels: Sequence[Named]) -> Text:
     shown = [channel.shown for channel in channels[:CANDIDATES]]
     shown += [f"+{len(channels) - CANDIDATES}"] if len(channels) > CANDIDATES else []
-    return Said(en=", ".join(shown), ja="、".join(shown))
+    return Text(en=", ".join(shown), ja="、".join(shown))

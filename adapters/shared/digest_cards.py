@@ -12,7 +12,7 @@ from bot.bot import Bot
 from bot.types import Action, Audience, Card, CardRow, Link, Place, Post
 from bot.unanswered.closing import closing
 from bot.unanswered.digest_card import remaining
-from retrieval.text import Language
+from retrieval.i18n import Language
 
 _NUMBER = re.compile(r"^\d+\. ")  # of a row
 

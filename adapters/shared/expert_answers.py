@@ -12,66 +12,66 @@ from bot.bot import Bot
 from bot.types import AnswerTaken, Audience, Notice, Post
 from bot.unanswered.closing import Closing, closing
 from bot.unanswered.digest_card import what_it_closes
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 from retrieval.types import TEAM
 
 QUESTION_CHARACTERS = 1_000
 LISTED, WORDING = 6, 80  # other wordings in a form; characters of one
 
-TITLE = Said(en="Answer this", ja="回答する")
-QUESTION = Said(en="Question", ja="質問")
-QUESTION_HINT = Said(
+TITLE = Text(en="Answer this", ja="回答する")
+QUESTION = Text(en="Question", ja="質問")
+QUESTION_HINT = Text(
     en="It will be found by these words; change them if others are clearer.",
     ja="この文面で検索されます。よりわかりやすい言い方があれば直してください。",
 )
-ANSWER = Said(en="Answer", ja="回答")
-READ_BY_TEAM = Said(
+ANSWER = Text(en="Answer", ja="回答")
+READ_BY_TEAM = Text(
     en="Everyone in the team will be able to find this answer, and those who asked are told in their threads.",
     ja="この回答はチームの全員が検索できるようになり、質問した人にはそれぞれのスレッドでお知らせします。",
 )
-READ_THERE = Said(
+READ_THERE = Text(
     en="Only members of the private places where this was asked will be able to find this answer; they are told in their "
     "threads.",
     ja="この回答は、質問があった非公開の場所のメンバーだけが検索できます。質問した人にはスレッドでお知らせします。",
 )
-GONE = Said(
+GONE = Text(
     en="These questions have been answered or dismissed meanwhile.",
     ja="この質問はすでに回答されたか、回答せずに閉じられています。",
 )
-SAVED = Said(
+SAVED = Text(
     en="Saved as the answer. Threads that are told: {n}.",
     ja="回答として保存しました。{n} 件のスレッドにお知らせします。",
 )
-LEFT = Said(
+LEFT = Text(
     en="Still open, because they ask something else: {n}.", ja="内容が異なる質問 {n} 件は、未回答のまま残っています。"
 )
-CONFIRM = Said(
+CONFIRM = Text(
     en="Save this reply as the answer to “{question}”?", ja="この返信を「{question}」の回答として保存しますか？"
 )
-YES, NO = Said(en="Save as the answer", ja="回答として保存"), Said(en="No", ja="いいえ")
-DELETED = Said(en="That reply is no longer there.", ja="その返信はすでに削除されています。")
-ANSWERED = Said(en="✅ Answered by {who}", ja="✅ {who} さんが回答しました")
-DISMISSED = Said(en="➖ Dismissed by {who}", ja="➖ {who} さんが回答せずに閉じました")
-PARTLY = Said(
+YES, NO = Text(en="Save as the answer", ja="回答として保存"), Text(en="No", ja="いいえ")
+DELETED = Text(en="That reply is no longer there.", ja="その返信はすでに削除されています。")
+ANSWERED = Text(en="✅ Answered by {who}", ja="✅ {who} さんが回答しました")
+DISMISSED = Text(en="➖ Dismissed by {who}", ja="➖ {who} さんが回答せずに閉じました")
+PARTLY = Text(
     en="✅ {who} settled other questions of this card", ja="✅ このカードのほかの質問は {who} さんが対応しました"
 )
-PARTLY_ELSEWHERE = Said(
+PARTLY_ELSEWHERE = Text(
     en="✅ Other questions of this card were settled elsewhere",
     ja="✅ このカードのほかの質問は、ほかの場所で対応されました",
 )
-SETTLED = Said(en="✅ Answered or dismissed elsewhere", ja="✅ ほかの場所で回答されたか、回答せずに閉じられました")
-TOLD = Said(
+SETTLED = Text(en="✅ Answered or dismissed elsewhere", ja="✅ ほかの場所で回答されたか、回答せずに閉じられました")
+TOLD = Text(
     en="{asker} Your question “{question}” has an answer now{by}:",
     ja="{asker} ご質問「{question}」に回答が付きました{by}:",
 )
-CORRECTED = Said(
+CORRECTED = Text(
     en="{asker} The answer to your question “{question}” has been corrected{by}:",
     ja="{asker} ご質問「{question}」への回答が修正されました{by}:",
 )
-BY = Said(en=", from {who}", ja="（{who} さんより）")
+BY = Text(en=", from {who}", ja="（{who} さんより）")
 
 
-BY_EDITOR = Said(en=" by {who}", ja="（{who} さんが編集）")
+BY_EDITOR = Text(en=" by {who}", ja="（{who} さんが編集）")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class OpenedQuestion:
         return [*what_it_closes(self.closes, self.others, language, most=most, each=each), read_by.to(language)]
 
 
-async def opened(bot: Bot, card: Post, audience: Audience) -> OpenedQuestion | Said:
+async def opened(bot: Bot, card: Post, audience: Audience) -> OpenedQuestion | Text:
     """What can be answered of a card by those who see it, or why nothing. Raises StoreError."""
     asked = await bot.experts.questions(card.data["questions"], card.place, audience)
     still = [question for question in asked if question.resolved_at is None]
@@ -116,7 +116,7 @@ def saved(taught: AnswerTaken, language: Language) -> str:
     return f"{said} {LEFT.to(language, n=taught.left)}" if taught.left else said
 
 
-def status(card: Post, how: Said, language: Language, who: str = "") -> str:
+def status(card: Post, how: Text, language: Language, who: str = "") -> str:
     """What became of a card, for those who see it: `how` it was closed, or that a part of it was settled."""
     said = how if card.data["closed"] else PARTLY if who else PARTLY_ELSEWHERE
     return said.to(language, who=who)

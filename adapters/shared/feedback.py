@@ -6,29 +6,29 @@ from typing import Literal
 
 from bot.bot import Bot
 from bot.types import Feedback, Place
-from retrieval.text import Said
+from retrieval.i18n import Text
 
 TEXT_CHARACTERS = 3_000  # of what was wrong
 
 Vote = Literal["up", "down"]
 Reason = Literal["wrong", "outdated", "incomplete", "wrong_source"]
 
-UP, DOWN = Said(en="Helpful", ja="役に立った"), Said(en="Not helpful", ja="役に立たなかった")
+UP, DOWN = Text(en="Helpful", ja="役に立った"), Text(en="Not helpful", ja="役に立たなかった")
 
-TITLE = Said(en="What was wrong?", ja="どこが問題でしたか？")
-WHY = Said(en="Reason", ja="理由")
-REASONS: dict[Reason, Said] = {
-    "wrong": Said(en="It is wrong", ja="間違っている"),
-    "outdated": Said(en="It is outdated", ja="情報が古い"),
-    "incomplete": Said(en="Something is missing", ja="情報が足りない"),
-    "wrong_source": Said(en="The source does not fit", ja="出典が合っていない"),
+TITLE = Text(en="What was wrong?", ja="どこが問題でしたか？")
+WHY = Text(en="Reason", ja="理由")
+REASONS: dict[Reason, Text] = {
+    "wrong": Text(en="It is wrong", ja="間違っている"),
+    "outdated": Text(en="It is outdated", ja="情報が古い"),
+    "incomplete": Text(en="Something is missing", ja="情報が足りない"),
+    "wrong_source": Text(en="The source does not fit", ja="出典が合っていない"),
 }
-TEXT = Said(en="What should it say?", ja="正しい内容や補足")
-THANKS = Said(en="Thank you, noted.", ja="ありがとうございます。記録しました。")
-NOTED = Said(
+TEXT = Text(en="What should it say?", ja="正しい内容や補足")
+THANKS = Text(en="Thank you, noted.", ja="ありがとうございます。記録しました。")
+NOTED = Text(
     en="Thank you. This goes to the people who can answer it.", ja="ありがとうございます。答えられる人に伝えます。"
 )
-NOT_FOUND = Said(
+NOT_FOUND = Text(
     en="I no longer know which answer this belongs to.",
     ja="この回答の記録が見つからないため、評価を保存できませんでした。",
 )

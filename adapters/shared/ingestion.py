@@ -18,64 +18,64 @@ from adapters.port import PostError
 from adapters.shared.verdicts import verdict_line
 from bot.bot import Bot
 from bot.types import Fetch, FileRef, IngestionRequest, Verdict
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 from retrieval.types import EVERYONE, TEAM
 
 LINES = 25  # verdicts that one message shows
 LINE, NAME = 330, 80  # characters of one, and of the file's name in it
 AROUND = 120  # characters that may stand around a link and still be about it
 
-NOTHING = Said(en="Give a file, a text or a link.", ja="ファイル、テキスト、リンクのいずれかを指定してください。")
-ONE_KIND = Said(
+NOTHING = Text(en="Give a file, a text or a link.", ja="ファイル、テキスト、リンクのいずれかを指定してください。")
+ONE_KIND = Text(
     en="Add a link by itself, without files or a text.", ja="リンクは、ファイルやテキストとは別に追加してください。"
 )
-STARTED = Said(en="I am reading it; the result will follow.", ja="読み込みを始めました。結果は追ってお知らせします。")
-MESSAGE_STARTED = Said(
+STARTED = Text(en="I am reading it; the result will follow.", ja="読み込みを始めました。結果は追ってお知らせします。")
+MESSAGE_STARTED = Text(
     en="I am reading the message that the link leads to, not the words around the link; the result will follow.",
     ja="リンク先のメッセージを読み込みます（リンクの前後の文は追加しません）。結果は追ってお知らせします。",
 )
-AMBIGUOUS = Said(
+AMBIGUOUS = Text(
     en="There is a link to a message in this text, so I cannot tell whether you want to add the message or the text. For a "
     "message, give its link alone, one at a time; for the text, use /ingest with nothing after it and paste the text into "
     "the form.",
     ja="メッセージへのリンクを含む文章なので、リンク先のメッセージと文章のどちらを追加するのか判断できません。メッセージは"
     "リンクだけを 1 件ずつ指定してください。文章は、/ingest だけを送信すると開くフォームに貼り付けてください。",
 )
-GIVEN = Said(en="You gave:", ja="入力された内容:")
-FAILED = Said(
+GIVEN = Text(en="You gave:", ja="入力された内容:")
+FAILED = Text(
     en="Sorry, that could not be stored. Please try again.",
     ja="申し訳ありません。保存できませんでした。もう一度お試しください。",
 )
-MESSAGE_GONE = Said(
+MESSAGE_GONE = Text(
     en="the message cannot be read; it may be deleted, or I am not in its channel",
     ja="メッセージを読めません。削除されたか、チャンネルに私が参加していない可能性があります",
 )
-NO_TEXT = Said(
+NO_TEXT = Text(
     en="there is no text in it; what I have written myself does not count",
     ja="テキストがありません（私自身の投稿は対象外です）",
 )
 
-TITLE = Said(en="Add to knowledge", ja="ナレッジに追加")
-FILES = Said(en="Files", ja="ファイル")
-TEXT = Said(en="or a text", ja="またはテキスト")
-TEXT_TITLE = Said(en="Title of the text", ja="テキストのタイトル")
-COLLECTION = Said(en="Collection", ja="コレクション")
-NEW_COLLECTION = Said(en="or a new collection", ja="または新しいコレクション")
-SCOPE = Said(en="Who may find it", ja="公開範囲")
+TITLE = Text(en="Add to knowledge", ja="ナレッジに追加")
+FILES = Text(en="Files", ja="ファイル")
+TEXT = Text(en="or a text", ja="またはテキスト")
+TEXT_TITLE = Text(en="Title of the text", ja="テキストのタイトル")
+COLLECTION = Text(en="Collection", ja="コレクション")
+NEW_COLLECTION = Text(en="or a new collection", ja="または新しいコレクション")
+SCOPE = Text(en="Who may find it", ja="公開範囲")
 
 _READERS = {
-    TEAM: Said(en="Everyone in the team", ja="チームの全員"),
-    EVERYONE: Said(en="Everyone, guests and partners too", ja="全員（ゲストや社外の人を含む）"),
+    TEAM: Text(en="Everyone in the team", ja="チームの全員"),
+    EVERYONE: Text(en="Everyone, guests and partners too", ja="全員（ゲストや社外の人を含む）"),
 }
-_HERE = Said(en="Members of this channel only", ja="このチャンネルのメンバーのみ")
-_PASTED = Said(en="Pasted text", ja="貼り付けたテキスト")
-_HEAD = Said(en="📥 Reading {done} of {total}…", ja="📥 読み込み中（{done}/{total}）…")
-_DONE = Said(
+_HERE = Text(en="Members of this channel only", ja="このチャンネルのメンバーのみ")
+_PASTED = Text(en="Pasted text", ja="貼り付けたテキスト")
+_HEAD = Text(en="📥 Reading {done} of {total}…", ja="📥 読み込み中（{done}/{total}）…")
+_DONE = Text(
     en="📥 Done: {ok} added or up to date, {bad} refused.",
     ja="📥 完了しました: 追加・更新 {ok} 件、追加できなかったもの {bad} 件。",
 )
-_MORE = Said(en="… and {n} more", ja="… ほか {n} 件")
-_BY = Said(en="Added by {who}", ja="追加した人: {who}")
+_MORE = Text(en="… and {n} more", ja="… ほか {n} 件")
+_BY = Text(en="Added by {who}", ja="追加した人: {who}")
 
 
 def readers_of(scope: str, language: Language) -> str:
@@ -88,7 +88,7 @@ def is_address(text: str) -> bool:
     return text.startswith(("https://", "http://")) and len(text.split()) == 1
 
 
-def link_meant(text: str, links: Iterable[str], *, as_text: bool) -> str | Said | None:
+def link_meant(text: str, links: Iterable[str], *, as_text: bool) -> str | Text | None:
     """Which of the links to messages in `text` it is about; None: the text itself is meant; else why nobody can tell.
 
     A link with few words around it means its message; a web address that leads to no message is part of a text. `as_text`:

@@ -12,7 +12,7 @@ from adapters.shared.tasks import Tasks
 from bot.bot import Bot
 from bot.errors import StoreError
 from bot.types import Audience, IngestionRequest, Notice, Post
-from retrieval.text import Language
+from retrieval.i18n import Language
 
 log = logging.getLogger(__name__)
 

@@ -3,19 +3,19 @@
 from typing import Literal
 
 from bot.types import Verdict
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 
-VERDICTS: dict[Literal["added", "replaced", "unchanged", "refused"], Said] = {
-    "added": Said(
+VERDICTS: dict[Literal["added", "replaced", "unchanged", "refused"], Text] = {
+    "added": Text(
         en="{name}: added to {collection} ({chunks} chunk{chunks:|s})",
         ja="{name}: {collection} に追加しました（{chunks} チャンク）",
     ),
-    "replaced": Said(
+    "replaced": Text(
         en="{name}: replaced in {collection} ({chunks} chunk{chunks:|s})",
         ja="{name}: {collection} の文書を更新しました（{chunks} チャンク）",
     ),
-    "unchanged": Said(en="{name}: unchanged", ja="{name}: 変更はありません"),
-    "refused": Said(en="{name}: refused. {reason}", ja="{name}: 追加できませんでした。{reason}"),
+    "unchanged": Text(en="{name}: unchanged", ja="{name}: 変更はありません"),
+    "refused": Text(en="{name}: refused. {reason}", ja="{name}: 追加できませんでした。{reason}"),
 }
 _MARKS = {"added": "✅", "replaced": "✅", "unchanged": "➖", "refused": "⚠️"}
 

@@ -44,7 +44,7 @@ from bot.config.settings import SlackSettings, filled
 from bot.errors import SettingsError, StoreError
 from bot.texts import reply_language
 from bot.types import Audience, Card, Claimed, Incoming, Place, Post, Preferences
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ _bolt.setLevel(logging.ERROR)  # it warns of a token in the environment, which i
 
 DRAIN_SECONDS = 20.0
 
-_REFUSED = Said(
+_REFUSED = Text(
     en="Slack refuses the settings ({code}). `kotae doctor` names what is wrong and where it is put right.",
     ja="Slack に設定を拒否されました（{code}）。`kotae doctor` で原因と直し方を確認できます。",
 )

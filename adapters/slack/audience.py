@@ -12,7 +12,7 @@ from typing import Any
 from adapters.slack.events import PLATFORM
 from adapters.slack.transport.api import SlackApi, SlackError, UnsupportedError
 from bot.types import Actor, Audience, Role
-from retrieval.text import Language
+from retrieval.i18n import Language
 
 log = logging.getLogger(__name__)
 

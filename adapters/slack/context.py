@@ -8,7 +8,7 @@ from adapters.slack.events import PLATFORM
 from adapters.slack.transport.api import SlackApi
 from bot.bot import Bot
 from bot.types import Place
-from retrieval.text import Language
+from retrieval.i18n import Language
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,14 +34,14 @@ from adapters.slack.transport.api import GoneError, SlackError
 from bot.errors import StoreError
 from bot.texts import MEMBERS
 from bot.types import Actor, AnswerGiven, AnswerTaken, Audience, Post
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 from retrieval.types import RAGToolError
 
 log = logging.getLogger(__name__)
 
 ANSWER_CHARACTERS = 3_000  # that a modal's field takes; a reply in the thread may be longer
 
-_SUBMIT = Said(en="Save", ja="保存")
+_SUBMIT = Text(en="Save", ja="保存")
 
 
 def register(app: AsyncApp, context: SlackContext) -> None:
@@ -104,7 +104,7 @@ async def _answer_modal(context: SlackContext, user: str, channel: str, name: st
     if actor.role == "outsider":
         return notice_modal(MEMBERS.to(language), language)
     opened = await expert_answers.opened(context.bot, card, audience)
-    if isinstance(opened, Said):
+    if isinstance(opened, Text):
         context.tasks.start(_close(context, card, opened), "slack-cards")
         return notice_modal(opened.to(language), language)
     question = {
@@ -144,7 +144,7 @@ async def _submitted(context: SlackContext, user: str, name: str, channel: str, 
     return ""
 
 
-async def _told(context: SlackContext, body: Json, work: Coroutine[Any, Any, Said | None]) -> None:
+async def _told(context: SlackContext, body: Json, work: Coroutine[Any, Any, Text | None]) -> None:
     """Do what a button asks for; what its presser is told about it, if anything."""
     try:
         said = await work
@@ -157,7 +157,7 @@ async def _told(context: SlackContext, body: Json, work: Coroutine[Any, Any, Sai
         await whisper(context, body["channel"]["id"], user, said.to(await context.language_of(user)), thread)
 
 
-async def _save(context: SlackContext, body: Json, name: str) -> Said | None:
+async def _save(context: SlackContext, body: Json, name: str) -> Text | None:
     """A reply in a card's thread was confirmed as the answer. Raises SlackError, StoreError."""
     user, channel = body["user"]["id"], body["channel"]["id"]
     confirm = await _confirm(context, body, name)
@@ -194,7 +194,7 @@ async def _learn(context: SlackContext, card: Post, user: str, ts: str, referenc
     return await _teach(context, card, user, reference, answer, url, author=str(said.get("user") or user))
 
 
-async def _discard(context: SlackContext, body: Json, name: str) -> Said | None:
+async def _discard(context: SlackContext, body: Json, name: str) -> Text | None:
     """Raises StoreError."""
     confirm = await _confirm(context, body, name)
     if confirm is None:
@@ -205,7 +205,7 @@ async def _discard(context: SlackContext, body: Json, name: str) -> Said | None:
     return None
 
 
-async def _dismiss(context: SlackContext, body: Json, name: str) -> Said | None:
+async def _dismiss(context: SlackContext, body: Json, name: str) -> Text | None:
     """Raises StoreError."""
     user, channel = body["user"]["id"], body["channel"]["id"]
     card = await _card(context, name, channel)
@@ -238,14 +238,14 @@ async def _teach(
     return taught
 
 
-async def _settle(context: SlackContext, card: Post, user: str, how: Said) -> None:
+async def _settle(context: SlackContext, card: Post, user: str, how: Text) -> None:
     """Cards whose question is not open any more say so, and the askers are told."""
     await _close(context, card, how, shortened(await context.places.name(user), 80))
     for notice in await context.bot.experts.notices(PLATFORM):
         context.tasks.start(tell(context, notice), "slack-notice")
 
 
-async def _close(context: SlackContext, card: Post, how: Said, who: str = "") -> None:
+async def _close(context: SlackContext, card: Post, how: Text, who: str = "") -> None:
     for now in await digest_cards.changed(context.bot, card, partial(audience_of, context), context.language):
         await redraw(context, now, expert_answers.status(now, how, context.language, who))
 

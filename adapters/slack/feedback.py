@@ -15,13 +15,13 @@ from adapters.slack.transport.acks import Ack
 from adapters.slack.transport.api import SlackError
 from bot.errors import StoreError
 from bot.types import Feedback
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 
 log = logging.getLogger(__name__)
 
 REPORT = "kotae_report"
 
-_SEND = Said(en="Send", ja="送信")
+_SEND = Text(en="Send", ja="送信")
 
 
 def register(app: AsyncApp, context: SlackContext) -> None:

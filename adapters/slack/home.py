@@ -12,20 +12,20 @@ from adapters.slack.rendering.block_kit import Json, button, card_blocks, sectio
 from adapters.slack.transport.api import SlackError, UnsupportedError
 from bot.errors import StoreError
 from bot.types import Audience, Command
-from retrieval.text import Said
+from retrieval.i18n import Text
 from retrieval.types import RAGToolError
 
 log = logging.getLogger(__name__)
 
 INGEST_BUTTON = "kotae_home_ingest"
 _TEAM = Audience("public")
-_HELLO = Said(
+_HELLO = Text(
     en="Mention me in a channel, or write to me in Messages: I answer from your team's documents, with the sources.",
     ja="チャンネルでメンションするか、「メッセージ」タブで質問してください。チームの文書から、出典を添えてお答えします。",
 )
 
 
-_SUGGESTED = (Said(en="What can you do?", ja="何ができますか？"),)
+_SUGGESTED = (Text(en="What can you do?", ja="何ができますか？"),)
 
 
 async def welcome(context: SlackContext, user: str, channel: str) -> None:

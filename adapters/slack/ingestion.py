@@ -37,8 +37,8 @@ from adapters.slack.transport.acks import open_in_time
 from adapters.slack.transport.api import GoneError, Mark, SlackApi, SlackError, UnreachableError, UnsupportedError
 from bot.errors import StoreError
 from bot.types import Actor, Audience, FileRef, IngestionRequest, Place, Post
+from retrieval.i18n import Language, Text
 from retrieval.loaders.loader import ParsingLimits
-from retrieval.text import Language, Said
 from retrieval.types import RAGToolError, UnreadableError
 
 MESSAGES = 1_000  # of a thread
@@ -48,8 +48,8 @@ _LINK = re.compile(
     r"(?:\?(?:[\w=&.%-]*&)?thread_ts=(?P<thread>\d+\.\d+)(?:&[\w=&.%-]*\w)?|\?[\w=&.%-]*\w)?",
     re.ASCII,
 )
-_FOREIGN = Said(en="it is somebody else's file", ja="ほかの人のファイルです")
-_FAILED = Said(
+_FOREIGN = Text(en="it is somebody else's file", ja="ほかの人のファイルです")
+_FAILED = Text(
     en="Slack did not say what this file is ({code}); try again later",
     ja="Slack からファイルの情報を取得できませんでした（{code}）。時間をおいてもう一度お試しください",
 )
@@ -212,26 +212,26 @@ log = logging.getLogger(__name__)
 
 TEAM_AUDIENCE = Audience("public")  # of what is shown to a member outside of any channel
 
-_MEMBERS = Said(
+_MEMBERS = Text(
     en="Only full members of the workspace can add to the knowledge.",
     ja="ナレッジに追加できるのは、ワークスペースの正式メンバーだけです。",
 )
-_OUTSIDERS = Said(
+_OUTSIDERS = Text(
     en="Guests or people from outside read this channel, so nothing can be added here. Use a channel of your team's, or "
     "write to me directly.",
     ja="このチャンネルはゲストや社外の人も見ているため、ここからは追加できません。チームだけのチャンネルか、私への"
     "ダイレクトメッセージをお使いください。",
 )
-_UNKNOWN = Said(
+_UNKNOWN = Text(
     en="I cannot tell who reads this channel. If I am not in it, invite me with /invite and try again.",
     ja="このチャンネルを誰が見ているのか確認できません。私が参加していない場合は、/invite で招待してからもう一度お試しください。",
 )
-_NO_LINK = Said(en="This is no link to a message in Slack.", ja="Slack のメッセージへのリンクではありません。")
-_NO_MESSAGE = Said(
+_NO_LINK = Text(en="This is no link to a message in Slack.", ja="Slack のメッセージへのリンクではありません。")
+_NO_MESSAGE = Text(
     en="That message is not there, or it is in a channel that you or I am not in.",
     ja="そのメッセージは存在しないか、あなたか私が参加していないチャンネルにあります。",
 )
-_NOT_HERE = Said(
+_NOT_HERE = Text(
     en="You or I am not in that channel. Invite me there with /invite first.",
     ja="あなたか私がそのチャンネルに参加していません。先に /invite で私を招待してください。",
 )
@@ -240,7 +240,7 @@ _NOT_HERE = Said(
 class _NotTaken(Exception):
     """What was given is not taken; says why in words. `field` of the modal is the one to mend."""
 
-    def __init__(self, why: Said, field: str = "link") -> None:
+    def __init__(self, why: Text, field: str = "link") -> None:
         super().__init__(why.en)
         self.why = why
         self.field = field
@@ -376,7 +376,7 @@ async def tell_late(context: SlackContext, user: str, view: Json, errors: Mappin
 def _target(text: str, *, as_text: bool = False) -> tuple[str, str, str] | None:
     """The message that a text is about; None: the text itself is meant. Raises _NotTaken when nobody can tell."""
     meant = said.link_meant(text, links_in(text), as_text=as_text)
-    if isinstance(meant, Said):
+    if isinstance(meant, Text):
         raise _NotTaken(meant)
     return link_target(meant) if meant else None
 
@@ -430,7 +430,7 @@ async def _scopes(context: SlackContext, user: str, place: Place) -> tuple[tuple
     return scopes, audience
 
 
-def _why_not(actor: Actor, audience: Audience) -> Said:
+def _why_not(actor: Actor, audience: Audience) -> Text:
     if actor.role == "outsider":
         return _MEMBERS
     return _UNKNOWN if audience.visibility == "unknown" else _OUTSIDERS

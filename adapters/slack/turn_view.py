@@ -23,7 +23,7 @@ from bot.bot import Bot
 from bot.errors import StoreError
 from bot.types import Claimed, Post
 from bot.waiting import Sleep
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 
 log = logging.getLogger(__name__)
 
@@ -34,9 +34,9 @@ ABANDON_SECONDS = 3.0
 CLEAR_SECONDS = 5.0
 TITLE = 60  # characters of a question that names a conversation with the bot
 
-_THINKING = Said(en="is thinking…", ja="考えています…")
-_SEARCHING = Said(en="is searching the documents…", ja="資料を調べています…")
-_REVIEWING = Said(en="is reviewing its answer…", ja="回答を見直しています…")
+_THINKING = Text(en="is thinking…", ja="考えています…")
+_SEARCHING = Text(en="is searching the documents…", ja="資料を調べています…")
+_REVIEWING = Text(en="is reviewing its answer…", ja="回答を見直しています…")
 
 
 class SlackThread(TurnView):

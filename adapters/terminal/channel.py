@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, assert_never
 
 from rich.console import Console, RenderableType
-from rich.text import Text
+from rich.text import Text as RichText
 
 from adapters.markdown.events import SOURCES, doubt_line, one_line, source_line, source_place, step_words
 from adapters.port import ThreadView, relay
@@ -38,8 +38,9 @@ from bot.knowledge.local_files import NotReadError, local_files
 from bot.texts import REASONS
 from bot.turns.event_json import as_json as event_json
 from bot.types import Audience, Feedback, Incoming, Place, Upload, Verdict
+from retrieval.i18n import Language, Text
 from retrieval.loaders.loader import ParsingLimits
-from retrieval.text import Language, Said, language_of
+from retrieval.text import language_of
 from retrieval.types import TEAM, Passage
 
 if TYPE_CHECKING:  # a question that is asked over the socket needs no database
@@ -107,18 +108,19 @@ class ConsoleView(ThreadView):
         if self._steps == "off" or not label:
             return
         show(
-            self._screen, Text.assemble((f"[{label}]", f"bold {style}"), " ", _clean(step_words(event, self._language)))
+            self._screen,
+            RichText.assemble((f"[{label}]", f"bold {style}"), " ", _clean(step_words(event, self._language))),
         )
         if self._steps == "verbose" and isinstance(event, ToolReturned):
             for hit in event.hits:
                 found = f"    {hit.relevance:.2f}  {hit.passage.document}  {one_line(hit.passage.text)[:100]}"
-                show(self._screen, Text(_clean(found), style="dim"))
+                show(self._screen, RichText(_clean(found), style="dim"))
 
     async def answer(self, answered: Answered) -> None:
         self.answered = answered
-        shown = Text(f"\n{_clean(answered.text)}\n")
+        shown = RichText(f"\n{_clean(answered.text)}\n")
         if doubt := doubt_line(answered, self._language):
-            shown = Text.assemble(("\n" + doubt, "bold yellow"), "\n", shown)
+            shown = RichText.assemble(("\n" + doubt, "bold yellow"), "\n", shown)
         shown.highlight_regex(r"\[\d+\]", style="cyan")
         if answered.citations:
             shown.append(f"\n{SOURCES.to(self._language)}\n", style="bold")
@@ -300,7 +302,7 @@ class Channel:
                 command, rest = _command(line)
                 if command is None or self._json:
                     if not self._lines.interactive and not self._json:
-                        show(self._screen, Text(f"{PROMPT}{_clean(line.strip())}", style="bold"))
+                        show(self._screen, RichText(f"{PROMPT}{_clean(line.strip())}", style="bold"))
                     await self._ask(bot.turns, line.strip())
                 elif command in ("/quit", "/exit"):
                     return 0
@@ -432,7 +434,7 @@ class Channel:
                 show(self._screen, _clean(source_line(citation, language)))
         elif chosen := next((one for one in citations if str(one.n) == rest.strip("[]")), None):
             passage = thread.passages.get((chosen.collection, chosen.document, chosen.chunk))
-            show(self._screen, Text(_clean(_heading(chosen, passage, language)), style="bold"))
+            show(self._screen, RichText(_clean(_heading(chosen, passage, language)), style="bold"))
             show(self._screen, _highlighted(passage.text if passage else chosen.quote, chosen.quote))
         else:
             self._say(say.WHICH_SOURCE, numbers=", ".join(str(citation.n) for citation in citations))
@@ -472,7 +474,7 @@ class Channel:
         if found.hidden:
             self._say(say.HIDDEN, n=found.hidden)
 
-    def _say(self, said: Said, **values: object) -> None:
+    def _say(self, said: Text, **values: object) -> None:
         show(self._screen, said.to(self._preferences.language, **values))
 
 
@@ -513,8 +515,8 @@ def _heading(citation: Citation, passage: Passage | None, language: Language) ->
     return f"[{citation.n}] {' › '.join(one_line(part) for part in path)}{where}"
 
 
-def _highlighted(text: str, quote: str) -> Text:
-    shown = Text(_clean(text))
+def _highlighted(text: str, quote: str) -> RichText:
+    shown = RichText(_clean(text))
     if quote.strip():
         shown.highlight_words([_clean(quote)], style="reverse")
     return shown

@@ -19,7 +19,7 @@ from adapters.web.channel.rooms import MEMBERS, Member, readers_of
 from adapters.web.paths import ROOT
 from bot.app import Application
 from bot.config.settings import Settings
-from retrieval.text import Language
+from retrieval.i18n import Language
 from retrieval.types import Readers
 
 AS, LANGUAGE, THEME = "kotae_as", "kotae_language", "kotae_theme"

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from agent.events import Cost
+from retrieval.i18n import Language
 from retrieval.providers import errors
-from retrieval.text import Language
 from retrieval.types import CollectionInfo, Hit
 
 # -- the conversation -----------------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ from bot.cli.runtime import (
 from bot.cli.runtime import words as _
 from bot.types import Verdict
 from bot.views import Json
-from retrieval.text import Language
+from retrieval.i18n import Language
 from retrieval.types import TEAM
 
 if TYPE_CHECKING:  # what is heavy is imported by the commands that need it

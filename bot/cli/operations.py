@@ -10,7 +10,7 @@ from pydantic import validate_call
 from bot import views
 from bot.types import Actor, Upload
 from bot.views import Json
-from retrieval.text import Language
+from retrieval.i18n import Language
 from retrieval.types import Mode
 
 if TYPE_CHECKING:  # `kotae documents` needs the database only, and neither where another process does the work

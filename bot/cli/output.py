@@ -9,7 +9,7 @@ from datetime import datetime
 from bot.config.settings import Settings
 from bot.texts import REASONS
 from bot.views import SHORT_ID, Json
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 from retrieval.types import CollectionInfo
 
 _EXCERPT = 160
@@ -70,7 +70,7 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, wide: int =
     """A table on standard output; plain lines with tabs where that is not a terminal."""
     from rich.console import Console
     from rich.table import Table
-    from rich.text import Text
+    from rich.text import Text as RichText
 
     console = Console()
     if not console.is_terminal:
@@ -81,19 +81,19 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, wide: int =
     for number, heading in enumerate(headings):
         drawn.add_column(heading, overflow="fold", ratio=1 if number == wide else None)
     for row in rows:
-        drawn.add_row(*(Text(cell) for cell in row))  # document text is no markup
+        drawn.add_row(*(RichText(cell) for cell in row))  # document text is no markup
     console.print(drawn)
 
 
 # -- documents ------------------------------------------------------------------------------------------------------
 
 _STATUS = {
-    "added": Said(en="added", ja="追加"),
-    "replaced": Said(en="replaced", ja="更新"),
-    "unchanged": Said(en="unchanged", ja="変更なし"),
-    "refused": Said(en="refused", ja="対象外"),
+    "added": Text(en="added", ja="追加"),
+    "replaced": Text(en="replaced", ja="更新"),
+    "unchanged": Text(en="unchanged", ja="変更なし"),
+    "refused": Text(en="refused", ja="対象外"),
 }
-_CHUNKS = Said(en="{n} chunk{n:|s}", ja="{n} チャンク")
+_CHUNKS = Text(en="{n} chunk{n:|s}", ja="{n} チャンク")
 
 
 def verdict(one: Json, language: Language) -> None:
@@ -106,13 +106,13 @@ def documents(found: Json, language: Language) -> None:
     rows = found["documents"]
     if not rows:
         say(
-            Said(
+            Text(
                 en="No documents yet. Add some with: kotae ingest PATH",
                 ja="まだ文書がありません。追加するには: kotae ingest パス",
             ).to(language)
         )
         return
-    headings = Said(
+    headings = Text(
         en="collection,name,chunks,scope,added,date,id", ja="コレクション,名前,チャンク,範囲,登録日,日付,ID"
     ).to(language)
     table(
@@ -134,7 +134,7 @@ def documents(found: Json, language: Language) -> None:
 
 
 def collections(found: Json, language: Language) -> None:
-    headings = Said(en="name,documents,chunks,languages,description", ja="名前,文書,チャンク,言語,説明").to(language)
+    headings = Text(en="name,documents,chunks,languages,description", ja="名前,文書,チャンク,言語,説明").to(language)
     table(
         headings.split(","),
         [
@@ -156,14 +156,14 @@ def collections(found: Json, language: Language) -> None:
 
 def search(found: Json, language: Language) -> None:
     if not found["results"]:
-        say(Said(en="Nothing relevant was found.", ja="関連する情報は見つかりませんでした。").to(language))
+        say(Text(en="Nothing relevant was found.", ja="関連する情報は見つかりませんでした。").to(language))
     for number, hit in enumerate(found["results"], 1):
         where = " › ".join(filter(None, (hit["document"], *hit["headings"])))
         say(f"{number}. {hit['relevance']:.2f}  {where}  ({hit['collection']})")
         text = " ".join(hit["text"].split())
         say(f"   {text[:_EXCERPT]}{'…' if len(text) > _EXCERPT else ''}")
     if found["rejected"]:
-        rejected = Said(
+        rejected = Text(
             en="({n} more were not relevant enough; best {best:.2f})", ja="（ほか {n} 件は関連度不足、最高 {best:.2f}）"
         )
         best = max(hit["relevance"] for hit in found["rejected"])
@@ -174,15 +174,15 @@ def search(found: Json, language: Language) -> None:
 
 
 _ANSWER_ROW = (
-    Said(en="Question", ja="質問"),
-    Said(en="Answer", ja="回答"),
-    Said(en="By", ja="回答者"),
-    Said(en="ID", ja="ID"),
+    Text(en="Question", ja="質問"),
+    Text(en="Answer", ja="回答"),
+    Text(en="By", ja="回答者"),
+    Text(en="ID", ja="ID"),
 )
-_NO_ANSWERS = Said(en="No expert has answered anything yet.", ja="専門家の回答はまだありません。")
-_EDITED_BY = Said(en="{author}, edited by {editor}", ja="{author}、編集 {editor}")
-_CORRECTED = Said(en="Corrected. Threads that are told: {n}.", ja="修正しました。{n} 件のスレッドにお知らせします。")
-_TAKEN_BACK = Said(
+_NO_ANSWERS = Text(en="No expert has answered anything yet.", ja="専門家の回答はまだありません。")
+_EDITED_BY = Text(en="{author}, edited by {editor}", ja="{author}、編集 {editor}")
+_CORRECTED = Text(en="Corrected. Threads that are told: {n}.", ja="修正しました。{n} 件のスレッドにお知らせします。")
+_TAKEN_BACK = Text(
     en="Taken back. Questions that are open again: {n}.", ja="取り消しました。{n} 件の質問が未回答に戻りました。"
 )
 
@@ -213,9 +213,9 @@ def taken_back(changed: Json, language: Language) -> None:
 
 def unanswered(misses: Json, language: Language) -> None:
     if not misses["total"]:
-        say(Said(en="No open questions.", ja="未回答の質問はありません。").to(language))
+        say(Text(en="No open questions.", ja="未回答の質問はありません。").to(language))
         return
-    headings = Said(en="asked,reason,question,searched", ja="日時,理由,質問,検索先").to(language)
+    headings = Text(en="asked,reason,question,searched", ja="日時,理由,質問,検索先").to(language)
     rows = []
     for one in misses["questions"]:
         reason = REASONS[one["reason"]].to(language) + (f" ({one['detail']})" if one["detail"] else "")
@@ -223,7 +223,7 @@ def unanswered(misses: Json, language: Language) -> None:
         rows.append((asked, reason, one["question"], ", ".join(one["searched"])))
     table(headings.split(","), rows, wide=2)
     if misses["hidden"]:
-        hidden = Said(en="and {n} from private places", ja="ほかに非公開の場所で {n} 件")
+        hidden = Text(en="and {n} from private places", ja="ほかに非公開の場所で {n} 件")
         say(hidden.to(language, n=misses["hidden"]))
 
 

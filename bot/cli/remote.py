@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from retrieval.folder import OwnedError, own
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 
 if TYPE_CHECKING:  # loaded where there is somebody to talk to
     import httpx
@@ -33,21 +33,21 @@ _LOOK_SECONDS = 0.1
 _QUIET_SECONDS = 60.0  # a stream of events says at least that it lives every 15 s
 _WORK_SECONDS = 900.0  # a long document is embedded for minutes
 
-_STOPPED = Said(
+_STOPPED = Text(
     en="The Kotae that runs on this home stopped or went silent before it was done.",
     ja="このホームで動いている Kotae が、処理の途中で停止したか応答しなくなりました。",
 )
-_WAITING = Said(
+_WAITING = Text(
     en="Another Kotae is starting, stopping or at work on this home; waiting for it, for {seconds} seconds at most …",
     ja="このホームでは別の Kotae が起動中、終了中、または処理中です。最大 {seconds} 秒待ちます…",
 )
-_STAYS = Said(
+_STAYS = Text(
     en="Another Kotae has kept this home ({folder}) for {seconds} seconds and does not answer. Stop it first, or set "
     "KOTAE_HOME to another folder.",
     ja="このホーム（{folder}）は別の Kotae が {seconds} 秒以上使っており、応答がありません。先にそれを止めるか、KOTAE_HOME に"
     "別のフォルダーを指定してください。",
 )
-_OTHER_VERSION = Said(
+_OTHER_VERSION = Text(
     en="The Kotae that runs on this home is of another version. Restart it, or stop it and try again.",
     ja="このホームで動いている Kotae はバージョンが違います。再起動するか、止めてからもう一度お試しください。",
 )

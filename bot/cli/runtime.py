@@ -19,7 +19,7 @@ from bot.cli.remote import OwnerGoneError, OwnerRefusedError, at_home, reach
 from bot.config.settings import Settings, interface_language, load
 from bot.errors import SettingsError
 from retrieval.folder import own
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 from retrieval.types import CollectionNotFoundError, QdrantConnectionError, RAGToolError
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ CONFIG = 78  # EX_CONFIG of sysexits.h: a platform refuses the settings
 
 def words(en: str, ja: str, **values: object) -> str:
     """Of the two texts the one in the interface language."""
-    return Said(en=en, ja=ja).to(LANGUAGE, **values)
+    return Text(en=en, ja=ja).to(LANGUAGE, **values)
 
 
 def readable(text: str) -> str:

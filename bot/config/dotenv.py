@@ -16,7 +16,7 @@ from bot.config.settings import ENV_FILE, Settings, filled
 from bot.doctor.findings import Remark
 from bot.errors import SettingsError
 from retrieval.durable import replacing
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 
 _BOM = "\ufeff"
 _PLAIN = re.compile(r"[\w.:/@%+,=-]+", re.ASCII)
@@ -28,19 +28,19 @@ _VALUE = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
-_UNREADABLE = Said(
+_UNREADABLE = Text(
     en="{file} cannot be read: {why}. Nothing was changed.", ja="{file} を読み込めません: {why}。何も変更していません。"
 )
-_UNWRITABLE = Said(
+_UNWRITABLE = Text(
     en="{file} cannot be written: {why}. Nothing was changed.",
     ja="{file} に書き込めません: {why}。何も変更していません。",
 )
-_NOT_TEXT = Said(en="it is not UTF-8 text", ja="UTF-8 のテキストではありません")
-_CANNOT_HOLD = Said(
+_NOT_TEXT = Text(en="it is not UTF-8 text", ja="UTF-8 のテキストではありません")
+_CANNOT_HOLD = Text(
     en="{name} has a line break or ${{…}} in it, which .env cannot hold. Nothing was changed.",
     ja="{name} に改行か ${{…}} が含まれており、.env に書けません。何も変更していません。",
 )
-_MISREAD = Said(
+_MISREAD = Text(
     en="{file} is written in a way that another value would be lost. Nothing was changed; please edit it by hand.",
     ja="{file} の書き方では、ほかの値が失われるおそれがあります。何も変更していません。手で編集してください。",
 )
@@ -49,7 +49,7 @@ _MISREAD = Said(
 class EnvFileError(Exception):
     """`.env` was left as it was, and why; holds no values."""
 
-    def __init__(self, problem: Said) -> None:
+    def __init__(self, problem: Text) -> None:
         super().__init__(problem.en)
         self.problem = problem
 
@@ -74,7 +74,7 @@ def current(environ: Mapping[str, str], env_file: Path = ENV_FILE) -> dict[str, 
     return {name: value.strip() for name, value in merged.items() if name in names and value and value.strip()}
 
 
-def problem(name: str, value: str) -> Said | None:
+def problem(name: str, value: str) -> Text | None:
     """What is wrong with one value, whatever the others are; None: it can be used."""
     try:
         Settings.model_validate({name: value})

@@ -12,12 +12,12 @@ from pathlib import Path
 
 from bot.config.settings import Settings
 from bot.store.inspection import file_of
-from retrieval.text import Said
+from retrieval.i18n import Text
 
 _BLOCK = b"\0" * 65_536  # what a file system keeps beside a file's name would hide that the disk is full
 _OTHERS = 0o077
 
-UNWRITABLE = Said(en="Nothing can be written to the home: {why}.", ja="ホームに書き込めません: {why}")
+UNWRITABLE = Text(en="Nothing can be written to the home: {why}.", ja="ホームに書き込めません: {why}")
 
 # A folder of the home is Kotae's when all in it is: KOTAE_HOME may be a folder that people keep their own things in.
 _OURS: Mapping[str, re.Pattern[str]] = {

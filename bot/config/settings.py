@@ -33,9 +33,9 @@ from bot.config.types import (
     Port,
     Reranker,
     Secret,
+    SettingText,
     Share,
     Socket,
-    Text,
     Wants,
     Zone,
     one_of,
@@ -43,7 +43,7 @@ from bot.config.types import (
 )
 from bot.errors import SettingsError
 from bot.logs import Redactor
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 from retrieval.types import Fusion
 
 ENV_FILE = Path(".env")
@@ -94,7 +94,7 @@ class Settings(BaseSettings):
     )
     gemini_key: Secret | None = Field(None, alias="GEMINI_API_KEY")
     gemini_base_url: Address | None = Field(None, alias="GEMINI_BASE_URL")
-    gemini_api_version: Text | None = Field(None, alias="GEMINI_API_VERSION")
+    gemini_api_version: SettingText | None = Field(None, alias="GEMINI_API_VERSION")
     openai_key: Secret | None = Field(None, alias="OPENAI_API_KEY")
     openai_base_url: Address | None = Field(None, alias="OPENAI_BASE_URL")
 
@@ -105,10 +105,10 @@ class Settings(BaseSettings):
     )
 
     qdrant_address: Address | None = Field(None, alias="QDRANT_URL")
-    qdrant_host: Text | None = Field(None, alias="QDRANT_HOST")
+    qdrant_host: SettingText | None = Field(None, alias="QDRANT_HOST")
     qdrant_port: Port = Field(6333, alias="QDRANT_PORT")
     qdrant_key: Secret | None = Field(None, alias="QDRANT_API_KEY")
-    qdrant_prefix: Text = Field("kotae", alias="KOTAE_QDRANT_PREFIX")
+    qdrant_prefix: SettingText = Field("kotae", alias="KOTAE_QDRANT_PREFIX")
     qdrant_shards: Annotated[int, Field(ge=1, le=1000), whole(1, 1000)] | None = Field(
         None, alias="KOTAE_QDRANT_SHARDS"
     )
@@ -131,15 +131,15 @@ class Settings(BaseSettings):
     discord_cdn_url: Address | None = Field(None, alias="DISCORD_CDN_URL")
     discord_guilds: Guilds | None = Field(None, alias="KOTAE_DISCORD_GUILDS")
 
-    web_host: Text = Field("127.0.0.1", alias="KOTAE_WEB_HOST")
+    web_host: SettingText = Field("127.0.0.1", alias="KOTAE_WEB_HOST")
     own_web_port: Port | None = Field(None, alias="KOTAE_WEB_PORT")
     port: Port | None = Field(None, alias="PORT")
 
     digest_cron: Cron = Field("0 9 * * mon", alias="KOTAE_DIGEST_CRON")
-    digest_channel: Text | None = Field(None, alias="KOTAE_DIGEST_CHANNEL")
+    digest_channel: SettingText | None = Field(None, alias="KOTAE_DIGEST_CHANNEL")
     timezone_name: Zone = Field("UTC", alias="KOTAE_TIMEZONE")
 
-    default_collection: Text = Field("documents", alias="KOTAE_DEFAULT_COLLECTION")
+    default_collection: SettingText = Field("documents", alias="KOTAE_DEFAULT_COLLECTION")
     collections: Names | None = Field(None, alias="KOTAE_COLLECTIONS")
     search_limit: Annotated[int, Field(ge=1, le=50), whole(1, 50)] = Field(8, alias="KOTAE_SEARCH_LIMIT")
     min_relevance: Share | None = Field(None, alias="KOTAE_MIN_RELEVANCE")
@@ -175,7 +175,7 @@ class Settings(BaseSettings):
     @classmethod
     def _all_problems_at_once(cls, given: Any, build: ModelWrapValidatorHandler["Settings"]) -> "Settings":
         values = {name: value for name, value in dict(given).items() if not _blank(value)}
-        problems: list[Said] = []
+        problems: list[Text] = []
         settings: Settings | None = None
         try:
             settings = build(values)
@@ -290,15 +290,15 @@ def interface_language(environ: Mapping[str, str], env_file: Path | None = ENV_F
 
 # -- problems in words ----------------------------------------------------------------------------------------------
 
-_WRONG = Said(
+_WRONG = Text(
     en="{name} should be {what}; it is “{value}”.", ja="{name} は{what}にしてください（今の値:「{value}」）。"
 )
-_WRONG_SECRET = Said(en="{name} should be {what}.", ja="{name} は{what}にしてください。")
-_ALSO = Said(
+_WRONG_SECRET = Text(en="{name} should be {what}.", ja="{name} は{what}にしてください。")
+_ALSO = Text(
     en="{name} is not set, but {because} is: set both, or neither. It is found at: {where}",
     ja="{because} はありますが {name} がありません。両方を設定するか、どちらも消してください。取得場所: {where}",
 )
-_NEEDS = Said(
+_NEEDS = Text(
     en="{because} needs {name}, which is not set.", ja="{because} には {name} が必要ですが、設定されていません。"
 )
 
@@ -313,17 +313,17 @@ def _spoken(wishes: Any) -> Language:
     return "ja" if wish.strip().lower().startswith("ja") else "en"
 
 
-def filled(message: Said, **values: Said | str) -> Said:
+def filled(message: Text, **values: Text | str) -> Text:
     """The message with its values put in, in both languages."""
 
     def shown(language: Language) -> str:
-        words = {name: value.to(language) if isinstance(value, Said) else value for name, value in values.items()}
+        words = {name: value.to(language) if isinstance(value, Text) else value for name, value in values.items()}
         return message.to(language, **words)
 
-    return Said(en=shown("en"), ja=shown("ja"))
+    return Text(en=shown("en"), ja=shown("ja"))
 
 
-def _problem(name: str, value: object) -> Said:
+def _problem(name: str, value: object) -> Text:
     field = next(field for field in Settings.model_fields.values() if field.alias == name)
     wants = _wants(field.annotation, field.metadata)
     if wants.secret or value is None:
@@ -337,7 +337,7 @@ def _wants(annotation: Any, metadata: list[Any]) -> Wants:
     return next((note for note in [*metadata, *inside] if isinstance(note, Wants)), TEXT)
 
 
-def _between(values: Mapping[str, Any]) -> list[Said]:
+def _between(values: Mapping[str, Any]) -> list[Text]:
     """What is wrong with values together, and tokens of the wrong kind; on the raw text, so that it is always said."""
     bot, app, discord = (_text(values, name) for name in ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "DISCORD_TOKEN"))
     problems = [

@@ -8,73 +8,73 @@ from zoneinfo import ZoneInfo
 
 from pydantic import BeforeValidator, Field, SecretStr
 
-from retrieval.text import Said
+from retrieval.i18n import Text
 
 
 @dataclass(frozen=True, slots=True)
 class Wants:
     """What a variable should be, to be said when it is not."""
 
-    what: Said
+    what: Text
     secret: bool = False  # the value given is not repeated
 
 
 def whole(low: int, high: int) -> Wants:
-    return Wants(Said(en=f"a whole number from {low} to {high}", ja=f"{low} から {high} までの整数"))
+    return Wants(Text(en=f"a whole number from {low} to {high}", ja=f"{low} から {high} までの整数"))
 
 
 def one_of(*names: str) -> Wants:
-    return Wants(Said(en=_or(names, " or "), ja=_or(names, " か ")))
+    return Wants(Text(en=_or(names, " or "), ja=_or(names, " か ")))
 
 
 def _or(names: tuple[str, ...], last: str) -> str:
     return ", ".join(names[:-1]) + last + names[-1]
 
 
-_SHARE = Wants(Said(en="a number from 0 to 1", ja="0 から 1 までの数"))
+_SHARE = Wants(Text(en="a number from 0 to 1", ja="0 から 1 までの数"))
 _URL = Wants(
-    Said(en="an address that starts with http:// or https://", ja="http:// か https:// で始まるアドレス"), secret=True
+    Text(en="an address that starts with http:// or https://", ja="http:// か https:// で始まるアドレス"), secret=True
 )
-_WS = Wants(Said(en="an address that starts with ws:// or wss://", ja="ws:// か wss:// で始まるアドレス"), secret=True)
+_WS = Wants(Text(en="an address that starts with ws:// or wss://", ja="ws:// か wss:// で始まるアドレス"), secret=True)
 _MODEL = Wants(
-    Said(
+    Text(
         en="extractive, gemini:<model> or openai:<model>",
         ja="extractive、gemini:<モデル名>、openai:<モデル名> のどれか",
     )
 )
-_JUDGE = Wants(Said(en="gemini:<model> or openai:<model>", ja="gemini:<モデル名> か openai:<モデル名>"))
+_JUDGE = Wants(Text(en="gemini:<model> or openai:<model>", ja="gemini:<モデル名> か openai:<モデル名>"))
 _RERANKER = Wants(
-    Said(
+    Text(
         en="fastembed:<model> or fastembed:<folder>",
         ja="fastembed:<モデル名> か fastembed:<フォルダー>",
     )
 )
 _EMBEDDER = Wants(
-    Said(
+    Text(
         en="local, fastembed:<model>, gemini:<model> or openai:<model>",
         ja="local、fastembed:<モデル名>、gemini:<モデル名>、openai:<モデル名> のどれか",
     )
 )
 _DATABASE = Wants(
-    Said(
+    Text(
         en="sqlite:///path/to/file.db or postgresql://user:password@host/name",
         ja="sqlite:///path/to/file.db か postgresql://user:password@host/name の形",
     ),
     secret=True,
 )
 _GUILDS = Wants(
-    Said(en="server (guild) ids, numbers with commas between", ja="サーバー（ギルド）ID の数字をコンマで区切ったもの")
+    Text(en="server (guild) ids, numbers with commas between", ja="サーバー（ギルド）ID の数字をコンマで区切ったもの")
 )
-_ZONE = Wants(Said(en="a time zone such as Asia/Tokyo or UTC", ja="Asia/Tokyo や UTC のようなタイムゾーン名"))
+_ZONE = Wants(Text(en="a time zone such as Asia/Tokyo or UTC", ja="Asia/Tokyo や UTC のようなタイムゾーン名"))
 _CRON = Wants(
-    Said(
+    Text(
         en="five cron fields such as 0 9 * * mon (minute hour day month weekday)",
         ja="0 9 * * mon のような cron の 5 項目（分 時 日 月 曜日）",
     )
 )
-TEXT = Wants(Said(en="a text", ja="文字列"))
-_SECRET = Wants(Said(en="a text", ja="文字列"), secret=True)
-_FOLDER = Wants(Said(en="a folder", ja="フォルダー"))
+TEXT = Wants(Text(en="a text", ja="文字列"))
+_SECRET = Wants(Text(en="a text", ja="文字列"), secret=True)
+_FOLDER = Wants(Text(en="a folder", ja="フォルダー"))
 
 
 def _check(good: bool) -> None:
@@ -171,7 +171,7 @@ Address = Annotated[str, BeforeValidator(_url), _URL]
 Names = Annotated[tuple[str, ...], BeforeValidator(_list), TEXT]
 Secret = Annotated[SecretStr, _SECRET]
 Share = Annotated[float, Field(ge=0, le=1), _SHARE]
-Text = Annotated[str, TEXT]
+SettingText = Annotated[str, TEXT]
 Folder = Annotated[Path, _FOLDER]
 Socket = Annotated[str, BeforeValidator(_ws), _WS]
 Model = Annotated[str, BeforeValidator(_model), _MODEL]

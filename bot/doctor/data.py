@@ -22,89 +22,89 @@ from bot.store.homes import Homes
 from bot.store.inspection import Condition, condition, file_of, server_condition
 from bot.store.vector_stores import IndexRow, VectorStores
 from retrieval.folder import Made, OwnedError, own, written_in
+from retrieval.i18n import Text
 from retrieval.index import Index
 from retrieval.index.stores import EdgeStores, ServerStores
 from retrieval.sparse import TOKENIZER
-from retrieval.text import Said
 from retrieval.types import EVERYONE, TEAM, EmbeddingError, QdrantConnectionError, RAGToolError, Readers, View
 
 INTEGRITY_SECONDS = 6.0
 _SERVER_SECONDS = 4.0  # for one call; there are three
 _NAMED = 3
 
-DATABASE = Subject("database", Said(en="Database", ja="データベース"))
-DOCUMENTS = Subject("documents", Said(en="Documents", ja="文書"))
-STORE = Subject("store", Said(en="Search index", ja="検索インデックス"))
+DATABASE = Subject("database", Text(en="Database", ja="データベース"))
+DOCUMENTS = Subject("documents", Text(en="Documents", ja="文書"))
+STORE = Subject("store", Text(en="Search index", ja="検索インデックス"))
 
 
 # -- the database -----------------------------------------------------------------------------------------------------
 
-_NO_DATABASE = Said(en="There is none yet.", ja="まだありません。")
-_UNREADABLE = Said(en="{what} cannot be read: {why}.", ja="{what} を読み込めません: {why}")
-_PERMISSION = Said(
+_NO_DATABASE = Text(en="There is none yet.", ja="まだありません。")
+_UNREADABLE = Text(en="{what} cannot be read: {why}.", ja="{what} を読み込めません: {why}")
+_PERMISSION = Text(
     en="Let the user who runs Kotae read and write it.",
     ja="Kotae を実行するユーザーが読み書きできるようにしてください。",
 )
-_SERVER = Said(
+_SERVER = Text(
     en="Check DATABASE_URL, and that the server runs and lets this user in.",
     ja="DATABASE_URL と、サーバーが動いていてこのユーザーで接続できるかを確認してください。",
 )
-_DAMAGED = Said(en="{what} is damaged.", ja="{what} は壊れています。")
-_FROM_BACKUP = Said(
+_DAMAGED = Text(en="{what} is damaged.", ja="{what} は壊れています。")
+_FROM_BACKUP = Text(
     en="Stop Kotae, set KOTAE_HOME to an empty folder and run kotae restore with your latest backup. "
     "A copy from the last upgrade may lie beside the database (*.backup.db).",
     ja="Kotae を止め、KOTAE_HOME に空のフォルダーを指定して、最新のバックアップで kotae restore を実行してください。"
     "前回の更新時のコピー（*.backup.db）がデータベースの隣に残っている場合もあります。",
 )
-_NOT_OURS = Said(en="It holds none of Kotae's tables.", ja="Kotae のテーブルがありません。")
-_MIGRATE = Said(
+_NOT_OURS = Text(en="It holds none of Kotae's tables.", ja="Kotae のテーブルがありません。")
+_MIGRATE = Text(
     en="Run kotae migrate; it makes a copy first.", ja="kotae migrate を実行してください。先にコピーが作られます。"
 )
-_OLDER = Said(
+_OLDER = Text(
     en="It is of revision {revision}; this version of Kotae wants {wanted}.",
     ja="リビジョン {revision} のものです。このバージョンの Kotae には {wanted} が必要です。",
 )
-_NEWER = Said(
+_NEWER = Text(
     en="It was made by a newer version of Kotae (revision {revision}), so this one does not open it.",
     ja="より新しいバージョンの Kotae（リビジョン {revision}）で作られているため、このバージョンでは開けません。",
 )
-_UPDATE = Said(
+_UPDATE = Text(
     en="Update Kotae, or go back to the copy from before the upgrade (*.backup.db beside the database).",
     ja="Kotae を更新するか、更新前のコピー（データベースの隣の *.backup.db）に戻してください。",
 )
 _TROUBLES = {
     "read_only": (
-        Said(en="It cannot be written to.", ja="書き込めません。"),
+        Text(en="It cannot be written to.", ja="書き込めません。"),
         _PERMISSION,
     ),
     "busy": (
-        Said(en="Another program keeps it locked.", ja="ほかのプログラムがロックしたままです。"),
-        Said(
+        Text(en="Another program keeps it locked.", ja="ほかのプログラムがロックしたままです。"),
+        Text(
             en="Wait a moment and run kotae doctor again; if it stays so, stop whatever else has the file open.",
             ja="しばらくしてからもう一度 kotae doctor を実行してください。続く場合は、このファイルを開いているほかのプログラムを止めてください。",
         ),
     ),
-    "full": (Said(en="There is no space left for it.", ja="空き容量がありません。"), FREE_SOME),
+    "full": (Text(en="There is no space left for it.", ja="空き容量がありません。"), FREE_SOME),
 }
-_LARGE = Said(
+_LARGE = Text(
     en="It is too large to be checked for damage in {seconds} seconds; that part is not known.",
     ja="大きいため、{seconds} 秒では破損の確認が終わりませんでした。",
 )
-_CHECK_BY_HAND = Said(
+_CHECK_BY_HAND = Text(
     en="If you want to be sure: sqlite3 {file} 'PRAGMA integrity_check'",
     ja="確かめるには次を実行してください: sqlite3 {file} 'PRAGMA integrity_check'",
 )
-_GOOD_DATABASE = Said(
+_GOOD_DATABASE = Text(
     en="Whole, writable, revision {revision}.", ja="破損はなく、書き込めます（リビジョン {revision}）。"
 )
-_SERVER_NAME = Said(en="The database on the server", ja="サーバー上のデータベース")
+_SERVER_NAME = Text(en="The database on the server", ja="サーバー上のデータベース")
 
 
 async def database(settings: Settings) -> Sequence[Remark]:
     file = file_of(settings.database_url)
     if file is not None and not file.exists():
         return [fine(_NO_DATABASE, START)]
-    what = Said(en=str(file), ja=str(file)) if file else _SERVER_NAME
+    what = Text(en=str(file), ja=str(file)) if file else _SERVER_NAME
     try:
         found = await _condition(settings, INTEGRITY_SECONDS)
     except StoreError as error:
@@ -180,11 +180,11 @@ async def heard(settings: Settings, platform: str) -> datetime | None:
         return None
 
 
-_DATABASE_FIRST = Said(
+_DATABASE_FIRST = Text(
     en="Not checked, since the database cannot be used as it is.",
     ja="データベースがこのままでは使えないため、確認していません。",
 )
-_THEN_AGAIN = Said(
+_THEN_AGAIN = Text(
     en="Put the database right first, then run kotae doctor again.",
     ja="先にデータベースを直してから、もう一度 kotae doctor を実行してください。",
 )
@@ -192,18 +192,18 @@ _THEN_AGAIN = Said(
 
 # -- the documents' Markdown ------------------------------------------------------------------------------------------
 
-_NONE = Said(en="There are none yet.", ja="まだありません。")
-_ADD = Said(en="Add some: kotae ingest PATH", ja="kotae ingest PATH で登録してください。")
-_LOST = Said(
+_NONE = Text(en="There are none yet.", ja="まだありません。")
+_ADD = Text(en="Add some: kotae ingest PATH", ja="kotae ingest PATH で登録してください。")
+_LOST = Text(
     en="Of {all} document{all:|s} the kept text of {count} is missing or changed{names}. They are still found, but "
     "cannot be re-indexed.",
     ja="{all} 件の文書のうち {count} 件で、保存されているはずの本文がないか変わっています{names}。検索はできますが、再インデックスできません。",
 )
-_ADD_AGAIN = Said(
+_ADD_AGAIN = Text(
     en="Add these documents again (kotae ingest PATH), or restore a backup.",
     ja="該当の文書を登録し直すか（kotae ingest PATH）、バックアップから復元してください。",
 )
-_GOOD_DOCUMENTS = Said(en="{count}, and the text of each is there.", ja="{count} 件、すべての本文があります。")
+_GOOD_DOCUMENTS = Text(en="{count}, and the text of each is there.", ja="{count} 件、すべての本文があります。")
 
 
 async def documents(settings: Settings) -> Sequence[Remark]:
@@ -239,58 +239,58 @@ def _as_kept(folder: Path, address: str) -> bool:
 
 # -- the search index -------------------------------------------------------------------------------------------------
 
-_RUNNING = Said(
+_RUNNING = Text(
     en="A running Kotae has it open and answers, so its contents were not counted.",
     ja="動いている Kotae が開いていて、応答もあります。中身の件数は確認していません。",
 )
-_STOP_FIRST = Said(
+_STOP_FIRST = Text(
     en="For the whole check stop Kotae and run kotae doctor again.",
     ja="すべて確認するには、Kotae を止めてからもう一度 kotae doctor を実行してください。",
 )
-_SILENT = Said(
+_SILENT = Text(
     en="Another process has this home open, but does not answer.",
     ja="別のプロセスがこのホームを開いていますが、応答がありません。",
 )
-_WAIT = Said(
+_WAIT = Text(
     en="If Kotae has just been started, wait a few seconds; otherwise stop that process and start Kotae again.",
     ja="起動した直後なら数秒待ってください。そうでなければ、そのプロセスを止めて Kotae を起動し直してください。",
 )
-_NO_INDEX = Said(en="There is none yet; there are no documents either.", ja="まだありません。文書もありません。")
-_INDEX_LOST = Said(
+_NO_INDEX = Text(en="There is none yet; there are no documents either.", ja="まだありません。文書もありません。")
+_INDEX_LOST = Text(
     en="It is not there, but {count} document{count:|s} should be in it.",
     ja="見つかりません。{count} 件の文書が入っているはずです。",
 )
-_OTHER = Said(
+_OTHER = Text(
     en="It was made with {was}, but the settings say {wanted}, and the two cannot be mixed.",
     ja="{was} で作られていますが、現在の設定は {wanted} です。混在はできません。",
 )
-_ANEW = Said(
+_ANEW = Text(
     en="Stop Kotae and have it made anew from the kept documents:"
     " kotae reindex. If it cannot be read: kotae reindex --set-aside",
     ja="Kotae を止め、保存済みの文書から作り直してください: kotae reindex（インデックスを読み込めない場合は kotae reindex --set-aside）",
 )
-_SET_BACK = Said(
+_SET_BACK = Text(
     en="Set KOTAE_EMBEDDER and KOTAE_EMBEDDING_DIM back, or stop Kotae"
     " and have it made anew from the kept documents: kotae reindex",
     ja="KOTAE_EMBEDDER と KOTAE_EMBEDDING_DIM を元に戻すか、Kotae を止めて、保存済みの文書から作り直してください: kotae reindex",
 )
-_COUNTS = Said(
+_COUNTS = Text(
     en="It holds {found} chunks, but the documents have {wanted}.",
     ja="入っているチャンクは {found} 件ですが、文書には {wanted} 件あります。",
 )
-_QDRANT = Said(
+_QDRANT = Text(
     en="Check QDRANT_URL and QDRANT_API_KEY, and that the server runs.",
     ja="QDRANT_URL と QDRANT_API_KEY、サーバーが動いているかを確認してください。",
 )
-_EMBEDDER_FIRST = Said(
+_EMBEDDER_FIRST = Text(
     en="Not checked, since the embedder does not say what vectors it makes.",
     ja="埋め込みモデルの情報が得られないため、確認していません。",
 )
-_EMBEDDER_THEN = Said(
+_EMBEDDER_THEN = Text(
     en="Put the embedder right first (see there), then run kotae doctor again.",
     ja="先に埋め込みモデル（該当の項目）を直してから、もう一度 kotae doctor を実行してください。",
 )
-_GOOD_INDEX = Said(
+_GOOD_INDEX = Text(
     en="{count} chunk{count:|s}, as many as the documents have.",
     ja="{count} 件のチャンクがあり、文書と一致しています。",
 )
@@ -343,7 +343,7 @@ async def store(settings: Settings) -> Sequence[Remark]:
 def _strange(error: SettingsError) -> Remark:
     """A database that does not know what is there; the way out follows in the same error."""
     what, *steps = error.problems
-    return fault(what, Said(en=" ".join(one.en for one in steps), ja="".join(one.ja for one in steps)))
+    return fault(what, Text(en=" ".join(one.en for one in steps), ja="".join(one.ja for one in steps)))
 
 
 def owned(folder: Path) -> bool:
@@ -399,8 +399,8 @@ async def _open(settings: Settings, made: Made) -> Index | None:
     return None
 
 
-def _said(error: RAGToolError) -> Said:
-    return Said(en=error.text("en"), ja=error.text("ja"))
+def _said(error: RAGToolError) -> Text:
+    return Text(en=error.text("en"), ja=error.text("ja"))
 
 
 CHECKS = (Check(DATABASE, database), Check(DOCUMENTS, documents), Check(STORE, store))

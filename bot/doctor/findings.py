@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 from bot.config.settings import Settings
-from retrieval.text import Said
+from retrieval.i18n import Text
 
 T = TypeVar("T")
 
@@ -23,7 +23,7 @@ class Subject:
     """What a finding is about: a word that stays the same, for programs, and one for people."""
 
     key: str
-    title: Said
+    title: Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,23 +31,23 @@ class Remark:
     """What one check noticed. What is not well always comes with a next step."""
 
     level: Level
-    what: Said
-    todo: Said | None = None
+    what: Text
+    todo: Text | None = None
 
     def __post_init__(self) -> None:
         if self.level != "ok" and self.todo is None:
             raise ValueError(f"a {self.level} needs a next step")
 
 
-def fine(what: Said, todo: Said | None = None) -> Remark:
+def fine(what: Text, todo: Text | None = None) -> Remark:
     return Remark("ok", what, todo)
 
 
-def warning(what: Said, todo: Said) -> Remark:
+def warning(what: Text, todo: Text) -> Remark:
     return Remark("warning", what, todo)
 
 
-def fault(what: Said, todo: Said) -> Remark:
+def fault(what: Text, todo: Text) -> Remark:
     return Remark("fault", what, todo)
 
 
@@ -55,8 +55,8 @@ def fault(what: Said, todo: Said) -> Remark:
 class Finding:
     about: Subject
     level: Level
-    what: Said
-    todo: Said | None = None
+    what: Text
+    todo: Text | None = None
 
 
 @dataclass(frozen=True, slots=True)

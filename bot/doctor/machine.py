@@ -17,7 +17,7 @@ from bot.config.settings import Settings, filled
 from bot.doctor.findings import Check, Remark, Subject, aside, fault, fine, warning
 from bot.operations.restore_marker import unfinished
 from retrieval.disk import ROOM_TO_ADD
-from retrieval.text import Said
+from retrieval.i18n import Text
 
 GIB = 2**30
 ENOUGH_DISK = GIB
@@ -25,16 +25,16 @@ ENOUGH_MEMORY = 2 * GIB  # 0.7 GB with the embedder loaded, 1 GB for a moment wh
 ENOUGH_PROCESSORS = 2
 OLDEST_SQLITE = (3, 35, 0)  # RETURNING
 
-HOME = Subject("home", Said(en="Home folder", ja="ホームフォルダー"))
-LOG = Subject("log", Said(en="Chat log", ja="チャットログ"))
-MACHINE = Subject("machine", Said(en="Machine", ja="マシン"))
-VERSIONS = Subject("versions", Said(en="Versions", ja="バージョン"))
+HOME = Subject("home", Text(en="Home folder", ja="ホームフォルダー"))
+LOG = Subject("log", Text(en="Chat log", ja="チャットログ"))
+MACHINE = Subject("machine", Text(en="Machine", ja="マシン"))
+VERSIONS = Subject("versions", Text(en="Versions", ja="バージョン"))
 
-START = Said(
+START = Text(
     en="Start with kotae chat or kotae run; it is made then.",
     ja="kotae chat か kotae run で始めてください。そのとき作られます。",
 )
-FREE_SOME = Said(
+FREE_SOME = Text(
     en="Free some space, 1 GB at least: without it no question can be stored and so none is answered.",
     ja="1 GB 以上の空きを作ってください。空きがないと質問を保存できず、回答もできません。",
 )
@@ -42,37 +42,37 @@ FREE_SOME = Said(
 
 # -- the folder -------------------------------------------------------------------------------------------------------
 
-_NEW = Said(en="{folder} is not there yet.", ja="{folder} はまだありません。")
-_NO_FOLDER = Said(en="{folder} cannot be made or used: {why}.", ja="{folder} を作成または使用できません: {why}")
-_ELSEWHERE = Said(
+_NEW = Text(en="{folder} is not there yet.", ja="{folder} はまだありません。")
+_NO_FOLDER = Text(en="{folder} cannot be made or used: {why}.", ja="{folder} を作成または使用できません: {why}")
+_ELSEWHERE = Text(
     en="Set KOTAE_HOME to a folder that the user running Kotae may write to, or give that user this one: chown -R {user} {folder}",
     ja="Kotae を実行するユーザーが書き込めるフォルダーを KOTAE_HOME に指定するか、このフォルダーの所有者を変えてください: chown -R {user} {folder}",
 )
-_OWNER = Said(
+_OWNER = Text(
     en="{folder} belongs to another user (id {owner}); this is run by id {me}.",
     ja="{folder} の所有者は別のユーザー（ID {owner}）です。実行しているのは ID {me} です。",
 )
-_DISK = Said(en="Only {free} MB of disk are free at {folder}.", ja="{folder} の空き容量は {free} MB しかありません。")
-_NO_ROOM = Said(en="{disk} Documents are refused.", ja="{disk}文書の追加はできません。")
-_OPEN = Said(
+_DISK = Text(en="Only {free} MB of disk are free at {folder}.", ja="{folder} の空き容量は {free} MB しかありません。")
+_NO_ROOM = Text(en="{disk} Documents are refused.", ja="{disk}文書の追加はできません。")
+_OPEN = Text(
     en="Other users of this machine can read {names}, which hold what people asked and taught.",
     ja="質問や登録内容が入っている {names} を、このマシンのほかのユーザーが読めます。",
 )
-_CLOSE = Said(
+_CLOSE = Text(
     en="Start Kotae once: it takes these rights away from what is its own. Where that does not help, run"
     " chmod -R go= {names} as their owner, or set KOTAE_HOME to a folder of its own on a disk that keeps rights.",
     ja="Kotae を一度起動すると、自身のファイルの権限は自動で絞られます。それでも残る場合は、所有者として chmod -R go= {names} を実行するか、"
     "権限を保存できるディスク上の専用フォルダーを KOTAE_HOME に指定してください。",
 )
-_HALF = Said(
+_HALF = Text(
     en="A restore into {folder} was cut short; nothing of it is in use.",
     ja="{folder} への復元が途中で止まっています。復元したデータはまだ使われていません。",
 )
-_RESTORE_AGAIN = Said(
+_RESTORE_AGAIN = Text(
     en="Run kotae restore with the same file again; it starts anew.",
     ja="同じファイルでもう一度 kotae restore を実行してください。最初からやり直します。",
 )
-_GOOD_HOME = Said(en="{folder} can be used; {free} GB are free.", ja="{folder} は使えます。空き容量は {free} GB です。")
+_GOOD_HOME = Text(en="{folder} can be used; {free} GB are free.", ja="{folder} は使えます。空き容量は {free} GB です。")
 
 
 async def home(settings: Settings) -> Sequence[Remark]:
@@ -120,12 +120,12 @@ def short_of_disk(free: int, folder: str) -> list[Remark]:
 
 # -- the chat log -----------------------------------------------------------------------------------------------------
 
-_NO_LOG = Said(en="{path} cannot be written: {why}.", ja="{path} に書き込めません: {why}")
-_LOG_REMEDY = Said(
+_NO_LOG = Text(en="{path} cannot be written: {why}.", ja="{path} に書き込めません: {why}")
+_LOG_REMEDY = Text(
     en="Make {folder} writable for the user who runs Kotae. Until then answers come, but what was said is not logged.",
     ja="Kotae を実行するユーザーが {folder} に書き込めるようにしてください。それまで回答はできますが、会話は記録されません。",
 )
-_GOOD_LOG = Said(en="{path} can be written.", ja="{path} に書き込めます。")
+_GOOD_LOG = Text(en="{path} can be written.", ja="{path} に書き込めます。")
 
 
 async def log(settings: Settings) -> Sequence[Remark]:
@@ -147,13 +147,13 @@ async def log(settings: Settings) -> Sequence[Remark]:
 
 # -- the machine ------------------------------------------------------------------------------------------------------
 
-_MEMORY = Said(en="There are only {memory} MB of memory.", ja="メモリーが {memory} MB しかありません。")
-_MORE_MEMORY = Said(
+_MEMORY = Text(en="There are only {memory} MB of memory.", ja="メモリーが {memory} MB しかありません。")
+_MORE_MEMORY = Text(
     en="Give it 2 GB or more, or have another machine embed: KOTAE_EMBEDDER=gemini:… or openai:…",
     ja="2 GB 以上にするか、KOTAE_EMBEDDER=gemini:… や openai:… で別のマシンに埋め込みを任せてください。",
 )
-_PROCESSORS = Said(en="There is only {count} processor.", ja="プロセッサーが {count} 個しかありません。")
-_MORE_PROCESSORS = Said(
+_PROCESSORS = Text(en="There is only {count} processor.", ja="プロセッサーが {count} 個しかありません。")
+_MORE_PROCESSORS = Text(
     en="It works, but while documents are added answers take about twice as long; two are better.",
     ja="動作はしますが、文書の登録中は回答に約 2 倍の時間がかかります。2 個以上をおすすめします。",
 )
@@ -183,11 +183,11 @@ def _memory() -> int:
         return machine
 
 
-_OLD_SQLITE = Said(
+_OLD_SQLITE = Text(
     en="SQLite {version} is too old; {wanted} is needed.",
     ja="SQLite {version} は古すぎます。{wanted} 以降が必要です。",
 )
-_NEW_PYTHON = Said(
+_NEW_PYTHON = Text(
     en="Use a Python that brings a newer SQLite (python.org, uv or conda).",
     ja="新しい SQLite を含む Python（python.org、uv、conda など）を使ってください。",
 )
@@ -198,7 +198,7 @@ async def versions(settings: Settings) -> Sequence[Remark]:
     found = [f"{name} {_version(package)}" for name, package in shown.items()]
     named = ", ".join((*found[:1], f"Python {python_version()}", f"SQLite {sqlite3.sqlite_version}", *found[1:]))
     old = old_sqlite(sqlite3.sqlite_version_info)
-    return [*old, fine(Said(en=named, ja=named))]
+    return [*old, fine(Text(en=named, ja=named))]
 
 
 def old_sqlite(version: tuple[int, ...]) -> list[Remark]:

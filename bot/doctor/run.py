@@ -15,33 +15,33 @@ from bot.doctor import data, machine, services
 from bot.doctor.findings import Check, Finding, Level, Remark, Subject, fault
 from bot.errors import SettingsError
 from bot.logs import Redactor
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 
 log = logging.getLogger(__name__)
 
-SETTINGS = Subject("settings", Said(en="Settings", ja="設定"))
+SETTINGS = Subject("settings", Text(en="Settings", ja="設定"))
 
 _MARKS: dict[Level, str] = {"ok": "✓", "warning": "!", "fault": "✗"}
-_ALL_WELL = Said(en="Everything is well.", ja="問題は見つかりませんでした。")
-_NO_FAULT = Said(en="No faults, {warnings} to look at.", ja="異常はありません。確認事項が {warnings} 件あります。")
-_FAULTS = Said(en="Faults: {faults}. To look at: {warnings}.", ja="異常 {faults} 件、確認事項 {warnings} 件。")
-_LOADED = Said(en="Every value can be used.", ja="すべての値が使えます。")
-_CORRECT = Said(
+_ALL_WELL = Text(en="Everything is well.", ja="問題は見つかりませんでした。")
+_NO_FAULT = Text(en="No faults, {warnings} to look at.", ja="異常はありません。確認事項が {warnings} 件あります。")
+_FAULTS = Text(en="Faults: {faults}. To look at: {warnings}.", ja="異常 {faults} 件、確認事項 {warnings} 件。")
+_LOADED = Text(en="Every value can be used.", ja="すべての値が使えます。")
+_CORRECT = Text(
     en="Correct it in .env or in the environment (.env.example shows every name), then run kotae doctor again.",
     ja=".env か環境変数を直してから（名前の一覧は .env.example にあります）、もう一度 kotae doctor を実行してください。",
 )
-_UNREADABLE = Said(en="The file {file} cannot be read: {why}.", ja="ファイル {file} を読み込めません: {why}")
-_SAVE = Said(
+_UNREADABLE = Text(en="The file {file} cannot be read: {why}.", ja="ファイル {file} を読み込めません: {why}")
+_SAVE = Text(
     en="Save it as UTF-8 text, and let the user who runs Kotae read it.",
     ja="UTF-8 のテキストとして保存し、Kotae を実行するユーザーが読めるようにしてください。",
 )
-_SLOW = Said(en="This check was not done after {seconds} seconds.", ja="{seconds} 秒たっても確認が終わりませんでした。")
-_AGAIN = Said(
+_SLOW = Text(en="This check was not done after {seconds} seconds.", ja="{seconds} 秒たっても確認が終わりませんでした。")
+_AGAIN = Text(
     en="Something it needs is slow or hangs: a disk, a network, a busy machine. Run kotae doctor again when it is quieter.",
     ja="ディスク、ネットワーク、マシンのどれかが遅いか止まっています。落ち着いてからもう一度 kotae doctor を実行してください。",
 )
-_CRASHED = Said(en="This check itself failed ({kind}).", ja="この確認そのものが失敗しました（{kind}）。")
-_REPORT = Said(
+_CRASHED = Text(en="This check itself failed ({kind}).", ja="この確認そのものが失敗しました（{kind}）。")
+_REPORT = Text(
     en="Run it again with KOTAE_LOG_LEVEL=INFO, which shows the reason, and report that.",
     ja="KOTAE_LOG_LEVEL=INFO を付けて実行し直すと理由が表示されます。その内容をお知らせください。",
 )
@@ -64,8 +64,8 @@ async def examine(settings: Settings, checks: Sequence[Check]) -> list[Finding]:
     """What these checks find, in their order; they run side by side."""
     redact = Redactor(settings.secrets())
 
-    def clean(said: Said) -> Said:
-        return Said(en=redact(said.en), ja=redact(said.ja))
+    def clean(said: Text) -> Text:
+        return Text(en=redact(said.en), ja=redact(said.ja))
 
     remarks = await asyncio.gather(*(_bounded(check, settings) for check in checks))
     return [

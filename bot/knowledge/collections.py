@@ -17,8 +17,8 @@ from bot.records import DocumentRow
 from bot.store.collections import Collections
 from bot.store.documents import Documents
 from bot.waiting import finished
+from retrieval.i18n import Language, Text
 from retrieval.index import Index
-from retrieval.text import Language, Said
 from retrieval.types import RAGToolError, Readers, View
 
 log = logging.getLogger(__name__)
@@ -26,16 +26,16 @@ log = logging.getLogger(__name__)
 _NAME = re.compile(
     r"[^\s,\x00-\x1f\x7f\ud800-\udfff](?:[^,\x00-\x1f\x7f\ud800-\udfff]{0,78}[^\s,\x00-\x1f\x7f\ud800-\udfff])?"
 )
-_BAD_NAME = Said(
+_BAD_NAME = Text(
     en="A collection's name must have 1 to 80 characters, without commas or line breaks.",
     ja="コレクション名は 1～80 文字です。コンマと改行は使えません。",
 )
-_CLASH = Said(
+_CLASH = Text(
     en="“{source}” and “{into}” both have a document of these names with different contents: {names}. Forget one of each first.",
     ja="「{source}」と「{into}」の両方に、名前が同じで内容の違う文書があります: {names}。先にどちらかを削除してください。",
 )
-_PRIVATE = Said(en="(documents of private places)", ja="（非公開の場所の文書）")
-_TAKEN = Said(
+_PRIVATE = Text(en="(documents of private places)", ja="（非公開の場所の文書）")
+_TAKEN = Text(
     en="There is already a collection of this name. To put the two together, merge them.",
     ja="同じ名前のコレクションがすでにあります。まとめるには統合してください。",
 )

@@ -16,29 +16,29 @@ from bot.records import DocumentRow
 from bot.store.audit import Audit
 from bot.store.searches import Searches
 from bot.types import Actor, Audience, Place, Upload, Verdict
+from retrieval.i18n import Language, Text
 from retrieval.loaders.sanitize import clean_name
-from retrieval.text import Language, Said
 from retrieval.types import EVERYONE, TEAM, RAGToolError, Readers
 
 FILES = 25  # of one person that wait to be read
 
-_EDITORS = Said(en="Only an editor can do this.", ja="この操作ができるのは編集者だけです。")
-_NOT_YOURS = Said(
+_EDITORS = Text(en="Only an editor can do this.", ja="この操作ができるのは編集者だけです。")
+_NOT_YOURS = Text(
     en="“{name}” can be changed by whoever added it, or by an editor.",
     ja="「{name}」を変更できるのは、登録した本人か編集者だけです。",
 )
-_WIDER = Said(
+_WIDER = Text(
     en="Only an editor can let more people read a document.",
     ja="文書をより多くの人に公開できるのは編集者だけです。",
 )
-_NOT_THERE = Said(
+_NOT_THERE = Text(
     en="Documents cannot be added for these readers from here.", ja="この公開範囲の文書は、ここからは追加できません。"
 )
-_FULL = Said(
+_FULL = Text(
     en="You already have {n} files waiting to be read. Add the others when they are done.",
     ja="読み込み待ちのファイルがすでに {n} 件あります。終わってから残りを追加してください。",
 )
-_GONE = Said(en="It is no longer there.", ja="すでに削除されています。")
+_GONE = Text(en="It is no longer there.", ja="すでに削除されています。")
 
 
 class NotAllowedError(RAGToolError):

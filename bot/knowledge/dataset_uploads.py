@@ -11,23 +11,23 @@ from retrieval import disk
 from retrieval.datasets import Columns, DatasetError, LocalSource, Split
 from retrieval.disk import Free
 from retrieval.durable import make_folder
+from retrieval.i18n import Text
 from retrieval.loaders.limits import MIB, size
 from retrieval.loaders.sanitize import clean_line
-from retrieval.text import Said
 
 LARGEST = 200 * MIB
 RESERVE = 500 * MIB  # bytes that stay free on the disk
 
-_NO_FILE = Said(
+_NO_FILE = Text(
     en="This file is no longer here. Upload it again.",
     ja="このファイルはもうありません。もう一度アップロードしてください。",
 )
-_LARGE = Said(en="“{name}” is larger than {limit}.", ja="「{name}」が上限の {limit} を超えています。")
-_DISK = Said(
+_LARGE = Text(en="“{name}” is larger than {limit}.", ja="「{name}」が上限の {limit} を超えています。")
+_DISK = Text(
     en="Only {free} are free on the disk, and {needed} must stay free. Make room or choose fewer documents.",
     ja="ディスクの空きが {free} しかありません。{needed} は空けておく必要があります。空きを増やすか、件数を減らしてください。",
 )
-_WRITING = Said(
+_WRITING = Text(
     en="The file could not be stored on the disk: {why}.", ja="ファイルをディスクに保存できませんでした: {why}"
 )
 

@@ -36,7 +36,7 @@ from retrieval.datasets import (
     StreamLimits,
     steps,
 )
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 from retrieval.types import TEAM, RAGToolError, Readers
 
 if TYPE_CHECKING:
@@ -54,24 +54,24 @@ _LOOK_EVERY = 50  # documents
 _IN_A_ROW = 10  # refused documents after which something else must be wrong
 _REFUSALS = 20  # that are shown
 
-_TAKEN = Said(
+_TAKEN = Text(
     en="A dataset is already being added to “{collection}”. Wait until it is done, or stop it.",
     ja="「{collection}」にはすでに追加中のデータセットがあります。完了を待つか、中止してください。",
 )
-_UNKNOWN = Said(
+_UNKNOWN = Text(
     en="There is no dataset “{name}”. There are: {known}.",
     ja="「{name}」というデータセットはありません。指定できるもの: {known}",
 )
-_NO_JOB = Said(en="This job is no longer known.", ja="このジョブの記録はもうありません。")
-_NOTHING_GOES = Said(
+_NO_JOB = Text(en="This job is no longer known.", ja="このジョブの記録はもうありません。")
+_NOTHING_GOES = Text(
     en="{count} documents in a row could not be added, so this was stopped. The last reason: {last}",
     ja="{count} 件続けて追加できなかったため、中断しました。最後の理由: {last}",
 )
-_BROKEN = Said(
+_BROKEN = Text(
     en="Something went wrong on my side. What was added stays; start it again.",
     ja="こちらの問題で中断しました。追加済みの文書は残っています。もう一度開始してください。",
 )
-_DESCRIBED = Said(en="{description} {licence}", ja="{description} {licence}")
+_DESCRIBED = Text(en="{description} {licence}", ja="{description} {licence}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,13 +25,14 @@ from bot.store.documents import Documents
 from bot.store.searches import Searches, failure
 from bot.types import Upload, Verdict
 from bot.waiting import finished
+from retrieval.i18n import Language, Text
 from retrieval.index import Index
 from retrieval.index.payload import STAGED
 from retrieval.ingest import Ingest
 from retrieval.loaders.loader import Loader
 from retrieval.loaders.sanitize import clean_name
 from retrieval.search import Search, WrittenBy
-from retrieval.text import Language, Said, language_of, normalise
+from retrieval.text import language_of, normalise
 from retrieval.types import (
     EVERYONE,
     TEAM,
@@ -51,14 +52,14 @@ log = logging.getLogger(__name__)
 Progress = Callable[[int, int], None]
 
 _AT_ONCE = 200  # chunks looked through for words
-_DISK = Said(
+_DISK = Text(
     en="The document could not be stored on the disk: {why}.", ja="文書をディスクに保存できませんでした: {why}"
 )
-_LOST = Said(
+_LOST = Text(
     en="The kept text of “{name}” is not there any more. Add the file again.",
     ja="「{name}」の保存済みテキストが見つかりません。ファイルをもう一度登録してください。",
 )
-_TAKEN = Said(
+_TAKEN = Text(
     en="There is a document “{name}” for these readers in “{collection}” already. Forget one of the two first.",
     ja="「{collection}」には、同じ公開範囲の文書「{name}」がすでにあります。先にどちらかを削除してください。",
 )

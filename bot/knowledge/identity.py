@@ -24,7 +24,7 @@ from bot.store.engine import Engine
 from bot.store.homes import Homes
 from bot.store.inspection import name_of
 from retrieval.folder import home_in, sign
-from retrieval.text import Said
+from retrieval.i18n import Text
 from retrieval.types import Readers, View
 
 if TYPE_CHECKING:  # commands that only look at the database read this, too
@@ -32,32 +32,32 @@ if TYPE_CHECKING:  # commands that only look at the database read this, too
 
 _SHOWN = 8  # characters of an identity are enough to tell two apart
 
-_INDEX = Said(en="the search index {place}", ja="検索インデックス {place}")
-_TEXTS = Said(en="the kept documents in {place}", ja="{place} に保存してある文書")
-_HOME = Said(en="home {id}", ja="ホーム {id}")
-_NO_NAME = Said(en="a home that has no identity yet", ja="識別情報がまだないホーム")
-_FOREIGN = Said(
+_INDEX = Text(en="the search index {place}", ja="検索インデックス {place}")
+_TEXTS = Text(en="the kept documents in {place}", ja="{place} に保存してある文書")
+_HOME = Text(en="home {id}", ja="ホーム {id}")
+_NO_NAME = Text(en="a home that has no identity yet", ja="識別情報がまだないホーム")
+_FOREIGN = Text(
     en="The database {database} ({ours}) does not know {what} ({theirs}), so nothing was opened, changed or deleted."
     " Most likely DATABASE_URL or KOTAE_HOME is not what it was, or the database was lost.",
     ja="データベース {database}（{ours}）は、{what}（{theirs}）を知りません。何も開かず、変更も削除もしていません。"
     "DATABASE_URL か KOTAE_HOME が以前と違うか、データベースが失われた可能性があります。",
 )
-_OLDER = Said(
+_OLDER = Text(
     en="The database {database} ({ours}) is older than {what}: changes that it does not know were made after it. Nothing was"
     " changed or deleted. Most likely it is an old copy.",
     ja="データベース {database}（{ours}）は {what} より古く、その後の変更を知りません。何も変更も削除もしていません。"
     "古いコピーである可能性があります。",
 )
-_BACK = Said(
+_BACK = Text(
     en="Set DATABASE_URL and KOTAE_HOME back, or restore a backup into an empty KOTAE_HOME (kotae restore).",
     ja="DATABASE_URL と KOTAE_HOME を元に戻すか、空の KOTAE_HOME にバックアップを復元してください（kotae restore）。",
 )
-_PREFIX = Said(
+_PREFIX = Text(
     en="If you can do neither, first set KOTAE_QDRANT_PREFIX to another name; the old collection stays as it is. Then:",
     ja="どちらもできない場合は、まず KOTAE_QDRANT_PREFIX を別の名前にしてください（元のコレクションはそのまま残ります）。そのうえで:",
 )
-_NEITHER = Said(en="If you can do neither:", ja="どちらもできない場合:")
-_ASIDE = Said(
+_NEITHER = Text(en="If you can do neither:", ja="どちらもできない場合:")
+_ASIDE = Text(
     en="{before} `kotae reindex --set-aside` goes on with this database. What it does not know is moved into a folder of the"
     " home, not deleted, and is found again only when somebody adds it again: its names and readers were in the other"
     " database.",
@@ -133,13 +133,13 @@ class Identity:
 
     # -- in words ---------------------------------------------------------------------------------------------------
 
-    def _foreign(self, what: Said, theirs: str | None) -> SettingsError:
+    def _foreign(self, what: Text, theirs: str | None) -> SettingsError:
         return self._error(_FOREIGN, what, theirs=_name(theirs))
 
-    def _older(self, what: Said) -> SettingsError:
+    def _older(self, what: Text) -> SettingsError:
         return self._error(_OLDER, what)
 
-    def _error(self, reason: Said, what: Said, **more: Said) -> SettingsError:
+    def _error(self, reason: Text, what: Text, **more: Text) -> SettingsError:
         said = filled(reason, database=self.database, ours=_name(self.home), what=what, **more)
         return SettingsError(said, _BACK, filled(_ASIDE, before=_PREFIX if self.server else _NEITHER))
 
@@ -178,5 +178,5 @@ async def refuse_strange(settings: Settings, engine: Engine) -> None:
         raise found
 
 
-def _name(home: str | None) -> Said:
+def _name(home: str | None) -> Text:
     return _NO_NAME if home is None else filled(_HOME, id=home[:_SHOWN])

@@ -21,8 +21,8 @@ from bot.records import AuditRecord
 from bot.store.ingestions import IngestionStore
 from bot.types import Actor, Audience, Fetch, FileRef, IngestionRequest, Place, Upload, Verdict
 from bot.waiting import finished
+from retrieval.i18n import Text
 from retrieval.loaders.sanitize import clean_name
-from retrieval.text import Said
 from retrieval.types import EVERYONE, TEAM, RAGToolError
 
 log = logging.getLogger(__name__)
@@ -34,19 +34,19 @@ LEASE = timedelta(seconds=15)
 NAME = 200  # characters of a file's name
 
 
-_WAITING = Said(
+_WAITING = Text(
     en="You already have {n} files waiting to be read. Please add this one when they are done.",
     ja="読み込み待ちのファイルがすでに {n} 件あります。終わってから、もう一度追加してください。",
 )
-_MANY = Said(
+_MANY = Text(
     en="I take at most {n} files at once. Please add this one again on its own.",
     ja="一度に追加できるファイルは {n} 件までです。このファイルは改めて追加してください。",
 )
-_INTERRUPTED = Said(
+_INTERRUPTED = Text(
     en="I was interrupted {n} time{n:|s} while reading this file and have stopped trying. Please add it again.",
     ja="このファイルの読み込みが {n} 回中断されたため、中止しました。もう一度追加してください。",
 )
-_BROKEN = Said(
+_BROKEN = Text(
     en="Something went wrong on my side while reading this file. Please try again.",
     ja="こちらの問題でファイルを読み込めませんでした。もう一度お試しください。",
 )

@@ -12,22 +12,22 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from retrieval.text import Said, SaidError
+from retrieval.i18n import Text, TextError
 
 Identity = tuple[int, int]
 
-_OUTSIDE = Said(
+_OUTSIDE = Text(
     en="It is a link out of the folder that was given, so it was not followed. To add what it points to, name that itself.",
     ja="指定されたフォルダーの外を指すリンクのため、たどりませんでした。追加する場合は、リンク先を直接指定してください。",
 )
-_NOT_OPENED = Said(en="It cannot be opened: {why}.", ja="開けません: {why}")
-_SPECIAL = Said(
+_NOT_OPENED = Text(en="It cannot be opened: {why}.", ja="開けません: {why}")
+_SPECIAL = Text(
     en="It is not a file, but a device, a pipe or a socket.",
     ja="ファイルではなく、デバイス、パイプ、ソケットのいずれかです。",
 )
 
 
-class NotReadError(SaidError):
+class NotReadError(TextError):
     """A file that was not read."""
 
 

@@ -20,10 +20,10 @@ from bot.store.documents import Documents
 from bot.store.vector_stores import IndexRow, VectorStores
 from retrieval.durable import make_folder, replacing
 from retrieval.folder import Made
+from retrieval.i18n import Text
 from retrieval.index import Index
 from retrieval.index.stores import Stores
 from retrieval.ingest import Ingest
-from retrieval.text import Said
 from retrieval.types import Document, Passage, RAGToolError, Readers, UnreadableError, View
 
 log = logging.getLogger(__name__)
@@ -37,12 +37,12 @@ Own = Callable[[Index, bool], Awaitable[None]]
 """Sees that a store is this home's, and has it say so; True: a note of this home names it. Raises SettingsError."""
 
 _NAMED = 10  # documents, in a refusal
-_UNFIT = Said(
+_UNFIT = Text(
     en="{count} document{count:|s} cannot be re-indexed, so the old index stays in use: {names}. Forget them or add "
     "them again, then start again; what is already done is kept.",
     ja="{count} 件の文書を再インデックスできないため、これまでのインデックスを使い続けます: {names}。該当の文書を削除するか追加し直してから、もう一度実行してください。完了した分は引き継がれます。",
 )
-_INCOMPLETE = Said(
+_INCOMPLETE = Text(
     en="The new index holds {found} chunks instead of {wanted}, so the old one stays in use. Start again.",
     ja="新しいインデックスのチャンクは {wanted} 件のはずが {found} 件のため、これまでのインデックスを使い続けます。もう一度実行してください。",
 )

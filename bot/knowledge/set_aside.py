@@ -13,14 +13,14 @@ from bot.errors import SettingsError
 from bot.knowledge.content_store import ContentLostError, ContentStore
 from bot.knowledge.identity import Identity, Known, trouble
 from retrieval.folder import MARK, DamagedError, Made, home_in
+from retrieval.i18n import Text
 from retrieval.index import Index
 from retrieval.index.stores import EdgeStores, Stores
-from retrieval.text import Said
 from retrieval.types import RAGToolError
 
 log = logging.getLogger(__name__)
 
-_NEEDED = Said(
+_NEEDED = Text(
     en="Nothing was moved: of the {all} documents that the database {database} knows, the text of {count} is not in {texts}."
     " It is the database of another home. Set DATABASE_URL or KOTAE_HOME back, or restore a backup into an empty"
     " KOTAE_HOME (kotae restore).",

@@ -19,22 +19,22 @@ from bot.store.homes import Homes
 from bot.store.vector_stores import IndexRow, VectorStores
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.folder import Made
+from retrieval.i18n import Text
 from retrieval.index import Index
 from retrieval.index.stores import EdgeStores, ServerStores, Stores
 from retrieval.ingest import Ingest
 from retrieval.sparse import TOKENIZER
-from retrieval.text import Said
 from retrieval.types import QdrantConnectionError, RAGToolError
 
 Progress = Callable[[int, int], None]
 
-_OTHER = Said(
+_OTHER = Text(
     en="The documents of this home were indexed with {was}, and {wanted} cannot search them. Re-index them "
     "with `kotae reindex`, or set KOTAE_EMBEDDER back.",
     ja="このホームの文書のインデックスは {was} で作られているため、{wanted} では検索できません。`kotae reindex` で再インデックスするか、KOTAE_EMBEDDER "
     "を元に戻してください。",
 )
-_LOST = Said(
+_LOST = Text(
     en="The search index has lost passages of documents that are here. Build it anew with `kotae reindex`.",
     ja="検索インデックスから一部の文書が失われています。`kotae reindex` で作り直してください。",
 )

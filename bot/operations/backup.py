@@ -31,10 +31,10 @@ from bot.store.vector_stores import IndexRow, VectorStores
 from migrations import revisions, upgrade
 from retrieval.durable import replacing
 from retrieval.folder import Made
+from retrieval.i18n import Language, Text, TextError
 from retrieval.index import Index
 from retrieval.index.stores import EdgeStores
 from retrieval.ingest import MAX_CHUNKS
-from retrieval.text import Language, Said, SaidError
 from retrieval.types import RAGToolError, Readers, View
 
 log = logging.getLogger(__name__)
@@ -46,36 +46,36 @@ SUFFIX = ".tar.gz"
 DATABASE = "kotae.db"
 _TRIES = 10
 
-_POSTGRESQL = Said(
+_POSTGRESQL = Text(
     en="The database is on a PostgreSQL server: back it up and restore it with PostgreSQL's own pg_dump and pg_restore,"
     " and copy the folder {documents} with it. The search index is made anew from these.",
     ja="データベースは PostgreSQL サーバーにあります。PostgreSQL の pg_dump と pg_restore でバックアップと復元を行い、"
     "フォルダー {documents} も一緒にコピーしてください。検索インデックスはそこから作り直されます。",
 )
-_NOTHING = Said(
+_NOTHING = Text(
     en="There is no database at {file} yet, so there is nothing to back up.",
     ja="{file} にまだデータベースがないため、バックアップするものがありません。",
 )
-_MOVING = Said(
+_MOVING = Text(
     en="Documents keep changing faster than they can be copied, or their text is missing ({count} of them). "
     "Try again when less is added; kotae doctor says whether text is missing.",
     ja="コピーより速く文書が変わり続けているか、本文が見つかりません（{count} 件）。"
     "登録が落ち着いてからもう一度お試しください。本文がないかどうかは kotae doctor で分かります。",
 )
-_DISK = Said(en="The backup could not be written or read: {why}.", ja="バックアップを読み書きできませんでした: {why}")
-_BACKED_UP = Said(
+_DISK = Text(en="The backup could not be written or read: {why}.", ja="バックアップを読み書きできませんでした: {why}")
+_BACKED_UP = Text(
     en="Backup written: {file} ({documents} document{documents:|s}, {size} KB). It holds everything people asked and taught; only its"
     " owner can read it. Settings and the chat log are not in it.",
     ja="バックアップを作成しました: {file}（文書 {documents} 件、{size} KB）。質問や登録内容がすべて含まれ、所有者だけが読めます。"
     "設定とチャットログは含まれません。",
 )
-_AS_TEXT = Said(
+_AS_TEXT = Text(
     en="The search index could not be read, so question-and-answer pairs come back as plain text.",
     ja="検索インデックスを読めなかったため、Q/A ペアは復元時に通常の文章になります。",
 )
 
 
-class BackupError(SaidError):
+class BackupError(TextError):
     """Nothing was written or restored."""
 
 

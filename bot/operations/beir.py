@@ -6,28 +6,28 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 
-_ABSENT = Said(en="{path} is not there.", ja="{path} がありません。")
-_UNREADABLE = Said(en="{path} cannot be read: {why}", ja="{path} を読めません: {why}")
-_LINE = Said(en="{path}, line {line}: {why}", ja="{path} の {line} 行目: {why}")
-_EMPTY = Said(en="{path} holds nothing to evaluate.", ja="{path} に評価できる内容がありません。")
+_ABSENT = Text(en="{path} is not there.", ja="{path} がありません。")
+_UNREADABLE = Text(en="{path} cannot be read: {why}", ja="{path} を読めません: {why}")
+_LINE = Text(en="{path}, line {line}: {why}", ja="{path} の {line} 行目: {why}")
+_EMPTY = Text(en="{path} holds nothing to evaluate.", ja="{path} に評価できる内容がありません。")
 
-_NOT_JSON = Said(en="not a JSON object", ja="JSON オブジェクトではありません")
-_NO_FIELD = Said(en="“{name}” is missing or not a text", ja="「{name}」がないか、文字列ではありません")
-_NO_LIST = Said(en="“metadata.answers” is not a list of texts", ja="「metadata.answers」が文字列のリストではありません")
-_TWICE = Said(en="the id “{id}” occurs twice", ja="ID「{id}」が重複しています")
-_NO_ROW = Said(
+_NOT_JSON = Text(en="not a JSON object", ja="JSON オブジェクトではありません")
+_NO_FIELD = Text(en="“{name}” is missing or not a text", ja="「{name}」がないか、文字列ではありません")
+_NO_LIST = Text(en="“metadata.answers” is not a list of texts", ja="「metadata.answers」が文字列のリストではありません")
+_TWICE = Text(en="the id “{id}” occurs twice", ja="ID「{id}」が重複しています")
+_NO_ROW = Text(
     en="not query-id, corpus-id and score, with tabs between them",
     ja="query-id・corpus-id・score がタブ区切りになっていません",
 )
-_UNKNOWN = Said(en="“{id}” is in no line of {file}", ja="「{id}」が {file} にありません")
+_UNKNOWN = Text(en="“{id}” is in no line of {file}", ja="「{id}」が {file} にありません")
 
 
 class EvaluationError(Exception):
     """What is wrong with the folder, in words that name the file and the line."""
 
-    def __init__(self, reason: Said, **values: object) -> None:
+    def __init__(self, reason: Text, **values: object) -> None:
         super().__init__(reason.to("en", **_told(values, "en")))
         self._reason = reason
         self._values = values
@@ -37,7 +37,7 @@ class EvaluationError(Exception):
 
 
 def _told(values: Mapping[str, object], language: Language) -> dict[str, object]:
-    return {name: value.to(language) if isinstance(value, Said) else value for name, value in values.items()}
+    return {name: value.to(language) if isinstance(value, Text) else value for name, value in values.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +166,6 @@ def _text(path: Path, number: int, row: Mapping[str, Any], name: str, *, empty: 
     return value
 
 
-def _with(said: Said, **values: object) -> Said:
+def _with(said: Text, **values: object) -> Text:
     """`said` with its values filled in, safe to be a value of another one."""
-    return Said(en=said.to("en", **values), ja=said.to("ja", **values))
+    return Text(en=said.to("en", **values), ja=said.to("ja", **values))

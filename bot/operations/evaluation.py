@@ -14,11 +14,11 @@ from typing import Any
 from agent.extractive.excerpts import closest, readable
 from bot.operations.beir import BeirDocument, BeirQuery, EvaluationError, read
 from retrieval.embeddings.base import EmbeddingClient
+from retrieval.i18n import Language, Text
 from retrieval.index import EdgeIndex
 from retrieval.ingest import Entry, Ingest
 from retrieval.search import SHOWN, Search
 from retrieval.sparse import TOKENIZER, SparseEncoder
-from retrieval.text import Language, Said
 from retrieval.types import MIN_RELEVANCE, TEAM, Document, Found, Fusion, Mode, Passage, Readers, View
 
 __all__ = ["EvaluationError", "Progress", "Ranking", "Report", "evaluate", "score"]
@@ -30,8 +30,8 @@ MODES: tuple[Mode, ...] = ("hybrid", "dense", "sparse")
 DEPTH = 10  # documents of a ranking that are looked at
 _CHUNKS = 50  # chunks of a ranking in which those are looked for
 
-_INDEXING = Said(en="Indexing", ja="インデックスを作成中")
-_ASKING = Said(en="Asking", ja="質問中")
+_INDEXING = Text(en="Indexing", ja="インデックスを作成中")
+_ASKING = Text(en="Asking", ja="質問中")
 
 _VIEW = View(Readers(frozenset({TEAM})), generation=1)
 
@@ -99,12 +99,12 @@ class Report:
         return made
 
 
-_AUROC = Said(en="answerable against unanswerable, AUROC", ja="答えの有無の判別 (AUROC)")
-_KEPT = Said(en="answerable questions kept", ja="答えのある質問で結果を出した割合")
-_REFUSED = Said(en="refused: {kind}", ja="答えのない質問を退けた割合: {kind}")
-_CONTAINS = Said(en="quotations that hold the answer", ja="引用に正解が含まれる割合")
-_SPEED = Said(en="chunks added a second", ja="1 秒あたりの追加チャンク数")
-_LATENCY = Said(en="search, p50 / p95", ja="検索時間 p50 / p95")
+_AUROC = Text(en="answerable against unanswerable, AUROC", ja="答えの有無の判別 (AUROC)")
+_KEPT = Text(en="answerable questions kept", ja="答えのある質問で結果を出した割合")
+_REFUSED = Text(en="refused: {kind}", ja="答えのない質問を退けた割合: {kind}")
+_CONTAINS = Text(en="quotations that hold the answer", ja="引用に正解が含まれる割合")
+_SPEED = Text(en="chunks added a second", ja="1 秒あたりの追加チャンク数")
+_LATENCY = Text(en="search, p50 / p95", ja="検索時間 p50 / p95")
 
 
 async def evaluate(
@@ -150,7 +150,7 @@ def _spread(queries: Sequence[BeirQuery], limit: int | None) -> Sequence[BeirQue
     return [queries[n * len(queries) // limit] for n in range(limit)]
 
 
-Tell = Callable[[Said, int, int], None]
+Tell = Callable[[Text, int, int], None]
 
 
 def _teller(progress: Progress | None, language: Language) -> Tell:

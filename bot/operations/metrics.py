@@ -20,7 +20,7 @@ from bot.store.time_spans import TimeSpan
 from bot.store.usage import Spent, Usage
 from bot.types import Place
 from bot.unanswered.questions import harmless
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 from retrieval.types import Readers, SearchMetrics
 
 PERIODS = (7, 30, 90)  # days, today among them
@@ -126,7 +126,7 @@ def _row(place: Place | None, parts: Sequence[ChannelFigures]) -> ChannelRow:
     return ChannelRow(place, dict(outcomes), seconds / outcomes.total(), max(part.last for part in parts))
 
 
-_HEADINGS = Said(
+_HEADINGS = Text(
     en="time,query,collection,latency ms,found,relevant enough,top relevance,relevances,error",
     ja="日時,検索語,コレクション,応答時間(ms),候補数,十分関連する件数,最高関連度,関連度,エラー",
 )

@@ -32,11 +32,11 @@ from migrations import upgrade
 from retrieval.durable import to_disk
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.folder import Made, own
+from retrieval.i18n import Language, Text
 from retrieval.index import Index
 from retrieval.index.stores import EdgeStores
 from retrieval.ingest import Ingest
 from retrieval.sparse import TOKENIZER, SparseEncoder
-from retrieval.text import Language, Said
 from retrieval.types import Document, QAPair
 
 Progress = Callable[[int, int], None]
@@ -47,24 +47,24 @@ _MANIFEST_BYTES = 256 * 2**20
 _BLOCK = 2**20
 _MAY_BE_THERE = frozenset({"lock", "logs", "cache", NOTES, UNFINISHED, "lost+found"})
 
-_NO_BACKUP = Said(
+_NO_BACKUP = Text(
     en="{file} is not a backup of Kotae's, or it is damaged ({why}). Nothing was restored.",
     ja="{file} は Kotae のバックアップではないか、壊れています（{why}）。何も復元していません。",
 )
-_NEWER_FILE = Said(
+_NEWER_FILE = Text(
     en="{file} was made by a newer version of Kotae. Update Kotae first. Nothing was restored.",
     ja="{file} はより新しいバージョンの Kotae で作られています。先に Kotae を更新してください。何も復元していません。",
 )
-_NOT_EMPTY = Said(
+_NOT_EMPTY = Text(
     en="{where} is not empty. A backup is restored only where nothing can be lost: set KOTAE_HOME to a new folder.",
     ja="{where} は空ではありません。上書きを避けるため、復元先には新しいフォルダーを KOTAE_HOME に指定してください。",
 )
-_OTHERS = Said(
+_OTHERS = Text(
     en="The collection {place} holds documents of another home. Set KOTAE_QDRANT_PREFIX to a name of its own. Nothing was"
     " restored.",
     ja="コレクション {place} には別のホームの文書があります。KOTAE_QDRANT_PREFIX に別の名前を指定してください。何も復元していません。",
 )
-_RESTORED = Said(
+_RESTORED = Text(
     en="Restored into {home}: {documents} document{documents:|s}, {chunks} chunk{chunks:|s} re-indexed in {seconds} s.",
     ja="{home} に復元しました。文書 {documents} 件、チャンク {chunks} 件を {seconds} 秒で再インデックスしました。",
 )

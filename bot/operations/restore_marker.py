@@ -4,12 +4,12 @@ from pathlib import Path
 
 from bot.config.settings import filled
 from bot.errors import SettingsError
-from retrieval.text import Said
+from retrieval.i18n import Text
 
 UNFINISHED = "restoring"  # the folder in a home where everything is prepared
 MANIFEST = "manifest.json"
 
-_UNFINISHED = Said(
+_UNFINISHED = Text(
     en="A restore into {folder} was cut short. Run kotae restore with the same file again, or delete {folder}/{inside} to"
     " start empty.",
     ja="{folder} への復元が途中で止まっています。同じファイルでもう一度 kotae restore を実行するか、空の状態から始める場合は"

@@ -22,7 +22,7 @@ from bot.logs import CHAT_LOG_FILES
 from bot.store.engine import Engine
 from bot.store.erasure import FORGOTTEN, Erased, Erasure, Expired
 from bot.store.inspection import file_of
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 from retrieval.types import RAGToolError
 
 log = logging.getLogger(__name__)
@@ -38,27 +38,27 @@ Sleep = Callable[[float], Awaitable[None]]
 ForgetDocument = Callable[[str], Awaitable[object]]
 """`KnowledgeBase.forget`: the index has an owner, so retention asks for it."""
 
-_WHO = Said(
+_WHO = Text(
     en="Name the person as PLATFORM:ID, such as slack:U012AB3CD or discord:80351110224678912.",
     ja="対象者は slack:U012AB3CD や discord:80351110224678912 のように プラットフォーム:ID で指定してください。",
 )
-_DONE = Said(
+_DONE = Text(
     en="{who} is forgotten: {questions} question{questions:|s} with their answers, {votes} vote{votes:|s}, {searches} search{searches:|es} and {lines} line{lines:|s}"
     " of the chat log were deleted; {documents} document{documents: stays|s stay} without {documents:its|their} author, and the id is gone from {mentions}"
     " texts of others.",
     ja="{who} のデータを削除しました。質問と回答 {questions} 件、評価 {votes} 件、検索 {searches} 件、チャットログ {lines} 行を"
     "削除しました。文書 {documents} 件は登録者名を消して残し、ほかの人の文章 {mentions} 件から ID を消しました。",
 )
-_STAYS = Said(
+_STAYS = Text(
     en="What others wrote or documents say about the person stays. Messages in Slack or Discord are deleted there.",
     ja="ほかの人が書いた内容や、文書に書かれた内容は残ります。Slack や Discord 上のメッセージは各サービスで削除してください。",
 )
-_BACKUPS = Said(
+_BACKUPS = Text(
     en="Backups still have it all: delete those made with kotae backup{copies}, or forget the person again after a restore.",
     ja="バックアップには残っています。kotae backup で作ったもの{copies}を削除するか、復元後にもう一度実行してください。",
 )
-_COPIES = Said(en=", and these copies from before upgrades: {files}", ja="と、更新前のコピー（{files}）")
-_NOT_COMPACT = Said(
+_COPIES = Text(en=", and these copies from before upgrades: {files}", ja="と、更新前のコピー（{files}）")
+_NOT_COMPACT = Text(
     en="The database was too busy to be rewritten, so traces may be left in its files. Run the same command again.",
     ja="データベースが使用中で書き直せなかったため、ファイルに痕跡が残っている可能性があります。同じコマンドをもう一度実行してください。",
 )

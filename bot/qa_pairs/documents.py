@@ -16,12 +16,12 @@ from bot.records import DocumentRow
 from bot.store.documents import Documents
 from bot.store.qa_pairs import PairRows, Tracked, Wanted
 from bot.types import Upload
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 
 AUTHOR = "kotae"
 _NAME = 300  # characters of the source's name in that of its pairs
 
-_NOT_KEPT = Said(
+_NOT_KEPT = Text(
     en="The pairs of “{name}” could not be added to the knowledge: {reason}",
     ja="「{name}」の Q/A ペアを追加できませんでした: {reason}",
 )
@@ -48,7 +48,7 @@ class PairDocuments:
         self._one_by_one = asyncio.Lock()
         self._generation = -1  # of the knowledge, when all was in line with it
 
-    async def follow(self, source: str | None = None) -> list[Said]:
+    async def follow(self, source: str | None = None) -> list[Text]:
         """Add, replace and forget what it takes, for one source or for all; why some could not be added, in words.
 
         The pairs of a forgotten source are forgotten, those of one that moved or has other readers follow it, and a
@@ -88,7 +88,7 @@ class PairDocuments:
             await self._knowledge.forget(document)
         await self._rows.untrack(one)
 
-    async def _put(self, wanted: Wanted, one: Tracked | None, there: Mapping[str, DocumentRow]) -> Said | None:
+    async def _put(self, wanted: Wanted, one: Tracked | None, there: Mapping[str, DocumentRow]) -> Text | None:
         rows = [{"question": pair.question, "answer": pair.answer} for pair in wanted.pairs]
         data = json.dumps(rows, ensure_ascii=False, indent=1).encode()
         if one is None:

@@ -12,27 +12,28 @@ from bot.config.settings import filled
 from bot.store.qa_jobs import ChunkPlace
 from bot.store.usage import Usage
 from bot.turns.budget import BudgetLimits
-from retrieval.text import Said, language_of
+from retrieval.i18n import Text
+from retrieval.text import language_of
 from retrieval.types import Passage
 
 _LEARNT = 20  # calls after which we know what one of a model takes
 _TOKENS_PER_PAIR = {"ja": 110, "en": 80}
 _THINKING = 200  # tokens a call
 
-_ESTIMATE = Said(
+_ESTIMATE = Text(
     en="Up to {pairs} Q/A pairs (passages: {chunks}, documents: {documents}). This takes about {calls} call{calls:|s} "
     "to {model} and about {tokens} token{tokens:|s} in all.",
     ja="{documents} 件の文書の {chunks} か所から、最大 {pairs} 件の Q/A ペアを作成します。{model} の呼び出しは約 {calls} 回、合計で約 {tokens} "
     "トークンの見込みです。",
 )
-_SKIPPED = Said(
+_SKIPPED = Text(
     en=" Passages that already have pairs are left out ({n}).",
     ja="すでに作成済みの {n} か所は除きます。",
 )
-_LEFT = Said(en=" Left of today’s budget: {what}.", ja="本日の残り: {what}。")
-_CALLS_LEFT = Said(en="{n} call{n:|s}", ja="{n} 回")
-_TOKENS_LEFT = Said(en="{n} token{n:|s}", ja="{n} トークン")
-_SHORT = Said(
+_LEFT = Text(en=" Left of today’s budget: {what}.", ja="本日の残り: {what}。")
+_CALLS_LEFT = Text(en="{n} call{n:|s}", ja="{n} 回")
+_TOKENS_LEFT = Text(en="{n} token{n:|s}", ja="{n} トークン")
+_SHORT = Text(
     en=" That is not enough for all of it: it will pause when the budget is used up and can be resumed tomorrow.",
     ja="すべてには足りないため、上限に達したところで一時停止します。翌日に再開できます。",
 )
@@ -51,7 +52,7 @@ class Estimate:
     skipped: int
     calls_left: int | None
     tokens_left: int | None
-    said: Said
+    said: Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,7 @@ def _rounded(tokens: int) -> int:
     return -(-tokens // step) * step
 
 
-def _worded(one: Estimate, model: str) -> Said:
+def _worded(one: Estimate, model: str) -> Text:
     numbers = {"pairs": one.pairs, "chunks": one.chunks, "documents": one.documents, "calls": one.calls}
     shown = {name: f"{n:,}" for name, n in numbers.items()} | {"tokens": f"{one.tokens:,}", "model": model}
     parts = [filled(_ESTIMATE, **shown)]
@@ -122,8 +123,8 @@ def _worded(one: Estimate, model: str) -> Said:
         filled(said, n=f"{n:,}") for said, n in zip((_CALLS_LEFT, _TOKENS_LEFT), left, strict=True) if n is not None
     ]
     if each:
-        what = Said(en=", ".join(one.en for one in each), ja="、".join(one.ja for one in each))
+        what = Text(en=", ".join(one.en for one in each), ja="、".join(one.ja for one in each))
         parts.append(filled(_LEFT, what=what))
     if any(n is not None and n < need for n, need in zip(left, (one.calls, one.tokens), strict=True)):
         parts.append(_SHORT)
-    return Said(en="".join(part.en for part in parts), ja="".join(part.ja for part in parts))
+    return Text(en="".join(part.en for part in parts), ja="".join(part.ja for part in parts))

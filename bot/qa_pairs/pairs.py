@@ -28,79 +28,79 @@ from bot.turns.budget import Budget, BudgetLimits
 from bot.types import Actor, Audience, Place
 from bot.unanswered.clustering import Clustering
 from retrieval.embeddings.base import EmbeddingClient
+from retrieval.i18n import Text
 from retrieval.index import Index
 from retrieval.qa_pairs import wanted
-from retrieval.text import Said
 from retrieval.types import Passage, RAGToolError, Readers, View
 
 __all__ = ["Decided", "Estimate", "Listed", "Pair", "Pairs", "PairsError", "QaJob", "Reviewer"]
 
 _MANY = 10_000  # chunks of one job
 
-_NEEDS_MODEL = Said(
+_NEEDS_MODEL = Text(
     en="Writing Q/A pairs needs a language model, and none is set up. Set GEMINI_API_KEY, or KOTAE_MODEL to gemini:<model> "
     "or openai:<model>, and start Kotae again.",
     ja="Q/A ペアの作成には言語モデルが必要ですが、設定されていません。GEMINI_API_KEY を設定するか、KOTAE_MODEL に gemini:<モデル名> または openai:<モデル名> "
     "を指定して、Kotae を再起動してください。",
 )
-_MEMBERS = Said(
+_MEMBERS = Text(
     en="Only members of the team can have Q/A pairs written.", ja="Q/A ペアを作成できるのはチームのメンバーだけです。"
 )
-_NO_SOURCE = Said(
+_NO_SOURCE = Text(
     en="There is no such document or collection here.", ja="その文書またはコレクションは、ここでは見つかりません。"
 )
-_NOTHING = Said(
+_NOTHING = Text(
     en="There is no text here that questions could be written from.", ja="Q/A ペアを作成できる本文がありません。"
 )
-_ALREADY = Said(
+_ALREADY = Text(
     en="Q/A pairs have already been written from all of this, or are being written.",
     ja="この内容の Q/A ペアは、すでに作成済みか作成中です。",
 )
-_TOO_MANY = Said(
+_TOO_MANY = Text(
     en="These are {n} passages; one job takes at most {most}. Choose single documents.",
     ja="対象が {n} か所あります。1 回に処理できるのは {most} か所までです。文書を個別に選択してください。",
 )
-_NO_JOB = Said(
+_NO_JOB = Text(
     en="There is no such job here, or it has already ended.",
     ja="そのジョブは見つからないか、すでに終わっています。",
 )
-_NO_PAIR = Said(en="These pairs are no longer there.", ja="この Q/A ペアはもうありません。")
-_NOT_YOURS = Said(
+_NO_PAIR = Text(en="These pairs are no longer there.", ja="この Q/A ペアはもうありません。")
+_NOT_YOURS = Text(
     en="Only editors can change pairs for these readers from here ({n} of them).",
     ja="この公開範囲の Q/A ペアをここから変更できるのは編集者だけです（{n} 件）。",
 )
-_STALE = Said(
+_STALE = Text(
     en="{n} of these were written from an earlier version of their document. Create them again.",
     ja="{n} 件は、文書の古い版から作成されたペアです。もう一度作成してください。",
 )
-_UNFIT = Said(
+_UNFIT = Text(
     en="A question must have 1 to {question} characters, and an answer 1 to {answer}.",
     ja="質問は 1～{question} 文字、回答は 1～{answer} 文字で入力してください。",
 )
 
-_REASONS: Mapping[Reason, Said] = {
-    "": Said(en="", ja=""),
-    "asked": Said(en="Paused.", ja="一時停止中です。"),
-    "budget": Said(
+_REASONS: Mapping[Reason, Text] = {
+    "": Text(en="", ja=""),
+    "asked": Text(en="Paused.", ja="一時停止中です。"),
+    "budget": Text(
         en="Paused: today’s budget for the model (KOTAE_DAILY_CALLS, KOTAE_DAILY_TOKENS) is used up. Resume it tomorrow.",
         ja="一時停止中: 本日のモデル利用の上限（KOTAE_DAILY_CALLS、KOTAE_DAILY_TOKENS）に達しました。明日、再開してください。",
     ),
-    "busy": Said(
+    "busy": Text(
         en="Paused: the model was busy or could not be reached for a long time. Resume it later.",
         ja="一時停止中: モデルが混み合っているか、接続できない状態が続きました。時間をおいて再開してください。",
     ),
-    "refused": Said(
+    "refused": Text(
         en="Paused: the provider does not accept the key or the model. Check KOTAE_MODEL and its key, then resume.",
         ja="一時停止中: API キーまたはモデルが受け付けられませんでした。KOTAE_MODEL とキーを確認してから再開してください。",
     ),
 }
-_STATES: Mapping[JobState, Said] = {
-    "running": Said(en="Writing…", ja="作成中です…"),
-    "paused": Said(en="Paused.", ja="一時停止中です。"),
-    "done": Said(en="Done.", ja="完了しました。"),
-    "cancelled": Said(en="Cancelled.", ja="中止しました。"),
+_STATES: Mapping[JobState, Text] = {
+    "running": Text(en="Writing…", ja="作成中です…"),
+    "paused": Text(en="Paused.", ja="一時停止中です。"),
+    "done": Text(en="Done.", ja="完了しました。"),
+    "cancelled": Text(en="Cancelled.", ja="中止しました。"),
 }
-_WAITING = Said(en="Waiting for its turn…", ja="順番を待っています…")
+_WAITING = Text(en="Waiting for its turn…", ja="順番を待っています…")
 
 
 class PairsError(RAGToolError):
@@ -129,7 +129,7 @@ class Decided:
     """What became of a decision: how many pairs have changed, and in words why others have not."""
 
     changed: int
-    refused: tuple[Said, ...] = ()
+    refused: tuple[Text, ...] = ()
 
 
 class Pairs:
@@ -191,7 +191,7 @@ class Pairs:
     # -- jobs -------------------------------------------------------------------------------------------------------
 
     @property
-    def needs(self) -> Said | None:
+    def needs(self) -> Text | None:
         """What has to be set up before pairs can be written; None: nothing."""
         return _NEEDS_MODEL if self._settings.model_id == "extractive" else None
 
@@ -237,7 +237,7 @@ class Pairs:
         return found[0] if found else None
 
     @staticmethod
-    def status(job: QaJob) -> Said:
+    def status(job: QaJob) -> Text:
         """How a job is going, in a sentence."""
         if job.state == "running" and not job.working:
             return _WAITING
@@ -403,12 +403,12 @@ class Pairs:
             refused += await self._published.follow(source)
         return Decided(changed, tuple(refused))
 
-    async def _theirs(self, ids: Sequence[int], who: Reviewer) -> tuple[list[Pair], list[Said]]:
+    async def _theirs(self, ids: Sequence[int], who: Reviewer) -> tuple[list[Pair], list[Text]]:
         """Of these pairs those that this person may change from here (`bot.access.scopes`), and why not the others."""
         found = await self._rows.get(ids, who.readers)
         allowed = scopes(who.actor, who.place, who.audience, self._settings)
         mine = [one for one in found if one.scope in allowed]
-        refused: list[Said] = []
+        refused: list[Text] = []
         if len(mine) < len(found):
             refused.append(filled(_NOT_YOURS, n=str(len(found) - len(mine))))
         elif not found:

@@ -11,14 +11,14 @@ from bot.store.batching import WriteBatcher
 from bot.store.documents import make_collection
 from bot.store.engine import insert, rows, write
 from bot.store.schema import collections, documents
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 from retrieval.types import CollectionInfo, CollectionNotFoundError, Readers
 
-_UNKNOWN = Said(
+_UNKNOWN = Text(
     en="There is no collection “{name}” that can be read here. There are: {names}.",
     ja="ここで読めるコレクション「{name}」はありません。あるのは次のとおりです: {names}",
 )
-_NONE = Said(en="none", ja="なし")
+_NONE = Text(en="none", ja="なし")
 
 
 class Collections:

@@ -18,18 +18,18 @@ from agent.models.quota import TURN_TOKENS, OverBudgetError, QuotaModel
 from bot.errors import StoreError
 from bot.store.usage import Reason, Usage
 from bot.types import Incoming
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 
 log = logging.getLogger(__name__)
 
 LOCAL = frozenset({"terminal", "api", "web"})  # platforms where all that is asked has one author: whoever runs the bot
 
-_USER = Said(
+_USER = Text(
     en="You have asked {n} question{n:|s} within a minute, which is as many as I take from one person. Please wait a minute "
     "and ask again.",
     ja="1 分間に {n} 件のご質問をいただきました。お一人からお受けできるのはここまでです。1 分ほど待ってから、もう一度ご質問ください。",
 )
-_CHANNEL = Said(
+_CHANNEL = Text(
     en="{n} question{n: has|s have} been asked in this channel within a minute, which is as many as I take. Please wait a minute "
     "and ask again.",
     ja="このチャンネルで 1 分間に {n} 件のご質問をいただきました。お受けできるのはここまでです。1 分ほど待ってから、もう一度ご質問ください。",
@@ -83,7 +83,7 @@ class Budget:
         if message.place.platform in LOCAL or not (limits.user_per_minute or limits.channel_per_minute):
             return None
         pace = await self._usage.pace(message, each=limits.user_per_minute)
-        checks: tuple[tuple[Reason, int, int, Said], ...] = (
+        checks: tuple[tuple[Reason, int, int, Text], ...] = (
             ("user", pace.by_author, limits.user_per_minute, _USER),
             ("channel", pace.in_channel, limits.channel_per_minute, _CHANNEL),
         )

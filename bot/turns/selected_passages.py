@@ -18,19 +18,19 @@ from bot.knowledge.documents import KnowledgeBase
 from bot.turns.budget import Budget
 from bot.turns.turns import DEADLINE_SECONDS
 from bot.types import Actor, Audience, Incoming, Place
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 from retrieval.types import Hit, RAGToolError, Readers
 
-_NONE = Said(en="Choose at least one passage to answer from.", ja="回答に使う箇所を 1 つ以上選択してください。")
-_MANY = Said(
+_NONE = Text(en="Choose at least one passage to answer from.", ja="回答に使う箇所を 1 つ以上選択してください。")
+_MANY = Text(
     en="Choose at most {most} passages to answer from; {count} are chosen.",
     ja="回答に使えるのは {most} か所までです（{count} か所を選択中）。",
 )
-_CHANGED = Said(
+_CHANGED = Text(
     en="{count} of the chosen passages are no longer there or have changed. Search again.",
     ja="選択した箇所のうち {count} か所が削除または変更されています。もう一度検索してください。",
 )
-_UNKNOWN = Said(en="These passages do not answer the question.", ja="選択した箇所には、この質問の答えがありません。")
+_UNKNOWN = Text(en="These passages do not answer the question.", ja="選択した箇所には、この質問の答えがありません。")
 
 
 class AnswerFrom:

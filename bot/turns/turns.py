@@ -28,7 +28,7 @@ from bot.turns.queue import TurnQueue
 from bot.turns.trace import Recording
 from bot.types import Attachment, Claimed, Feedback, Incoming, Verdict
 from bot.waiting import finished
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 from retrieval.types import CollectionInfo, RAGToolError, Readers
 
 log = logging.getLogger(__name__)
@@ -65,58 +65,58 @@ async def _as_it_is(message: Incoming) -> Incoming:
     return message
 
 
-_FAILED = Said(
+_FAILED = Text(
     en="Sorry, something went wrong on my side and I could not answer. Please try again. If it happens again, tell "
     "whoever runs me this number: {turn}",
     ja="申し訳ありません。こちらの問題でお答えできませんでした。もう一度お試しください。"
     "繰り返し起きる場合は、管理者に次の番号をお知らせください: {turn}",
 )
-_REASON = Said(
+_REASON = Text(
     en="Sorry, I could not answer. {reason} (number: {turn})",
     ja="申し訳ありません。お答えできませんでした。{reason}（番号: {turn}）",
 )
-_LATE = Said(
+_LATE = Text(
     en="Sorry, I did not finish in time ({seconds} seconds). Please try again, or ask a narrower question. (number: {turn})",
     ja="申し訳ありません。制限時間（{seconds} 秒）内にお答えできませんでした。もう一度お試しいただくか、質問を絞ってください。（番号: {turn}）",
 )
-_INTERRUPTED = Said(
+_INTERRUPTED = Text(
     en="Sorry, I was interrupted {tries} times while working on this and have stopped trying. Please ask again. "
     "(number: {turn})",
     ja="申し訳ありません。処理が {tries} 回中断されたため、お答えできませんでした。もう一度ご質問ください。（番号: {turn}）",
 )
-_BUSY = Said(
+_BUSY = Text(
     en="I am still working on earlier questions in this thread, and several more are waiting. Please ask again when they "
     "have been answered.",
     ja="このスレッドではまだ前の質問に回答しており、ほかにも順番待ちの質問があります。それらの回答のあとで、もう一度ご質問ください。",
 )
-_AHEAD = Said(
+_AHEAD = Text(
     en="Many people are asking at the moment: {n} before this one. It keeps its place.",
     ja="ただいま質問が混み合っています（この質問の前に {n} 件）。順番にお答えします。",
 )
-_SLOW = Said(
+_SLOW = Text(
     en="Much is being asked at the moment, so this takes a little longer. It keeps its place.",
     ja="ただいま混み合っているため、少し時間がかかっています。順番にお答えします。",
 )
-_CROWDED = Said(
+_CROWDED = Text(
     en="Too many questions are waiting at the moment, so I cannot take this one. Please ask again in a few minutes.",
     ja="ただいま順番待ちの質問が多いため、お受けできません。数分後にもう一度ご質問ください。",
 )
 
-_READING = Said(en="Reading the attached file {name}.", ja="添付ファイル {name} を読んでいます。")
-_UNREAD = Said(
+_READING = Text(en="Reading the attached file {name}.", ja="添付ファイル {name} を読んでいます。")
+_UNREAD = Text(
     en="I could not read the attached file {name}: {reason}",
     ja="添付ファイル {name} は読めませんでした: {reason}",
 )
-_READ = Said(
+_READ = Text(
     en="I have read the attached files ({n}). Ask me about them in this thread. To let the whole channel find them, add them "
     "with /ingest.",
     ja="添付ファイル（{n} 件）を読みました。このスレッドで質問できます。チャンネル全体で検索できるようにするには、/ingest で追加してください。",
 )
-_HELLO = Said(
+_HELLO = Text(
     en="Hello! Ask me a question about your team's documents, and I will answer with the sources.",
     ja="こんにちは。チームの文書について質問してください。出典を添えてお答えします。",
 )
-_WITHDRAWN = Said(
+_WITHDRAWN = Text(
     en="Stopped before it was answered.",
     ja="回答の前に中止されました。",
 )

@@ -22,20 +22,21 @@ from bot.store.unanswered import UnansweredQuestions
 from bot.types import Actor, Upload
 from bot.unanswered.expert_answers import ANSWERS, NAMED, NOT_KEPT, UNTOLD, cleaned, today, unfit, written
 from bot.views import SHORT_ID
-from retrieval.text import Said, language_of
+from retrieval.i18n import Text
+from retrieval.text import language_of
 from retrieval.types import Readers
 
 log = logging.getLogger(__name__)
 
 EDIT, TAKE_BACK = "edit answer", "take back answer"  # in the traces
 
-_GONE = Said(en="There is no such answer here.", ja="その回答はここにはありません。")
-_SEVERAL = Said(en="Several answers begin with this id.", ja="この ID で始まる回答が複数あります。")
-_NOT_YOURS = Said(
+_GONE = Text(en="There is no such answer here.", ja="その回答はここにはありません。")
+_SEVERAL = Text(en="Several answers begin with this id.", ja="この ID で始まる回答が複数あります。")
+_NOT_YOURS = Text(
     en="An answer can be changed by whoever wrote it, or by an editor.",
     ja="回答を変更できるのは、書いた本人か編集者だけです。",
 )
-_SAME = Said(en="The answer says this already.", ja="回答はすでにこの内容です。")
+_SAME = Text(en="The answer says this already.", ja="回答はすでにこの内容です。")
 _PAIR = re.compile(r"Q: ([^\n]*)\nA: ")
 
 
@@ -67,10 +68,10 @@ class ExpertAnswers:
         edited = await self._audit.latest(EDIT, [_subject(row) for row in some])
         return [await self._read(row, edited.get(_subject(row))) for row in some], len(rows)
 
-    async def get(self, id: str, readers: Readers) -> ExpertAnswer | Said:
+    async def get(self, id: str, readers: Readers) -> ExpertAnswer | Text:
         """One by its id, or by the first characters of it."""
         row = await self._row(id, readers)
-        if isinstance(row, Said):
+        if isinstance(row, Text):
             return row
         edited = await self._audit.latest(EDIT, [_subject(row)])
         return await self._read(row, edited.get(_subject(row)))
@@ -89,7 +90,7 @@ class ExpertAnswers:
             return Changed(refusal=refusal)
         async with self._one_by_one:
             row = await self._theirs(actor, readers, id, EDIT)
-            if isinstance(row, Said):
+            if isinstance(row, Text):
                 return Changed(refusal=row)
             data = written((await self._read(row)).wordings, text)
             upload = Upload(row.name, data, row.collection, row.scope, row.author, row.url, today(self._settings))
@@ -116,7 +117,7 @@ class ExpertAnswers:
         """Nobody finds it any more, in one step, and the questions it closed are open again: the next digest has them."""
         async with self._one_by_one:
             row = await self._theirs(actor, readers, id, TAKE_BACK)
-            if isinstance(row, Said):
+            if isinstance(row, Text):
                 return Changed(refusal=row)
             asked = [one.id for one in await self._questions.answered_by(row.id)]
             if not await self._knowledge.forget(row.id):
@@ -131,12 +132,12 @@ class ExpertAnswers:
         rows = await self._documents.listed(readers, collection=ANSWERS)
         return [row for row in rows if NAMED.fullmatch(row.name) and row.author != "kotae"]
 
-    async def _row(self, id: str, readers: Readers) -> DocumentRow | Said:
+    async def _row(self, id: str, readers: Readers) -> DocumentRow | Text:
         rows = await self._rows(readers) if len(id) >= SHORT_ID else []
         found = [row for row in rows if row.id.startswith(id.lower())]
         return found[0] if len(found) == 1 else _SEVERAL if found else _GONE
 
-    async def _theirs(self, actor: Actor, readers: Readers, id: str, action: str) -> DocumentRow | Said:
+    async def _theirs(self, actor: Actor, readers: Readers, id: str, action: str) -> DocumentRow | Text:
         row = await self._row(id, readers)
         if isinstance(row, DocumentRow) and not self.may_change(actor, row):
             await self._audit.note(f"{actor.platform}:{actor.id}", action, _subject(row), "refused")

@@ -14,45 +14,45 @@ from bot.texts import HIDDEN, NONE_OPEN, REASONS
 from bot.types import Action, Card, CardRow, Link
 from bot.unanswered.closing import Closing
 from bot.unanswered.digest import LINKS, Closest, Digest, Group
+from retrieval.i18n import Language, Text
 from retrieval.loaders.sanitize import clean_line
-from retrieval.text import Language, Said
 
 QUESTION = 200  # characters of a question that are shown
 NAME = 80  # of a document's name
 CLOSED, WORDING = 4, 50  # wordings that a card lists; characters of one
 
-_TITLE = Said(en="Unanswered questions, {since} – {until}", ja="未回答の質問（{since} ～ {until}）")
-_TOTALS = Said(
+_TITLE = Text(en="Unanswered questions, {since} – {until}", ja="未回答の質問（{since} ～ {until}）")
+_TOTALS = Text(
     en="{asked} asked, {answered} answered, {missed} missed ({trend})",
     ja="質問 {asked} 件、回答 {answered} 件、未解決 {missed} 件（{trend}）",
 )
-_MORE = Said(en="{n} more than the {time} before", ja="{time}より {n} 件増")
-_FEWER = Said(en="{n} fewer than the {time} before", ja="{time}より {n} 件減")
-_SAME = Said(en="as many as the {time} before", ja="{time}と同数")
-_WEEK = Said(en="week", ja="前週")
-_TIME = Said(en="time", ja="前の期間")
-_REASON = Said(en="{reason} {n}", ja="{reason} {n} 件")
-_RESOLVED = Said(en="resolved meanwhile {n}", ja="その後解決 {n} 件")
-_COUNT = Said(en="asked {times:once|{times} times} by {askers} {askers:person|people}", ja="{times} 回、{askers} 人")
-_CLOSEST = Said(en="Closest: {documents}", ja="近い文書: {documents}")
-_NOTHING_CLOSE = Said(en="Closest: no document", ja="近い文書: なし")
-_DOCUMENT = Said(en="{name} ({collection}, {relevance:.2f})", ja="{name}（{collection}、{relevance:.2f}）")
-_THREAD = Said(en="thread", ja="スレッド")
-_REST = Said(
+_MORE = Text(en="{n} more than the {time} before", ja="{time}より {n} 件増")
+_FEWER = Text(en="{n} fewer than the {time} before", ja="{time}より {n} 件減")
+_SAME = Text(en="as many as the {time} before", ja="{time}と同数")
+_WEEK = Text(en="week", ja="前週")
+_TIME = Text(en="time", ja="前の期間")
+_REASON = Text(en="{reason} {n}", ja="{reason} {n} 件")
+_RESOLVED = Text(en="resolved meanwhile {n}", ja="その後解決 {n} 件")
+_COUNT = Text(en="asked {times:once|{times} times} by {askers} {askers:person|people}", ja="{times} 回、{askers} 人")
+_CLOSEST = Text(en="Closest: {documents}", ja="近い文書: {documents}")
+_NOTHING_CLOSE = Text(en="Closest: no document", ja="近い文書: なし")
+_DOCUMENT = Text(en="{name} ({collection}, {relevance:.2f})", ja="{name}（{collection}、{relevance:.2f}）")
+_THREAD = Text(en="thread", ja="スレッド")
+_REST = Text(
     en="and {questions} more question{questions:|s} in {groups} more group{groups:|s}",
     ja="ほかに {groups} グループ、{questions} 件",
 )
-_REST_ALONE = Said(en="and {questions} more question{questions:|s}", ja="ほかに {questions} 件")
-_CLOSES = Said(en="An answer also closes: {questions}", ja="回答すると、次の質問も閉じます: {questions}")
-_OTHERS = Said(
+_REST_ALONE = Text(en="and {questions} more question{questions:|s}", ja="ほかに {questions} 件")
+_CLOSES = Text(en="An answer also closes: {questions}", ja="回答すると、次の質問も閉じます: {questions}")
+_OTHERS = Text(
     en="These ask something else and stay open: {questions}", ja="別の内容のため、未回答のまま残ります: {questions}"
 )
-_QUOTED = Said(en="“{text}”", ja="「{text}」")
-_AND_MORE = Said(en="and {n} more", ja="ほか {n} 件")
-_STILL = Said(en="{n} question{n: is|s are} still open.", ja="未回答の質問が {n} 件残っています。")
-_ANSWER = Said(en="Answer this", ja="回答する")
-_DISMISS = Said(en="Dismiss", ja="回答せずに閉じる")
-_COMMA = Said(en=", ", ja="、")
+_QUOTED = Text(en="“{text}”", ja="「{text}」")
+_AND_MORE = Text(en="and {n} more", ja="ほか {n} 件")
+_STILL = Text(en="{n} question{n: is|s are} still open.", ja="未回答の質問が {n} 件残っています。")
+_ANSWER = Text(en="Answer this", ja="回答する")
+_DISMISS = Text(en="Dismiss", ja="回答せずに閉じる")
+_COMMA = Text(en=", ", ja="、")
 _LINK = re.compile(r"https?://[^\s<>]+")
 _MARKUP = re.compile(r"([\\`*_\[\]<>~|#@&!])")
 

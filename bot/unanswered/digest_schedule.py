@@ -17,7 +17,7 @@ from bot.errors import StoreError
 from bot.records import Period
 from bot.store.digests import Digests
 from bot.waiting import finished
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 
 log = logging.getLogger(__name__)
 
@@ -36,23 +36,23 @@ _EVER = (datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC))
 _WINDOWS = tuple(timedelta(days=days) for days in (1 / 24, 1, 8, 32, 367, 1462, 2923))
 _GAP = timedelta(hours=3)  # more than any change of a zone's offset
 
-_FIVE = Said(
+_FIVE = Text(
     en="A schedule has five cron fields (minute hour day month weekday), such as 0 9 * * mon; this one has {n}.",
     ja="スケジュールは 0 9 * * mon のような cron の 5 項目（分 時 日 月 曜日）です。{n} 項目あります。",
 )
-_WRONG = Said(
+_WRONG = Text(
     en="“{field}” is no {name} of a schedule. Use {what}.",
     ja="「{field}」はスケジュールの{name}として使えません。{what}にしてください。",
 )
-_NEVER = Said(en="This schedule never comes: {text}.", ja="このスケジュールの日時は来ません: {text}")
+_NEVER = Text(en="This schedule never comes: {text}.", ja="このスケジュールの日時は来ません: {text}")
 _NAMES = {
-    "minute": (Said(en="minute", ja="分"), Said(en="0–59, such as 0 or */15", ja="0～59（例: 0、*/15）")),
-    "hour": (Said(en="hour", ja="時"), Said(en="0–23, such as 9 or 9-17", ja="0～23（例: 9、9-17）")),
-    "day": (Said(en="day", ja="日"), Said(en="1–31, such as 1 or 1,15", ja="1～31（例: 1、1,15）")),
-    "month": (Said(en="month", ja="月"), Said(en="1–12 or jan–dec", ja="1～12 か jan～dec")),
+    "minute": (Text(en="minute", ja="分"), Text(en="0–59, such as 0 or */15", ja="0～59（例: 0、*/15）")),
+    "hour": (Text(en="hour", ja="時"), Text(en="0–23, such as 9 or 9-17", ja="0～23（例: 9、9-17）")),
+    "day": (Text(en="day", ja="日"), Text(en="1–31, such as 1 or 1,15", ja="1～31（例: 1、1,15）")),
+    "month": (Text(en="month", ja="月"), Text(en="1–12 or jan–dec", ja="1～12 か jan～dec")),
     "day_of_week": (
-        Said(en="weekday", ja="曜日"),
-        Said(en="0–7 (0 and 7 are Sunday) or sun–sat, such as mon or 1-5", ja="0～7（0 と 7 は日曜）か sun～sat（例: mon、1-5）"),
+        Text(en="weekday", ja="曜日"),
+        Text(en="0–7 (0 and 7 are Sunday) or sun–sat, such as mon or 1-5", ja="0～7（0 と 7 は日曜）か sun～sat（例: mon、1-5）"),
     ),
 }  # fmt: skip
 
@@ -60,13 +60,13 @@ _NAMES = {
 class CronError(ValueError):
     """A schedule that makes no sense; says why in words for people."""
 
-    def __init__(self, reason: Said, **values: Said | str | int) -> None:
+    def __init__(self, reason: Text, **values: Text | str | int) -> None:
         self._reason = reason
         self._values = values
         super().__init__(self.text("en"))
 
     def text(self, language: Language) -> str:
-        said = {name: value.to(language) if isinstance(value, Said) else value for name, value in self._values.items()}
+        said = {name: value.to(language) if isinstance(value, Text) else value for name, value in self._values.items()}
         return self._reason.to(language, **said)
 
 

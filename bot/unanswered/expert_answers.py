@@ -23,8 +23,9 @@ from bot.texts import MEMBERS
 from bot.types import Actor, AnswerGiven, AnswerTaken, Audience, OpenQuestions, Place, Post, Question, Upload
 from bot.unanswered.closing import Closing, closing
 from bot.unanswered.notices import Due
+from retrieval.i18n import Text
 from retrieval.loaders.sanitize import clean, clean_line
-from retrieval.text import Said, language_of, normalise
+from retrieval.text import language_of, normalise
 from retrieval.types import TEAM, Readers
 
 log = logging.getLogger(__name__)
@@ -38,24 +39,24 @@ NAME = 80  # characters of a question in its document's name
 SETTLED = timedelta(seconds=10)  # by then whoever closed a card's questions has redrawn it, and said who it was
 NAMED = re.compile(r"Q&A: .+\.json")  # its documents
 
-_ABOUT = Said(
+_ABOUT = Text(
     en="What members of the team answered to questions the documents had no answer to.",
     ja="文書では答えられなかった質問に、チームのメンバーが回答した内容です。",
 )
-_GONE = Said(
+_GONE = Text(
     en="These questions are not there any more, or they were asked in a place that cannot be read here.",
     ja="この質問はすでに削除されたか、ここからは閲覧できない場所で聞かれたものです。",
 )
-_CLOSED = Said(
+_CLOSED = Text(
     en="These questions have been answered or dismissed already.",
     ja="この質問はすでに回答されたか、回答せずに閉じられています。",
 )
-_EMPTY = Said(en="The answer is empty.", ja="回答が空です。")
-_LONG = Said(
+_EMPTY = Text(en="The answer is empty.", ja="回答が空です。")
+_LONG = Text(
     en="The answer has {n} characters; I can keep at most {most}. Please shorten it, or add it as a document with /ingest.",
     ja="回答が {n} 文字あります。保存できるのは {most} 文字までです。短くするか、/ingest で文書として追加してください。",
 )
-NOT_KEPT = Said(
+NOT_KEPT = Text(
     en="The answer could not be stored: {reason}",
     ja="回答を保存できませんでした: {reason}",
 )
@@ -118,7 +119,7 @@ class Experts:
         async with self._one_by_one:
             ids = {*lesson.questions} | ({lesson.reference} if lesson.reference is not None else set())
             asked = await self._theirs(lesson.actor, ids, lesson.place, lesson.audience)
-            if isinstance(asked, Said):
+            if isinstance(asked, Text):
                 return AnswerTaken(refusal=asked)
             found = await asyncio.to_thread(closing, asked, lesson.reference)
             if found is None:
@@ -155,7 +156,7 @@ class Experts:
     async def dismiss(self, actor: Actor, ids: Collection[int], place: Place, audience: Audience) -> AnswerTaken:
         """Close questions without an answer; nobody is told."""
         asked = await self._theirs(actor, ids, place, audience)
-        if isinstance(asked, Said):
+        if isinstance(asked, Text):
             return AnswerTaken(refusal=asked)
         closed = await self._rows.close(
             [one.id for one in asked],
@@ -167,7 +168,7 @@ class Experts:
 
     async def _theirs(
         self, actor: Actor, ids: Collection[int], place: Place, audience: Audience
-    ) -> list[Question] | Said:
+    ) -> list[Question] | Text:
         """Of these questions those that this person may close here, or why there are none."""
         if role(actor, self._settings) == "outsider":
             return MEMBERS
@@ -200,7 +201,7 @@ def cleaned(answer: str) -> str:
     return clean(answer).strip()
 
 
-def unfit(answer: str) -> Said | None:
+def unfit(answer: str) -> Text | None:
     """Why an answer cannot be kept, in words."""
     if not any(character.isalnum() for character in answer):
         return _EMPTY

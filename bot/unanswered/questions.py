@@ -22,7 +22,7 @@ from bot.types import Question
 from bot.unanswered.clustering import Clustering
 from bot.unanswered.digest import Group, SearchDocuments, as_group, urgency
 from retrieval.embeddings.base import EmbeddingClient
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 from retrieval.types import Hit, Readers, Vector, Vectors
 
 PAGE = 50  # questions
@@ -221,7 +221,7 @@ class Remembering:
 
 # -- a file for a spreadsheet ---------------------------------------------------------------------------------------
 
-_HEADINGS = Said(
+_HEADINGS = Text(
     en="number,asked,state,reason,question,detail,searched,best relevance,link,closed",
     ja="番号,日時,状態,理由,質問,補足,検索先,最高関連度,リンク,対応日時",
 )

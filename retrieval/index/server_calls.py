@@ -29,8 +29,8 @@ from tenacity import (
     wait_random_exponential,
 )
 
+from retrieval.i18n import Text
 from retrieval.index.base import BROKEN, CLOSED
-from retrieval.text import Said
 from retrieval.types import QdrantConnectionError
 
 log = logging.getLogger(__name__)
@@ -41,35 +41,35 @@ _TRIES = 5
 _JITTER = wait_random_exponential(multiplier=0.1, max=2)  # seconds
 _SENDABLE = re.compile(r"[\x21-\x7e]+")
 
-_ADDRESS = Said(
+_ADDRESS = Text(
     en="QDRANT_URL should be the address of a Qdrant server, like https://host:6333.",
     ja="QDRANT_URL は https://host:6333 のような Qdrant サーバーのアドレスにしてください。",
 )
-_UNSENDABLE = Said(
+_UNSENDABLE = Text(
     en="QDRANT_API_KEY has characters that no key has: spaces inside, line breaks or letters beyond ASCII.",
     ja="QDRANT_API_KEY に、キーには使えない文字（空白、改行、全角文字など）が含まれています。",
 )
-_UNREACHABLE = Said(
+_UNREACHABLE = Text(
     en="The Qdrant server at {address} cannot be reached. Check QDRANT_URL and that the server is running.",
     ja="{address} の Qdrant サーバーに接続できません。QDRANT_URL と、サーバーが動いているかを確認してください。",
 )
-_SLOW = Said(
+_SLOW = Text(
     en="The Qdrant server at {address} did not answer within {seconds} seconds.",
     ja="{address} の Qdrant サーバーが {seconds} 秒以内に応答しませんでした。",
 )
-_BUSY = Said(
+_BUSY = Text(
     en="The Qdrant server at {address} is busy. Please try again in a moment.",
     ja="{address} の Qdrant サーバーが混み合っています。しばらくしてからもう一度お試しください。",
 )
-_FAILING = Said(
+_FAILING = Text(
     en="The Qdrant server at {address} fails (status {status}).",
     ja="{address} の Qdrant サーバーでエラーが起きています（ステータス {status}）。",
 )
-_KEY = Said(
+_KEY = Text(
     en="The Qdrant server at {address} does not accept the key (status {status}). Check QDRANT_API_KEY.",
     ja="{address} の Qdrant サーバーがキーを受け付けません（ステータス {status}）。QDRANT_API_KEY を確認してください。",
 )
-_STRANGER = Said(
+_STRANGER = Text(
     en="What answers at {address} is not Qdrant, or a proxy in front of it. Check QDRANT_URL.",
     ja="{address} で応答しているのは Qdrant ではないか、途中のプロキシです。QDRANT_URL を確認してください。",
 )
@@ -206,7 +206,7 @@ class Wire:
             case _:
                 return self._said(_FAILING, answer, status=status)
 
-    def _said(self, words: Said, error: Exception, **values: object) -> QdrantConnectionError:
+    def _said(self, words: Text, error: Exception, **values: object) -> QdrantConnectionError:
         failure = QdrantConnectionError(words, address=self.address or "memory", **values)
         # A validation error would quote the passages that it could not read.
         what = f"{error.error_count()} errors" if isinstance(error, ValidationError) else str(error)

@@ -10,7 +10,8 @@ from agent.models.base import Effort, Message, ModelMessage, Part, Tool, ToolCal
 from agent.models.scripted import Reply, ScriptedModel
 from agent.strategies.react import Agent, Ask, Exchange
 from agent.strategies.synthesis import Synthesis
-from retrieval.text import Language, language_of
+from retrieval.i18n import Language
+from retrieval.text import language_of
 from retrieval.types import Branch, CollectionInfo, Found, Hit, SearchMetrics
 
 COLLECTIONS = (

@@ -30,7 +30,7 @@ from bot.unanswered.clustering import Clustering
 from bot.unanswered.corrections import ExpertAnswers
 from bot.unanswered.digest import Digest, make_digest
 from bot.unanswered.expert_answers import Experts
-from retrieval.text import Language
+from retrieval.i18n import Language
 from retrieval.types import TEAM, Readers
 from tests.bot.library import SPARSE, Library, opened
 from tests.bot.sample_turns import settings

@@ -7,7 +7,7 @@ from playwright.async_api import Page, expect
 
 from adapters.markdown.events import SOURCES, source_place
 from adapters.shared import expert_answers, feedback
-from retrieval.text import Language
+from retrieval.i18n import Language
 from tests.bot.program import ROOT
 from tests.browser.acts import MESSAGES, NOT_FOUND, ROOM, THREAD, TRACE, ask, confirm, drop, look_into, write
 from tests.browser.conftest import Visit, ready, shoot, too_wide

@@ -17,7 +17,7 @@ from adapters.markdown.events import shortened
 from adapters.shared import expert_answers, ingestion
 from adapters.shared.feedback import DOWN, UP, Vote
 from bot.types import Card, CardRow, Link
-from retrieval.text import Language
+from retrieval.i18n import Language
 
 TEMPLATE = r"kotae:vote:(?P<vote>up|down):(?P<turn>[^:]{1,80})"
 REPORT = "kotae:report:"  # and the turn: the modal that asks what was wrong

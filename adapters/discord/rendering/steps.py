@@ -18,7 +18,7 @@ from agent.events import Step
 from bot.errors import StoreError
 from bot.types import Post
 from bot.waiting import Sleep
-from retrieval.text import Language
+from retrieval.i18n import Language
 
 log = logging.getLogger(__name__)
 

@@ -17,11 +17,11 @@ from bot.config.dotenv import ProbeError, digest_channel
 from bot.config.settings import Settings, filled
 from bot.config.tokens import DISCORD_AT
 from bot.doctor.findings import Check, Remark, Subject, fault, fine, warning
-from retrieval.text import Said
+from retrieval.i18n import Text
 
 T = TypeVar("T")
 
-DISCORD = Subject("discord", Said(en="Discord", ja="Discord"))
+DISCORD = Subject("discord", Text(en="Discord", ja="Discord"))
 
 API = "https://discord.com/api/v10"
 CALL_SECONDS = 6.0
@@ -32,127 +32,127 @@ MESSAGE_CONTENT = 1 << 18 | 1 << 19  # of a verified bot | of a bot in under 100
 _THREADS = frozenset({10, 11, 12})
 _WRITABLE = frozenset({0, 5}) | _THREADS  # text, announcement
 
-_CONNECTED = Said(en="Connected as {bot}.", ja="{bot} として接続できます。")
-_NOT_ACCEPTED = Said(en="Discord does not accept DISCORD_TOKEN.", ja="Discord が DISCORD_TOKEN を受け付けません。")
-_COPY = Said(
+_CONNECTED = Text(en="Connected as {bot}.", ja="{bot} として接続できます。")
+_NOT_ACCEPTED = Text(en="Discord does not accept DISCORD_TOKEN.", ja="Discord が DISCORD_TOKEN を受け付けません。")
+_COPY = Text(
     en="Put the bot's token into DISCORD_TOKEN in .env. It is found at: {where}",
     ja="ボットのトークンを .env の DISCORD_TOKEN に入れてください。取得場所: {where}",
 )
-_A_PERSON = Said(
+_A_PERSON = Text(
     en="DISCORD_TOKEN belongs to a person, not to a bot.",
     ja="DISCORD_TOKEN はボットではなく個人のトークンです。",
 )
-_DOWN = Said(en="Discord cannot be reached.", ja="Discord に接続できません。")
-_NETWORK = Said(
+_DOWN = Text(en="Discord cannot be reached.", ja="Discord に接続できません。")
+_NETWORK = Text(
     en="Check the network of this machine and, if it is set, DISCORD_API_URL.",
     ja="このマシンのネットワークと、設定していれば DISCORD_API_URL を確認してください。",
 )
-_STRANGE = Said(
+_STRANGE = Text(
     en="What answers for Discord does not speak as it should.", ja="Discord からの応答が正しい形式ではありません。"
 )
-_PROXY = Said(
+_PROXY = Text(
     en="Something stands in between: a proxy, a sign-in page, or a wrong DISCORD_API_URL (it ends in /api/v10).",
     ja="プロキシやログイン画面が間に入っているか、DISCORD_API_URL（/api/v10 で終わるアドレス）が違います。",
 )
-_BUSY = Said(
+_BUSY = Text(
     en="Discord asks to come back later (too many requests).",
     ja="Discord が混み合っています（リクエストが多すぎます）。",
 )
-_LATER = Said(en="Try again in a minute.", ja="1 分ほどしてからもう一度お試しください。")
+_LATER = Text(en="Try again in a minute.", ja="1 分ほどしてからもう一度お試しください。")
 
-_CONTENT_ON = Said(en="The Message Content Intent is on.", ja="Message Content Intent は有効です。")
-_CONTENT_OFF = Said(
+_CONTENT_ON = Text(en="The Message Content Intent is on.", ja="Message Content Intent は有効です。")
+_CONTENT_OFF = Text(
     en="The Message Content Intent is off: mentions are answered, but the rest of a thread is not read.",
     ja="Message Content Intent が無効です。メンションには答えますが、スレッドのほかの発言は読めません。",
 )
-_SWITCH = Said(
+_SWITCH = Text(
     en="To have threads read: https://discord.com/developers/applications/{id}/bot → Privileged Gateway Intents → Message "
     "Content Intent.",
     ja="スレッドも読ませるには: https://discord.com/developers/applications/{id}/bot → Privileged Gateway Intents → "
     "Message Content Intent を有効にしてください。",
 )
-_NO_GUILD = Said(en="{bot} is in no server yet.", ja="{bot} はまだどのサーバーにも入っていません。")
-_INVITE = Said(en="Invite it: {url}", ja="次の URL から招待してください: {url}")
-_GUILD = Said(en="Its members are the team: {guild}.", ja="{guild} のメンバーをチームとして扱います。")
-_WHICH = Said(
+_NO_GUILD = Text(en="{bot} is in no server yet.", ja="{bot} はまだどのサーバーにも入っていません。")
+_INVITE = Text(en="Invite it: {url}", ja="次の URL から招待してください: {url}")
+_GUILD = Text(en="Its members are the team: {guild}.", ja="{guild} のメンバーをチームとして扱います。")
+_WHICH = Text(
     en="{bot} is in {count} servers and KOTAE_DISCORD_GUILDS is not set, so nobody counts as a member of the team and only "
     "documents for everyone are used: {guilds}.",
     ja="{bot} は {count} 個のサーバーに入っていますが、KOTAE_DISCORD_GUILDS が設定されていません。誰もチームのメンバーと"
     "見なされず、全員に公開された文書だけで答えます: {guilds}。",
 )
-_NAME_THEM = Said(
+_NAME_THEM = Text(
     en="Set KOTAE_DISCORD_GUILDS in .env to the ids of the servers whose members may read the team's documents.",
     ja="チームの文書を読めるサーバーの ID を .env の KOTAE_DISCORD_GUILDS に設定してください。",
 )
-_NOT_THERE = Said(
+_NOT_THERE = Text(
     en="{bot} is not in the server {id} that KOTAE_DISCORD_GUILDS names.",
     ja="{bot} は KOTAE_DISCORD_GUILDS にあるサーバー {id} に入っていません。",
 )
-_NOT_THEIRS = Said(
+_NOT_THEIRS = Text(
     en="{bot} is also in {guilds}, which KOTAE_DISCORD_GUILDS does not name: people there count as outsiders. Only documents "
     "for everyone are used, and questions that cannot be answered there are only counted.",
     ja="{bot} は、KOTAE_DISCORD_GUILDS にない {guilds} にも入っています。そこの人はチーム外と見なされます。全員に公開された"
     "文書だけで答え、答えられなかった質問は件数だけを数えます。",
 )
-_ADD_THEM = Said(
+_ADD_THEM = Text(
     en="If they are the team too, add the server's id to KOTAE_DISCORD_GUILDS in .env.",
     ja="チームのサーバーであれば、その ID を .env の KOTAE_DISCORD_GUILDS に追加してください。",
 )
-_LACKS = Said(
+_LACKS = Text(
     en="{bot} lacks permissions in {guild}: {names}.", ja="{guild} で {bot} に次の権限がありません: {names}。"
 )
-_AGAIN = Said(
+_AGAIN = Text(
     en="Open the invitation once more and choose that server; nothing else changes: {url}",
     ja="招待 URL をもう一度開き、そのサーバーを選んでください（ほかの設定は変わりません）: {url}",
 )
-_LACKS_HERE = Said(
+_LACKS_HERE = Text(
     en="In {guild} {bot} lacks permissions in these channels: {channels}.",
     ja="{guild} の次のチャンネルで {bot} に権限がありません: {channels}。",
 )
-_PERMIT = Said(
+_PERMIT = Text(
     en="There: Edit Channel → Permissions → add {bot} and allow them. Without them questions get no answer, or one outside "
     "of a thread.",
     ja="そのチャンネルの「チャンネルの編集 → 権限」に {bot} を追加し、許可してください。権限がないと、質問に答えられないか、"
     "スレッドの外で答えることになります。",
 )
-_BLIND = Said(en="{bot} sees no channel in {guild}.", ja="{bot} から見えるチャンネルが {guild} にひとつもありません。")
-_SHOW = Said(
+_BLIND = Text(en="{bot} sees no channel in {guild}.", ja="{bot} から見えるチャンネルが {guild} にひとつもありません。")
+_SHOW = Text(
     en="Where people shall ask: Edit Channel → Permissions → add {bot} and allow View Channel and Send Messages.",
     ja="質問を受け付けるチャンネルの「チャンネルの編集 → 権限」に {bot} を追加し、「チャンネルを見る」と「メッセージを送信」を"
     "許可してください。",
 )
-_NO_COMMANDS = Said(
+_NO_COMMANDS = Text(
     en="The commands (/ingest, /search, …) are not there in {guild}: the invitation had no scope applications.commands.",
     ja="{guild} ではコマンド（/ingest、/search など）を使えません。招待にスコープ applications.commands がありませんでした。",
 )
-_NAME_OR_ID = Said(
+_NAME_OR_ID = Text(
     en="Set the channel's name or its id. The id is a number: switch on Developer Mode (Settings → Advanced), then "
     "right-click the channel → Copy Channel ID.",
     ja="チャンネルの名前か ID を設定してください。ID は数字です。「設定 → 詳細設定 → 開発者モード」を有効にし、チャンネルを"
     "右クリックして「チャンネル ID をコピー」を選んでください。",
 )
-_NO_CHANNEL = Said(
+_NO_CHANNEL = Text(
     en="The channel of the digest ({channel}) does not exist, or {bot} may not see it.",
     ja="ダイジェストのチャンネル（{channel}）が存在しないか、{bot} から見えません。",
 )
-_LET_IN = Said(
+_LET_IN = Text(
     en="Correct KOTAE_DIGEST_CHANNEL, or give {bot} View Channel and Send Messages there (Edit Channel → Permissions).",
     ja="KOTAE_DIGEST_CHANNEL を直すか、そのチャンネルの「チャンネルの編集 → 権限」で {bot} に「チャンネルを見る」と"
     "「メッセージを送信」を許可してください。",
 )
-_MAY_NOT_POST = Said(
+_MAY_NOT_POST = Text(
     en="{bot} may not write in the channel of the digest ({channel}).",
     ja="{bot} にはダイジェストのチャンネル（{channel}）への投稿権限がありません。",
 )
-_NOT_TEXT = Said(
+_NOT_TEXT = Text(
     en="The channel of the digest ({channel}) takes no messages: it is a voice channel, a forum or a category.",
     ja="ダイジェストのチャンネル（{channel}）には投稿できません（ボイスチャンネル、フォーラム、カテゴリーのどれかです）。",
 )
-_ANOTHER = Said(
+_ANOTHER = Text(
     en="Set KOTAE_DIGEST_CHANNEL to the id of a text channel.",
     ja="KOTAE_DIGEST_CHANNEL にテキストチャンネルの ID を設定してください。",
 )
-_DIGEST_WELL = Said(en="The digest can be posted in {channel}.", ja="ダイジェストは {channel} に投稿できます。")
+_DIGEST_WELL = Text(en="The digest can be posted in {channel}.", ja="ダイジェストは {channel} に投稿できます。")
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from adapters.discord.transport.errors import NETWORK, reason
 from bot.config.settings import DiscordSettings, filled
 from bot.config.tokens import DISCORD_AT
 from bot.errors import SettingsError
-from retrieval.text import Said
+from retrieval.i18n import Text
 
 log = logging.getLogger(__name__)
 discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False  # nobody wants to speak
@@ -32,21 +32,21 @@ IDENTIFIES = 40  # an hour; with 1,000 a day Discord resets the token (R32)
 GUILD_SECONDS = 0.5  # that discord.py waits for the next server at the start
 REMEMBERED = 1_000  # messages, for what an edit has changed
 
-_TOKEN = Said(
+_TOKEN = Text(
     en="Discord does not accept DISCORD_TOKEN. Put the bot's token into DISCORD_TOKEN in .env. It is found at: {where}",
     ja="Discord が DISCORD_TOKEN を受け付けません。ボットのトークンを .env の DISCORD_TOKEN に入れてください。取得場所: {where}",
 )
-_INTENTS = Said(
+_INTENTS = Text(
     en="Discord refuses the bot's intents. Switch on the Message Content Intent: "
     "https://discord.com/developers/applications/{id}/bot → Privileged Gateway Intents → Message Content Intent.",
     ja="Discord がボットの Intent を拒否しました。Message Content Intent を有効にしてください: "
     "https://discord.com/developers/applications/{id}/bot → Privileged Gateway Intents → Message Content Intent",
 )
-_SHARDING = Said(
+_SHARDING = Text(
     en="The bot is in too many servers for one connection (Discord's code 4011): remove it from some.",
     ja="ボットの参加サーバーが多すぎるため、1 本の接続では動作できません（Discord のコード 4011）。参加サーバーを減らしてください。",
 )
-_REFUSED = Said(
+_REFUSED = Text(
     en="Discord refuses the connection for good (code {code}). `kotae doctor` names what is wrong.",
     ja="Discord に接続を拒否されました（コード {code}）。`kotae doctor` で原因を確認できます。",
 )

@@ -20,15 +20,15 @@ from adapters.port import PostError
 from bot.bot import Bot
 from bot.errors import StoreError
 from bot.types import Incoming, Post, PostKind
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 
 log = logging.getLogger(__name__)
 
 NAME = 90  # characters of a thread's name, which takes 100
 _SHUT = frozenset({str(ARCHIVED), str(LOCKED), "50001", "50013"})  # nothing may be posted in the thread
 
-_UNNAMED = Said(en="Question", ja="質問")
-_NO_THREADS = Said(
+_UNNAMED = Text(en="Question", ja="質問")
+_NO_THREADS = Text(
     en="I answer in the channel itself, since I may not open or write in threads here. To change that, allow me Create "
     "Public Threads and Send Messages in Threads (Edit Channel → Permissions).",
     ja="このチャンネルではスレッドの作成または書き込みの権限がないため、チャンネルに直接お答えします。スレッドでお答えできるようにするには、"

@@ -17,14 +17,14 @@ from adapters.slack.context import SlackContext
 from adapters.slack.rendering.markdown import escaped
 from adapters.slack.transport.api import Mark, SlackError
 from bot.types import Card, CardRow, Link, Post
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 
 log = logging.getLogger(__name__)
 
 Json = dict[str, Any]
 
-CLOSE = Said(en="Close", ja="閉じる")
-CANCEL = Said(en="Cancel", ja="キャンセル")
+CLOSE = Text(en="Close", ja="閉じる")
+CANCEL = Text(en="Cancel", ja="キャンセル")
 
 
 async def say_once(context: SlackContext, post: Post, *, text: str, blocks: Sequence[Json] = ()) -> Post:
@@ -118,14 +118,14 @@ def notice_modal(text: str, language: Language) -> Json:
 
 VOTE = "kotae_vote"  # the action, of both forms; plain buttons add ":up" and ":down", as ids within a block are unique
 
-_UP_ALOUD = Said(en="This answer was helpful", ja="この回答は役に立った")
-_DOWN_ALOUD = Said(en="This answer was not helpful", ja="この回答は役に立たなかった")
+_UP_ALOUD = Text(en="This answer was helpful", ja="この回答は役に立った")
+_DOWN_ALOUD = Text(en="This answer was not helpful", ja="この回答は役に立たなかった")
 
 
 def feedback(turn: str, language: Language) -> dict[str, Any]:
     """Slack's own pair of thumbs. Source: docs.slack.dev feedback_buttons element."""
 
-    def button(vote: Vote, text: Said, aloud: Said) -> dict[str, Any]:
+    def button(vote: Vote, text: Text, aloud: Text) -> dict[str, Any]:
         return {
             "text": {"type": "plain_text", "text": text.to(language)},
             "accessibility_label": aloud.to(language),
@@ -144,7 +144,7 @@ def feedback(turn: str, language: Language) -> dict[str, Any]:
 def plain_feedback(turn: str, language: Language) -> dict[str, Any]:
     """The same as ordinary buttons, for where Slack does not know the others."""
 
-    def button(vote: Vote, text: Said, aloud: Said, thumb: str) -> dict[str, Any]:
+    def button(vote: Vote, text: Text, aloud: Text, thumb: str) -> dict[str, Any]:
         return {
             "type": "button",
             "action_id": f"{VOTE}:{vote}",
@@ -212,12 +212,12 @@ INGEST = "kotae_ingest"
 TEXT_CHARACTERS = 3_000  # that Slack lets a field hold
 OPTIONS = 100  # of a menu
 
-_SUBMIT = Said(en="Add", ja="追加")
-_LINK = Said(en="or a link to a message or thread", ja="またはメッセージ・スレッドへのリンク")
-_WHERE = Said(en="Channel it belongs to", ja="追加先のチャンネル")
-_WHERE_HINT = Said(en="Progress is shown there.", ja="進み具合はそのチャンネルに表示されます。")
-_MESSAGE = Said(en="This message and its files will be added:", ja="このメッセージとファイルを追加します:")
-_THREAD = Said(
+_SUBMIT = Text(en="Add", ja="追加")
+_LINK = Text(en="or a link to a message or thread", ja="またはメッセージ・スレッドへのリンク")
+_WHERE = Text(en="Channel it belongs to", ja="追加先のチャンネル")
+_WHERE_HINT = Text(en="Progress is shown there.", ja="進み具合はそのチャンネルに表示されます。")
+_MESSAGE = Text(en="This message and its files will be added:", ja="このメッセージとファイルを追加します:")
+_THREAD = Text(
     en="This message with its replies, and its files, will be added:",
     ja="このメッセージと返信、ファイルを追加します:",
 )

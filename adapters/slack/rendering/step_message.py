@@ -30,7 +30,7 @@ from adapters.slack.transport.api import (
 from agent.events import Drafted, Step, Thought, ToolCalled, ToolReturned
 from bot.bot import Bot
 from bot.types import Place, Post
-from retrieval.text import Language
+from retrieval.i18n import Language
 
 Status = Literal["in_progress", "complete", "error"]
 

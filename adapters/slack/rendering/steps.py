@@ -32,7 +32,7 @@ from agent.events import Step
 from bot.errors import StoreError
 from bot.types import Post
 from bot.waiting import Sleep
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ BUSY_SECONDS = 30.0  # for that turn; with more in front of them, steps are left
 AGAIN = 3  # times that the last write is tried again
 BYTES = 9_000  # of text in one message; Slack takes about 10,600 (openclaw PR 143882)
 
-_DONE = Said(en="Done.", ja="完了しました。")  # where a message that waited for steps cannot be deleted
+_DONE = Text(en="Done.", ja="完了しました。")  # where a message that waited for steps cannot be deleted
 
 
 @dataclass(eq=False, slots=True)

@@ -19,12 +19,12 @@ from bot.config.settings import Settings, filled
 from bot.config.tokens import SLACK_APP_AT, SLACK_BOT_AT
 from bot.doctor.data import heard
 from bot.doctor.findings import Check, Remark, Subject, fault, fine, warning
-from retrieval.text import Said
+from retrieval.i18n import Text
 
 if TYPE_CHECKING:  # the SDK is loaded where Slack is set up
     from slack_sdk.web.async_client import AsyncWebClient
 
-SLACK = Subject("slack", Said(en="Slack", ja="Slack"))
+SLACK = Subject("slack", Text(en="Slack", ja="Slack"))
 
 CALL_SECONDS = 6
 SECONDS = 26.0  # four calls, one after the other
@@ -35,133 +35,133 @@ _APP_OF_TOKEN = re.compile(r"xapp-\d+-(A[A-Z0-9]{8,})-")
 
 # -- what can be wrong ------------------------------------------------------------------------------------------------
 
-_CONNECTED = Said(en="Connected as {bot} in {team}.", ja="{team} に {bot} として接続できます。")
-_SCOPES_THERE = Said(en="All {count} scopes are granted.", ja="必要なスコープ {count} 個がすべてあります。")
-SOCKET_IS_ON = fine(Said(en="Socket Mode is on.", ja="Socket Mode は有効です。"))
-_HEARD = Said(
+_CONNECTED = Text(en="Connected as {bot} in {team}.", ja="{team} に {bot} として接続できます。")
+_SCOPES_THERE = Text(en="All {count} scopes are granted.", ja="必要なスコープ {count} 個がすべてあります。")
+SOCKET_IS_ON = fine(Text(en="Socket Mode is on.", ja="Socket Mode は有効です。"))
+_HEARD = Text(
     en="Mentions arrive: the last question came on {day}.", ja="メンションは届いています（最後の質問: {day}）。"
 )
-_NEVER_HEARD = Said(
+_NEVER_HEARD = Text(
     en="No question has ever arrived from Slack, and Slack does not tell which events the app is subscribed to.",
     ja="Slack からまだ一度も質問が届いていません。どのイベントを購読しているかは、Slack に問い合わせても分かりません。",
 )
-_LISTEN = Said(
+_LISTEN = Text(
     en="If a mention gets no answer: api.slack.com/apps → your app → Event Subscriptions: turned on, and under “Subscribe "
     "to bot events” {events}. kotae setup slack --wait waits for a mention and names what is missing.",
     ja="メンションに反応しないときは、api.slack.com/apps → アプリ → Event Subscriptions を有効にし、"
     "「Subscribe to bot events」に {events} があるか確認してください。kotae setup slack --wait を実行すると、"
     "メンションを待って不足しているイベントを表示します。",
 )
-_LACKS = Said(en="Missing scopes: {scopes}.", ja="スコープが足りません: {scopes}。")
-_COSTS = Said(en="{name} ({without})", ja="{name}（{without}）")
-_ADD = Said(
+_LACKS = Text(en="Missing scopes: {scopes}.", ja="スコープが足りません: {scopes}。")
+_COSTS = Text(en="{name} ({without})", ja="{name}（{without}）")
+_ADD = Text(
     en="api.slack.com/apps → your app → OAuth & Permissions → Bot Token Scopes: add {names}, then “Reinstall to Workspace” "
     "at the top of that page.",
     ja="api.slack.com/apps → アプリ → OAuth & Permissions → Bot Token Scopes に {names} を追加し、"
     "同じページ上部の「Reinstall to Workspace」を押してください。",
 )
-_NOT_INVITED = Said(en="{bot} is in no channel yet.", ja="{bot} はまだどのチャンネルにも入っていません。")
-_INVITE = Said(
+_NOT_INVITED = Text(en="{bot} is in no channel yet.", ja="{bot} はまだどのチャンネルにも入っていません。")
+_INVITE = Text(
     en="In the channel where people ask, type: /invite @{name}",
     ja="質問を受け付けるチャンネルで次のように入力してください: /invite @{name}",
 )
-_OTHER_APP = Said(
+_OTHER_APP = Text(
     en="SLACK_APP_TOKEN seems to belong to another app than SLACK_BOT_TOKEN; then no message arrives.",
     ja="SLACK_APP_TOKEN と SLACK_BOT_TOKEN が別々のアプリのもののようです。その場合、メッセージが届きません。",
 )
-_SAME_APP = Said(
+_SAME_APP = Text(
     en="Take both tokens from the same app at api.slack.com/apps.",
     ja="api.slack.com/apps で、同じアプリから両方のトークンを取得してください。",
 )
 
-_NOT_ACCEPTED = Said(en="Slack does not accept {name}.", ja="Slack が {name} を受け付けません。")
-_COPY = Said(
+_NOT_ACCEPTED = Text(en="Slack does not accept {name}.", ja="Slack が {name} を受け付けません。")
+_COPY = Text(
     en="Copy the token again into {name} in .env. It is found at: {where}",
     ja="トークンをもう一度コピーして .env の {name} に入れてください。取得場所: {where}",
 )
-_REVOKED = Said(
+_REVOKED = Text(
     en="{name} was revoked: the app was removed from the workspace, or the token was.",
     ja="{name} は無効になっています。アプリがワークスペースから削除されたか、トークンが取り消されました。",
 )
-_REINSTALL = Said(
+_REINSTALL = Text(
     en="Install the app again (api.slack.com/apps → your app → Install App) and put the new token into {name}.",
     ja="アプリをインストールし直し（api.slack.com/apps → アプリ → Install App）、新しいトークンを {name} に入れてください。",
 )
-_EXPIRED = Said(
+_EXPIRED = Text(
     en="{name} has expired: token rotation is on for this app.",
     ja="{name} の有効期限が切れています。このアプリではトークンのローテーションが有効です。",
 )
-_NEW_APP = Said(
+_NEW_APP = Text(
     en="Rotation cannot be switched off; make a new app from the link that kotae setup slack shows.",
     ja="ローテーションは無効に戻せません。kotae setup slack が表示するリンクから新しいアプリを作ってください。",
 )
-_KIND = Said(
+_KIND = Text(
     en="{name} holds a token of another kind than {wanted}.", ja="{name} に入っているのは{wanted}ではありません。"
 )
-_BOT_KIND = Said(en="a bot token (xoxb-)", ja="ボットトークン（xoxb-）")
-_APP_KIND = Said(en="an app-level token (xapp-)", ja="アプリレベルトークン（xapp-）")
-_NO_CONNECTIONS = Said(
+_BOT_KIND = Text(en="a bot token (xoxb-)", ja="ボットトークン（xoxb-）")
+_APP_KIND = Text(en="an app-level token (xapp-)", ja="アプリレベルトークン（xapp-）")
+_NO_CONNECTIONS = Text(
     en="SLACK_APP_TOKEN has not the scope connections:write.",
     ja="SLACK_APP_TOKEN にスコープ connections:write がありません。",
 )
-_NEW_APP_TOKEN = Said(
+_NEW_APP_TOKEN = Text(
     en="Make a new app-level token with connections:write (a scope cannot be added to an old one): {where}",
     ja="connections:write を付けてアプリレベルトークンを作り直してください（後からは追加できません）: {where}",
 )
-_SOCKET_OFF = Said(en="Socket Mode is off for this app.", ja="このアプリでは Socket Mode が無効です。")
-_SOCKET_ON = Said(
+_SOCKET_OFF = Text(en="Socket Mode is off for this app.", ja="このアプリでは Socket Mode が無効です。")
+_SOCKET_ON = Text(
     en="api.slack.com/apps → your app → Socket Mode → Enable Socket Mode.",
     ja="api.slack.com/apps → アプリ → Socket Mode → Enable Socket Mode を有効にしてください。",
 )
-_DOWN = Said(en="Slack cannot be reached.", ja="Slack に接続できません。")
-_NETWORK = Said(
+_DOWN = Text(en="Slack cannot be reached.", ja="Slack に接続できません。")
+_NETWORK = Text(
     en="Check the network of this machine and, if it is set, SLACK_API_URL.",
     ja="このマシンのネットワークと、設定していれば SLACK_API_URL を確認してください。",
 )
-_STRANGE = Said(
+_STRANGE = Text(
     en="What answers for Slack does not speak as it should.", ja="Slack からの応答が正しい形式ではありません。"
 )
-_PROXY = Said(
+_PROXY = Text(
     en="Something stands in between: a proxy, a sign-in page, or a wrong SLACK_API_URL (it ends in /api/).",
     ja="プロキシやログイン画面が間に入っているか、SLACK_API_URL（/api/ で終わるアドレス）が違います。",
 )
-_BUSY = Said(
+_BUSY = Text(
     en="Slack asks to come back later (too many requests).", ja="Slack が混み合っています（リクエストが多すぎます）。"
 )
-_LATER = Said(en="Try again in a minute.", ja="1 分ほどしてからもう一度お試しください。")
-_REFUSED = Said(en="Slack refused {name}: {code}.", ja="Slack が {name} を拒否しました: {code}")
-_LOOK_UP = Said(
+_LATER = Text(en="Try again in a minute.", ja="1 分ほどしてからもう一度お試しください。")
+_REFUSED = Text(en="Slack refused {name}: {code}.", ja="Slack が {name} を拒否しました: {code}")
+_LOOK_UP = Text(
     en="The code is explained at docs.slack.dev/reference/methods/{method}.",
     ja="コードの意味は docs.slack.dev/reference/methods/{method} にあります。",
 )
 
-_NAME_OR_ID = Said(
+_NAME_OR_ID = Text(
     en="Set the channel's name or its id; in a private channel first type: /invite @{name}. The id begins with C: in Slack "
     "click the channel's name; it is at the bottom of “About”.",
     ja="チャンネルの名前か ID を設定してください。非公開のチャンネルでは先に /invite @{name} と入力してください。ID は C で"
     "始まり、Slack でチャンネル名をクリックすると「チャンネル情報」の一番下で確認できます。",
 )
-_NO_CHANNEL = Said(
+_NO_CHANNEL = Text(
     en="The channel of the digest ({channel}) does not exist, or is private and {bot} is not in it.",
     ja="ダイジェストのチャンネル（{channel}）が存在しないか、非公開で {bot} が入っていません。",
 )
-_CHOOSE_CHANNEL = Said(
+_CHOOSE_CHANNEL = Text(
     en="Correct KOTAE_DIGEST_CHANNEL, or type there: /invite @{name}",
     ja="KOTAE_DIGEST_CHANNEL を直すか、そのチャンネルで次のように入力してください: /invite @{name}",
 )
-_NOT_IN_CHANNEL = Said(
+_NOT_IN_CHANNEL = Text(
     en="{bot} is not in the channel of the digest ({channel}).",
     ja="{bot} がダイジェストのチャンネル（{channel}）に入っていません。",
 )
-_ARCHIVED = Said(
+_ARCHIVED = Text(
     en="The channel of the digest ({channel}) is archived.",
     ja="ダイジェストのチャンネル（{channel}）はアーカイブされています。",
 )
-_ANOTHER = Said(
+_ANOTHER = Text(
     en="Set KOTAE_DIGEST_CHANNEL to another channel, or unarchive it.",
     ja="KOTAE_DIGEST_CHANNEL に別のチャンネルを設定するか、アーカイブを解除してください。",
 )
-_DIGEST_WELL = Said(en="The digest can be posted in {channel}.", ja="ダイジェストは {channel} に投稿できます。")
+_DIGEST_WELL = Text(en="The digest can be posted in {channel}.", ja="ダイジェストは {channel} に投稿できます。")
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,9 +305,9 @@ def scopes(bot: SlackBot) -> list[Remark]:
     ]
 
 
-def _listed(needs: Sequence[manifest.Need]) -> Said:
+def _listed(needs: Sequence[manifest.Need]) -> Text:
     shown = [filled(_COSTS, name=need.name, without=need.without) for need in needs]
-    return Said(en="; ".join(said.en for said in shown), ja="、".join(said.ja for said in shown))
+    return Text(en="; ".join(said.en for said in shown), ja="、".join(said.ja for said in shown))
 
 
 async def membership(client: "AsyncWebClient", bot: SlackBot) -> list[Remark]:

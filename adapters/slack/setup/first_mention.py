@@ -14,7 +14,7 @@ from adapters.slack.setup.check import CheckRefusedError, SlackBot, call, web_cl
 from adapters.slack.setup.manifest import EVENTS, MENTIONS, MESSAGES
 from bot.config.settings import filled
 from bot.doctor.findings import Remark, fault, fine, warning
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 
 if TYPE_CHECKING:
     from slack_sdk.socket_mode.async_client import AsyncBaseSocketModeClient
@@ -25,37 +25,37 @@ WAIT_SECONDS = 300.0
 CONNECT_SECONDS = 15.0
 TWIN_SECONDS = 4.0  # Slack reports a mention twice, as a mention and as a message; the second follows at once
 
-_HEARD = Said(en="The mention has arrived.", ja="メンションが届きました。")
-_LACKS = Said(
+_HEARD = Text(en="The mention has arrived.", ja="メンションが届きました。")
+_LACKS = Text(
     en="The mention has arrived, but the event {event} has not: {without}.",
     ja="メンションは届きましたが、イベント {event} が届きませんでした: {without}。",
 )
-_SUBSCRIBE = Said(
+_SUBSCRIBE = Text(
     en="api.slack.com/apps → your app → Event Subscriptions → Subscribe to bot events: add {event}, save, and reinstall the app.",
     ja="api.slack.com/apps → アプリ → Event Subscriptions → Subscribe to bot events に {event} を追加して保存し、"
     "アプリを再インストールしてください。",
 )
-_NOTHING = Said(en="No mention arrived within {minutes} minutes.", ja="{minutes} 分間、メンションは届きませんでした。")
-_WHY_NOT = Said(
+_NOTHING = Text(en="No mention arrived within {minutes} minutes.", ja="{minutes} 分間、メンションは届きませんでした。")
+_WHY_NOT = Text(
     en="Three things keep it away: the bot is not in the channel (/invite @{name}); Event Subscriptions is off or without "
     "{event} (api.slack.com/apps → your app); another process runs with the same tokens and took it.",
     ja="考えられる原因は 3 つです。ボットがチャンネルに入っていない（/invite @{name}）、Event Subscriptions が無効か {event} が"
     "ない（api.slack.com/apps → アプリ）、同じトークンで動いている別のプロセスが受け取った。",
 )
-_NO_SOCKET = Said(en="The connection to Slack could not be opened.", ja="Slack との接続を開けませんでした。")
-_BLOCKED = Said(
+_NO_SOCKET = Text(en="The connection to Slack could not be opened.", ja="Slack との接続を開けませんでした。")
+_BLOCKED = Text(
     en="Web sockets (wss://) have to pass the proxy or firewall of this network.",
     ja="このネットワークのプロキシやファイアウォールで WebSocket（wss://）を通す必要があります。",
 )
-_REPLY = Said(
+_REPLY = Text(
     en="I hear you. The set-up is done, but I am not running yet: I answer questions once `kotae run` is started.",
     ja="聞こえています。設定は完了しましたが、まだ起動していません。`kotae run` を実行すると質問に答えます。",
 )
-_MUTE = Said(
+_MUTE = Text(
     en="The mention has arrived, but the reply to it could not be posted ({code}).",
     ja="メンションは届きましたが、返信を投稿できませんでした（{code}）。",
 )
-_CHAT_WRITE = Said(
+_CHAT_WRITE = Text(
     en="See that the scope chat:write is granted and that the bot may post in that channel.",
     ja="スコープ chat:write があり、ボットがそのチャンネルに投稿できることを確認してください。",
 )

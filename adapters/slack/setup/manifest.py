@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import Any
 from urllib.parse import quote
 
-from retrieval.text import Said
+from retrieval.i18n import Text
 
 MENTIONS = "app_mention"
 MESSAGES = ("message.channels", "message.groups")
@@ -22,13 +22,13 @@ class Need:
     or without one from the team's documents. `scope`: what an event needs; Slack adds it with the event."""
 
     name: str
-    purpose: Said
-    without: Said
+    purpose: Text
+    without: Text
     answers: bool = False
     scope: str = ""
 
 
-_ONLY_EVERYONE = Said(
+_ONLY_EVERYONE = Text(
     en="only documents for everyone are used there",
     ja="そこでは全員に公開された文書だけで答えます",
 )
@@ -36,8 +36,8 @@ _ONLY_EVERYONE = Said(
 SCOPES = (
     Need(
         "app_mentions:read",
-        Said(en="to be told of mentions", ja="メンションを受け取る"),
-        Said(
+        Text(en="to be told of mentions", ja="メンションを受け取る"),
+        Text(
             en="mentions are noticed only where Kotae also receives all messages",
             ja="すべてのメッセージを受信できるチャンネル以外では、メンションに気づけません",
         ),
@@ -45,14 +45,14 @@ SCOPES = (
     ),
     Need(
         "chat:write",
-        Said(en="to answer, and to show meanwhile what is done", ja="回答を投稿し、準備中の状態を表示する"),
-        Said(en="nothing can be answered", ja="何も回答できません"),
+        Text(en="to answer, and to show meanwhile what is done", ja="回答を投稿し、準備中の状態を表示する"),
+        Text(en="nothing can be answered", ja="何も回答できません"),
         answers=True,
     ),
     Need(
         "channels:read",
-        Said(en="to see whether a public channel has outsiders in it", ja="公開チャンネルに社外の人がいるか確かめる"),
-        Said(
+        Text(en="to see whether a public channel has outsiders in it", ja="公開チャンネルに社外の人がいるか確かめる"),
+        Text(
             en="nobody knows who reads a public channel: " + _ONLY_EVERYONE.en,
             ja="公開チャンネルを誰が読むか分からず、" + _ONLY_EVERYONE.ja,
         ),
@@ -60,8 +60,8 @@ SCOPES = (
     ),
     Need(
         "groups:read",
-        Said(en="the same for private channels", ja="非公開チャンネルについて同じことを確かめる"),
-        Said(
+        Text(en="the same for private channels", ja="非公開チャンネルについて同じことを確かめる"),
+        Text(
             en="nobody knows who reads a private channel: " + _ONLY_EVERYONE.en,
             ja="非公開チャンネルを誰が読むか分からず、" + _ONLY_EVERYONE.ja,
         ),
@@ -69,8 +69,8 @@ SCOPES = (
     ),
     Need(
         "users:read",
-        Said(en="to tell members from guests and strangers", ja="メンバーとゲスト・社外の人を見分ける"),
-        Said(
+        Text(en="to tell members from guests and strangers", ja="メンバーとゲスト・社外の人を見分ける"),
+        Text(
             en="nobody is known to be a member, so only documents for everyone are used",
             ja="質問者がメンバーかどうか分からず、全員に公開された文書だけで答えます",
         ),
@@ -78,8 +78,8 @@ SCOPES = (
     ),
     Need(
         "im:read",
-        Said(en="to see who is in a direct message", ja="ダイレクトメッセージの相手を確かめる"),
-        Said(
+        Text(en="to see who is in a direct message", ja="ダイレクトメッセージの相手を確かめる"),
+        Text(
             en="in direct messages " + _ONLY_EVERYONE.en,
             ja="ダイレクトメッセージの相手を確かめられず、" + _ONLY_EVERYONE.ja,
         ),
@@ -87,8 +87,8 @@ SCOPES = (
     ),
     Need(
         "mpim:read",
-        Said(en="to see who is in a group message", ja="グループメッセージの参加者を確かめる"),
-        Said(
+        Text(en="to see who is in a group message", ja="グループメッセージの参加者を確かめる"),
+        Text(
             en="in group messages " + _ONLY_EVERYONE.en,
             ja="グループメッセージの参加者を確かめられず、" + _ONLY_EVERYONE.ja,
         ),
@@ -96,65 +96,65 @@ SCOPES = (
     ),
     Need(
         "im:history",
-        Said(en="to receive direct messages", ja="ダイレクトメッセージを受け取る"),
-        Said(en="direct messages are not answered", ja="ダイレクトメッセージに回答できません"),
+        Text(en="to receive direct messages", ja="ダイレクトメッセージを受け取る"),
+        Text(en="direct messages are not answered", ja="ダイレクトメッセージに回答できません"),
         answers=True,
     ),
     Need(
         "channels:history",
-        Said(en="to read threads in public channels", ja="公開チャンネルのスレッドを読む"),
-        Said(
+        Text(en="to read threads in public channels", ja="公開チャンネルのスレッドを読む"),
+        Text(
             en="in public channels the rest of a thread is not read, and edited or deleted questions are not noticed",
             ja="公開チャンネルでは、スレッドの前後を読めず、質問の編集や削除に気づけません",
         ),
     ),
     Need(
         "groups:history",
-        Said(en="to read threads in private channels", ja="非公開チャンネルのスレッドを読む"),
-        Said(
+        Text(en="to read threads in private channels", ja="非公開チャンネルのスレッドを読む"),
+        Text(
             en="in private channels the rest of a thread is not read, and edited or deleted questions are not noticed",
             ja="非公開チャンネルでは、スレッドの前後を読めず、質問の編集や削除に気づけません",
         ),
     ),
     Need(
         "mpim:history",
-        Said(en="to read threads in group messages", ja="グループメッセージのスレッドを読む"),
-        Said(
+        Text(en="to read threads in group messages", ja="グループメッセージのスレッドを読む"),
+        Text(
             en="in group messages the rest of a thread is not read, and edited or deleted questions are not noticed",
             ja="グループメッセージでは、スレッドの前後を読めず、質問の編集や削除に気づけません",
         ),
     ),
     Need(
         "commands",
-        Said(
+        Text(
             en="/ingest, /kotae and the shortcut “Add to knowledge”",
             ja="/ingest、/kotae、ショートカット「Add to knowledge」",
         ),
-        Said(
+        Text(
             en="/ingest, /kotae and the shortcut “Add to knowledge” do not exist",
             ja="/ingest、/kotae、ショートカット「Add to knowledge」が使えません",
         ),
     ),
     Need(
         "files:read",
-        Said(en="to read files that people add or ask about", ja="追加された文書や質問に添付されたファイルを読む"),
-        Said(en="files cannot be read or added", ja="ファイルを読むことも追加することもできません"),
+        Text(en="to read files that people add or ask about", ja="追加された文書や質問に添付されたファイルを読む"),
+        Text(en="files cannot be read or added", ja="ファイルを読むことも追加することもできません"),
     ),
     Need(
         "reactions:read",
-        Said(en="to count 👍 and 👎 as votes", ja="👍 と 👎 のリアクションを評価として数える"),
-        Said(
+        Text(en="to count 👍 and 👎 as votes", ja="👍 と 👎 のリアクションを評価として数える"),
+        Text(
             en="👍 and 👎 as reactions are not counted; the buttons are",
             ja="👍 と 👎 のリアクションは評価に数えられず、ボタンだけが有効です",
         ),
     ),
     Need(
         "assistant:write",
-        Said(
+        Text(
             en="to suggest questions in direct messages, and to name these conversations",
             ja="ダイレクトメッセージで質問の例を示し、会話に名前を付ける",
         ),
-        Said(
+        Text(
             en="no questions are suggested in direct messages, and these conversations have no names",
             ja="ダイレクトメッセージに質問の例が表示されず、会話に名前が付きません",
         ),
@@ -164,8 +164,8 @@ SCOPES = (
 EVENTS = (
     Need(
         MENTIONS,
-        Said(en="mentions in channels", ja="チャンネルでのメンション"),
-        Said(
+        Text(en="mentions in channels", ja="チャンネルでのメンション"),
+        Text(
             en="mentions are noticed only where Kotae also receives all messages",
             ja="すべてのメッセージを受信できるチャンネル以外では、メンションに気づけません",
         ),
@@ -174,17 +174,17 @@ EVENTS = (
     ),
     Need(
         "message.im",
-        Said(en="direct messages", ja="ダイレクトメッセージ"),
-        Said(en="direct messages are not answered", ja="ダイレクトメッセージに回答できません"),
+        Text(en="direct messages", ja="ダイレクトメッセージ"),
+        Text(en="direct messages are not answered", ja="ダイレクトメッセージに回答できません"),
         answers=True,
         scope="im:history",
     ),
     Need(
         "message.channels",
-        Said(
+        Text(
             en="edits, deletions and thread replies in public channels", ja="公開チャンネルでの編集・削除・スレッド返信"
         ),
-        Said(
+        Text(
             en="edited or deleted questions and replies of experts are not noticed in public channels",
             ja="公開チャンネルでは、質問の編集・削除や担当者の返信に気づけません",
         ),
@@ -192,8 +192,8 @@ EVENTS = (
     ),
     Need(
         "message.groups",
-        Said(en="the same in private channels", ja="非公開チャンネルでの編集・削除・スレッド返信"),
-        Said(
+        Text(en="the same in private channels", ja="非公開チャンネルでの編集・削除・スレッド返信"),
+        Text(
             en="edited or deleted questions and replies of experts are not noticed in private channels",
             ja="非公開チャンネルでは、質問の編集・削除や担当者の返信に気づけません",
         ),
@@ -201,8 +201,8 @@ EVENTS = (
     ),
     Need(
         "message.mpim",
-        Said(en="the same in group messages", ja="グループメッセージでの編集・削除・スレッド返信"),
-        Said(
+        Text(en="the same in group messages", ja="グループメッセージでの編集・削除・スレッド返信"),
+        Text(
             en="edited or deleted questions are not noticed in group messages",
             ja="グループメッセージでは、質問の編集や削除に気づけません",
         ),
@@ -210,20 +210,20 @@ EVENTS = (
     ),
     Need(
         "reaction_added",
-        Said(en="👍 and 👎 as reactions", ja="👍 と 👎 のリアクション"),
-        Said(en="👍 and 👎 as reactions are not counted", ja="👍 と 👎 のリアクションは評価に数えられません"),
+        Text(en="👍 and 👎 as reactions", ja="👍 と 👎 のリアクション"),
+        Text(en="👍 and 👎 as reactions are not counted", ja="👍 と 👎 のリアクションは評価に数えられません"),
         scope="reactions:read",
     ),
     Need(
         "reaction_removed",
-        Said(en="reactions taken back", ja="リアクションの取り消し"),
-        Said(en="a reaction that is taken back still counts", ja="取り消したリアクションも評価に残ります"),
+        Text(en="reactions taken back", ja="リアクションの取り消し"),
+        Text(en="a reaction that is taken back still counts", ja="取り消したリアクションも評価に残ります"),
         scope="reactions:read",
     ),
     Need(
         "app_home_opened",
-        Said(en="the App Home", ja="アプリのホーム画面"),
-        Said(en="the App Home stays empty", ja="アプリのホーム画面が空のままです"),
+        Text(en="the App Home", ja="アプリのホーム画面"),
+        Text(en="the App Home stays empty", ja="アプリのホーム画面が空のままです"),
     ),
 )
 

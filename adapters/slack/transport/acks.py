@@ -14,7 +14,7 @@ from slack_bolt.response import BoltResponse
 from adapters.slack.context import SlackContext
 from adapters.slack.rendering.block_kit import Json, notice_modal
 from adapters.slack.transport.api import SlackError
-from retrieval.text import Said
+from retrieval.i18n import Text
 
 log = logging.getLogger(__name__)
 
@@ -22,7 +22,7 @@ ACK_SECONDS = 2.0  # of the 3 that Slack gives; the rest is the network's
 VIEW_SECONDS = 1.5
 GESTURES = 1_000  # that are remembered
 
-_MOMENT = Said(en="One moment …", ja="少々お待ちください…")
+_MOMENT = Text(en="One moment …", ja="少々お待ちください…")
 
 Ack = Callable[..., Awaitable[Any]]
 T = TypeVar("T")

@@ -8,7 +8,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
 from bot.errors import SettingsError, StoreError
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 from retrieval.types import CollectionNotFoundError, EmbeddingError, QdrantConnectionError, RAGToolError
 
 log = logging.getLogger(__name__)
@@ -26,7 +26,7 @@ class Problem(Exception):
     """A request that is answered with a status of 400 or more."""
 
     def __init__(
-        self, status: int, error: str, said: Said, headers: Mapping[str, str] | None = None, **values: object
+        self, status: int, error: str, said: Text, headers: Mapping[str, str] | None = None, **values: object
     ) -> None:
         super().__init__(said.to("en", **values))
         self.status = status
@@ -88,45 +88,45 @@ def language_asked(accepted: str, default: Language) -> Language:
     return default if ja == en else "ja" if ja > en else "en"
 
 
-UNEXPECTED = Said(
+UNEXPECTED = Text(
     en="Something went wrong on our side; the log has the reason under the number {id}.",
     ja="こちらの問題で処理できませんでした。理由はログに番号 {id} で記録されています。",
 )
-NOT_FOUND = Said(en="There is nothing at this address.", ja="このアドレスには何もありません。")
-WRONG_METHOD = Said(en="This address does not take {method}.", ja="このアドレスでは {method} は使えません。")
-WRONG_FIELDS = Said(
+NOT_FOUND = Text(en="There is nothing at this address.", ja="このアドレスには何もありません。")
+WRONG_METHOD = Text(en="This address does not take {method}.", ja="このアドレスでは {method} は使えません。")
+WRONG_FIELDS = Text(
     en="These parts of the request are missing or wrong: {fields}.",
     ja="リクエストの次の部分がないか、正しくありません: {fields}",
 )
-NOT_JSON = Said(en="The body is not valid JSON in UTF-8.", ja="本文が UTF-8 の正しい JSON ではありません。")
-NOT_A_FORM = Said(
+NOT_JSON = Text(en="The body is not valid JSON in UTF-8.", ja="本文が UTF-8 の正しい JSON ではありません。")
+NOT_A_FORM = Text(
     en="The body is not a valid multipart form with one file.",
     ja="本文が、ファイルを 1 つだけ含む正しいマルチパートフォームではありません。",
 )
-WRONG_KIND = Said(
+WRONG_KIND = Text(
     en="The body has to be {kinds}, without compression.", ja="本文は {kinds} で、圧縮せずに送ってください。"
 )
-TOO_LARGE = Said(en="The body is longer than {limit} bytes.", ja="本文が {limit} バイトを超えています。")
-TOO_SLOW = Said(
+TOO_LARGE = Text(en="The body is longer than {limit} bytes.", ja="本文が {limit} バイトを超えています。")
+TOO_SLOW = Text(
     en="The request did not arrive within {seconds} seconds.", ja="リクエストが {seconds} 秒以内に届きませんでした。"
 )
-STOOD_STILL = Said(
+STOOD_STILL = Text(
     en="The rest of the body did not come: there was nothing for {seconds} seconds.",
     ja="本文の続きが {seconds} 秒間届きませんでした。",
 )
-NOT_HTTP = Said(en="This is not a request in HTTP/1.1.", ja="HTTP/1.1 のリクエストとして読めません。")
-WRONG_HOST = Said(
+NOT_HTTP = Text(en="This is not a request in HTTP/1.1.", ja="HTTP/1.1 のリクエストとして読めません。")
+WRONG_HOST = Text(
     en="This server does not answer to that name. Use {host}, or set KOTAE_WEB_HOST.",
     ja="このサーバーは、その名前では利用できません。{host} を使うか、KOTAE_WEB_HOST を設定してください。",
 )
-FOREIGN = Said(en="Another site’s page may not use this address.", ja="ほかのサイトのページからは利用できません。")
-NO_TOKEN = Said(
+FOREIGN = Text(en="Another site’s page may not use this address.", ja="ほかのサイトのページからは利用できません。")
+NO_TOKEN = Text(
     en="Send the token of KOTAE_WEB_TOKEN as “Authorization: Bearer …”.",
     ja="KOTAE_WEB_TOKEN のトークンを「Authorization: Bearer …」で送ってください。",
 )
-NO_DOCUMENT = Said(en="There is no such document.", ja="その文書はありません。")
-NO_COMMAND = Said(en="There is no such command in this version.", ja="このバージョンにそのコマンドはありません。")
-UNANSWERED = Said(
+NO_DOCUMENT = Text(en="There is no such document.", ja="その文書はありません。")
+NO_COMMAND = Text(en="There is no such command in this version.", ja="このバージョンにそのコマンドはありません。")
+UNANSWERED = Text(
     en="The question was stopped before it was answered. Ask again.",
     ja="回答の前に中止されました。もう一度質問してください。",
 )

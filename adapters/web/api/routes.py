@@ -28,7 +28,7 @@ from bot.app import Application
 from bot.errors import SettingsError, StoreError
 from bot.turns.event_json import as_json
 from bot.types import Audience, Incoming, Place, Upload
-from retrieval.text import Language
+from retrieval.i18n import Language
 from retrieval.types import Mode, RAGToolError
 
 PLACE = Place("api", "local", "http")

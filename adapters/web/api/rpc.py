@@ -21,7 +21,7 @@ from bot.cli.operations import Operations
 from bot.turns.event_json import packed
 from bot.types import Incoming
 from bot.waiting import finished
-from retrieval.text import Language
+from retrieval.i18n import Language
 
 FILE = "application/octet-stream"
 KINDS = {"/commands/ingest": (FILE,), "/commands/*": (JSON,)}

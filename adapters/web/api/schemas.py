@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from agent.events import Outcome
-from retrieval.text import Language
+from retrieval.i18n import Language
 
 _PLAIN = r"^[^\x00]*$"  # a database takes no NUL
 

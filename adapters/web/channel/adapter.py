@@ -23,7 +23,7 @@ from bot.bot import Bot
 from bot.errors import StoreError
 from bot.records import RoomMessage
 from bot.types import AnswerTaken, Audience, Card, Command, Feedback, FileRef, Place, Preferences
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 
 FILES = 5  # of one question that are read
 DRAIN_SECONDS = 20.0
@@ -278,7 +278,7 @@ class WebAdapter:
 
     # -- misses ------------------------------------------------------------------------------------------------------
 
-    async def opened(self, member: Member, card: int) -> expert_answers.OpenedQuestion | Said:
+    async def opened(self, member: Member, card: int) -> expert_answers.OpenedQuestion | Text:
         """What is still open on a card, for the form of an answer; or why nothing. Raises LookupError."""
         context, _ = self._at_work()
         return await digest.opened(context, await self._kind(member, card, "card"))

@@ -7,7 +7,7 @@ from adapters.web.channel.messages import Board
 from adapters.web.channel.rooms import member
 from adapters.web.channel.uploads import Uploads
 from bot.bot import Bot
-from retrieval.text import Language
+from retrieval.i18n import Language
 
 
 @dataclass(frozen=True, slots=True)

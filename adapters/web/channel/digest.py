@@ -17,7 +17,7 @@ from adapters.web.channel.events import audience_of, link
 from adapters.web.channel.rooms import PLATFORM, Member, actor, audience, place, room
 from bot.records import BotMessage, MessageKind, RoomMessage
 from bot.types import AnswerGiven, AnswerTaken, Audience, Card, CardRow, Notice, Place, Post
-from retrieval.text import Said
+from retrieval.i18n import Text
 
 log = logging.getLogger(__name__)
 
@@ -96,7 +96,7 @@ async def dismiss(
     return taught
 
 
-async def opened(context: WebContext, card: RoomMessage) -> expert_answers.OpenedQuestion | Said:
+async def opened(context: WebContext, card: RoomMessage) -> expert_answers.OpenedQuestion | Text:
     """What is still open on a card, for the form; or why nothing. Raises StoreError."""
     post = await _post_of(context, card)
     return (
@@ -161,7 +161,7 @@ async def _teach(
     return taught
 
 
-def _settle(context: WebContext, who: str, card: RoomMessage, how: Said) -> None:
+def _settle(context: WebContext, who: str, card: RoomMessage, how: Text) -> None:
     """Cards whose question is not open any more say so, and the askers are told."""
     name = name_of(who, context.language)
 

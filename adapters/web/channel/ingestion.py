@@ -14,12 +14,12 @@ from adapters.web.channel.rooms import PLATFORM, Member, Room, actor, audience, 
 from adapters.web.channel.uploads import NotTakenError
 from bot.records import BotMessage, RoomMessage
 from bot.types import FileRef, IngestionRequest
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 
-_NOBODY = Said(
+_NOBODY = Text(
     en="Only members of the team can add to the knowledge.", ja="ナレッジに追加できるのは、チームのメンバーだけです。"
 )
-_NO_SCOPE = Said(
+_NO_SCOPE = Text(
     en="You cannot choose this for “Who may find it” here. Possible: {scopes}.",
     ja="ここでは「公開範囲」にその値を選べません。選べるのは {scopes} です。",
 )

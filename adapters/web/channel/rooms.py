@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from bot.access import scope_of
 from bot.records import BROWSER
 from bot.types import Actor, Audience, Place, Role
-from retrieval.text import Said
+from retrieval.i18n import Text
 from retrieval.types import EVERYONE, TEAM, Readers
 
 PLATFORM = BROWSER
@@ -19,25 +19,25 @@ WORKSPACE = "local"
 @dataclass(frozen=True, slots=True)
 class Member:
     id: str
-    name: Said
+    name: Text
     role: Role
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
     id: str
-    name: Said
+    name: Text
     private: bool
     members: frozenset[str]  # their ids
 
 
 MEMBERS: tuple[Member, ...] = (
-    Member("aki", Said(en="Aki", ja="アキ"), "editor"),
-    Member("ben", Said(en="Ben", ja="ベン"), "member"),
+    Member("aki", Text(en="Aki", ja="アキ"), "editor"),
+    Member("ben", Text(en="Ben", ja="ベン"), "member"),
 )
 ROOMS: tuple[Room, ...] = (
-    Room("general", Said(en="general", ja="全体"), False, frozenset({"aki", "ben"})),
-    Room("leads", Said(en="leads", ja="リーダー"), True, frozenset({"aki"})),
+    Room("general", Text(en="general", ja="全体"), False, frozenset({"aki", "ben"})),
+    Room("leads", Text(en="leads", ja="リーダー"), True, frozenset({"aki"})),
 )
 
 

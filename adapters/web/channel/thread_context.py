@@ -11,7 +11,7 @@ from agent.conversation import Overheard
 from bot.records import RoomMessage
 from bot.texts import reply_language
 from bot.types import Attachment, Incoming
-from retrieval.text import Language
+from retrieval.i18n import Language
 from retrieval.types import UnreadableError
 
 HEARD = 30  # messages of a thread that are context

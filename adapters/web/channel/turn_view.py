@@ -16,7 +16,7 @@ from bot.errors import StoreError
 from bot.records import BotMessage, RoomMessage
 from bot.turns.event_json import citation_json
 from bot.types import Claimed
-from retrieval.text import Language
+from retrieval.i18n import Language
 
 log = logging.getLogger(__name__)
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from adapters.shared import ingestion
 from adapters.shared.attachments import TOO_MANY
 from retrieval.durable import make_folder, replacing
+from retrieval.i18n import Text
 from retrieval.loaders.limits import MIB, REASONS, size
 from retrieval.loaders.loader import ParsingLimits
-from retrieval.text import Said
 from retrieval.types import RAGToolError, UnreadableError
 
 log = logging.getLogger(__name__)
@@ -25,11 +25,11 @@ HELD_BYTES = 256 * MIB  # of all that wait
 DAYS = 7  # after which nobody comes back for a file
 _KEY = re.compile(r"[0-9a-f]{32}")
 
-_FULL = Said(
+_FULL = Text(
     en="Too many files are waiting to be read. Add these when some of them are done.",
     ja="読み込み待ちのファイルが多すぎます。ほかのファイルの読み込みが終わってから、もう一度追加してください。",
 )
-_GONE = Said(
+_GONE = Text(
     en="The file is no longer there. Add it again.", ja="ファイルはもう残っていません。もう一度追加してください。"
 )
 

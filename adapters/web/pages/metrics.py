@@ -19,78 +19,78 @@ from bot.operations.metrics import PERIODS, Metrics
 from bot.records import Latency
 from bot.texts import OUTCOMES, REASONS
 from bot.types import Place
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 
-_TITLE = Said(en="Metrics", ja="メトリクス")
-_DAYS = Said(en="{n} days", ja="{n} 日間")
-_PRIVATE = Said(
+_TITLE = Text(en="Metrics", ja="メトリクス")
+_DAYS = Text(en="{n} days", ja="{n} 日間")
+_PRIVATE = Text(
     en="All places are counted. Those you cannot read are never named.",
     ja="すべての場所を集計しています。閲覧できない場所の名前は表示しません。",
 )
-_NONE = Said(
+_NONE = Text(
     en="Nobody has asked anything in this period. Ask in the channel, and the figures appear here.",
     ja="この期間の質問はありません。チャンネルで質問すると、ここに表示されます。",
 )
-_DAYS_OF = Said(en="The days are those of {zone}.", ja="日付は {zone} の日付です。")
-_ONCE = Said(
+_DAYS_OF = Text(en="The days are those of {zone}.", ja="日付は {zone} の日付です。")
+_ONCE = Text(
     en="Every question has one outcome. A miss is a question that was not found, got an unsure answer, or was reported with "
     "👎; it counts once.",
     ja="質問ごとに結果は 1 つです。未解決は、情報なし・確信度の低い回答・👎 の報告のいずれかで、1 つの質問を 1 件と数えます。",
 )
-_ASKED, _ANSWERED = Said(en="Questions", ja="質問"), Said(en="Answered", ja="回答済み")
-_OTHERWISE = Said(en="declined or outage", ja="対象外・障害")
-_MISSED = Said(en="Misses", ja="未解決")
-_SHARE = Said(en="{part} of {whole} ({share:.0%})", ja="{whole} 件中 {part} 件（{share:.0%}）")
-_VOTES = Said(en="Votes in these days, 👍 / 👎", ja="期間中の評価 👍 / 👎")
-_TURN_TIME = Said(en="Time of {n} answer{n:|s}, p50 / p95", ja="回答 {n} 件の時間 p50 / p95")
-_SEARCH_TIME = Said(en="Time of {n} search{n:|es}, p50 / p95", ja="検索 {n} 回の時間 p50 / p95")
-_TOKENS = Said(en="Model calls, tokens", ja="モデルの呼び出し・トークン")
-_MONEY = Said(
+_ASKED, _ANSWERED = Text(en="Questions", ja="質問"), Text(en="Answered", ja="回答済み")
+_OTHERWISE = Text(en="declined or outage", ja="対象外・障害")
+_MISSED = Text(en="Misses", ja="未解決")
+_SHARE = Text(en="{part} of {whole} ({share:.0%})", ja="{whole} 件中 {part} 件（{share:.0%}）")
+_VOTES = Text(en="Votes in these days, 👍 / 👎", ja="期間中の評価 👍 / 👎")
+_TURN_TIME = Text(en="Time of {n} answer{n:|s}, p50 / p95", ja="回答 {n} 件の時間 p50 / p95")
+_SEARCH_TIME = Text(en="Time of {n} search{n:|es}, p50 / p95", ja="検索 {n} 回の時間 p50 / p95")
+_TOKENS = Text(en="Model calls, tokens", ja="モデルの呼び出し・トークン")
+_MONEY = Text(
     en="Tokens of paid models; the cost depends on your provider’s prices.",
     ja="有料モデルのトークン数です。料金はプロバイダーの単価によって決まります。",
 )
-_BY_DAY = Said(en="Questions by outcome", ja="質問（結果別）")
-_OUTCOME_NAMES: Mapping[str, Said] = {"answered": _ANSWERED, "unsure": REASONS["low_confidence"]} | {
+_BY_DAY = Text(en="Questions by outcome", ja="質問（結果別）")
+_OUTCOME_NAMES: Mapping[str, Text] = {"answered": _ANSWERED, "unsure": REASONS["low_confidence"]} | {
     str(name): said for name, said in OUTCOMES.items() if name != "answered"
 }
-_TIMES = Said(en="Time to the answer", ja="回答までの時間")
-_SEARCHES = Said(en="Time of a search", ja="検索の時間")
-_RELEVANCE = Said(en="Best relevance of the answers", ja="回答の最高関連度の分布")
-_UNMEASURED = Said(
+_TIMES = Text(en="Time to the answer", ja="回答までの時間")
+_SEARCHES = Text(en="Time of a search", ja="検索の時間")
+_RELEVANCE = Text(en="Best relevance of the answers", ja="回答の最高関連度の分布")
+_UNMEASURED = Text(
     en="{n} of {whole} question{whole:|s} searched for nothing and are not in it.",
     ja="質問 {whole} 件のうち、検索をしなかった {n} 件は含みません。",
 )
-_MISS_DAYS = Said(en="Misses by reason", ja="未解決の質問（理由別）")
-_COST_DAYS = Said(en="Tokens by model", ja="トークン（モデル別）")
-_WRONG = Said(en="Reasons of 👎", ja="👎 の理由")
-_NO_REASON = Said(en="none given", ja="理由なし")
-_COLLECTIONS, _CHANNELS = Said(en="Collections", ja="コレクション"), Said(en="Channels", ja="チャンネル")
+_MISS_DAYS = Text(en="Misses by reason", ja="未解決の質問（理由別）")
+_COST_DAYS = Text(en="Tokens by model", ja="トークン（モデル別）")
+_WRONG = Text(en="Reasons of 👎", ja="👎 の理由")
+_NO_REASON = Text(en="none given", ja="理由なし")
+_COLLECTIONS, _CHANNELS = Text(en="Collections", ja="コレクション"), Text(en="Channels", ja="チャンネル")
 _COLLECTION_NAMES = (
-    Said(en="Collection", ja="コレクション"),
-    Said(en="searched", ja="検索"),
-    Said(en="found in", ja="該当あり"),
-    Said(en="cited", ja="引用"),
+    Text(en="Collection", ja="コレクション"),
+    Text(en="searched", ja="検索"),
+    Text(en="found in", ja="該当あり"),
+    Text(en="cited", ja="引用"),
     OUTCOMES["answered"],
     REASONS["low_confidence"],
     OUTCOMES["unknown"],
     _OTHERWISE,
 )
-_SEVERAL = Said(
+_SEVERAL = Text(
     en="A question that searched several collections counts in each of them.",
     ja="複数のコレクションを検索した質問は、それぞれで 1 件と数えます。",
 )
 _CHANNEL_NAMES = (
-    Said(en="Channel", ja="チャンネル"),
-    Said(en="questions", ja="質問"),
+    Text(en="Channel", ja="チャンネル"),
+    Text(en="questions", ja="質問"),
     OUTCOMES["answered"],
     REASONS["low_confidence"],
     OUTCOMES["unknown"],
     _OTHERWISE,
-    Said(en="mean time", ja="平均回答時間"),
-    Said(en="last", ja="最新の質問"),
+    Text(en="mean time", ja="平均回答時間"),
+    Text(en="last", ja="最新の質問"),
 )
-_OTHERS = Said(en="private places you are not in", ja="参加していない非公開の場所")
-_SECONDS, _MS = Said(en="seconds", ja="秒"), Said(en="ms", ja="ミリ秒")
+_OTHERS = Text(en="private places you are not in", ja="参加していない非公開の場所")
+_SECONDS, _MS = Text(en="seconds", ja="秒"), Text(en="ms", ja="ミリ秒")
 
 
 async def _build(site: Site, who: Visitor, request: Request) -> None:
@@ -228,7 +228,7 @@ def _place(place: Place, language: Language) -> str:
     return f"{place.platform}: {place.channel}"
 
 
-def _box(title: Said, language: Language) -> ui.element:
+def _box(title: Text, language: Language) -> ui.element:
     box = ui.element("div").classes("kotae-card")
     with box:
         ui.label(title.to(language)).classes("text-weight-bold")
@@ -243,7 +243,7 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 2)
 
 
-def _heading(said: Said, language: Language) -> str:
+def _heading(said: Text, language: Language) -> str:
     text = said.to(language)
     return text[:1].upper() + text[1:]
 

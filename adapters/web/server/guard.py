@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from adapters.web.api import errors
 from adapters.web.api.errors import Problem, language_asked
 from adapters.web.server import login
-from retrieval.text import Language
+from retrieval.i18n import Language
 
 log = logging.getLogger(__name__)
 

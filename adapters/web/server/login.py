@@ -18,7 +18,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import Receive, Scope
 
 from adapters.web.api.errors import Problem
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 
 COOKIE = "kotae_session"
 FORM_BYTES = 4_096
@@ -26,15 +26,15 @@ WEEK = 7 * 24 * 3600
 TRIES, TRY_SECONDS = 20, 60  # wrong tokens from one network in that time; then it has to wait
 _NETWORKS = 10_000  # whose tries are counted
 
-_TITLE = Said(en="Kotae – log in", ja="Kotae – ログイン")
-_ASK = Said(
+_TITLE = Text(en="Kotae – log in", ja="Kotae – ログイン")
+_ASK = Text(
     en="This server needs the token that is set in KOTAE_WEB_TOKEN.",
     ja="このサーバーを使うには、KOTAE_WEB_TOKEN に設定されたトークンが必要です。",
 )
-_TOKEN = Said(en="Token", ja="トークン")
-_ENTER = Said(en="Log in", ja="ログイン")
-_WRONG = Said(en="That token is wrong.", ja="トークンが違います。")
-_TOO_OFTEN = Said(
+_TOKEN = Text(en="Token", ja="トークン")
+_ENTER = Text(en="Log in", ja="ログイン")
+_WRONG = Text(en="That token is wrong.", ja="トークンが違います。")
+_TOO_OFTEN = Text(
     en="Too many wrong tokens came from this address. Try again in a minute.",
     ja="このアドレスから誤ったトークンが何度も送られました。1 分ほど待ってからもう一度お試しください。",
 )
@@ -117,7 +117,7 @@ async def log_out(request: Request) -> Response:
     return response
 
 
-def _form(language: Language, problem: Said | None = None, status: int = 401) -> HTMLResponse:
+def _form(language: Language, problem: Text | None = None, status: int = 401) -> HTMLResponse:
     page = _PAGE.format(
         language=language,
         title=_TITLE.to(language),

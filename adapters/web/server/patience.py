@@ -15,7 +15,7 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from adapters.web.api import errors
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 
 HEAD_SECONDS = 10.0  # for a head, since its first byte or since the connection
 LINGER_SECONDS = 2.0  # after a refusal, for its reader
@@ -110,7 +110,7 @@ class PatientConnection(H11Protocol):
         else:
             self.transport.close()
 
-    def _refuse(self, status: int, error: str, said: Said, **values: object) -> None:
+    def _refuse(self, status: int, error: str, said: Text, **values: object) -> None:
         """The answer to what never became a request; then the connection is closed: at once it would be reset where more is
         still coming, and the answer lost with it. Source: RFC 9112 §9.6."""
         if self._refused or self.transport.is_closing():

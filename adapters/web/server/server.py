@@ -31,7 +31,7 @@ from bot.app import Application
 from bot.cli.remote import SOCKET
 from bot.errors import StoreError
 from bot.turns.turns import Turns
-from retrieval.text import Language
+from retrieval.i18n import Language
 
 log = logging.getLogger(__name__)
 

@@ -15,27 +15,27 @@ from pydantic import SecretStr
 from bot.cli.remote import SOCKET, short
 from bot.config.settings import filled
 from bot.errors import SettingsError
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 
 _BACKLOG = 128
 _ANY = frozenset({"0.0.0.0", "::"})
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
-_NO_TOKEN = Said(
+_NO_TOKEN = Text(
     en="KOTAE_WEB_HOST={host} can be reached from other machines, so KOTAE_WEB_TOKEN has to be set: a long random text "
     "that programs send as “Authorization: Bearer …”. For this machine only, set KOTAE_WEB_HOST=127.0.0.1.",
     ja="KOTAE_WEB_HOST={host} はほかのマシンから接続できるため、KOTAE_WEB_TOKEN の設定が必要です。長いランダムな文字列を設定し、"
     "利用するプログラムから「Authorization: Bearer …」で送ってください。このマシンだけで使う場合は KOTAE_WEB_HOST=127.0.0.1 にします。",
 )
-_BUSY = Said(
+_BUSY = Text(
     en="Port {port} at {host} is in use by another program. Set KOTAE_WEB_PORT to a free one.",
     ja="{host} のポート {port} は別のプログラムが使用中です。KOTAE_WEB_PORT に空いているポートを指定してください。",
 )
-_UNUSABLE = Said(
+_UNUSABLE = Text(
     en="Cannot listen at KOTAE_WEB_HOST={host}, port {port}: {why}.",
     ja="KOTAE_WEB_HOST={host}、ポート {port} では待ち受けできません: {why}",
 )
-_BANNER = Said(
+_BANNER = Text(
     en="Browser: {url}  (a channel to try the bot in, documents, search, unanswered questions, metrics)\n"
     "API: {url}  (POST {url}/chat, GET {url}/search?query=…; described in {url}/openapi.json)\n"
     "Health: {url}/readyz   Metrics: {url}/metrics\n"

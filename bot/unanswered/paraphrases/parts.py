@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from bot.unanswered.paraphrases.lexicon import ALIKE, ASKED, PEOPLE, PLACES, RELATIONS
-from retrieval.text import Language
+from retrieval.i18n import Language
 
 _DATED = frozenset({"?when", "?date", "?time", "?weekday"})
 _WAYS = _DATED | {"?where", "?how"}

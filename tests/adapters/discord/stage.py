@@ -11,7 +11,7 @@ from adapters.discord.transport.gateway import Client, Identifies
 from adapters.discord.turn_view import DiscordThread
 from agent.events import Event
 from bot.types import Audience, Claimed, Incoming, Place
-from retrieval.text import Language
+from retrieval.i18n import Language
 from tests.adapters.staging import Hours, Rows, Skipping, play
 from tests.fakes.discord_client import pointed_at
 from tests.fakes.discord_fake import ANN, GENERAL, GUILD, FakeDiscord

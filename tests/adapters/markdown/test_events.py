@@ -7,7 +7,7 @@ import pytest
 
 from adapters.markdown.events import answer_markdown, one_line, source_line, sources_markdown, step_text
 from agent.events import Answered, Citation, Reflected, Thought, ToolCalled, ToolReturned
-from retrieval.text import Language
+from retrieval.i18n import Language
 from tests.adapters.fixed import TURNS, hit, unsure
 
 GOLDEN = Path(__file__).parent.parent.parent / "golden" / "terminal"

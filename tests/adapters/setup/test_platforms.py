@@ -22,7 +22,7 @@ from adapters.setup.wizard import FlagValues, Terminal, browser, hyperlinks
 from adapters.slack.setup import manifest
 from bot.config.dotenv import EnvFileError, current, digest_channel, machine_timezone, write
 from bot.config.settings import load
-from retrieval.text import Language
+from retrieval.i18n import Language
 from tests.adapters.discord.setup.test_check import ID, TOKEN, TWO, discord
 from tests.bot.library import opened
 from tests.bot.program import Done, Process, environment, kotae

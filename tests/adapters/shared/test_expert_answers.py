@@ -6,7 +6,7 @@ import pytest
 
 from adapters.shared import expert_answers
 from bot.types import AnswerTaken, Notice, Place, Post
-from retrieval.text import Language
+from retrieval.i18n import Language
 
 NOTICE = Notice(1, Place("slack", "T1", "C1"), "1.0", "U1", "en", "When?", "Now.", "U2")
 

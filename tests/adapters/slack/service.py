@@ -17,7 +17,7 @@ from bot.database import Database
 from bot.knowledge.documents import KnowledgeBase
 from bot.logs import Redactor
 from bot.turns.admission import AT_ONCE
-from retrieval.text import Language
+from retrieval.i18n import Language
 from tests.adapters.acting import Act, Player, process, serving, settings
 from tests.bot.library import opened
 from tests.fakes.slack import FakeSlack

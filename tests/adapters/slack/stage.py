@@ -11,7 +11,7 @@ from adapters.slack.turn_view import SlackThread
 from agent.events import Answered, Drafted, Event, Reflected, Step, Thought, ToolCalled, ToolReturned
 from bot.types import Audience, Claimed, Incoming, Place
 from bot.waiting import Sleep
-from retrieval.text import Language
+from retrieval.i18n import Language
 from tests.adapters.staging import Hours, Rows, Skipping, play
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_world import Message

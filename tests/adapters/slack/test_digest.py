@@ -16,7 +16,7 @@ from bot.store.digests import Digests
 from bot.types import Actor, Audience, Card, CardRow, Incoming, Link, Place, Question
 from bot.unanswered.digest_card import offers
 from bot.unanswered.digest_schedule import DigestClock
-from retrieval.text import Said
+from retrieval.i18n import Text
 from tests.adapters.acting import misses
 from tests.adapters.slack.service import Service, taught, whole
 from tests.bot.broken import without
@@ -457,7 +457,7 @@ async def test_an_answer_that_cannot_be_stored_is_not_lost(tmp_path: Path, monke
             async def __call__(self, lesson: object) -> object:
                 if go_on.is_set():
                     await asyncio.sleep(0.3)  # longer than the acknowledgement waits
-                raise StoreError(Said(en="full", ja="満杯"))
+                raise StoreError(Text(en="full", ja="満杯"))
 
         here.bot.experts.answer = Full()  # type: ignore[method-assign, assignment]
         (shown,) = cards(slack)

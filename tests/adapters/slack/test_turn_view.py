@@ -13,7 +13,7 @@ from adapters.slack.rendering.block_kit import VOTE, voted
 from adapters.slack.rendering.steps import Shown
 from adapters.slack.transport.api import GoneError, SlackError
 from agent.events import Answered, Drafted, Outcome, ToolCalled
-from retrieval.text import Language
+from retrieval.i18n import Language
 from tests.adapters.slack.stage import (
     ANSWER,
     LINES,

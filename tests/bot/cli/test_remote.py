@@ -15,7 +15,7 @@ from bot.cli.remote import SOCKET, Owner, OwnerRefusedError, at_home
 from bot.turns.event_json import packed, unpacked
 from bot.types import Audience, Incoming
 from retrieval.folder import OwnedError, own
-from retrieval.text import Language
+from retrieval.i18n import Language
 from tests.adapters.fixed import TURNS
 from tests.adapters.service import Service
 

@@ -23,7 +23,7 @@ from bot.doctor.findings import Check, Finding, Remark, Subject, fault, fine
 from bot.doctor.machine import old_sqlite, short_of_disk, short_of_machine
 from bot.doctor.run import as_json, diagnose, examine, report, status
 from migrations import revisions, upgrade
-from retrieval.text import Said
+from retrieval.i18n import Text
 from tests.bot import databases
 from tests.bot.library import opened
 from tests.bot.program import kotae
@@ -131,7 +131,7 @@ def embed_with(monkeypatch: pytest.MonkeyPatch, embedder: object) -> None:
 
 # -- the frame ------------------------------------------------------------------------------------------------------
 
-TEA = Subject("tea", Said(en="Tea", ja="お茶"))
+TEA = Subject("tea", Text(en="Tea", ja="お茶"))
 
 
 def check(run: Callable[[Settings], Awaitable[Sequence[Remark]]], seconds: float = 10.0) -> Check:
@@ -143,7 +143,7 @@ async def test_a_check_that_crashes_is_a_finding_and_the_others_go_on(tmp_path: 
         raise RuntimeError("CANARY in the pot")
 
     async def calm(settings: Settings) -> Sequence[Remark]:
-        return [fine(Said(en="Hot.", ja="熱いです。"))]
+        return [fine(Text(en="Hot.", ja="熱いです。"))]
 
     findings = await examine(at(tmp_path), [check(crashing), check(calm)])
     expect(findings, "fault", "RuntimeError", "KOTAE_LOG_LEVEL=INFO", "失敗しました")
@@ -160,8 +160,8 @@ async def test_a_check_that_hangs_ends_in_its_time(tmp_path: Path) -> None:
 
 async def test_no_secret_passes(tmp_path: Path) -> None:
     async def talkative(settings: Settings) -> Sequence[Remark]:
-        said = Said(en="key-CANARY-123 and xoxb-CANARY-1234", ja="鍵 key-CANARY-123")
-        return [fault(said, Said(en="Use postgresql://u:CANARYPASS@h/n", ja="直す"))]
+        said = Text(en="key-CANARY-123 and xoxb-CANARY-1234", ja="鍵 key-CANARY-123")
+        return [fault(said, Text(en="Use postgresql://u:CANARYPASS@h/n", ja="直す"))]
 
     (finding,) = await examine(at(tmp_path, GEMINI_API_KEY="key-CANARY-123"), [check(talkative)])
     assert "CANARY" not in f"{finding}" and "[redacted]" in finding.what.ja
@@ -169,14 +169,14 @@ async def test_no_secret_passes(tmp_path: Path) -> None:
 
 def test_what_is_not_well_needs_a_next_step() -> None:
     with pytest.raises(ValueError, match="next step"):
-        Remark("warning", Said(en="Cold.", ja="冷たいです。"))
+        Remark("warning", Text(en="Cold.", ja="冷たいです。"))
 
 
 def test_the_report_and_its_status() -> None:
-    good = Finding(TEA, "ok", Said(en="Hot.", ja="熱いです。"))
-    cool = Finding(TEA, "warning", Said(en="Lukewarm.", ja="ぬるいです。"), Said(en="Heat it.", ja="温めてください。"))
+    good = Finding(TEA, "ok", Text(en="Hot.", ja="熱いです。"))
+    cool = Finding(TEA, "warning", Text(en="Lukewarm.", ja="ぬるいです。"), Text(en="Heat it.", ja="温めてください。"))
     cold = Finding(
-        TEA, "fault", Said(en="Cold.", ja="冷たいです。"), Said(en="Boil water.", ja="湯を沸かしてください。")
+        TEA, "fault", Text(en="Cold.", ja="冷たいです。"), Text(en="Boil water.", ja="湯を沸かしてください。")
     )
     assert report([good], "en") == ["✓ Tea: Hot.", "Everything is well."]
     assert report([good, cool], "en")[1:] == ["! Tea: Lukewarm.", "    → Heat it.", "No faults, 1 to look at."]
@@ -237,7 +237,7 @@ async def test_a_platform_adds_its_own_checks(tmp_path: Path, monkeypatch: pytes
     embed_with(monkeypatch, HashEmbedder())
 
     async def brew(settings: Settings) -> Sequence[Remark]:
-        return [fine(Said(en="Hot.", ja="熱いです。"))]
+        return [fine(Text(en="Hot.", ja="熱いです。"))]
 
     findings = await diagnose([check(brew)], env_file=None)
     assert findings[-1].about == TEA and findings[0].about.key == "settings"
@@ -317,7 +317,7 @@ async def test_a_restore_that_was_cut_short(tmp_path: Path) -> None:
 
 
 def test_a_machine_that_is_short_of_something() -> None:
-    subject = Subject("machine", Said(en="", ja=""))
+    subject = Subject("machine", Text(en="", ja=""))
 
     def seen(remarks: Sequence[Remark]) -> list[Finding]:
         return [Finding(subject, remark.level, remark.what, remark.todo) for remark in remarks]

@@ -12,9 +12,9 @@ import pytest_asyncio
 from bot.errors import StoreError
 from bot.records import DocumentRow
 from bot.store.documents import Documents
+from retrieval.i18n import Text
 from retrieval.index import EdgeIndex
 from retrieval.loaders.loader import Loader
-from retrieval.text import Said
 from retrieval.types import (
     EVERYONE,
     TEAM,
@@ -56,7 +56,7 @@ class Slow(HashEmbedder):
             self.held.set()
             await self.go.wait()
         if self.fail_with and self.fail_with in str(texts):
-            raise EmbeddingError(Said(en="No more.", ja="終わり。"))
+            raise EmbeddingError(Text(en="No more.", ja="終わり。"))
         return await super().embed_documents(texts)  # type: ignore[arg-type]
 
     async def holds(self) -> None:
@@ -158,7 +158,7 @@ async def test_a_change_of_readers_that_fails_leaves_all_as_it_was(tmp_path: Pat
         async def copy(self, document_id: str, *, scope: str) -> None:
             await super().copy(document_id, scope=scope)
             if self.broken:
-                raise QdrantConnectionError(Said(en="Gone.", ja="切れました。"))
+                raise QdrantConnectionError(Text(en="Gone.", ja="切れました。"))
 
     async with opened(tmp_path, documents=FullDisk, index_class=Halfway, loader=loader) as library:
         assert isinstance(library.documents, FullDisk) and isinstance(library.index, Halfway)

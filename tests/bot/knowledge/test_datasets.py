@@ -21,7 +21,7 @@ from bot.records import DocumentRow
 from bot.store.audit import Audit
 from retrieval.datasets import NAMED, Columns, DatasetError, Sieve, StreamLimits
 from retrieval.datasets.hub import Hub
-from retrieval.text import Said
+from retrieval.i18n import Text
 from retrieval.types import TEAM, EmbeddingError, Readers, Vectors
 from tests.bot.library import READERS, Library, opened
 from tests.fakes.hub import Cut, FakeHub, Refuse, parquet
@@ -57,7 +57,7 @@ class Embedder(HashEmbedder):
 
     async def embed_documents(self, texts: Sequence[str]) -> Vectors:
         if self.failed:
-            raise EmbeddingError(Said(en="No model.", ja="モデルがありません。"))
+            raise EmbeddingError(Text(en="No model.", ja="モデルがありません。"))
         if self.stop_at and any(self.stop_at in text for text in texts):
             self.waiting.set()
             await asyncio.Event().wait()

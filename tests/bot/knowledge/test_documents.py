@@ -12,9 +12,9 @@ from bot.records import DocumentRow
 from bot.store.documents import Documents
 from bot.store.searches import Searches
 from bot.types import Upload
+from retrieval.i18n import Text
 from retrieval.index import EdgeIndex
 from retrieval.loaders.loader import Loader
-from retrieval.text import Said
 from retrieval.types import (
     TEAM,
     CollectionNotFoundError,
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 ROOT = Path(__file__).parents[3]
 PRIVATE = "place:slack:T:C"
 MEMBERS = Readers(frozenset({TEAM, PRIVATE}))
-NO_DISK = Said(en="No space left.", ja="空きがありません。")
+NO_DISK = Text(en="No space left.", ja="空きがありません。")
 
 
 def pages(version: str, sections: int = 3) -> str:

@@ -14,7 +14,7 @@ from bot.knowledge.ingestion import FILES, LEASE, TRIES, WAITING, Ingestion
 from bot.store.audit import Audit
 from bot.store.ingestions import IngestionStore
 from bot.types import FileRef, IngestionRequest, Place
-from retrieval.text import Said
+from retrieval.i18n import Text
 from retrieval.types import TEAM, UnreadableError
 from tests.adapters.acting import settings
 from tests.bot.acting import Clock
@@ -40,7 +40,7 @@ class Files:
         self.fetched.append(file.name)
         match file.name.partition(".")[0]:
             case "secret":
-                raise UnreadableError(Said(en="files:read is missing.", ja="files:read がありません。"))
+                raise UnreadableError(Text(en="files:read is missing.", ja="files:read がありません。"))
             case "bug":
                 raise ZeroDivisionError
         return self.kept.get(file.ref["id"], BODY)

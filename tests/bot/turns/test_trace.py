@@ -21,7 +21,7 @@ from bot.store.schema import sources, traces
 from bot.store.traces import TraceRow, Traces
 from bot.turns.trace import MAX_ARGUMENT, MAX_HITS, MAX_STEPS, MAX_TEXT, Recording, Trace, trace
 from bot.types import Audience
-from retrieval.text import Said
+from retrieval.i18n import Text
 from retrieval.types import TEAM, Hit, Passage, RAGToolError, Readers
 from tests.bot.acting import ANSWER, HIT, STEPS, Act, Bot, Start, fails, question, says
 from tests.bot.library import Library, opened
@@ -264,7 +264,7 @@ async def test_without_the_index_the_rest_is_shown(bot: Callable[..., Bot], libr
     turn = (await bot(answers_from(library, "harbour")).answer(question())).turn
 
     async def broken(hit: Hit, who: Readers, around: int) -> list[Passage]:
-        raise RAGToolError(Said(en="down", ja="停止中"))
+        raise RAGToolError(Text(en="down", ja="停止中"))
 
     kept = Traces(library.engine)
     found = await trace(turn, MEMBERS, conversations=Conversations(library.engine), traces=kept, look_up=broken)

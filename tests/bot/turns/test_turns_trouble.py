@@ -21,7 +21,7 @@ from bot.store.unanswered import UnansweredQuestions
 from bot.turns.queue import LEASE, QUEUE, TurnQueue
 from bot.turns.turns import GRACE_SECONDS, TRIES
 from bot.types import Incoming
-from retrieval.text import Said
+from retrieval.i18n import Text
 from retrieval.types import CollectionInfo, RAGToolError, Readers
 from tests.bot.acting import (
     ANSWER,
@@ -46,8 +46,8 @@ from tests.bot.acting import (
     [
         (fails(RuntimeError("secret internals")), "こちらの問題で", "something went wrong"),
         (fails(ValueError("x"), *STEPS), "こちらの問題で", "something went wrong"),
-        (fails(RAGToolError(Said(en="The index is away.", ja="索引が使えません。"))), "索引が使えません。", "The index is away."),
-        (fails(SettingsError(Said(en="No such model.", ja="そのモデルはありません。"))), "そのモデルはありません。", "No such model."),
+        (fails(RAGToolError(Text(en="The index is away.", ja="索引が使えません。"))), "索引が使えません。", "The index is away."),
+        (fails(SettingsError(Text(en="No such model.", ja="そのモデルはありません。"))), "そのモデルはありません。", "No such model."),
         (fails(TimeoutError()), "こちらの問題で", "something went wrong"),
         (fails(asyncio.CancelledError()), "こちらの問題で", "something went wrong"),
         (says(), "こちらの問題で", "something went wrong"),
@@ -72,7 +72,7 @@ async def test_an_agent_that_cannot_be_made_is_an_apology(start: Start) -> None:
     bot = start()
 
     def broken(message: Incoming, readers: Readers, collections: tuple[CollectionInfo, ...]) -> Agent:
-        raise SettingsError(Said(en="KOTAE_MODEL names no model.", ja="KOTAE_MODEL のモデルはありません。"))
+        raise SettingsError(Text(en="KOTAE_MODEL names no model.", ja="KOTAE_MODEL のモデルはありません。"))
 
     bot.turns._make_agent = broken
     assert "KOTAE_MODEL のモデル" in (await bot.answer(question())).text

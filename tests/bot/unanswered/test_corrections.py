@@ -21,7 +21,7 @@ from bot.store.unanswered import UnansweredQuestions
 from bot.types import Actor, AnswerGiven, Audience, Notice, Place, Question
 from bot.unanswered.corrections import EDIT, TAKE_BACK, ExpertAnswers, parse
 from bot.unanswered.expert_answers import ANSWERS, LONGEST, Experts, written
-from retrieval.text import Said
+from retrieval.i18n import Text
 from retrieval.types import Readers
 from tests.bot.library import Library, opened
 from tests.bot.sample_turns import settings
@@ -80,7 +80,7 @@ class Broken(Notices):
 
     async def correct(self, document: str, *, now: datetime, trace: AuditRecord, telling: Telling) -> int:
         if self.away:
-            raise StoreError(Said(en="away", ja="停止中"))
+            raise StoreError(Text(en="away", ja="停止中"))
         return await super().correct(document, now=now, trace=trace, telling=telling)
 
 

@@ -20,7 +20,7 @@ from bot.types import Action, Audience, Feedback, Incoming, Link, MissReason, Pl
 from bot.unanswered.clustering import Clustering
 from bot.unanswered.digest import CLOSEST, LINKS, Closest, Digest, Group, make_digest
 from bot.unanswered.digest_card import as_json, card, markdown, plain
-from retrieval.text import Said
+from retrieval.i18n import Text
 from retrieval.types import Found, Hit, Passage, RAGToolError, Readers, SearchMetrics
 from tests.retrieval.test_ingest import HashEmbedder
 
@@ -72,7 +72,7 @@ class Team:
     async def search(self, query: str, readers: Readers) -> Found:
         self.searched.append((query, readers))
         if "broken" in query:
-            raise RAGToolError(Said(en="away", ja="停止中"))
+            raise RAGToolError(Text(en="away", ja="停止中"))
         metrics = SearchMetrics(query, "", 1.0, 0, 0, 0.0, (), None, MONDAY)
         names = ("a.md", "a.md", "b.md", "c.md", "d.md")
         hits = [

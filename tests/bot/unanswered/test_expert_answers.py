@@ -21,7 +21,7 @@ from bot.store.outbox import Outbox
 from bot.store.unanswered import UnansweredQuestions
 from bot.types import Actor, AnswerGiven, AnswerTaken, Audience, Incoming, Place, Visibility
 from bot.unanswered.expert_answers import ANSWERS, LONGEST, Experts
-from retrieval.text import Said
+from retrieval.i18n import Text
 from retrieval.types import TEAM, Readers
 from tests.bot.library import Library, opened
 from tests.bot.sample_turns import begun, settings
@@ -299,7 +299,7 @@ class Broken(Notices):
         telling: Telling | None = None,
     ) -> Closed:
         if self.away:
-            raise StoreError(Said(en="away", ja="停止中"))
+            raise StoreError(Text(en="away", ja="停止中"))
         return await super().close(ids, scopes, now=now, trace=trace, telling=telling)
 
 

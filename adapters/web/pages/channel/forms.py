@@ -11,16 +11,16 @@ from adapters.web.pages.shared.layout import saying
 from adapters.web.visitor import Site, Visitor
 from bot.records import RoomMessage
 from bot.types import AnswerTaken
-from retrieval.text import Said
+from retrieval.i18n import Text
 
-_SAVE = Said(en="Save", ja="保存")
-_SEND = Said(en="Send", ja="送信")
-_EDIT = Said(en="Edit the message", ja="メッセージを編集")
-_ADD = Said(en="Add to knowledge", ja="ナレッジに追加")
-_ATTACH = Said(en="Only with my next question", ja="次の質問にだけ添付")
-_FILES = Said(en="Files: {names}", ja="ファイル: {names}")
-_COLLECTION = Said(en="Collection (a new name creates one)", ja="コレクション（新しい名前なら新規作成）")
-_SCOPE = Said(en="Who may find it", ja="公開範囲")
+_SAVE = Text(en="Save", ja="保存")
+_SEND = Text(en="Send", ja="送信")
+_EDIT = Text(en="Edit the message", ja="メッセージを編集")
+_ADD = Text(en="Add to knowledge", ja="ナレッジに追加")
+_ATTACH = Text(en="Only with my next question", ja="次の質問にだけ添付")
+_FILES = Text(en="Files: {names}", ja="ファイル: {names}")
+_COLLECTION = Text(en="Collection (a new name creates one)", ja="コレクション（新しい名前なら新規作成）")
+_SCOPE = Text(en="Who may find it", ja="公開範囲")
 
 
 class Forms:
@@ -53,7 +53,7 @@ class Forms:
         language = self._who.language
         with saying(language):
             opened = await self._site.web.opened(self._who.member, card.id)
-            if isinstance(opened, Said):
+            if isinstance(opened, Text):
                 ui.notify(opened.to(language), type="warning")
                 return
 

@@ -21,21 +21,21 @@ from bot.records import BOT, RoomMessage, RoomReplies
 from bot.texts import OUTCOMES
 from bot.types import Card, CardRow
 from bot.unanswered.digest_card import safe_link
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 
 _NAME = "Kotae"
-_EDITED = Said(en="(edited)", ja="（編集済み）")
-_DELETED = Said(en="This message was deleted.", ja="このメッセージは削除されました。")
-_REPLIES = Said(en="{n} repl{n:y|ies}", ja="返信 {n} 件")
-_REPLY = Said(en="Reply", ja="返信する")
-_EDIT, _DELETE = Said(en="Edit", ja="編集"), Said(en="Delete", ja="削除")
-_TRACE = Said(en="How I found this", ja="回答の過程")
-_GONE = Said(
+_EDITED = Text(en="(edited)", ja="（編集済み）")
+_DELETED = Text(en="This message was deleted.", ja="このメッセージは削除されました。")
+_REPLIES = Text(en="{n} repl{n:y|ies}", ja="返信 {n} 件")
+_REPLY = Text(en="Reply", ja="返信する")
+_EDIT, _DELETE = Text(en="Edit", ja="編集"), Text(en="Delete", ja="削除")
+_TRACE = Text(en="How I found this", ja="回答の過程")
+_GONE = Text(
     en="This document is no longer available in this room.", ja="この文書は、このルームではもう閲覧できません。"
 )
-_ORIGINAL = Said(en="Open the original", ja="元の文書を開く")
-_SECONDS = Said(en="{model}, {seconds:.1f} s", ja="{model}、{seconds:.1f} 秒")
-_STEPS = Said(en="Steps ({n})", ja="途中経過（{n}）")
+_ORIGINAL = Text(en="Open the original", ja="元の文書を開く")
+_SECONDS = Text(en="{model}, {seconds:.1f} s", ja="{model}、{seconds:.1f} 秒")
+_STEPS = Text(en="Steps ({n})", ja="途中経過（{n}）")
 
 
 class Drawing:

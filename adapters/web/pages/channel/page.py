@@ -21,57 +21,57 @@ from adapters.web.pages.shared.layout import Page, saying, skip
 from adapters.web.visitor import Site, Visitor
 from bot.errors import StoreError
 from bot.types import Card, Preferences
+from retrieval.i18n import Language, Text
 from retrieval.loaders.limits import MIB
 from retrieval.loaders.sanitize import clean_name
-from retrieval.text import Language, Said
 
 log = logging.getLogger(__name__)
 
 MENTION = "@kotae "
 DROPPED, DROPPED_MIB = 20, 25  # files at a time, and how much in all
 
-_TITLE = Said(en="Channel", ja="チャンネル")
-_PRIVATE = Said(en="private: only its members can see it", ja="非公開（メンバーだけが閲覧できます）")
-_WRITE = Said(en="Message to {room}", ja="{room} へのメッセージ")
-_REPLY = Said(en="Reply in the thread", ja="スレッドに返信")
-_HINT = Said(
+_TITLE = Text(en="Channel", ja="チャンネル")
+_PRIVATE = Text(en="private: only its members can see it", ja="非公開（メンバーだけが閲覧できます）")
+_WRITE = Text(en="Message to {room}", ja="{room} へのメッセージ")
+_REPLY = Text(en="Reply in the thread", ja="スレッドに返信")
+_HINT = Text(
     en="Messages with @kotae are questions; /kotae help lists commands. Enter sends, Shift+Enter starts a new line.",
     ja="@kotae を付けたメッセージが質問になります。/kotae help でコマンドの一覧を表示します。Enter で送信、Shift+Enter で改行します。",
 )
-_TO_FIELD = Said(en="Skip to the message field", ja="メッセージの入力欄へ")
-_SEND = Said(en="Send", ja="送信")
-_THREAD = Said(en="Thread", ja="スレッド")
-_CLOSE = Said(en="Close the thread", ja="スレッドを閉じる")
-_EARLIER = Said(en="Earlier messages", ja="以前のメッセージ")
-_EMPTY = Said(
+_TO_FIELD = Text(en="Skip to the message field", ja="メッセージの入力欄へ")
+_SEND = Text(en="Send", ja="送信")
+_THREAD = Text(en="Thread", ja="スレッド")
+_CLOSE = Text(en="Close the thread", ja="スレッドを閉じる")
+_EARLIER = Text(en="Earlier messages", ja="以前のメッセージ")
+_EMPTY = Text(
     en="Nobody has written here yet. Try: @kotae How much is the daily allowance for a business trip?",
     ja="まだメッセージはありません。例: @kotae 出張の日当はいくらですか？",
 )
-_NO_THREAD = Said(en="Choose a message to see its thread.", ja="メッセージを選ぶと、スレッドが表示されます。")
-_OPTIONS = Said(en="Model, strategy, collections", ja="モデル・戦略・コレクション")
-_MODEL = Said(en="Model (empty: {model})", ja="モデル（空欄: {model}）")
-_STRATEGY = Said(en="Strategy", ja="戦略")
-_COLLECTIONS = Said(en="Collections (none: all)", ja="コレクション（未選択: すべて）")
-_STEPS = Said(en="Steps", ja="途中経過")
-_USUAL = Said(en="default", ja="標準")
+_NO_THREAD = Text(en="Choose a message to see its thread.", ja="メッセージを選ぶと、スレッドが表示されます。")
+_OPTIONS = Text(en="Model, strategy, collections", ja="モデル・戦略・コレクション")
+_MODEL = Text(en="Model (empty: {model})", ja="モデル（空欄: {model}）")
+_STRATEGY = Text(en="Strategy", ja="戦略")
+_COLLECTIONS = Text(en="Collections (none: all)", ja="コレクション（未選択: すべて）")
+_STEPS = Text(en="Steps", ja="途中経過")
+_USUAL = Text(en="default", ja="標準")
 _STEP_NAMES = {
-    "live": Said(en="one reply that grows", ja="1 件の返信にまとめて表示"),
-    "verbose": Said(en="one reply per step", ja="1 件ずつ返信で表示"),
-    "off": Said(en="none", ja="表示しない"),
+    "live": Text(en="one reply that grows", ja="1 件の返信にまとめて表示"),
+    "verbose": Text(en="one reply per step", ja="1 件ずつ返信で表示"),
+    "off": Text(en="none", ja="表示しない"),
 }
-_ROOM_CHOICE = Said(en="For everyone in this room:", ja="このルーム全体の設定:")
-_QUESTION_CHOICE = Said(en="For your next questions from this page:", ja="このページからの次回以降の質問の設定:")
-_KEPT = Said(en="Saved for this room.", ja="このルームの設定を保存しました。")
-_FILES = Said(en="Drop files here or choose them", ja="ファイルをここにドロップするか選択")
-_TOO_MUCH = Said(
+_ROOM_CHOICE = Text(en="For everyone in this room:", ja="このルーム全体の設定:")
+_QUESTION_CHOICE = Text(en="For your next questions from this page:", ja="このページからの次回以降の質問の設定:")
+_KEPT = Text(en="Saved for this room.", ja="このルームの設定を保存しました。")
+_FILES = Text(en="Drop files here or choose them", ja="ファイルをここにドロップするか選択")
+_TOO_MUCH = Text(
     en="At most {n} files and {mib} MiB at a time.", ja="一度に追加できるのは {n} 件、合計 {mib} MiB までです。"
 )
-_ATTACHED = Said(en="Goes with your next question: {names}", ja="次の質問に添付: {names}")
-_NO_QUESTION = Said(
+_ATTACHED = Text(en="Goes with your next question: {names}", ja="次の質問に添付: {names}")
+_NO_QUESTION = Text(
     en="Attached files go with a question: mention @kotae and ask something.",
     ja="添付ファイルは質問と一緒に送信されます。@kotae を付けて質問を書いてください。",
 )
-_COMMAND = Said(en="Only you can see this.", ja="この表示はあなただけに見えています。")
+_COMMAND = Text(en="Only you can see this.", ja="この表示はあなただけに見えています。")
 
 # A Japanese word is confirmed with Enter, too: that one is not for us (keyCode 229: the input method has it).
 _ENTER = """(event) => { if (event.shiftKey || event.isComposing || event.keyCode === 229) return;

@@ -14,45 +14,45 @@ from bot.knowledge.collections import check_name
 from bot.knowledge.dataset_uploads import DatasetUpload
 from bot.knowledge.datasets import MOST, Choice, Order, Sample, Upstream
 from retrieval.datasets import Columns, Dataset, Inspected, Sieve, Split, StreamLimits
-from retrieval.text import Said
+from retrieval.i18n import Text
 from retrieval.types import RAGToolError
 
 _ROWS = 5  # of a preview
 _SHOWN = 700  # characters of a text in it
 _USUAL = StreamLimits(documents=200, characters=5_000_000)  # what a small machine embeds while somebody waits for it
 
-_FILE = Said(en="{name}: read as {encoding}, columns: {columns}", ja="{name}: 文字コード {encoding}、列: {columns}")
-_TEXT = Said(en="Text columns", ja="本文の列")
-_TITLE, _URL = Said(en="Title column", ja="タイトルの列"), Said(en="URL column", ja="URL の列")
-_ID = Said(en="Row ID column", ja="行 ID の列")
-_NO_COLUMN = Said(en="none", ja="なし")
-_CHOOSE_TEXT = Said(en="Choose at least one text column.", ja="本文の列を 1 つ以上選択してください。")
-_SPLIT = Said(en="One document is", ja="1 つの文書とする単位")
-_SPLITS: dict[Split, Said] = {
-    "file": Said(en="the whole file", ja="ファイル全体"),
-    "paragraph": Said(en="each paragraph (between empty lines)", ja="段落（空行区切り）"),
-    "line": Said(en="each line", ja="1 行"),
+_FILE = Text(en="{name}: read as {encoding}, columns: {columns}", ja="{name}: 文字コード {encoding}、列: {columns}")
+_TEXT = Text(en="Text columns", ja="本文の列")
+_TITLE, _URL = Text(en="Title column", ja="タイトルの列"), Text(en="URL column", ja="URL の列")
+_ID = Text(en="Row ID column", ja="行 ID の列")
+_NO_COLUMN = Text(en="none", ja="なし")
+_CHOOSE_TEXT = Text(en="Choose at least one text column.", ja="本文の列を 1 つ以上選択してください。")
+_SPLIT = Text(en="One document is", ja="1 つの文書とする単位")
+_SPLITS: dict[Split, Text] = {
+    "file": Text(en="the whole file", ja="ファイル全体"),
+    "paragraph": Text(en="each paragraph (between empty lines)", ja="段落（空行区切り）"),
+    "line": Text(en="each line", ja="1 行"),
 }
-_DOCUMENTS = Said(en="Documents, at most", ja="文書数の上限")
-_CHARACTERS = Said(en="Characters, at most", ja="合計文字数の上限")
-_SHORTEST = Said(en="Shortest document", ja="1 文書の最小文字数")
-_LONGEST = Said(en="Longest document", ja="1 文書の最大文字数")
-_NUMBER = Said(
+_DOCUMENTS = Text(en="Documents, at most", ja="文書数の上限")
+_CHARACTERS = Text(en="Characters, at most", ja="合計文字数の上限")
+_SHORTEST = Text(en="Shortest document", ja="1 文書の最小文字数")
+_LONGEST = Text(en="Longest document", ja="1 文書の最大文字数")
+_NUMBER = Text(
     en="“{name}” must be a whole number from {least} to {most}.",
     ja="「{name}」には {least}～{most} の整数を入力してください。",
 )
-_COLLECTION = Said(en="Collection (a new name creates one)", ja="コレクション（新しい名前なら新規作成）")
-_SCOPE = Said(en="Who may find it", ja="公開範囲")
-_PREVIEW = Said(en="Preview", ja="プレビュー")
-_START = Said(en="Start adding", ja="追加を開始")
-_STARTED = Said(
+_COLLECTION = Text(en="Collection (a new name creates one)", ja="コレクション（新しい名前なら新規作成）")
+_SCOPE = Text(en="Who may find it", ja="公開範囲")
+_PREVIEW = Text(en="Preview", ja="プレビュー")
+_START = Text(en="Start adding", ja="追加を開始")
+_STARTED = Text(
     en="Started. You can leave this page; the work continues.", ja="開始しました。このページを離れても処理は続きます。"
 )
-_CLOSE = Said(en="Close", ja="閉じる")
-_BEFORE, _AFTER = Said(en="Before cleaning", ja="前処理の前"), Said(en="After cleaning", ja="前処理の後")
-_LEFT_OUT = Said(en="Left out: {why}", ja="除外: {why}")
-_LENGTH = Said(en="{n} characters", ja="{n} 文字")
-_NO_ROWS = Said(en="It has no rows.", ja="行がありません。")
+_CLOSE = Text(en="Close", ja="閉じる")
+_BEFORE, _AFTER = Text(en="Before cleaning", ja="前処理の前"), Text(en="After cleaning", ja="前処理の後")
+_LEFT_OUT = Text(en="Left out: {why}", ja="除外: {why}")
+_LENGTH = Text(en="{n} characters", ja="{n} 文字")
+_NO_ROWS = Text(en="It has no rows.", ja="行がありません。")
 
 
 class AddDatasets:
@@ -194,7 +194,7 @@ class AddDatasets:
             ui.button(_START.to(language), icon="play_arrow", on_click=start).props("unelevated no-caps").mark("start")
         seen = ui.column().classes("full-width").props('aria-live="polite"')
 
-    def _number(self, mark: str, said: Said, value: int, most: int) -> Callable[[], int]:
+    def _number(self, mark: str, said: Text, value: int, most: int) -> Callable[[], int]:
         """A field; what is returned reads it, or raises RAGToolError."""
         name = said.to(self._who.language)
         field = ui.number(name, value=value, min=1, max=most, precision=0).classes("col-grow").mark(mark)
@@ -233,7 +233,7 @@ class AddDatasets:
                         why = DROPPED[sample.reason].to(language)
                         ui.label(_LEFT_OUT.to(language, why=why)).classes("kotae-warn")
 
-    def _text(self, said: Said, text: str) -> None:
+    def _text(self, said: Text, text: str) -> None:
         language = self._who.language
         with ui.element("div"):
             ui.label(f"{said.to(language)} · {_LENGTH.to(language, n=f'{len(text):,}')}").classes("kotae-quiet")

@@ -13,56 +13,56 @@ from adapters.web.pages.shared.layout import saying
 from adapters.web.visitor import Site, Visitor
 from bot.knowledge.datasets import DatasetJob, Outcome, State, Upstream
 from retrieval.datasets import NAMED, Dropped, Ended
+from retrieval.i18n import Language, Text
 from retrieval.loaders.limits import size
-from retrieval.text import Language, Said
 
-_TITLE = Said(en="Jobs", ja="ジョブ")
-_NONE = Said(
+_TITLE = Text(en="Jobs", ja="ジョブ")
+_NONE = Text(
     en="Nothing has been added here since Kotae was started. Choose a dataset above.",
     ja="前回の起動以降、ここから追加したデータセットはありません。上からデータセットを選択してください。",
 )
-_STATES: dict[State, Said] = {
-    "running": Said(en="Adding…", ja="追加中です…"),
-    "done": Said(en="Done.", ja="完了しました。"),
-    "cancelled": Said(en="Stopped. What was added stays.", ja="中止しました。追加済みの文書は残っています。"),
-    "failed": Said(en="Interrupted. What was added stays.", ja="中断しました。追加済みの文書は残っています。"),
+_STATES: dict[State, Text] = {
+    "running": Text(en="Adding…", ja="追加中です…"),
+    "done": Text(en="Done.", ja="完了しました。"),
+    "cancelled": Text(en="Stopped. What was added stays.", ja="中止しました。追加済みの文書は残っています。"),
+    "failed": Text(en="Interrupted. What was added stays.", ja="中断しました。追加済みの文書は残っています。"),
 }
-_ENDED: dict[Ended, Said] = {
-    "all": Said(en="All rows were read.", ja="すべての行を読み込みました。"),
-    "documents": Said(en="The document limit was reached.", ja="文書数の上限に達しました。"),
-    "characters": Said(en="The character limit was reached.", ja="文字数の上限に達しました。"),
-    "bytes": Said(en="The download limit of one job was reached.", ja="1 回のジョブで取得できる量の上限に達しました。"),
-    "rows": Said(en="The row limit of one job was reached.", ja="1 回のジョブで読み込める行数の上限に達しました。"),
+_ENDED: dict[Ended, Text] = {
+    "all": Text(en="All rows were read.", ja="すべての行を読み込みました。"),
+    "documents": Text(en="The document limit was reached.", ja="文書数の上限に達しました。"),
+    "characters": Text(en="The character limit was reached.", ja="文字数の上限に達しました。"),
+    "bytes": Text(en="The download limit of one job was reached.", ja="1 回のジョブで取得できる量の上限に達しました。"),
+    "rows": Text(en="The row limit of one job was reached.", ja="1 回のジョブで読み込める行数の上限に達しました。"),
 }
-OUTCOMES: dict[Outcome, Said] = {
-    "added": Said(en="added {n}", ja="追加 {n} 件"),
-    "replaced": Said(en="replaced {n}", ja="更新 {n} 件"),
-    "unchanged": Said(en="unchanged {n}", ja="変更なし {n} 件"),
-    "refused": Said(en="refused {n}", ja="追加不可 {n} 件"),
+OUTCOMES: dict[Outcome, Text] = {
+    "added": Text(en="added {n}", ja="追加 {n} 件"),
+    "replaced": Text(en="replaced {n}", ja="更新 {n} 件"),
+    "unchanged": Text(en="unchanged {n}", ja="変更なし {n} 件"),
+    "refused": Text(en="refused {n}", ja="追加不可 {n} 件"),
 }
-DROPPED: dict[Dropped, Said] = {
-    "empty": Said(en="without text", ja="本文なし"),
-    "short": Said(en="too short", ja="短すぎる"),
-    "long": Said(en="too long", ja="長すぎる"),
-    "duplicate": Said(en="duplicate text", ja="本文が重複"),
-    "encoding": Said(en="broken characters", ja="文字化け"),
+DROPPED: dict[Dropped, Text] = {
+    "empty": Text(en="without text", ja="本文なし"),
+    "short": Text(en="too short", ja="短すぎる"),
+    "long": Text(en="too long", ja="長すぎる"),
+    "duplicate": Text(en="duplicate text", ja="本文が重複"),
+    "encoding": Text(en="broken characters", ja="文字化け"),
 }
-_LEFT_OUT = Said(en="left out: {what}", ja="除外: {what}")
-_READ = Said(
+_LEFT_OUT = Text(en="left out: {what}", ja="除外: {what}")
+_READ = Text(
     en="{rows} row{rows:|s} read, {characters} characters added, {bytes} fetched",
     ja="読み込んだ行数 {rows}、追加した文字数 {characters}、取得量 {bytes}",
 )
-_OF = Said(en="{n} of at most {most} documents", ja="文書 {n} 件（上限 {most} 件）")
-_FOR = Said(en="into {collection} · who may find it: {readers}", ja="コレクション {collection} · 公開範囲: {readers}")
-_PROGRESS = Said(en="Progress", ja="進み具合")
-_REFUSED = Said(en="What was refused, and why", ja="追加できなかったものと理由")
-_CANCEL = Said(en="Stop adding", ja="中止")
-_SURE = Said(
+_OF = Text(en="{n} of at most {most} documents", ja="文書 {n} 件（上限 {most} 件）")
+_FOR = Text(en="into {collection} · who may find it: {readers}", ja="コレクション {collection} · 公開範囲: {readers}")
+_PROGRESS = Text(en="Progress", ja="進み具合")
+_REFUSED = Text(en="What was refused, and why", ja="追加できなかったものと理由")
+_CANCEL = Text(en="Stop adding", ja="中止")
+_SURE = Text(
     en="Stop adding? What was added stays, and you can continue later.",
     ja="追加を中止しますか？追加済みの文書は残り、あとから続きを追加できます。",
 )
-_RESUME = Said(en="Continue", ja="続きを追加")
-_SHOW = Said(en="Show the documents", ja="文書を表示")
+_RESUME = Text(en="Continue", ja="続きを追加")
+_SHOW = Text(en="Show the documents", ja="文書を表示")
 
 
 class DatasetJobs:
@@ -175,5 +175,5 @@ def source_name(job: DatasetJob, language: Language) -> str:
     return named.title.to(language) if named is not None else job.name
 
 
-def _counted(job: DatasetJob, words: dict[Outcome, Said], language: Language) -> list[str]:
+def _counted(job: DatasetJob, words: dict[Outcome, Text], language: Language) -> list[str]:
     return [said.to(language, n=f"{n:,}") for what, said in words.items() if (n := job.counts.get(what))]

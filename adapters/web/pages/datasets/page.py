@@ -12,31 +12,31 @@ from adapters.web.pages.shared import components
 from adapters.web.pages.shared.layout import Page, saying
 from adapters.web.visitor import Site, Visitor
 from retrieval.datasets import Dataset
-from retrieval.text import Said
+from retrieval.i18n import Text
 
 FILE_BYTES = 25 * 1024 * 1024  # what a browser may send at once (`adapters.web.server.guard.UPLOAD_BYTES`)
 _EVERY = 1.0  # seconds between two looks at the jobs
 
-_TITLE = Said(en="Datasets", ja="データセット")
-_ABOUT = Said(
+_TITLE = Text(en="Datasets", ja="データセット")
+_ABOUT = Text(
     en="Each row of a dataset becomes a document of a collection: cleaned, without duplicates, up to the "
     "limits you set. Only what is read is downloaded.",
     ja="データセットを 1 行ずつ前処理し、重複を除いて、指定した上限までコレクションに文書として追加します。ダウンロードするのは読み込む分だけです。",
 )
-_PAGE = Said(en="On the hub", ja="Hub のページ")
-_LICENCE = Said(en="Licence", ja="ライセンス")
-_CHOOSE = Said(en="Choose", ja="選択")
-_OWN = Said(en="A file of your own", ja="手元のファイル")
-_OWN_ABOUT = Said(
+_PAGE = Text(en="On the hub", ja="Hub のページ")
+_LICENCE = Text(en="Licence", ja="ライセンス")
+_CHOOSE = Text(en="Choose", ja="選択")
+_OWN = Text(en="A file of your own", ja="手元のファイル")
+_OWN_ABOUT = Text(
     en="csv, tsv, txt, json or jsonl, one document per row; Japanese encodings are recognised. At most 25 MiB.",
     ja="csv、tsv、txt、json、jsonl に対応しています（1 行を 1 つの文書として追加）。日本語の文字コードは自動で判別します。25 MiB までです。",
 )
-_OWN_PAIRS = Said(
+_OWN_PAIRS = Text(
     en="To turn rows of questions and answers into Q/A pairs, add the file on the page Documents.",
     ja="質問と回答の表は、「文書」ページから追加すると Q/A ペアになります。",
 )
-_DROP = Said(en="Drop a file here or choose it", ja="ファイルをここにドロップするか選択")
-_TOO_BIG = Said(en="The file was too large: at most 25 MiB.", ja="ファイルが大きすぎます。25 MiB までです。")
+_DROP = Text(en="Drop a file here or choose it", ja="ファイルをここにドロップするか選択")
+_TOO_BIG = Text(en="The file was too large: at most 25 MiB.", ja="ファイルが大きすぎます。25 MiB までです。")
 
 
 class _Datasets:

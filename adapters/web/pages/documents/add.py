@@ -10,45 +10,45 @@ from adapters.web.pages.shared.curators import person, readers_of
 from adapters.web.pages.shared.layout import saying
 from adapters.web.visitor import Site, Visitor
 from bot.jobs import BackgroundJob
-from retrieval.text import Said
+from retrieval.i18n import Text
 
 FILE_BYTES = 25 * 1024 * 1024  # the loader's limit
 _EVERY = 1.0  # seconds between two looks at what runs
 
-_TITLE = Said(en="Add documents", ja="文書の追加")
-_FILES = Said(
+_TITLE = Text(en="Add documents", ja="文書の追加")
+_FILES = Text(
     en="Drop files here or choose them (25 MiB each)", ja="ファイルをここにドロップするか選択（各 25 MiB まで）"
 )
-_COLLECTION = Said(en="Collection (a new name creates one)", ja="コレクション（新しい名前なら新規作成）")
-_SCOPE = Said(en="Who may find it", ja="公開範囲")
-_PASTE = Said(en="Paste text", ja="テキストを貼り付け")
-_NAME = Said(en="Title (empty: the first line)", ja="タイトル（空欄なら 1 行目）")
-_TEXT = Said(en="Text", ja="テキスト")
-_ADD = Said(en="Add", ja="追加")
-_NO_TEXT = Said(en="Enter some text first.", ja="先にテキストを入力してください。")
-_NO_COLLECTION = Said(en="Choose a collection first.", ja="先にコレクションを選択してください。")
-_TOO_BIG = Said(
+_COLLECTION = Text(en="Collection (a new name creates one)", ja="コレクション（新しい名前なら新規作成）")
+_SCOPE = Text(en="Who may find it", ja="公開範囲")
+_PASTE = Text(en="Paste text", ja="テキストを貼り付け")
+_NAME = Text(en="Title (empty: the first line)", ja="タイトル（空欄なら 1 行目）")
+_TEXT = Text(en="Text", ja="テキスト")
+_ADD = Text(en="Add", ja="追加")
+_NO_TEXT = Text(en="Enter some text first.", ja="先にテキストを入力してください。")
+_NO_COLLECTION = Text(en="Choose a collection first.", ja="先にコレクションを選択してください。")
+_TOO_BIG = Text(
     en="A file was too large: at most 25 MiB each.",
     ja="サイズの大きすぎるファイルがあります。1 ファイル 25 MiB までです。",
 )
-_KINDS = Said(
+_KINDS = Text(
     en="md, txt, html, csv, json, jsonl, pdf, docx, pptx, xlsx, epub. CSV and JSON files with the columns "
     "question and answer become Q/A pairs.",
     ja="md、txt、html、csv、json、jsonl、pdf、docx、pptx、xlsx、epub に対応しています。question と answer（質問・回答）の列がある CSV と JSON は"
     " Q/A ペアになります。",
 )
-_RUNNING = Said(en="Work in progress", ja="処理状況")
-_CLEAR = Said(en="Clear finished work", ja="完了分を消去")
-_STOP = Said(en="Stop", ja="中止")
-_AGAIN = Said(en="Re-indexing: {name}", ja="再インデックス: {name}")
-_DONE = Said(en="done ({n} document{n:|s})", ja="完了（文書 {n} 件）")
-_REFUSED = Said(en="{n} failed", ja="失敗 {n} 件")
+_RUNNING = Text(en="Work in progress", ja="処理状況")
+_CLEAR = Text(en="Clear finished work", ja="完了分を消去")
+_STOP = Text(en="Stop", ja="中止")
+_AGAIN = Text(en="Re-indexing: {name}", ja="再インデックス: {name}")
+_DONE = Text(en="done ({n} document{n:|s})", ja="完了（文書 {n} 件）")
+_REFUSED = Text(en="{n} failed", ja="失敗 {n} 件")
 _STATES = {
-    "waiting": Said(en="waiting", ja="待機中"),
-    "running": Said(en="{done} of {total}", ja="{done}/{total}"),
-    "passages": Said(en="{done} of {total} chunks", ja="{done}/{total} チャンク"),
-    "reading": Said(en="reading", ja="読み込み中"),
-    "stopped": Said(en="stopped; what was added stays", ja="中止しました（追加済みの文書は残っています）"),
+    "waiting": Text(en="waiting", ja="待機中"),
+    "running": Text(en="{done} of {total}", ja="{done}/{total}"),
+    "passages": Text(en="{done} of {total} chunks", ja="{done}/{total} チャンク"),
+    "reading": Text(en="reading", ja="読み込み中"),
+    "stopped": Text(en="stopped; what was added stays", ja="中止しました（追加済みの文書は残っています）"),
 }
 _SHOWN = 5  # reasons of one job
 

@@ -11,46 +11,46 @@ from adapters.web.pages.shared.curators import person
 from adapters.web.pages.shared.dialogs import CANCEL, confirmed
 from adapters.web.pages.shared.layout import saying
 from adapters.web.visitor import Site, Visitor
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 from retrieval.types import CollectionInfo
 
-_TITLE = Said(en="Collections", ja="コレクション")
-_NONE = Said(
+_TITLE = Text(en="Collections", ja="コレクション")
+_NONE = Text(
     en="There are no collections yet. Adding a document creates its collection.",
     ja="コレクションはまだありません。文書を追加すると、そのコレクションも作成されます。",
 )
-_COUNTS = Said(en="documents: {documents}, chunks: {chunks}", ja="文書 {documents} 件、チャンク {chunks} 件")
-_NO_ABOUT = Said(
+_COUNTS = Text(en="documents: {documents}, chunks: {chunks}", ja="文書 {documents} 件、チャンク {chunks} 件")
+_NO_ABOUT = Text(
     en="No description yet. A description helps the bot choose where to search.",
     ja="説明はまだありません。説明があると、ボットが検索先を選びやすくなります。",
 )
-_NEW = Said(en="New collection", ja="新しいコレクション")
-_NAME = Said(en="Name", ja="名前")
-_ABOUT = Said(en="Description", ja="説明")
-_EDIT = Said(en="Name and description", ja="名前と説明")
-_ACTS = Said(en="Change this collection", ja="このコレクションの操作")
-_SAVE = Said(en="Save", ja="保存")
-_SAVED = Said(en="Saved.", ja="保存しました。")
-_MERGE = Said(en="Merge collections", ja="コレクションを統合")
-_FROM = Said(en="Collections to merge", ja="統合元のコレクション")
-_INTO = Said(en="Merge into (an existing or a new name)", ja="統合先（新しい名前も可）")
-_DO_MERGE = Said(en="Merge", ja="統合")
-_MERGE_SURE = Said(
+_NEW = Text(en="New collection", ja="新しいコレクション")
+_NAME = Text(en="Name", ja="名前")
+_ABOUT = Text(en="Description", ja="説明")
+_EDIT = Text(en="Name and description", ja="名前と説明")
+_ACTS = Text(en="Change this collection", ja="このコレクションの操作")
+_SAVE = Text(en="Save", ja="保存")
+_SAVED = Text(en="Saved.", ja="保存しました。")
+_MERGE = Text(en="Merge collections", ja="コレクションを統合")
+_FROM = Text(en="Collections to merge", ja="統合元のコレクション")
+_INTO = Text(en="Merge into (an existing or a new name)", ja="統合先（新しい名前も可）")
+_DO_MERGE = Text(en="Merge", ja="統合")
+_MERGE_SURE = Text(
     en="Merge {sources} into {into}? What is merged disappears as a collection, and this cannot be undone.",
     ja="{sources}を{into}に統合しますか？統合元のコレクションはなくなり、元に戻せません。",
 )
-_NEW_ONE = Said(en="“{name}” (new)", ja="「{name}」（新規）")
-_ONE_OF = Said(en="“{name}” ({n} document{n:|s})", ja="「{name}」（文書 {n} 件）")
-_MERGED = Said(en="{n} document{n: is|s are} now in “{into}”.", ja="文書 {n} 件を「{into}」に統合しました。")
-_CHOOSE = Said(en="Choose what to merge and what to merge it into.", ja="統合元と統合先を選択してください。")
-_DELETE = Said(en="Delete the collection", ja="コレクションを削除")
-_SURE = Said(
+_NEW_ONE = Text(en="“{name}” (new)", ja="「{name}」（新規）")
+_ONE_OF = Text(en="“{name}” ({n} document{n:|s})", ja="「{name}」（文書 {n} 件）")
+_MERGED = Text(en="{n} document{n: is|s are} now in “{into}”.", ja="文書 {n} 件を「{into}」に統合しました。")
+_CHOOSE = Text(en="Choose what to merge and what to merge it into.", ja="統合元と統合先を選択してください。")
+_DELETE = Text(en="Delete the collection", ja="コレクションを削除")
+_SURE = Text(
     en="Delete “{name}” with its {n} document{n:|s}? What it holds disappears from every search at once and cannot be restored.",
     ja="「{name}」を文書 {n} 件とともに削除しますか？すぐに検索されなくなり、元に戻せません。",
 )
-_DELETED = Said(en="“{name}” is deleted ({n} document{n:|s}).", ja="「{name}」を削除しました（文書 {n} 件）。")
-_REINDEX = Said(en="Re-index all its documents", ja="すべての文書を再インデックス")
-_LANGUAGES = {"ja": Said(en="Japanese", ja="日本語"), "en": Said(en="English", ja="英語")}
+_DELETED = Text(en="“{name}” is deleted ({n} document{n:|s}).", ja="「{name}」を削除しました（文書 {n} 件）。")
+_REINDEX = Text(en="Re-index all its documents", ja="すべての文書を再インデックス")
+_LANGUAGES = {"ja": Text(en="Japanese", ja="日本語"), "en": Text(en="English", ja="英語")}
 
 
 class CollectionCards:
@@ -117,7 +117,7 @@ class CollectionCards:
 
     def _menu(self, info: CollectionInfo) -> None:
         language = self._language
-        acts: list[tuple[Said, Callable[[], Awaitable[None] | None]]] = [
+        acts: list[tuple[Text, Callable[[], Awaitable[None] | None]]] = [
             (_EDIT, lambda: self._describe(info)),
             (_REINDEX, lambda: self._reindex(info)),
             (_DELETE, lambda: self._delete(info)),
@@ -209,14 +209,14 @@ class CollectionCards:
     # -- forms ------------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def _form(self, title: Said) -> Iterator[ui.dialog]:
+    def _form(self, title: Text) -> Iterator[ui.dialog]:
         with self._dialogs, ui.dialog(value=True) as dialog, ui.card().classes("kotae-dialog"):
             dialog.props["aria-label"] = title.to(self._language)
             ui.label(title.to(self._language)).classes("text-h6")
             yield dialog
         dialog.on("hide", dialog.delete)
 
-    def _buttons(self, dialog: ui.dialog, text: Said, do: Callable[[], object]) -> None:
+    def _buttons(self, dialog: ui.dialog, text: Text, do: Callable[[], object]) -> None:
         with ui.row():
             ui.button(text.to(self._language), on_click=do).props("unelevated no-caps").mark("do")
             ui.button(CANCEL.to(self._language), on_click=dialog.close).props("flat no-caps")

@@ -14,7 +14,7 @@ from adapters.web.quotations import found
 from adapters.web.visitor import Site, Visitor
 from bot.records import DocumentRow
 from bot.unanswered.digest_card import safe_link
-from retrieval.text import Said, date_words
+from retrieval.i18n import Text, date_words
 from retrieval.types import Passage
 
 PAGE = 10  # chunks
@@ -24,31 +24,31 @@ _LOOKED_THROUGH = 50  # at once, for a quotation
 _ARRIVED = """const there = document.querySelector(".kotae-pointed mark") ?? document.querySelector(".kotae-pointed");
 there?.scrollIntoView({block: "center"}); there?.closest(".kotae-pointed").focus({preventScroll: true});"""
 
-_ALL = Said(en="All documents", ja="文書の一覧へ")
-_CHUNKS = Said(en="Chunks", ja="チャンク")
-_WORDS = Said(en="Only chunks with these words", ja="この語句を含むチャンクのみ表示")
-_NONE = Said(en="No chunk has these words.", ja="この語句を含むチャンクはありません。")
-_MORE = Said(en="More", ja="さらに表示")
-_FIRST = Said(en="From the beginning", ja="最初から表示")
-_NOT_FOUND = Said(
+_ALL = Text(en="All documents", ja="文書の一覧へ")
+_CHUNKS = Text(en="Chunks", ja="チャンク")
+_WORDS = Text(en="Only chunks with these words", ja="この語句を含むチャンクのみ表示")
+_NONE = Text(en="No chunk has these words.", ja="この語句を含むチャンクはありません。")
+_MORE = Text(en="More", ja="さらに表示")
+_FIRST = Text(en="From the beginning", ja="最初から表示")
+_NOT_FOUND = Text(
     en="The quoted words were not found in this document. It may have changed since.",
     ja="引用された文はこの文書に見つかりません。その後、更新された可能性があります。",
 )
-_QUESTION, _ANSWER = Said(en="Question", ja="質問"), Said(en="Answer", ja="回答")
-_ORIGINAL = Said(en="Open the original", ja="元の文書を開く")
+_QUESTION, _ANSWER = Text(en="Question", ja="質問"), Text(en="Answer", ja="回答")
+_ORIGINAL = Text(en="Open the original", ja="元の文書を開く")
 _DESCRIBED = {
-    "collection": Said(en="Collection", ja="コレクション"),
-    "readers": Said(en="Who may find it", ja="公開範囲"),
-    "title": Said(en="Title", ja="タイトル"),
-    "chunks": Said(en="Chunks", ja="チャンク数"),
-    "language": Said(en="Language", ja="言語"),
-    "author": Said(en="Added by", ja="登録者"),
-    "added": Said(en="Added", ja="登録日時"),
-    "changed": Said(en="This version added", ja="この版の登録日時"),
-    "date": Said(en="Date of the document", ja="文書の日付"),
-    "id": Said(en="ID", ja="ID"),
+    "collection": Text(en="Collection", ja="コレクション"),
+    "readers": Text(en="Who may find it", ja="公開範囲"),
+    "title": Text(en="Title", ja="タイトル"),
+    "chunks": Text(en="Chunks", ja="チャンク数"),
+    "language": Text(en="Language", ja="言語"),
+    "author": Text(en="Added by", ja="登録者"),
+    "added": Text(en="Added", ja="登録日時"),
+    "changed": Text(en="This version added", ja="この版の登録日時"),
+    "date": Text(en="Date of the document", ja="文書の日付"),
+    "id": Text(en="ID", ja="ID"),
 }
-_LANGUAGES = {"ja": Said(en="Japanese", ja="日本語"), "en": Said(en="English", ja="英語")}
+_LANGUAGES = {"ja": Text(en="Japanese", ja="日本語"), "en": Text(en="English", ja="英語")}
 
 
 class OneDocument:

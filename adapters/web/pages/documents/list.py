@@ -12,56 +12,56 @@ from adapters.web.pages.shared.dialogs import CANCEL, confirmed
 from adapters.web.pages.shared.layout import saying
 from adapters.web.visitor import Site, Visitor
 from bot.records import DocumentOrder, DocumentRow
-from retrieval.text import Language, Said, date_words
+from retrieval.i18n import Language, Text, date_words
 from retrieval.types import EVERYONE, TEAM
 
 PAGE = 20  # documents
 
-_TITLE = Said(en="Documents", ja="文書")
-_FILTER = Said(en="Name or title", ja="名前・タイトルで絞り込み")
-_COLLECTION = Said(en="Collection", ja="コレクション")
-_SCOPE = Said(en="Who may find it", ja="公開範囲")
-_ALL = Said(en="All", ja="すべて")
-_ORDER = Said(en="Order", ja="並び順")
-_ORDERS: dict[DocumentOrder, Said] = {
-    "name": Said(en="by name", ja="名前順"),
-    "newest": Said(en="newest first", ja="新しい順"),
-    "largest": Said(en="largest first", ja="大きい順"),
+_TITLE = Text(en="Documents", ja="文書")
+_FILTER = Text(en="Name or title", ja="名前・タイトルで絞り込み")
+_COLLECTION = Text(en="Collection", ja="コレクション")
+_SCOPE = Text(en="Who may find it", ja="公開範囲")
+_ALL = Text(en="All", ja="すべて")
+_ORDER = Text(en="Order", ja="並び順")
+_ORDERS: dict[DocumentOrder, Text] = {
+    "name": Text(en="by name", ja="名前順"),
+    "newest": Text(en="newest first", ja="新しい順"),
+    "largest": Text(en="largest first", ja="大きい順"),
 }
-_EMPTY = Said(
+_EMPTY = Text(
     en="There are no documents here yet. Add files or a text above.",
     ja="文書はまだありません。上のフォームからファイルやテキストを追加できます。",
 )
-_NO_MATCH = Said(en="No documents match.", ja="条件に合う文書はありません。")
-_RANGE = Said(en="{first}–{last} of {total}", ja="{total} 件中 {first}～{last} 件")
-_HIDDEN = Said(en="{n} more belong to places you are not in.", ja="ほかに、参加していない場所の文書が {n} 件あります。")
-_FACTS = Said(
+_NO_MATCH = Text(en="No documents match.", ja="条件に合う文書はありません。")
+_RANGE = Text(en="{first}–{last} of {total}", ja="{total} 件中 {first}～{last} 件")
+_HIDDEN = Text(en="{n} more belong to places you are not in.", ja="ほかに、参加していない場所の文書が {n} 件あります。")
+_FACTS = Text(
     en="{collection} · {chunks} chunk{chunks:|s} · {readers} · added",
     ja="{collection} · チャンク {chunks} 件 · {readers} · 登録",
 )
-_DATED = Said(en="· dated {date}", ja="· 文書の日付 {date}")
-_TICK = Said(en="Select this document", ja="この文書を選択")
-_TICKED = Said(en="{n} selected:", ja="{n} 件を選択中:")
-_FORGET = Said(en="Forget", ja="削除")
-_SURE = Said(
+_DATED = Text(en="· dated {date}", ja="· 文書の日付 {date}")
+_TICK = Text(en="Select this document", ja="この文書を選択")
+_TICKED = Text(en="{n} selected:", ja="{n} 件を選択中:")
+_FORGET = Text(en="Forget", ja="削除")
+_SURE = Text(
     en="Forget these documents? They disappear from every search at once and cannot be restored.\n\n{names}",
     ja="次の文書を削除しますか？すぐに検索されなくなり、元に戻せません。\n\n{names}",
 )
-_FORGOTTEN = Said(en="“{name}” is forgotten.", ja="「{name}」を削除しました。")
-_FORGOTTEN_ALL = Said(en="{n} document{n: is|s are} forgotten.", ja="文書 {n} 件を削除しました。")
-_RESCOPE = Said(en="Change who may find it", ja="公開範囲を変更")
-_RESCOPED = Said(en="Changed: {readers}", ja="公開範囲を変更しました: {readers}")
-_NO_CHOICE = Said(
+_FORGOTTEN = Text(en="“{name}” is forgotten.", ja="「{name}」を削除しました。")
+_FORGOTTEN_ALL = Text(en="{n} document{n: is|s are} forgotten.", ja="文書 {n} 件を削除しました。")
+_RESCOPE = Text(en="Change who may find it", ja="公開範囲を変更")
+_RESCOPED = Text(en="Changed: {readers}", ja="公開範囲を変更しました: {readers}")
+_NO_CHOICE = Text(
     en="There is no other audience you may choose for all of these.",
     ja="選択した文書すべてに指定できる、ほかの公開範囲がありません。",
 )
-_REINDEX = Said(en="Re-index", ja="再インデックス")
-_STARTED = Said(
+_REINDEX = Text(en="Re-index", ja="再インデックス")
+_STARTED = Text(
     en="The work continues in the background; see above.",
     ja="バックグラウンドで処理しています。進み具合は上に表示されます。",
 )
-_SEVERAL = Said(en="{n} document{n:|s}", ja="文書 {n} 件")
-_BACK, _NEXT = Said(en="Previous page", ja="前のページ"), Said(en="Next page", ja="次のページ")
+_SEVERAL = Text(en="{n} document{n:|s}", ja="文書 {n} 件")
+_BACK, _NEXT = Text(en="Previous page", ja="前のページ"), Text(en="Next page", ja="次のページ")
 _NAMED = 10  # in a question
 
 

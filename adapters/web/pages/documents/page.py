@@ -15,15 +15,15 @@ from adapters.web.pages.documents.list import Acts, DocumentTable
 from adapters.web.pages.shared import components
 from adapters.web.pages.shared.layout import Page
 from adapters.web.visitor import Site, Visitor
-from retrieval.text import Said
+from retrieval.i18n import Text
 
 QUOTE = 1_000  # characters
 
-_TITLE = Said(en="Documents", ja="文書")
+_TITLE = Text(en="Documents", ja="文書")
 _NUMBERS = (
-    Said(en="Collections", ja="コレクション"),
-    Said(en="Documents", ja="文書"),
-    Said(en="Chunks", ja="チャンク"),
+    Text(en="Collections", ja="コレクション"),
+    Text(en="Documents", ja="文書"),
+    Text(en="Chunks", ja="チャンク"),
 )
 
 

@@ -11,34 +11,34 @@ from adapters.web.pages.shared.layout import saying
 from adapters.web.visitor import Visitor
 from bot.qa_pairs.pairs import Pair, Pairs
 from bot.records import PairState
-from retrieval.text import Said
+from retrieval.i18n import Text
 
 Decision = Literal["approved", "rejected", "pending"]
 
 _LINK = "/documents?document={id}"
 
-STATES: dict[PairState, Said] = {
-    "pending": Said(en="to review", ja="未確認"),
-    "approved": Said(en="approved", ja="承認済み"),
-    "rejected": Said(en="rejected", ja="却下"),
-    "repeated": Said(en="duplicate", ja="重複"),
+STATES: dict[PairState, Text] = {
+    "pending": Text(en="to review", ja="未確認"),
+    "approved": Text(en="approved", ja="承認済み"),
+    "rejected": Text(en="rejected", ja="却下"),
+    "repeated": Text(en="duplicate", ja="重複"),
 }
 _COLOURS = {"approved": "kotae-good", "rejected": "kotae-bad"}
-_MARKED = Said(en="To check: its passage may not say this.", ja="要確認: 元の箇所の内容と合わない可能性があります。")
-_STALE = Said(
+_MARKED = Text(en="To check: its passage may not say this.", ja="要確認: 元の箇所の内容と合わない可能性があります。")
+_STALE = Text(
     en="Written from an earlier version of the document. Create it again.",
     ja="文書の古い版から作成されたペアです。もう一度作成してください。",
 )
-_EDITED = Said(en="edited", ja="編集済み")
-_ABOUT = Said(en="{collection} · who may find it: {readers}", ja="{collection} · 公開範囲: {readers}")
-_SOURCE = Said(en="The passage", ja="元の箇所")
-_GONE = Said(
+_EDITED = Text(en="edited", ja="編集済み")
+_ABOUT = Text(en="{collection} · who may find it: {readers}", ja="{collection} · 公開範囲: {readers}")
+_SOURCE = Text(en="The passage", ja="元の箇所")
+_GONE = Text(
     en="The passage is no longer there: the document has changed or was forgotten.",
     ja="元の箇所はもうありません。文書が更新または削除されています。",
 )
-_APPROVE, _REJECT = Said(en="Approve", ja="承認"), Said(en="Reject", ja="却下")
-_EDIT, _BACK = Said(en="Edit", ja="編集"), Said(en="Back to review", ja="未確認に戻す")
-_NOT_YOURS = Said(
+_APPROVE, _REJECT = Text(en="Approve", ja="承認"), Text(en="Reject", ja="却下")
+_EDIT, _BACK = Text(en="Edit", ja="編集"), Text(en="Back to review", ja="未確認に戻す")
+_NOT_YOURS = Text(
     en="Only editors may decide about pairs for these readers.",
     ja="この公開範囲のペアを承認・却下できるのは編集者だけです。",
 )

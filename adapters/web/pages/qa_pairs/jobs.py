@@ -12,37 +12,37 @@ from adapters.web.pages.shared.layout import saying
 from adapters.web.visitor import Site, Visitor
 from bot.qa_pairs.pairs import QaJob, Reviewer
 from bot.records import ChunkState
-from retrieval.text import Said
+from retrieval.i18n import Text
 
 _OPEN = ("running", "paused")
 _NEWEST = 2  # that are shown also when they have ended
 
-_TITLE = Said(en="Jobs", ja="ジョブ")
-_NONE = Said(en="There are no jobs yet.", ja="ジョブはまだありません。")
-_EARLIER = Said(en="Earlier jobs ({n})", ja="以前のジョブ（{n} 件）")
-_OF_DOCUMENT = Said(en="{name} ({collection})", ja="{name}（{collection}）")
-_OF_COLLECTION = Said(en="Collection {collection}", ja="コレクション {collection}")
-_PROGRESS = Said(en="Progress", ja="進み具合")
-_SO_FAR = Said(
+_TITLE = Text(en="Jobs", ja="ジョブ")
+_NONE = Text(en="There are no jobs yet.", ja="ジョブはまだありません。")
+_EARLIER = Text(en="Earlier jobs ({n})", ja="以前のジョブ（{n} 件）")
+_OF_DOCUMENT = Text(en="{name} ({collection})", ja="{name}（{collection}）")
+_OF_COLLECTION = Text(en="Collection {collection}", ja="コレクション {collection}")
+_PROGRESS = Text(en="Progress", ja="進み具合")
+_SO_FAR = Text(
     en="{finished} of {total} passages · {pairs} pair{pairs:|s}, {pending} of them to review · {calls} call{calls:|s}, {tokens} token{tokens:|s} · {model}",
     ja="{finished}/{total} か所 · ペア {pairs} 件（未確認 {pending} 件） · 呼び出し {calls} 回、{tokens} トークン · {model}",
 )
-_DROPPED = Said(
+_DROPPED = Text(
     en="{n} pair{n:|s} left out: {n:its|their} passage does not say it", ja="元の箇所で裏付けられず除外したペア {n} 件"
 )
-_LEFT_OUT: dict[ChunkState, Said] = {
-    "failed": Said(en="{n} passage{n:|s} failed; {n:it|they} can be retried", ja="失敗 {n} か所（再実行できます）"),
-    "blocked": Said(en="{n} passage{n:|s} refused by the model", ja="モデルが処理を拒否 {n} か所"),
-    "stale": Said(en="{n} passage{n: has|s have} changed since", ja="途中で更新 {n} か所"),
+_LEFT_OUT: dict[ChunkState, Text] = {
+    "failed": Text(en="{n} passage{n:|s} failed; {n:it|they} can be retried", ja="失敗 {n} か所（再実行できます）"),
+    "blocked": Text(en="{n} passage{n:|s} refused by the model", ja="モデルが処理を拒否 {n} か所"),
+    "stale": Text(en="{n} passage{n: has|s have} changed since", ja="途中で更新 {n} か所"),
 }
-_PAUSE = Said(en="Pause", ja="一時停止")
-_RESUME, _AGAIN = Said(en="Resume", ja="再開"), Said(en="Retry the failed ones", ja="失敗分を再実行")
-_CANCEL = Said(en="Cancel the job", ja="中止")
-_SURE = Said(
+_PAUSE = Text(en="Pause", ja="一時停止")
+_RESUME, _AGAIN = Text(en="Resume", ja="再開"), Text(en="Retry the failed ones", ja="失敗分を再実行")
+_CANCEL = Text(en="Cancel the job", ja="中止")
+_SURE = Text(
     en="Cancel this job? The pairs it has written stay for review.",
     ja="このジョブを中止しますか？作成済みのペアは残り、引き続き確認できます。",
 )
-_SHOW = Said(en="Show its pairs", ja="ペアを表示")
+_SHOW = Text(en="Show its pairs", ja="ペアを表示")
 
 
 def job_name(job: QaJob, who: Visitor) -> str:

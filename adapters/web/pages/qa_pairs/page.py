@@ -12,13 +12,13 @@ from adapters.web.pages.qa_pairs.review import PairReview
 from adapters.web.pages.qa_pairs.start import Starting
 from adapters.web.pages.shared.layout import Page, saying
 from adapters.web.visitor import Site, Visitor
-from retrieval.text import Said
+from retrieval.i18n import Text
 
 _EVERY = 1.0  # seconds between two looks while something is written
 _IDLE = 2  # looks of which one is taken while nothing is
 _JOBS = 20  # newest ones
 
-_TITLE = Said(en="Q/A pairs", ja="Q/A ペア")
+_TITLE = Text(en="Q/A pairs", ja="Q/A ペア")
 
 
 class _Pairs:

@@ -17,49 +17,49 @@ from adapters.web.visitor import Site, Visitor
 from agent.qa_generation import ANSWER, QUESTION
 from bot.qa_pairs.pairs import Pair, QaJob, Reviewer
 from bot.records import DocumentRow, PairState
-from retrieval.text import Said
+from retrieval.i18n import Text
 
 _PAGE = 20
 
-_TITLE = Said(en="Review", ja="ペアの確認")
-_JOB, _STATE = Said(en="Job", ja="ジョブ"), Said(en="State", ja="状態")
-_WORDS = Said(en="Words in the question, answer or document name", ja="質問・回答・文書名に含まれる語句")
-_ALL = Said(en="all", ja="すべて")
-_ONLY = Said(en="Only pairs from {name}", ja="「{name}」のペアだけを表示しています")
-_EVERYTHING = Said(en="Show all", ja="すべて表示")
-_NONE = Said(en="There are no pairs yet.", ja="Q/A ペアはまだありません。")
-_NO_MATCH = Said(en="No pairs match.", ja="該当するペアはありません。")
-_PAGE_OF = Said(en="page {page} of {pages}, {n} pair{n:|s}", ja="{page} / {pages} ページ（{n} 件）")
-_BACK, _NEXT = Said(en="Previous page", ja="前のページ"), Said(en="Next page", ja="次のページ")
-_BULK: dict[Decision, Said] = {
-    "approved": Said(en="Approve all shown ({n})", ja="表示中の {n} 件をすべて承認"),
-    "rejected": Said(en="Reject all shown ({n})", ja="表示中の {n} 件をすべて却下"),
+_TITLE = Text(en="Review", ja="ペアの確認")
+_JOB, _STATE = Text(en="Job", ja="ジョブ"), Text(en="State", ja="状態")
+_WORDS = Text(en="Words in the question, answer or document name", ja="質問・回答・文書名に含まれる語句")
+_ALL = Text(en="all", ja="すべて")
+_ONLY = Text(en="Only pairs from {name}", ja="「{name}」のペアだけを表示しています")
+_EVERYTHING = Text(en="Show all", ja="すべて表示")
+_NONE = Text(en="There are no pairs yet.", ja="Q/A ペアはまだありません。")
+_NO_MATCH = Text(en="No pairs match.", ja="該当するペアはありません。")
+_PAGE_OF = Text(en="page {page} of {pages}, {n} pair{n:|s}", ja="{page} / {pages} ページ（{n} 件）")
+_BACK, _NEXT = Text(en="Previous page", ja="前のページ"), Text(en="Next page", ja="次のページ")
+_BULK: dict[Decision, Text] = {
+    "approved": Text(en="Approve all shown ({n})", ja="表示中の {n} 件をすべて承認"),
+    "rejected": Text(en="Reject all shown ({n})", ja="表示中の {n} 件をすべて却下"),
 }
-_SURE: dict[Decision, Said] = {
-    "approved": Said(
+_SURE: dict[Decision, Text] = {
+    "approved": Text(
         en="Approve {n:this|these} {n} pair{n:|s}? From then on {n:it is|they are} found by: {readers}.",
         ja="この {n} 件を承認しますか？承認すると検索の対象になります。公開範囲: {readers}",
     ),
-    "rejected": Said(en="Reject {n:this|these} {n} pair{n:|s}?", ja="この {n} 件を却下しますか？"),
+    "rejected": Text(en="Reject {n:this|these} {n} pair{n:|s}?", ja="この {n} 件を却下しますか？"),
 }
-_MARKED = Said(
+_MARKED = Text(
     en="{n} of them are marked: their passage may not say this.",
     ja="うち {n} 件は、元の箇所の内容と合わない可能性があります。",
 )
-_DO: dict[Decision, Said] = {
-    "approved": Said(en="Approve", ja="承認"),
-    "rejected": Said(en="Reject", ja="却下"),
+_DO: dict[Decision, Text] = {
+    "approved": Text(en="Approve", ja="承認"),
+    "rejected": Text(en="Reject", ja="却下"),
 }
-_DONE: dict[Decision, Said] = {
-    "approved": Said(
+_DONE: dict[Decision, Text] = {
+    "approved": Text(
         en="Approved: {n}. They are found from now on.", ja="{n} 件を承認しました。検索の対象になります。"
     ),
-    "rejected": Said(en="Rejected: {n}.", ja="{n} 件を却下しました。"),
-    "pending": Said(en="Back to review: {n}.", ja="{n} 件を未確認に戻しました。"),
+    "rejected": Text(en="Rejected: {n}.", ja="{n} 件を却下しました。"),
+    "pending": Text(en="Back to review: {n}.", ja="{n} 件を未確認に戻しました。"),
 }
-_EDIT = Said(en="Edit the pair", ja="ペアを編集")
-_QUESTION, _ANSWER = Said(en="Question", ja="質問"), Said(en="Answer", ja="回答")
-_SAVE, _SAVED = Said(en="Save", ja="保存"), Said(en="Saved.", ja="保存しました。")
+_EDIT = Text(en="Edit the pair", ja="ペアを編集")
+_QUESTION, _ANSWER = Text(en="Question", ja="質問"), Text(en="Answer", ja="回答")
+_SAVE, _SAVED = Text(en="Save", ja="保存"), Text(en="Saved.", ja="保存しました。")
 
 
 class PairReview:

@@ -12,46 +12,46 @@ from adapters.web.pages.shared.layout import saying
 from adapters.web.visitor import Site, Visitor
 from bot.qa_pairs.pairs import Estimate, Reviewer
 from bot.records import DocumentRow
-from retrieval.text import Said
+from retrieval.i18n import Text
 from retrieval.types import TEAM
 
 _OFFERED = 50  # documents to choose from at a time
 
-_TITLE = Said(en="Create Q/A pairs", ja="Q/A ペアを作成")
-_HOW = Said(
+_TITLE = Text(en="Create Q/A pairs", ja="Q/A ペアを作成")
+_HOW = Text(
     en="A language model writes questions and answers from the passages of your documents. They are found only after "
     "somebody has approved them here.",
     ja="言語モデルが文書の各箇所から質問と回答を作成します。ここで承認したものだけが検索の対象になります。",
 )
-_GUIDE = Said(en="How this installation is set up", ja="この環境の構成")
-_NO_DOCUMENTS = Said(
+_GUIDE = Text(en="How this installation is set up", ja="この環境の構成")
+_NO_DOCUMENTS = Text(
     en="There are no documents to create pairs from yet. Add some first.",
     ja="元になる文書がまだありません。先に文書を追加してください。",
 )
-_TO_DOCUMENTS = Said(en="To the page Documents", ja="「文書」ページへ")
-_READ_BY = Said(en="Documents", ja="対象の文書")
-_SHARED = Said(en="those that the whole team reads", ja="チーム全員が読めるもの")
-_AND_PRIVATE = Said(en="also those that only “{room}” reads", ja="「{room}」のメンバーだけが読めるものも含む")
-_COLLECTION = Said(en="Collection", ja="コレクション")
-_COUNT = Said(en="{name} ({n} document{n:|s})", ja="{name}（文書 {n} 件）")
-_FIND = Said(en="Words in a document’s name", ja="文書名に含まれる語句")
-_DOCUMENT = Said(en="Document", ja="文書")
-_WHOLE = Said(en="the whole collection", ja="コレクション全体")
-_FIRST = Said(
+_TO_DOCUMENTS = Text(en="To the page Documents", ja="「文書」ページへ")
+_READ_BY = Text(en="Documents", ja="対象の文書")
+_SHARED = Text(en="those that the whole team reads", ja="チーム全員が読めるもの")
+_AND_PRIVATE = Text(en="also those that only “{room}” reads", ja="「{room}」のメンバーだけが読めるものも含む")
+_COLLECTION = Text(en="Collection", ja="コレクション")
+_COUNT = Text(en="{name} ({n} document{n:|s})", ja="{name}（文書 {n} 件）")
+_FIND = Text(en="Words in a document’s name", ja="文書名に含まれる語句")
+_DOCUMENT = Text(en="Document", ja="文書")
+_WHOLE = Text(en="the whole collection", ja="コレクション全体")
+_FIRST = Text(
     en="The first {shown} of {total} documents are listed. Find others by their name.",
     ja="{total} 件中、最初の {shown} 件を表示しています。ほかの文書は文書名で絞り込んでください。",
 )
-_AGAIN = Said(en="Include passages that already have pairs", ja="すでにペアを作成した箇所からも、もう一度作成する")
-_ESTIMATE = Said(en="Estimate", ja="見積もり")
-_START = Said(en="Start", ja="作成を開始")
-_STARTED = Said(
+_AGAIN = Text(en="Include passages that already have pairs", ja="すでにペアを作成した箇所からも、もう一度作成する")
+_ESTIMATE = Text(en="Estimate", ja="見積もり")
+_START = Text(en="Start", ja="作成を開始")
+_STARTED = Text(
     en="Started. You can leave this page; the work continues.", ja="開始しました。このページを離れても処理は続きます。"
 )
 _NUMBERS = (
-    Said(en="Passages", ja="対象の箇所"),
-    Said(en="Pairs, at most", ja="ペア（最大）"),
-    Said(en="Model calls", ja="モデルの呼び出し"),
-    Said(en="Tokens, about", ja="トークン（概算）"),
+    Text(en="Passages", ja="対象の箇所"),
+    Text(en="Pairs, at most", ja="ペア（最大）"),
+    Text(en="Model calls", ja="モデルの呼び出し"),
+    Text(en="Tokens, about", ja="トークン（概算）"),
 )
 
 

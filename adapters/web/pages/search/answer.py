@@ -13,17 +13,17 @@ from adapters.web.pages.shared.layout import saying
 from adapters.web.visitor import Site, Visitor
 from agent.events import Answered, Citation, Thought
 from bot.unanswered.digest_card import safe_link
-from retrieval.text import Said
+from retrieval.i18n import Text
 from retrieval.types import Hit
 
-_TITLE = Said(en="Answer", ja="回答")
-_WORKING = Said(en="Answering from {n} passage{n:|s}…", ja="{n} か所から回答を作成中…")
-_SOURCES = Said(en="Sources", ja="出典")
-_MADE = Said(en="{model}, {seconds:.1f} s", ja="{model}、{seconds:.1f} 秒")
-_MARKED = Said(
+_TITLE = Text(en="Answer", ja="回答")
+_WORKING = Text(en="Answering from {n} passage{n:|s}…", ja="{n} か所から回答を作成中…")
+_SOURCES = Text(en="Sources", ja="出典")
+_MADE = Text(en="{model}, {seconds:.1f} s", ja="{model}、{seconds:.1f} 秒")
+_MARKED = Text(
     en="A statement could not be confirmed and is marked.", ja="確認できない記述があり、回答に明記しています。"
 )
-_FAILED = Said(en="There was no answer.", ja="回答が得られませんでした。")
+_FAILED = Text(en="There was no answer.", ja="回答が得られませんでした。")
 
 
 class Answering:

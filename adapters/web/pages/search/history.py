@@ -11,35 +11,35 @@ from adapters.web.pages.shared.dialogs import confirmed
 from adapters.web.pages.shared.layout import saying
 from adapters.web.visitor import Site, Visitor
 from bot.operations.metrics import as_csv
-from retrieval.text import Said
+from retrieval.i18n import Text
 from retrieval.types import SearchMetrics
 
 SHOWN = 20  # the latest
 EXPORTED = 20_000  # the latest, in a file
 
-_TITLE = Said(en="Past searches", ja="これまでの検索")
-_NONE = Said(en="Nothing has been searched yet.", ja="検索はまだ行われていません。")
-_ALL_OF = Said(
+_TITLE = Text(en="Past searches", ja="これまでの検索")
+_NONE = Text(en="Nothing has been searched yet.", ja="検索はまだ行われていません。")
+_ALL_OF = Text(
     en="{n} search{n:|es} by everyone, {empty} without a relevant result, {failed} failed; {p50} ms (median), "
     "{p95} ms (95th percentile).",
     ja="全体で {n} 回（関連する結果なし {empty} 回、失敗 {failed} 回）。応答時間は中央値 {p50} ms、95 パーセンタイル {p95} ms です。",
 )
 _HEADINGS = (
-    Said(en="Time", ja="日時"),
-    Said(en="Query", ja="検索語"),
-    Said(en="Collection", ja="コレクション"),
-    Said(en="ms", ja="ms"),
-    Said(en="Relevant / found", ja="関連 / 候補"),
-    Said(en="Top relevance", ja="最高関連度"),
-    Said(en="Error", ja="エラー"),
+    Text(en="Time", ja="日時"),
+    Text(en="Query", ja="検索語"),
+    Text(en="Collection", ja="コレクション"),
+    Text(en="ms", ja="ms"),
+    Text(en="Relevant / found", ja="関連 / 候補"),
+    Text(en="Top relevance", ja="最高関連度"),
+    Text(en="Error", ja="エラー"),
 )
-_EXPORT = Said(en="Save as CSV", ja="CSV で保存")
-_CLEAR = Said(en="Clear", ja="消去")
-_SURE = Said(
+_EXPORT = Text(en="Save as CSV", ja="CSV で保存")
+_CLEAR = Text(en="Clear", ja="消去")
+_SURE = Text(
     en="Clear the records of all searches by everyone? Figures made from them go too.",
     ja="全員の検索の記録をすべて消去しますか？記録から集計した数値も消えます。",
 )
-_CLEARED = Said(en="{n} records cleared.", ja="記録 {n} 件を消去しました。")
+_CLEARED = Text(en="{n} records cleared.", ja="記録 {n} 件を消去しました。")
 
 
 class PastSearches:

@@ -9,40 +9,40 @@ from adapters.web.pages.shared import components
 from adapters.web.pages.shared.layout import saying
 from adapters.web.visitor import Site, Visitor
 from bot.unanswered.digest_card import safe_link
-from retrieval.text import Said
+from retrieval.i18n import Text
 from retrieval.types import Found, Hit, Mode, RAGToolError
 
 Key = tuple[str, int]  # a document's id, and the number of a chunk
 
-_TITLES: Mapping[Mode, Said] = {
-    "dense": Said(en="Dense", ja="密ベクトル（Dense）"),
-    "sparse": Said(en="Sparse", ja="疎ベクトル（Sparse）"),
-    "hybrid": Said(en="Hybrid", ja="ハイブリッド（Hybrid）"),
+_TITLES: Mapping[Mode, Text] = {
+    "dense": Text(en="Dense", ja="密ベクトル（Dense）"),
+    "sparse": Text(en="Sparse", ja="疎ベクトル（Sparse）"),
+    "hybrid": Text(en="Hybrid", ja="ハイブリッド（Hybrid）"),
 }
-_ABOUT: Mapping[Mode, Said] = {
-    "dense": Said(en="by meaning", ja="意味で検索"),
-    "sparse": Said(en="by words and characters (BM25)", ja="単語と文字で検索（BM25）"),
-    "hybrid": Said(en="both, in the order of relevance", ja="両方を合わせ、関連度の高い順"),
+_ABOUT: Mapping[Mode, Text] = {
+    "dense": Text(en="by meaning", ja="意味で検索"),
+    "sparse": Text(en="by words and characters (BM25)", ja="単語と文字で検索（BM25）"),
+    "hybrid": Text(en="both, in the order of relevance", ja="両方を合わせ、関連度の高い順"),
 }
-_TIMING = Said(
+_TIMING = Text(
     en="{ms:.0f} ms · {good} of {total} candidates relevant enough",
     ja="{ms:.0f} ms · 候補 {total} 件中、十分関連する {good} 件",
 )
-_NOTHING = Said(en="Nothing found.", ja="見つかりませんでした。")
-_REFUSED = Said(en="below the threshold", ja="しきい値未満")
-_RELEVANCE = Said(
+_NOTHING = Text(en="Nothing found.", ja="見つかりませんでした。")
+_REFUSED = Text(en="below the threshold", ja="しきい値未満")
+_RELEVANCE = Text(
     en="relevance {relevance:.2f} (threshold {threshold:.2f})", ja="関連度 {relevance:.2f}（しきい値 {threshold:.2f}）"
 )
-_FAILED = Said(en="Part of this search failed: {branches}.", ja="この検索の一部が失敗しました: {branches}。")
-_CHOOSE = Said(en="Answer from this passage", ja="この箇所を回答に使う")
-_AROUND = Said(en="Show surrounding chunks", ja="前後のチャンクを表示")
-_AGAIN = Said(en="Hide surrounding chunks", ja="前後のチャンクを隠す")
-_NO_AROUND = Said(en="There are no chunks around it.", ja="前後のチャンクはありません。")
-_ORIGINAL = Said(en="Open the original", ja="元の文書を開く")
+_FAILED = Text(en="Part of this search failed: {branches}.", ja="この検索の一部が失敗しました: {branches}。")
+_CHOOSE = Text(en="Answer from this passage", ja="この箇所を回答に使う")
+_AROUND = Text(en="Show surrounding chunks", ja="前後のチャンクを表示")
+_AGAIN = Text(en="Hide surrounding chunks", ja="前後のチャンクを隠す")
+_NO_AROUND = Text(en="There are no chunks around it.", ja="前後のチャンクはありません。")
+_ORIGINAL = Text(en="Open the original", ja="元の文書を開く")
 _BRANCHES = {
-    "dense": Said(en="by meaning", ja="意味検索"),
-    "words": Said(en="by words", ja="単語検索"),
-    "ngrams": Said(en="by characters", ja="文字検索"),
+    "dense": Text(en="by meaning", ja="意味検索"),
+    "words": Text(en="by words", ja="単語検索"),
+    "ngrams": Text(en="by characters", ja="文字検索"),
 }
 
 

@@ -19,32 +19,32 @@ from adapters.web.pages.shared.layout import Page, saying
 from adapters.web.visitor import Site, Visitor
 from bot.app import min_relevance
 from bot.turns.selected_passages import MOST
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 from retrieval.types import Found, Hit, Mode, RAGToolError
 
 MODES: tuple[Mode, ...] = ("dense", "sparse", "hybrid")
 LIMIT, LIMITS = 5, (3, 5, 10, 20)
 QUERY = 1_000  # characters
 
-_TITLE = Said(en="Search", ja="検索")
-_QUERY = Said(en="What to search for", ja="検索する語句や質問")
-_COLLECTIONS = Said(en="Collections (empty: all)", ja="コレクション（空欄: すべて）")
-_LIMIT = Said(en="Results", ja="件数")
-_THRESHOLD = Said(en="Threshold", ja="関連度のしきい値")
-_SEARCH = Said(en="Search", ja="検索")
-_NO_QUERY = Said(en="Enter something to search for first.", ja="先に検索する語句を入力してください。")
-_BAD_THRESHOLD = Said(en="The threshold must be a number from 0 to 1.", ja="しきい値は 0～1 の数値で入力してください。")
-_HINT = Said(
+_TITLE = Text(en="Search", ja="検索")
+_QUERY = Text(en="What to search for", ja="検索する語句や質問")
+_COLLECTIONS = Text(en="Collections (empty: all)", ja="コレクション（空欄: すべて）")
+_LIMIT = Text(en="Results", ja="件数")
+_THRESHOLD = Text(en="Threshold", ja="関連度のしきい値")
+_SEARCH = Text(en="Search", ja="検索")
+_NO_QUERY = Text(en="Enter something to search for first.", ja="先に検索する語句を入力してください。")
+_BAD_THRESHOLD = Text(en="The threshold must be a number from 0 to 1.", ja="しきい値は 0～1 の数値で入力してください。")
+_HINT = Text(
     en="Enter a question or words and see what each kind of search finds. Then let the bot answer from the "
     "passages you choose.",
     ja="質問や語句を入力すると、検索方式ごとの結果を並べて確認できます。選択した箇所だけを使った回答も試せます。",
 )
-_ANSWER = Said(en="Answer from the chosen passages ({n})", ja="選択した {n} か所から回答")
-_PLACE = Said(en="also found: {places}", ja="ほかの列でも: {places}")
-_NAMES: Mapping[Mode, Said] = {
-    "dense": Said(en="dense {rank}.", ja="Dense {rank} 位"),
-    "sparse": Said(en="sparse {rank}.", ja="Sparse {rank} 位"),
-    "hybrid": Said(en="hybrid {rank}.", ja="Hybrid {rank} 位"),
+_ANSWER = Text(en="Answer from the chosen passages ({n})", ja="選択した {n} か所から回答")
+_PLACE = Text(en="also found: {places}", ja="ほかの列でも: {places}")
+_NAMES: Mapping[Mode, Text] = {
+    "dense": Text(en="dense {rank}.", ja="Dense {rank} 位"),
+    "sparse": Text(en="sparse {rank}.", ja="Sparse {rank} 位"),
+    "hybrid": Text(en="hybrid {rank}.", ja="Hybrid {rank} 位"),
 }
 
 

@@ -14,11 +14,11 @@ from adapters.markdown.events import UNSURE
 from adapters.web import markdown
 from adapters.web.visitor import Visitor
 from bot.unanswered.digest_card import safe_link
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 
 DAY, MINUTE = "%Y-%m-%d", "%Y-%m-%d %H:%M"
-_IN_DOCUMENT = Said(en="Show in the document", ja="文書で表示")
-_ORIGINAL = Said(en="Open the original", ja="元の文書を開く")
+_IN_DOCUMENT = Text(en="Show in the document", ja="文書で表示")
+_ORIGINAL = Text(en="Open the original", ja="元の文書を開く")
 # Of a chart's words and axes, as this browser has it (NiceGUI evaluates names that begin with a colon); then of its
 # series: 3 : 1 on light and on dark.
 _QUIET = {":color": "getComputedStyle(document.body).getPropertyValue('--k-quiet')"}

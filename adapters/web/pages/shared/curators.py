@@ -5,9 +5,9 @@ from adapters.web.channel.rooms import actor, audience, place, rooms_of
 from adapters.web.visitor import Visitor
 from bot.access import scope_of
 from bot.knowledge.curation import Curator
-from retrieval.text import Said
+from retrieval.i18n import Text
 
-_ROOM = Said(en="Members of “{room}” only", ja="「{room}」のメンバーのみ")
+_ROOM = Text(en="Members of “{room}” only", ja="「{room}」のメンバーのみ")
 
 
 def person(who: Visitor) -> Curator:

@@ -8,14 +8,14 @@ from nicegui import ui
 from adapters.shared import expert_answers
 from adapters.web.pages.shared.layout import saying
 from bot.types import AnswerTaken
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 
-CANCEL = Said(en="Cancel", ja="キャンセル")
+CANCEL = Text(en="Cancel", ja="キャンセル")
 _LISTED, _WORDING = 30, 200  # wordings of a form; characters of one
 
 
 @contextmanager
-def form(ground: ui.element, title: Said, language: Language) -> Iterator[ui.dialog]:
+def form(ground: ui.element, title: Text, language: Language) -> Iterator[ui.dialog]:
     """An open dialog. `ground` outlives what it was opened from, so that it stays when that is drawn anew."""
     with ground, ui.dialog(value=True) as dialog, ui.card().classes("kotae-dialog"):
         dialog.props["aria-label"] = title.to(language)
@@ -24,7 +24,7 @@ def form(ground: ui.element, title: Said, language: Language) -> Iterator[ui.dia
     dialog.on("hide", dialog.delete)
 
 
-def buttons(dialog: ui.dialog, text: Said, do: Callable[[], Awaitable[None]], language: Language) -> None:
+def buttons(dialog: ui.dialog, text: Text, do: Callable[[], Awaitable[None]], language: Language) -> None:
     """One that does it, and one that does not."""
     with ui.row():
         ui.button(text.to(language), on_click=do).props("unelevated no-caps")
@@ -49,7 +49,7 @@ async def confirmed(question: str, do: str, language: Language, *, bad: bool = T
 def answering(
     ground: ui.element,
     asked: expert_answers.OpenedQuestion,
-    save: Said,
+    save: Text,
     teach: Callable[[str, str], Awaitable[AnswerTaken]],
     language: Language,
 ) -> None:

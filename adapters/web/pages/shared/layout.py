@@ -18,31 +18,31 @@ from adapters.web.paths import ROOT
 from adapters.web.server.login import COOKIE
 from adapters.web.visitor import YEAR, ZONE, Site, Theme, Visitor, visitor
 from bot.errors import SettingsError, StoreError
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 from retrieval.types import RAGToolError
 
 log = logging.getLogger(__name__)
 
 BUILD_SECONDS = 15.0  # of a page; what is there by then is shown
 
-_SKIP = Said(en="Skip to the content", ja="本文へ")
-_ACTING = Said(en="You act as", ja="操作するメンバー")
-_LANGUAGE = Said(en="Language", ja="言語")
-_MENU = Said(en="Menu", ja="メニュー")
-_THEMES: dict[Theme, tuple[str, Said]] = {
-    "auto": ("brightness_auto", Said(en="Colours: as set in the system", ja="配色: システムの設定")),
-    "light": ("light_mode", Said(en="Colours: light", ja="配色: ライト")),
-    "dark": ("dark_mode", Said(en="Colours: dark", ja="配色: ダーク")),
+_SKIP = Text(en="Skip to the content", ja="本文へ")
+_ACTING = Text(en="You act as", ja="操作するメンバー")
+_LANGUAGE = Text(en="Language", ja="言語")
+_MENU = Text(en="Menu", ja="メニュー")
+_THEMES: dict[Theme, tuple[str, Text]] = {
+    "auto": ("brightness_auto", Text(en="Colours: as set in the system", ja="配色: システムの設定")),
+    "light": ("light_mode", Text(en="Colours: light", ja="配色: ライト")),
+    "dark": ("dark_mode", Text(en="Colours: dark", ja="配色: ダーク")),
 }
-_LOG_OUT = Said(en="Log out", ja="ログアウト")
-_NO_PAGE = Said(en="There is no such page.", ja="このページはありません。")
-_HOME = Said(en="To the channel", ja="チャンネルへ")
-_NOT_THERE = Said(en="That is not there, or you cannot see it.", ja="見つからないか、閲覧できません。")
-_NOT_NOW = Said(
+_LOG_OUT = Text(en="Log out", ja="ログアウト")
+_NO_PAGE = Text(en="There is no such page.", ja="このページはありません。")
+_HOME = Text(en="To the channel", ja="チャンネルへ")
+_NOT_THERE = Text(en="That is not there, or you cannot see it.", ja="見つからないか、閲覧できません。")
+_NOT_NOW = Text(
     en="That is not available at the moment. Try again soon.",
     ja="現在利用できません。しばらくしてからもう一度お試しください。",
 )
-_FAILED = Said(
+_FAILED = Text(
     en="Something went wrong on our side; the log has the reason under {number}.",
     ja="こちらの問題で処理できませんでした。理由はログに番号 {number} で記録されています。",
 )
@@ -66,7 +66,7 @@ class Page:
     """One page. `build` puts its content into the frame; it may await. `listed`: the navigation has it."""
 
     path: str  # under /app, such as `/documents`
-    title: Said
+    title: Text
     icon: str  # of Material's icons
     build: Callable[[Site, Visitor, Request], Awaitable[None]]
     listed: bool = True

@@ -23,7 +23,7 @@ from bot.records import RoomMessage
 from bot.store.erasure import Erasure
 from bot.types import Actor, Audience, Card, CardRow, FileRef, IngestionRequest, Place, Preferences
 from bot.unanswered.digest_card import offers
-from retrieval.text import Said
+from retrieval.i18n import Text
 from retrieval.types import TEAM, UnreadableError
 from tests.adapters.acting import UNKNOWN, answers, until
 from tests.adapters.acting import Held as HeldAct
@@ -213,7 +213,7 @@ async def test_what_the_database_does_not_take_is_asked_later(tmp_path: Path) ->
 
         async def refuses(message: object) -> None:
             broken.set()
-            raise StoreError(Said(en="Busy.", ja="混雑しています。"))
+            raise StoreError(Text(en="Busy.", ja="混雑しています。"))
 
         vars(here.bot.turns)["claim"] = refuses
         asked = await here.said(ASK)

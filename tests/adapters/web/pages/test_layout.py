@@ -10,12 +10,12 @@ from starlette.requests import Request
 from adapters.web.pages.shared.layout import Page, register, saying
 from adapters.web.visitor import Site, Visitor
 from bot.errors import StoreError
-from retrieval.text import Said
+from retrieval.i18n import Text
 from tests.adapters.web.pages.conftest import Visit
 from tests.adapters.web.pages.hands import press
 from tests.adapters.web.pages.waiting import sees
 
-FULL = Said(en="The disk is full.", ja="ディスクがいっぱいです。")
+FULL = Text(en="The disk is full.", ja="ディスクがいっぱいです。")
 ERRORS = {
     "full": (StoreError(FULL), FULL.ja),
     "gone": (LookupError("canary"), "見つからないか、閲覧できません。"),
@@ -39,7 +39,7 @@ async def test_what_goes_wrong_is_said_in_words_and_its_own_words_are_in_the_log
             ui.button(on_click=lambda name=name: fails(name)).mark(name)
         raise ERRORS[request.path_params["how"]][0]
 
-    title = Said(en="Broken", ja="故障")
+    title = Text(en="Broken", ja="故障")
     register(site, Page("/broken/{how}", title, "bug_report", build, listed=False), ())
     for name, (_, said) in ERRORS.items():
         await user.open(f"/app/broken/{name}")

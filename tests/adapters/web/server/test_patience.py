@@ -12,7 +12,7 @@ import pytest
 from adapters.web.server.patience import Patience
 from adapters.web.server.server import _Server
 from adapters.web.server.sockets import listen
-from retrieval.text import Language
+from retrieval.i18n import Language
 from tests.adapters.acting import until
 from tests.adapters.service import Service
 from tests.adapters.web.server.test_guard import let_in
