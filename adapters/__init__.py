@@ -1,0 +1,1 @@
+"""Platforms: their gestures in, our events out."""

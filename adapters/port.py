@@ -32,7 +32,7 @@ class Adapter(Protocol):
     async def run(self, bot: "Bot") -> None:
         """Serve until cancelled; then take nothing new in and let what runs end, for at most 20 seconds.
 
-        Raises `bot.settings.SettingsError` when the platform refuses the settings for good, ConnectionError when it
+        Raises `bot.config.settings.SettingsError` when the platform refuses the settings for good, ConnectionError when it
         cannot be reached.
         """
         ...

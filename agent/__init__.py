@@ -1,0 +1,1 @@
+"""Thinks, uses tools, drafts, reviews and cites; knows no platform."""

@@ -22,7 +22,7 @@ from agent.prompts import prompt, prose
 from agent.routing.router import route
 from agent.tool_calls import fitting
 from agent.tools import described
-from retrieval.text import Language
+from retrieval.i18n import Language
 from retrieval.types import CollectionInfo
 
 LANGUAGES: Mapping[Language, str] = {"ja": "Japanese", "en": "English"}

@@ -2,52 +2,52 @@
 
 from agent.models.base import ModelBusy, ModelError, ModelExhausted, ModelUnavailable
 from agent.models.quota import OverBudgetError, SpentError
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 
-UNKNOWN = Said(en="I could not find any information about this.", ja="情報が見つかりませんでした。")
-CLOSEST = Said(en=" The closest page is {page}.", ja="最も近いページは「{page}」です。")
-LOOKED_IN = Said(en=" I searched: {names}.", ja="検索したコレクション: {names}。")
-RECORDED = Said(
+UNKNOWN = Text(en="I could not find any information about this.", ja="情報が見つかりませんでした。")
+CLOSEST = Text(en=" The closest page is {page}.", ja="最も近いページは「{page}」です。")
+LOOKED_IN = Text(en=" I searched: {names}.", ja="検索したコレクション: {names}。")
+RECORDED = Text(
     en=" Your question has been noted so that somebody who knows can answer it.",
     ja="ご質問は未回答として記録しましたので、詳しい方に届けます。",
 )
-DECLINED = Said(en="Sorry, I cannot help with this request.", ja="申し訳ありませんが、このご依頼にはお応えできません。")
-GENERAL = Said(
+DECLINED = Text(en="Sorry, I cannot help with this request.", ja="申し訳ありませんが、このご依頼にはお応えできません。")
+GENERAL = Text(
     en="From general knowledge, not from the team’s documents:", ja="以下は資料ではなく、一般的な知識に基づく回答です："
 )
-CUT_OFF = Said(
+CUT_OFF = Text(
     en="(This answer was cut off at the length limit.)", ja="（長さの上限に達したため、回答が途中で終わっています。）"
 )
 
-_MODEL_FAILED = Said(
+_MODEL_FAILED = Text(
     en="Sorry, I could not answer: {reason}. Please try again later.",
     ja="申し訳ありません。{reason}ため、お答えできませんでした。しばらくしてからもう一度お試しください。",
 )
-SEARCH_FAILED = Said(
+SEARCH_FAILED = Text(
     en="Sorry, I could not look this up, because the search is not working at the moment: {reason}",
     ja="申し訳ありません。現在検索が利用できないため、お調べできませんでした。{reason}",
 )
-_NOTICE = Said(
+_NOTICE = Text(
     en="(Written without the language model: {reason}.)", ja="（{reason}ため、言語モデルを使わずに回答しています。）"
 )
 _REASONS = {
-    "day": Said(en="today’s budget for it is used up", ja="言語モデルの本日の利用枠を使い切った"),
-    "turn": Said(
+    "day": Text(en="today’s budget for it is used up", ja="言語モデルの本日の利用枠を使い切った"),
+    "turn": Text(
         en="this question has used as much of it as one question may",
         ja="この質問で使える言語モデルの利用枠を使い切った",
     ),
-    "busy": Said(
+    "busy": Text(
         en="it is overloaded or over its quota right now", ja="言語モデルが混み合っているか利用枠に達している"
     ),
-    "key": Said(en="its key was not accepted", ja="言語モデルの API キーが受け付けられなかった"),
-    "model": Said(en="the configured model is not available", ja="設定されている言語モデルが利用できない"),
-    "timeout": Said(en="it took too long to reply", ja="言語モデルの応答に時間がかかりすぎた"),
-    "down": Said(en="it cannot be reached right now", ja="言語モデルに接続できない"),
-    "thinking": Said(
+    "key": Text(en="its key was not accepted", ja="言語モデルの API キーが受け付けられなかった"),
+    "model": Text(en="the configured model is not available", ja="設定されている言語モデルが利用できない"),
+    "timeout": Text(en="it took too long to reply", ja="言語モデルの応答に時間がかかりすぎた"),
+    "down": Text(en="it cannot be reached right now", ja="言語モデルに接続できない"),
+    "thinking": Text(
         en="it thought until nothing was left for an answer",
         ja="言語モデルが考えるだけで出力の上限を使い切った",
     ),
-    "protocol": Said(en="its replies could not be used", ja="言語モデルの応答を利用できなかった"),
+    "protocol": Text(en="its replies could not be used", ja="言語モデルの応答を利用できなかった"),
 }
 
 

@@ -19,8 +19,8 @@ from agent.model_call import speak
 from agent.models.base import ChatModel, Message, ModelProtocolError, SystemMessage, UserMessage
 from agent.prompts import prompt
 from agent.tool_calls import objects
-from retrieval.formats.cleaning import clean, clean_line
-from retrieval.pairs import by_wording
+from retrieval.loaders.sanitize import clean, clean_line
+from retrieval.qa_pairs import by_wording
 from retrieval.text import language_of
 from retrieval.types import Hit, Passage, QAPair
 

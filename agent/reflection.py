@@ -12,7 +12,7 @@ from agent.grounding.check import Objection
 from agent.models.base import Message, ModelError, ModelMessage, UserMessage
 from agent.prompts import prompt
 from agent.tool_calls import objects as objects
-from retrieval.text import Said
+from retrieval.i18n import Text
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ _LINE = re.compile(
     r"\n?^[\s>*_`\-]*(?P<what>found|sure)[*_`\s]*[:：][*_`\s]*(?P<said>\w+)[*_`\s.。]*\Z", re.IGNORECASE | re.MULTILINE
 )
 _BESIDE = re.compile(r"^(\W*found\W*[:：]\W*\w+)[\s,、;|/]+(?=\W*sure\b[^\n]*\Z)", re.IGNORECASE | re.MULTILINE)
-_NOT_REVIEWED = Said(
+_NOT_REVIEWED = Text(
     en="The draft could not be reviewed; only the check in code was made.",
     ja="回答案の見直しはできませんでした。プログラムによる照合だけを行いました。",
 )

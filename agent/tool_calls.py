@@ -11,29 +11,29 @@ from typing import Any
 from agent.citations import marks
 from agent.models.base import Tool, ToolCall, ToolError, ToolResult
 from agent.sentinels import RAG_TOOL_ERROR
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 from retrieval.types import RAGToolError
 
 log = logging.getLogger(__name__)
 
 ARGUMENT_BYTES = 2048
 
-_UNKNOWN_TOOL = Said(
+_UNKNOWN_TOOL = Text(
     en="There is no tool {name}. The tools are: {names}.",
     ja="{name} というツールはありません。使えるのは {names} です。",
 )
-_UNKNOWN_ARGUMENT = Said(
+_UNKNOWN_ARGUMENT = Text(
     en="{tool} takes no argument {name}. It takes: {names}.",
     ja="{tool} に引数 {name} はありません。使えるのは {names} です。",
 )
-_MISSING = Said(en="{tool} needs the argument {name}.", ja="{tool} には引数 {name} が必要です。")
-_WRONG_TYPE = Said(en="The argument {name} must be a {type}.", ja="引数 {name} の型は {type} でなければなりません。")
-_EMPTY = Said(en="The argument {name} is empty.", ja="引数 {name} が空です。")
-_TOO_LONG = Said(
+_MISSING = Text(en="{tool} needs the argument {name}.", ja="{tool} には引数 {name} が必要です。")
+_WRONG_TYPE = Text(en="The argument {name} must be a {type}.", ja="引数 {name} の型は {type} でなければなりません。")
+_EMPTY = Text(en="The argument {name} is empty.", ja="引数 {name} が空です。")
+_TOO_LONG = Text(
     en="The argument {name} is longer than {limit} bytes; a few words find more.",
     ja="引数 {name} が {limit} バイトを超えています。数語に絞ってください。",
 )
-_REPEATED = Said(en="the same call as before", ja="前と同じ呼び出しです")
+_REPEATED = Text(en="the same call as before", ja="前と同じ呼び出しです")
 _AGAIN = "You have made this call before, and its results stand above{numbers}. Search for something else, or answer."
 _TYPES: Mapping[str, type] = {"string": str, "integer": int, "array": list}
 
@@ -41,7 +41,7 @@ _TYPES: Mapping[str, type] = {"string": str, "integer": int, "array": list}
 class BadCallError(ToolError):
     """A call that does not fit the tool's schema; `said` is the reason for people."""
 
-    def __init__(self, said: Said, **values: object) -> None:
+    def __init__(self, said: Text, **values: object) -> None:
         super().__init__(said.to("en", **values))
         self._said, self._values = said, values
 

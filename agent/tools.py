@@ -13,7 +13,7 @@ from typing import Any
 from agent.models.base import Tool, ToolResult
 from agent.sentinels import NO_RAG_RESULT, NO_RAG_RESULT_LOW_SCORE
 from agent.tool_calls import BadCallError, shortened
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 from retrieval.types import CONFIDENT, STRONG, CollectionInfo, Found, Hit, Passage, RAGToolError
 
 SearchFunction = Callable[[Sequence[str], tuple[str, ...] | None], Awaitable[Found]]
@@ -33,27 +33,27 @@ QUERIES = 4
 RESULT_CHARACTERS = 20_000  # of one result, as the model reads it
 READ_CHARACTERS = 6_000
 
-_FOUND = Said(en="{n} passage{n:|s} for {queries}", ja="{queries}で {n} 件")
-_NOTHING = Said(en="nothing found for {queries}", ja="{queries}は見つかりませんでした")
-_QUOTED = Said(en="“{query}”", ja="「{query}」")
-_PARTLY = Said(en="; part of the search failed ({branches})", ja="（検索の一部が使えませんでした: {branches}）")
+_FOUND = Text(en="{n} passage{n:|s} for {queries}", ja="{queries}で {n} 件")
+_NOTHING = Text(en="nothing found for {queries}", ja="{queries}は見つかりませんでした")
+_QUOTED = Text(en="“{query}”", ja="「{query}」")
+_PARTLY = Text(en="; part of the search failed ({branches})", ja="（検索の一部が使えませんでした: {branches}）")
 _BRANCHES = {
-    "dense": Said(en="by meaning", ja="意味検索"),
-    "words": Said(en="by words", ja="単語検索"),
-    "ngrams": Said(en="by characters", ja="文字検索"),
+    "dense": Text(en="by meaning", ja="意味検索"),
+    "words": Text(en="by words", ja="単語検索"),
+    "ngrams": Text(en="by characters", ja="文字検索"),
 }
-_READ = Said(en="{n} passage{n:|s} of {document}", ja="{document} の続き {n} 件")
-_TOO_SLOW = Said(en="The search took too long.", ja="検索に時間がかかりすぎました。")
-_COLLECTIONS = Said(en="{n} collection{n:|s}", ja="コレクション {n} 件")
-_UNKNOWN_COLLECTION = Said(
+_READ = Text(en="{n} passage{n:|s} of {document}", ja="{document} の続き {n} 件")
+_TOO_SLOW = Text(en="The search took too long.", ja="検索に時間がかかりすぎました。")
+_COLLECTIONS = Text(en="{n} collection{n:|s}", ja="コレクション {n} 件")
+_UNKNOWN_COLLECTION = Text(
     en="There is no collection {name}. The collections are: {names}.",
     ja="{name} というコレクションはありません。検索できるのは {names} です。",
 )
-_NOT_FOUND_YET = Said(
+_NOT_FOUND_YET = Text(
     en="No result is from a document {name}. Search for it first, and name it as a result's source does.",
     ja="{name} という文書の検索結果はまだありません。先に検索し、結果の Source にある名前で指定してください。",
 )
-_ENDED = Said(en="{name} has no passage {start}.", ja="{name} に {start} 番の箇所はありません。")
+_ENDED = Text(en="{name} has no passage {start}.", ja="{name} に {start} 番の箇所はありません。")
 
 
 @dataclass(slots=True)

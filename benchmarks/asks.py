@@ -31,15 +31,15 @@ from typing import Any
 
 import httpx
 
-from adapters.web.api import READERS
-from adapters.web.listening import listen
-from adapters.web.server import serving
+from adapters.web.api.routes import READERS
+from adapters.web.server.server import serving
+from adapters.web.server.sockets import listen
 from benchmarks.asks_cases import DIRECT, FOLLOW_UP, Asked, AsksError, Case, prose, read, scored, spread
 from benchmarks.cassette import MODEL, Cassette, Heard, Words
 from benchmarks.homes import percentile
 from bot.app import Application, running
+from bot.config.settings import Settings
 from bot.logs import Redactor
-from bot.settings import Settings
 from bot.types import Upload
 from retrieval.search import WrittenBy
 from retrieval.types import TEAM, Passage

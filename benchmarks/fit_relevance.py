@@ -34,11 +34,12 @@ from benchmarks.material import (
 from retrieval.centring import Means
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.embeddings.local import LocalEmbedder
-from retrieval.relevance import SIGNALS, Evidence, Fit, Space, Weights
+from retrieval.i18n import Language
+from retrieval.relevance import SIGNALS, Fit, RelevanceEvidence, Space, Weights
 from retrieval.relevance import space as shipped
 from retrieval.search import CANDIDATES
 from retrieval.sparse import SparseEncoder
-from retrieval.text import Language, language_of, normalise
+from retrieval.text import language_of, normalise
 from retrieval.types import CONFIDENT, MIN_RELEVANCE, STRONG, Scored, Vector
 
 Floats = NDArray[np.float64]
@@ -65,7 +66,7 @@ class Row:
     query: str
     kind: str
     foreign: bool
-    evidence: Mapping[Fit, Evidence]
+    evidence: Mapping[Fit, RelevanceEvidence]
     label: float | None
 
 

@@ -18,16 +18,17 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from benchmarks.search_latency import DIMENSIONS, Corpus
-from bot.beir import read
+from bot.operations.beir import read
 from bot.records import DocumentRow
 from bot.store.documents import Documents
 from bot.store.engine import connect
-from bot.store.indexes import Indexes
+from bot.store.vector_stores import VectorStores
 from migrations import upgrade
 from retrieval.embeddings.local import E5_SMALL
+from retrieval.i18n import Language
 from retrieval.index import EdgeIndex
 from retrieval.sparse import TOKENIZER
-from retrieval.text import Language, language_of, sentences
+from retrieval.text import language_of, sentences
 from retrieval.types import Passage, Point, Reading, SparseVector, Vector
 
 SAMPLE = Path(__file__).parents[1] / "bot" / "sample"
@@ -116,7 +117,7 @@ async def furnish(home: Path, texts: Texts, count: int) -> None:
     await asyncio.to_thread(upgrade, url)
     engine = connect(url)
     documents = Documents(engine, E5_SMALL)
-    await Indexes(engine).open(E5_SMALL, DIMENSIONS, TOKENIZER)
+    await VectorStores(engine).open(E5_SMALL, DIMENSIONS, TOKENIZER)
     index = await open_index(home)
     waiting: list[Point] = []
     for number, point in enumerate(texts.points(count), 1):

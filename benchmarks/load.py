@@ -27,8 +27,8 @@ from benchmarks.homes import Asked, Texts, furnish
 from benchmarks.loop import watched
 from benchmarks.search_latency import CACHE
 from benchmarks.turn import opened
-from bot.admission import Admission
-from bot.turns import Turns
+from bot.turns.admission import Admission
+from bot.turns.turns import Turns
 from bot.types import Audience, Incoming, Place
 from retrieval.embeddings.local import LocalEmbedder
 from tests.fakes.scripted import Reply, ScriptedModel

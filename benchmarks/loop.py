@@ -27,8 +27,8 @@ from types import FrameType
 
 from benchmarks.homes import SAMPLE, Texts, furnish, percentile
 from bot.app import Application, running
+from bot.config.settings import Settings
 from bot.logs import Redactor
-from bot.settings import Settings
 from bot.types import Audience, Incoming, Place, Upload
 from retrieval.types import TEAM
 

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from bot.beir import Query, Text, read
+from bot.operations.beir import BeirDocument, BeirQuery, read
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.index import EdgeIndex
 from retrieval.ingest import Entry, Ingest
@@ -33,8 +33,8 @@ class Scenario:
     """A corpus and what is asked of it."""
 
     name: str
-    corpus: tuple[Text, ...]
-    queries: tuple[Query, ...]
+    corpus: tuple[BeirDocument, ...]
+    queries: tuple[BeirQuery, ...]
 
 
 class Remembering:
@@ -90,7 +90,7 @@ def handbooks(data: Path) -> Scenario:
     queries = []
     for number, (gold, text) in enumerate(_rows(HERE / "questions.tsv")):
         kind = "answerable" if "/" in gold else gold
-        queries.append(Query(f"q{number}", text, kind, relevant={gold: 1} if kind == "answerable" else {}))
+        queries.append(BeirQuery(f"q{number}", text, kind, relevant={gold: 1} if kind == "answerable" else {}))
     return Scenario("handbooks", pages, tuple(queries))
 
 
@@ -107,24 +107,24 @@ def asks(data: Path) -> Scenario:
             named = [case["file"]] if isinstance(case["file"], str) else case["file"] or []
             relevant = {f"{language}/{name}": 1 for name in (*named, *case.get("also", ()))}
             if case["kind"] == "unanswerable":
-                queries.append(Query(case["id"], case["question"], "near"))
+                queries.append(BeirQuery(case["id"], case["question"], "near"))
             elif case["kind"] != "follow_up" and relevant.keys() <= there:
                 forms = tuple(form for forms in case["facts"] for form in forms)
-                queries.append(Query(case["id"], case["question"], "answerable", forms, relevant))
+                queries.append(BeirQuery(case["id"], case["question"], "answerable", forms, relevant))
     return Scenario("asks", pages, tuple(queries))
 
 
-def _pages(folder: Path) -> tuple[Text, ...]:
+def _pages(folder: Path) -> tuple[BeirDocument, ...]:
     pages = []
     for path in sorted(folder.glob("??/*.md")):
         source = path.read_text(encoding="utf-8")
         title = re.search(r"^title: *[\"']?(.*?)[\"']?$", source, re.MULTILINE)
         text = re.sub(r"\A---\n.*?\n---\n", "", source, flags=re.DOTALL)
-        pages.append(Text(f"{path.parent.name}/{path.name}", title.group(1) if title else path.stem, text))
+        pages.append(BeirDocument(f"{path.parent.name}/{path.name}", title.group(1) if title else path.stem, text))
     return tuple(pages)
 
 
-def translated(scenarios: Iterable[Scenario]) -> tuple[Query, ...]:
+def translated(scenarios: Iterable[Scenario]) -> tuple[BeirQuery, ...]:
     """The sets' questions that are asked in the other language."""
     known = {query.id: query for scenario in scenarios for query in scenario.queries}
     return tuple(
@@ -138,7 +138,7 @@ def excerpt(scenario: Scenario, passages: int, queries: int, seed: int) -> Scena
     asked = [query for query in scenario.queries if query.relevant]
     dice.shuffle(asked)
     kept: set[str] = set()
-    answerable: list[Query] = []
+    answerable: list[BeirQuery] = []
     for query in asked:
         needed = kept | query.relevant.keys()
         if len(needed) <= passages and len(answerable) < queries:
@@ -167,7 +167,7 @@ def among(books: Scenario, others: Sequence[Scenario], pages: int, paragraphs: i
 
 @asynccontextmanager
 async def searchable(
-    corpus: Sequence[Text], embedder: EmbeddingClient, sparse: SparseEncoder
+    corpus: Sequence[BeirDocument], embedder: EmbeddingClient, sparse: SparseEncoder
 ) -> AsyncIterator[tuple[Search, EdgeIndex]]:
     """The corpus in a store of its own, through the product's own chunking and ingest."""
     with TemporaryDirectory() as folder:
@@ -181,7 +181,7 @@ async def searchable(
             await index.close()
 
 
-def _entry(text: Text) -> Entry:
+def _entry(text: BeirDocument) -> Entry:
     about = Passage("set", text.id, text.id, 0, "", TEAM, text.title)
     return Entry(Document(text.id, text.text, text.title), about, version="1")
 

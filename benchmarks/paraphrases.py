@@ -1,4 +1,4 @@
-"""How well `bot.paraphrases` tells questions that say the same: `python -m benchmarks.paraphrases`.
+"""How well `bot.unanswered.paraphrases.paraphrases` tells questions that say the same: `python -m benchmarks.paraphrases`.
 
 The pairs were written before the rule; the held-out ones after it, which it has not seen; the turned ones are near misses
 that hold the same words. A pair of one meaning that is kept apart costs an expert a second answer; one of two meanings
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.paraphrases import same
+from bot.unanswered.paraphrases.paraphrases import same
 
 QUESTIONS = Path(__file__).parents[1] / "tests" / "golden"
 PAIRS = QUESTIONS / "question_pairs.tsv"

@@ -15,8 +15,8 @@ from pathlib import Path
 import bm25s  # type: ignore[import-untyped]
 
 from benchmarks.material import VIEW, Remembering, Scenario, handbooks, searchable, sets
-from bot.beir import Query
-from bot.evaluate import DEPTH, evaluate
+from bot.operations.beir import BeirQuery
+from bot.operations.evaluation import DEPTH, evaluate
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.embeddings.local import LocalEmbedder
 from retrieval.search import CANDIDATES
@@ -45,7 +45,7 @@ async def one_set(folder: Path, scenario: Scenario, embedder: EmbeddingClient, l
 
 
 def peer(
-    scenario: Scenario, asked: Sequence[Query], tokens: Callable[[str], Sequence[str]] | None
+    scenario: Scenario, asked: Sequence[BeirQuery], tokens: Callable[[str], Sequence[str]] | None
 ) -> Mapping[str, Ranking]:
     """bm25s over whole documents."""
     texts = [f"{text.title}\n{text.text}" for text in scenario.corpus]
@@ -65,7 +65,7 @@ def peer(
 
 
 async def branches(
-    scenario: Scenario, asked: Sequence[Query], embedder: EmbeddingClient, sparse: SparseEncoder
+    scenario: Scenario, asked: Sequence[BeirQuery], embedder: EmbeddingClient, sparse: SparseEncoder
 ) -> dict[str, Mapping[str, Ranking]]:
     """Each branch alone."""
     alone: dict[Branch, dict[str, Ranking]] = {"dense": {}, "words": {}, "ngrams": {}}
@@ -82,7 +82,7 @@ async def branches(
     return {f"branch {branch} alone": rankings for branch, rankings in alone.items()}
 
 
-def say(title: str, asked: Sequence[Query], rankings: Mapping[str, Ranking]) -> None:
+def say(title: str, asked: Sequence[BeirQuery], rankings: Mapping[str, Ranking]) -> None:
     """One right document or several, all of the same worth here."""
     gains = []
     for query in asked:

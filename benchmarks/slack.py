@@ -30,7 +30,7 @@ import psutil  # type: ignore[import-untyped]
 from aiohttp import web
 
 from benchmarks.homes import SAMPLE, percentile
-from bot.client import Owner, reach
+from bot.cli.remote import Owner, reach
 from tests.bot.program import PROGRAM, ROOT, environment, kotae
 from tests.fakes.openai import KEY, FakeOpenAI
 from tests.fakes.slack import FakeSlack

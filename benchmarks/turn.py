@@ -24,23 +24,23 @@ from agent.strategies.react import Agent
 from agent.tools import SEARCH
 from benchmarks.homes import Asked, Texts, database_url, furnish, open_index, percentile
 from benchmarks.search_latency import CACHE
-from bot.admission import Admission
-from bot.inbox import Inbox
-from bot.knowledge import Knowledge
+from bot.knowledge.documents import KnowledgeBase
 from bot.logs import ChatLog, Redactor
 from bot.store.collections import Collections
 from bot.store.conversations import Conversations
 from bot.store.documents import Documents
 from bot.store.engine import connect
 from bot.store.feedback import Votes
-from bot.store.inbox import TurnRows
 from bot.store.searches import Searches
-from bot.turns import Turns
+from bot.store.turns import TurnStore
+from bot.turns.admission import Admission
+from bot.turns.queue import TurnQueue
+from bot.turns.turns import Turns
 from bot.types import Audience, Incoming, Place
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.embeddings.local import LocalEmbedder
 from retrieval.ingest import Ingest
-from retrieval.loaders import Loader
+from retrieval.loaders.loader import Loader
 from retrieval.search import Search
 from retrieval.sparse import SparseEncoder
 from retrieval.types import CONFIDENT, CollectionInfo, Found, Hit, Readers, Vector, Vectors
@@ -140,7 +140,7 @@ async def opened(
         index = await open_index(home)
         stack.push_async_callback(index.close)
         sparse = SparseEncoder()
-        knowledge = Knowledge(
+        knowledge = KnowledgeBase(
             documents=Documents(engine, embedder.name),
             collections=Collections(engine),
             searches=Searches(engine),
@@ -152,7 +152,7 @@ async def opened(
             generation=1,
         )
         await knowledge.recover()
-        inbox = Inbox(TurnRows(engine))
+        inbox = TurnQueue(TurnStore(engine))
         stack.push_async_callback(inbox.close)
 
         def make_agent(message: Incoming, allowed: Readers, infos: tuple[CollectionInfo, ...]) -> Watched:

@@ -8,7 +8,7 @@ import re
 from typing import assert_never
 from urllib.parse import quote
 
-from bot.settings import Settings
+from bot.config.settings import Settings
 from bot.types import Actor, Audience, Place, Role
 from retrieval.types import EVERYONE, TEAM, Readers
 

@@ -21,60 +21,60 @@ from agent.run import AFTERWARDS
 from agent.strategies.react import Agent
 from agent.strategies.synthesis import CONCURRENCY, PASSAGES, Synthesis
 from bot.access import readers, thread_scope
-from bot.admission import Admission
-from bot.answer_from import AnswerFrom
 from bot.bot import Bot, make_bot
-from bot.budget import Budget, Limits
-from bot.copies import sweep
-from bot.curating import Curating
+from bot.config.home import UNWRITABLE, probe, tighten
+from bot.config.settings import Settings, Strategy, filled
 from bot.database import Database, database
-from bot.dataset_files import OwnFiles
-from bot.datasets import Datasets
-from bot.digest import Digest, make_digest
-from bot.digest_text import card
-from bot.doubts import Doubts
 from bot.errors import SettingsError, StoreError
-from bot.expert_answers import ExpertAnswers
-from bot.figures import Metrics, metrics
-from bot.grouping import Grouping
-from bot.home import UNWRITABLE, probe, tighten
-from bot.inbox import Inbox
-from bot.knowledge import Knowledge, Progress
+from bot.knowledge.curation import Curation
+from bot.knowledge.dataset_uploads import DatasetUploads
+from bot.knowledge.datasets import Datasets
+from bot.knowledge.documents import KnowledgeBase, Progress
+from bot.knowledge.vector_store import open_vectors
 from bot.logs import ChatLog, Redactor
-from bot.pairs import Pairs
+from bot.operations.copies import sweep
+from bot.operations.metrics import Metrics, metrics
+from bot.operations.retention import daily
+from bot.qa_pairs.pairs import Pairs
 from bot.records import Period
-from bot.retention import daily
-from bot.schedule import Announce, DigestClock, Schedule
-from bot.settings import Settings, Strategy, filled
 from bot.store.audit import Audit
+from bot.store.channel_settings import ChannelSettings
 from bot.store.digests import Digests
 from bot.store.documents import Documents
-from bot.store.figures import Figures
-from bot.store.inbox import TurnRows
-from bot.store.intakes import IntakeRows
-from bot.store.notices import Notices
-from bot.store.places import Places
+from bot.store.ingestions import IngestionStore
+from bot.store.metrics import MetricsStore
+from bot.store.notifications import Notices
 from bot.store.traces import Traces
+from bot.store.turns import TurnStore
 from bot.store.usage import Usage
-from bot.teaching import ANSWERS
-from bot.trace import Trace, trace
-from bot.turns import Thinker, Turns
+from bot.turns.admission import Admission
+from bot.turns.budget import Budget, BudgetLimits
+from bot.turns.queue import TurnQueue
+from bot.turns.selected_passages import AnswerFrom
+from bot.turns.trace import Trace, trace
+from bot.turns.turns import Answerer, Turns
 from bot.types import Attachment, Audience, Card, Incoming, Place, Upload, Verdict
-from bot.unanswered import Remembering, Unanswered
-from bot.vectors import open_vectors
+from bot.unanswered.clustering import Clustering
+from bot.unanswered.corrections import ExpertAnswers
+from bot.unanswered.digest import Digest, make_digest
+from bot.unanswered.digest_card import card
+from bot.unanswered.digest_schedule import Announce, DigestClock, Schedule
+from bot.unanswered.doubts import Doubts
+from bot.unanswered.expert_answers import ANSWERS
+from bot.unanswered.questions import Remembering, Unanswered
 from retrieval import disk
 from retrieval.disk import Free
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.embeddings.local import LocalEmbedder
 from retrieval.folder import own
+from retrieval.i18n import Language, Text
 from retrieval.index import Index
 from retrieval.index.base import BROKEN
 from retrieval.ingest import Ingest
-from retrieval.loaders import Loader
+from retrieval.loaders.loader import Loader
 from retrieval.reranking import FastembedReranker, RerankingError
 from retrieval.search import Search, WrittenBy
 from retrieval.sparse import SparseEncoder
-from retrieval.text import Language, Said
 from retrieval.types import (
     CONFIDENT,
     MIN_RELEVANCE,
@@ -94,23 +94,23 @@ JUDGE_CALLS = 1 + PROTOCOL_RETRIES  # of a turn, where KOTAE_JUDGE_MODEL names a
 ATTACHMENTS = "attachments"  # files that came with a question: found in its thread only
 _CACHE = Path(".cache") / "kotae"  # in the user's home: weights are shared by all homes of the bot
 
-_NO_MODEL = Said(
+_NO_MODEL = Text(
     en="KOTAE_MODEL={name} is not in this version. Use extractive, gemini:<model> or openai:<model>.",
     ja="KOTAE_MODEL={name} はこのバージョンでは使えません。extractive、gemini:<モデル名>、openai:<モデル名> のいずれかにしてください。",
 )
-_NO_EMBEDDER = Said(
+_NO_EMBEDDER = Text(
     en="KOTAE_EMBEDDER={name} is not in this version. Use local, fastembed:<model>, gemini:<model> or openai:<model>.",
     ja="KOTAE_EMBEDDER={name} はこのバージョンでは使えません。local、fastembed:<モデル名>、gemini:<モデル名>、openai:<モデル名> のいずれかにしてください。",
 )
-_NO_KEY = Said(
+_NO_KEY = Text(
     en="The model {name} needs GEMINI_API_KEY, which is not set.",
     ja="モデル {name} には GEMINI_API_KEY が必要ですが、設定されていません。",
 )
-_NO_STRATEGY = Said(
+_NO_STRATEGY = Text(
     en="There is no strategy “{name}”. Use react or synthesis.",
     ja="「{name}」という戦略はありません。react か synthesis にしてください。",
 )
-_SAMPLE = Said(
+_SAMPLE = Text(
     en="Sample handbook of an imaginary company: working hours, leave, expenses, equipment, security, releases.",
     ja="架空の会社のサンプル資料です。勤務時間、休暇、経費、機材、セキュリティ、リリースについて書かれています。",
 )
@@ -123,7 +123,7 @@ _SAMPLE = Said(
 class Trouble:
     """What does not work, in words. `answers`: questions are answered all the same."""
 
-    what: Said
+    what: Text
     answers: bool = False
 
 
@@ -135,7 +135,7 @@ class Application:
     data: Database
     index: Index
     embedder: EmbeddingClient
-    knowledge: Knowledge
+    knowledge: KnowledgeBase
     models: "Models"
     bot: Bot
     owner: str  # this process among those of its database
@@ -144,7 +144,7 @@ class Application:
     answers: ExpertAnswers
     datasets: Datasets
     pairs: Pairs
-    curating: Curating
+    curating: Curation
     answer_from: AnswerFrom
     reranker: FastembedReranker | None = None
     free: Free = disk.free
@@ -185,7 +185,7 @@ class Application:
         except OSError as error:
             return Trouble(filled(UNWRITABLE, why=error.strerror or type(error).__name__))
         except QdrantConnectionError as error:
-            return Trouble(Said(en=error.text("en"), ja=error.text("ja")), answers=True)
+            return Trouble(Text(en=error.text("en"), ja=error.text("ja")), answers=True)
         return None
 
     @property
@@ -198,15 +198,15 @@ class Application:
         return await _digest(self.schedule, self.data, self.doubts, self.knowledge, readers, period)
 
     async def trace(self, turn: str, readers: Readers) -> Trace | None:
-        """How an answer came about, as far as these readers may see it: see `bot.trace.trace`. Raises StoreError."""
+        """How an answer came about, as far as these readers may see it: see `bot.turns.trace.trace`. Raises StoreError."""
         return await _trace(self.data, self.knowledge, turn, readers)
 
     async def metrics(self, period: int, readers: Readers) -> Metrics:
-        """The figures of the last days, as far as these readers may see them: see `bot.figures.metrics`."""
+        """The figures of the last days, as far as these readers may see them: see `bot.operations.metrics.metrics`."""
         return await metrics(
             period,
             readers,
-            figures=Figures(self.data.engine),
+            figures=MetricsStore(self.data.engine),
             usage=Usage(self.data.engine),
             collections=self.data.collections,
             timezone=self.settings.timezone,
@@ -345,9 +345,9 @@ async def running(
 
     `lock`: of the home (`retrieval.folder.own`), where the caller has it already; it is closed with the rest.
     With `rebuild` an index that does not fit is made anew first, with `aside` what does not belong to the home is moved
-    away, as `bot.vectors` says. Not `tidy`: what a crash left behind stays, and nothing but looking is safe; whoever
+    away, as `bot.knowledge.vector_store` says. Not `tidy`: what a crash left behind stays, and nothing but looking is safe; whoever
     changes documents needs it put right. Raises SettingsError, StoreError, QdrantConnectionError (another process owns
-    this home), EmbeddingError, and what `bot.vectors.open_vectors` raises.
+    this home), EmbeddingError, and what `bot.knowledge.vector_store.open_vectors` raises.
     """
     async with AsyncExitStack() as stack:
         if lock is None:
@@ -369,7 +369,7 @@ async def running(
         if reranker is not None:
             stack.callback(reranker.close)
         loader = await stack.enter_async_context(Loader())
-        knowledge = Knowledge(
+        knowledge = KnowledgeBase(
             documents=Documents(data.engine, embedder.name),
             collections=data.collections,
             searches=data.searches,
@@ -398,17 +398,19 @@ async def running(
         models(settings.judge_id)
         chat_log = ChatLog(settings.chat_log, redactor)
         stack.callback(chat_log.close)  # after the inbox, whose last turns it still notes
-        inbox = Inbox(TurnRows(data.engine))
+        inbox = TurnQueue(TurnStore(data.engine))
         stack.push_async_callback(inbox.close)
         budget = Budget(
             Usage(data.engine),
-            Limits(settings.user_per_minute, settings.channel_per_minute, settings.daily_calls, settings.daily_tokens),
+            BudgetLimits(
+                settings.user_per_minute, settings.channel_per_minute, settings.daily_calls, settings.daily_tokens
+            ),
             now=lambda: datetime.now(settings.timezone),
         )
         stack.push_async_callback(budget.close)
         confident = CONFIDENT if settings.confident is None else settings.confident
 
-        def make_agent(message: Incoming, allowed: Readers, infos: tuple[CollectionInfo, ...]) -> Thinker:
+        def make_agent(message: Incoming, allowed: Readers, infos: tuple[CollectionInfo, ...]) -> Answerer:
             model = models(message.model or settings.model_id)
 
             async def search(queries: Sequence[str], chosen: tuple[str, ...] | None) -> Found:
@@ -447,7 +449,7 @@ async def running(
             chosen = message.collections or settings.collections
             return infos if chosen is None else tuple(i for i in infos if i.name in (*chosen, ATTACHMENTS, ANSWERS))
 
-        places = Places(data.engine)
+        places = ChannelSettings(data.engine)
 
         async def prefer(message: Incoming) -> Incoming:
             chosen = await places.get(message.place)
@@ -477,7 +479,7 @@ async def running(
             language=settings.language,
         )
         schedule = Schedule(settings.digest_cron, settings.timezone)
-        doubts = Doubts(data.questions, Grouping(Remembering(embedder)))
+        doubts = Doubts(data.questions, Clustering(Remembering(embedder)))
         answers = ExpertAnswers(
             settings, knowledge, data.questions, Notices(data.engine), data.documents, Audit(data.engine)
         )
@@ -498,7 +500,7 @@ async def running(
             trace=partial(_trace, data, knowledge),
             timezone=settings.timezone,
         )
-        own_files = OwnFiles(settings.home / "datasets")
+        own_files = DatasetUploads(settings.home / "datasets")
         if tidy:
             await own_files.clear()  # of a process that has died
         datasets = Datasets(knowledge, Audit(data.engine), own_files)
@@ -507,9 +509,9 @@ async def running(
             settings, data.engine, knowledge, index, embedder, models=models, budget=budget, owner=inbox.owner
         )
         if settings.database is None:  # then it is this home's, and whoever held something there is dead
-            for held in (inbox, IntakeRows(data.engine), Notices(data.engine), Digests(data.engine), pairs):
+            for held in (inbox, IngestionStore(data.engine), Notices(data.engine), Digests(data.engine), pairs):
                 await held.inherit()
-        curating = Curating(knowledge, data.searches, Audit(data.engine), settings)
+        curating = Curation(knowledge, data.searches, Audit(data.engine), settings)
         stack.push_async_callback(curating.close)
         answer_from = AnswerFrom(knowledge, budget, models=models, model=settings.model_id, extractive=extractive)
         yield Application(
@@ -569,7 +571,7 @@ def make_reranker(settings: Settings) -> FastembedReranker | None:
     try:
         return FastembedReranker(weights(settings), settings.reranker.partition(":")[2])
     except RerankingError as error:
-        raise SettingsError(Said(en=error.text("en"), ja=error.text("ja"))) from error
+        raise SettingsError(Text(en=error.text("en"), ja=error.text("ja"))) from error
 
 
 async def make_embedder(settings: Settings, stack: AsyncExitStack) -> EmbeddingClient:
@@ -619,7 +621,7 @@ def _similarity(embedder: EmbeddingClient) -> Callable[[str, Sequence[str]], Awa
     return similarity
 
 
-async def _trace(data: Database, knowledge: Knowledge, turn: str, readers: Readers) -> Trace | None:
+async def _trace(data: Database, knowledge: KnowledgeBase, turn: str, readers: Readers) -> Trace | None:
     kept = Traces(data.engine)
     return await trace(turn, readers, conversations=data.conversations, traces=kept, look_up=knowledge.context)
 
@@ -628,7 +630,7 @@ async def _digest(
     schedule: Schedule,
     data: Database,
     doubts: Doubts,
-    knowledge: Knowledge,
+    knowledge: KnowledgeBase,
     readers: Readers,
     period: Period | None = None,
 ) -> Digest:

@@ -3,21 +3,21 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from bot.chat_commands import SlashCommands
-from bot.choices import Channels, Models
+from bot.channel_settings import Channels, Models
+from bot.config.settings import Settings
 from bot.database import Database
-from bot.digest import Digest
-from bot.expert_answers import ExpertAnswers
-from bot.intake import Ingestion
-from bot.knowledge import Knowledge
-from bot.settings import Settings
+from bot.knowledge.documents import KnowledgeBase
+from bot.knowledge.ingestion import Ingestion
+from bot.slash_commands import SlashCommands
 from bot.store.audit import Audit
-from bot.store.intakes import IntakeRows
-from bot.store.notices import Notices
+from bot.store.channel_settings import ChannelSettings
+from bot.store.ingestions import IngestionStore
+from bot.store.notifications import Notices
 from bot.store.outbox import Outbox
-from bot.store.places import Places
-from bot.teaching import Experts
-from bot.turns import Turns
+from bot.turns.turns import Turns
+from bot.unanswered.corrections import ExpertAnswers
+from bot.unanswered.digest import Digest
+from bot.unanswered.expert_answers import Experts
 from retrieval.types import Readers
 
 
@@ -36,7 +36,7 @@ class Bot:
 def make_bot(
     settings: Settings,
     data: Database,
-    knowledge: Knowledge,
+    knowledge: KnowledgeBase,
     turns: Turns,
     answers: ExpertAnswers,
     *,
@@ -46,11 +46,11 @@ def make_bot(
 ) -> Bot:
     """`models` raises SettingsError for a name it does not know; `owner` names this process in the leases."""
     audit, outbox = Audit(data.engine), Outbox(data.engine)
-    channels = Channels(Places(data.engine), audit, settings, knowledge, models)
+    channels = Channels(ChannelSettings(data.engine), audit, settings, knowledge, models)
     return Bot(
         turns=turns,
         outbox=outbox,
-        ingestion=Ingestion(IntakeRows(data.engine), knowledge, settings, owner=owner),
+        ingestion=Ingestion(IngestionStore(data.engine), knowledge, settings, owner=owner),
         experts=Experts(settings, knowledge, data.questions, Notices(data.engine), data.documents, outbox, owner=owner),
         channels=channels,
         commands=SlashCommands(settings, data, knowledge, channels, answers, audit, make_digest),

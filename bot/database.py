@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from bot.access import readers
+from bot.config.settings import Settings
+from bot.operations.restore_marker import refuse_unfinished
 from bot.records import Summary
-from bot.settings import Settings
 from bot.store.collections import Collections
-from bot.store.condition import probe
 from bot.store.conversations import Conversations
 from bot.store.documents import Documents
 from bot.store.engine import Engine, connect
 from bot.store.feedback import Votes
-from bot.store.messages import Messages
-from bot.store.questions import Questions
+from bot.store.inspection import probe
 from bot.store.searches import Searches
+from bot.store.unanswered import UnansweredQuestions
+from bot.store.web_messages import Messages
 from bot.types import Audience, Place
-from bot.unfinished import refuse_unfinished
 from migrations import upgrade
 from retrieval.types import Readers
 
@@ -36,7 +36,7 @@ class Database:
     engine: Engine
     documents: Documents
     collections: Collections
-    questions: Questions
+    questions: UnansweredQuestions
     conversations: Conversations
     searches: Searches
     votes: Votes
@@ -75,7 +75,7 @@ async def database(settings: Settings) -> AsyncIterator[Database]:
             engine=engine,
             documents=Documents(engine, embedder=""),
             collections=collections,
-            questions=Questions(engine),
+            questions=UnansweredQuestions(engine),
             conversations=Conversations(engine),
             searches=Searches(engine),
             votes=Votes(engine),

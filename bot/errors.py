@@ -1,9 +1,9 @@
 """What can go wrong with settings, the database and a lease, for whoever catches it. Loads nothing of the database."""
 
-from retrieval.text import Language, Said, SaidError
+from retrieval.i18n import Language, Text, TextError
 
 
-class StoreError(SaidError):
+class StoreError(TextError):
     """The database could not do what was asked, and nothing of it was stored."""
 
 
@@ -14,7 +14,7 @@ class LostError(Exception):
 class SettingsError(Exception):
     """Settings that cannot work; `problems` are sentences for people, each names its variable and holds no secret."""
 
-    def __init__(self, *problems: Said) -> None:
+    def __init__(self, *problems: Text) -> None:
         super().__init__("\n".join(problem.en for problem in problems))
         self.problems = problems
 

@@ -21,8 +21,8 @@ from typing import Any, TextIO
 from urllib.parse import quote
 
 from agent.events import Event
+from bot.turns.event_json import as_json
 from bot.types import Incoming
-from bot.wire import as_json
 from retrieval.durable import make_folder
 
 log = logging.getLogger(__name__)
@@ -139,7 +139,7 @@ def _fields(record: logging.LogRecord) -> dict[str, Any]:
 
 
 class _Line(logging.Formatter):
-    """12:00:01 INFO bot.turns turn ended turn=… outcome=answered"""
+    """12:00:01 INFO bot.turns.turns turn ended turn=… outcome=answered"""
 
     def __init__(self, redact: Redactor) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s", "%H:%M:%S")

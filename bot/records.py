@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from agent.events import Cost
 from bot.types import MissReason
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 from retrieval.types import Passage, SearchMetrics
 
 # -- questions ----------------------------------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ class Changed:
 
     told: int = 0
     reopened: int = 0
-    refusal: Said | None = None
+    refusal: Text | None = None
 
 
 # -- the browser's rooms ------------------------------------------------------------------------------------------------

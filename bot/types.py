@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from agent.conversation import Overheard
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 
 Visibility = Literal["public", "private", "outsiders", "unknown"]
 
@@ -96,13 +96,13 @@ class Command:
     actor: Actor
     place: Place
     audience: Audience
-    name: str  # of `bot.chat_commands`
+    name: str  # of `bot.slash_commands`
     text: str
     language: Language
 
 
 @dataclass(frozen=True, slots=True)
-class Lesson:
+class AnswerGiven:
     """An expert's answer to open questions, by their ids; given at a place that `audience` sees. It answers `reference`
     (None: the one that speaks for them) and closes of the others those that say the same."""
 
@@ -118,13 +118,13 @@ class Lesson:
 
 
 @dataclass(frozen=True, slots=True)
-class Taught:
+class AnswerTaken:
     """What became of a lesson. `refusal` says in words why nothing was learnt."""
 
     closed: tuple[int, ...] = ()  # the questions that were open until now
     told: int = 0  # threads that will be told
     left: int = 0  # questions of the lesson that are still open: they ask something else
-    refusal: Said | None = None
+    refusal: Text | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ Fetch = Callable[[FileRef], Awaitable[bytes]]
 
 
 @dataclass(frozen=True, slots=True)
-class Intake:
+class IngestionRequest:
     """Files that somebody gives to the knowledge: kept until the last one has its verdict."""
 
     id: str
@@ -266,7 +266,7 @@ class Action:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CardRow:
     text: str
     details: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
@@ -279,7 +279,7 @@ class Card:
 
     title: str
     lines: tuple[str, ...] = ()
-    rows: tuple[Row, ...] = ()
+    rows: tuple[CardRow, ...] = ()
     foot: tuple[str, ...] = ()
 
 

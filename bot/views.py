@@ -5,7 +5,7 @@ from typing import Any
 
 from bot.records import Changed, DocumentRow, ExpertAnswer, Summary
 from bot.types import OpenQuestions, Question
-from retrieval.text import Language
+from retrieval.i18n import Language
 from retrieval.types import CollectionInfo, Found, Hit, SearchMetrics
 
 Json = dict[str, Any]

@@ -1,3 +1,5 @@
+"""Files → Markdown → chunks → vectors → hits. No agent, and no database of ours."""
+
 import os
 
 # onnxruntime reports to Microsoft about the machine and its models unless this is set before it starts.

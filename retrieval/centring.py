@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval.i18n import Language
 from retrieval.index.base import LANGUAGES, Index
-from retrieval.text import Language
 from retrieval.types import QdrantConnectionError, Scored, Vector
 
 log = logging.getLogger(__name__)

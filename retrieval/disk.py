@@ -12,8 +12,8 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from retrieval.formats.limits import MIB, size
-from retrieval.text import Said
+from retrieval.i18n import Text
+from retrieval.loaders.limits import MIB, size
 from retrieval.types import QdrantConnectionError
 
 Free = Callable[[Path], int]
@@ -22,7 +22,7 @@ Free = Callable[[Path], int]
 RESERVE = 64 * MIB  # stays free: twice what opening takes, for whoever else writes meanwhile
 ROOM_TO_ADD = 2 * RESERVE  # below it nothing is added, so that it can still be opened, changed and forgotten
 
-_FULL = Said(
+_FULL = Text(
     en="Only {free} are free on the disk of the search index, and {needed} are needed. Please free some space.",
     ja="検索インデックスのディスクの空きが {free} しかありません。{needed} 必要です。空き容量を増やしてください。",
 )

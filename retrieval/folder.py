@@ -9,24 +9,24 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from retrieval.durable import make_folder, replacing, to_disk
-from retrieval.text import Said
+from retrieval.i18n import Text
 from retrieval.types import EmbeddingError, QdrantConnectionError
 
-_OWNED = Said(
+_OWNED = Text(
     en="Another Kotae is running on this home ({folder}). Stop it first, or set KOTAE_HOME to another folder.",
     ja="このホーム（{folder}）では別の Kotae が動いています。先にそれを止めるか、KOTAE_HOME に別のフォルダーを指定してください。",
 )
-_DAMAGED = Said(
+_DAMAGED = Text(
     en="The search index in {folder} cannot be read. `kotae reindex --set-aside` moves it aside and builds it anew from"
     " the kept documents.",
     ja="{folder} の検索インデックスを読み込めません。`kotae reindex --set-aside` を実行すると、これを別のフォルダーに移し、"
     "保存してある文書から作り直します。",
 )
-_UNUSABLE = Said(
+_UNUSABLE = Text(
     en="The folder {folder} cannot be used for the search index: {why}.",
     ja="フォルダー {folder} を検索インデックスに使えません: {why}",
 )
-_MISMATCH = Said(
+_MISMATCH = Text(
     en="The search index in {folder} was made with {was}, but now {wanted} is set, and the two cannot be mixed."
     " Set KOTAE_EMBEDDER and KOTAE_EMBEDDING_DIM back, or move that folder away and build the index anew with"
     " `kotae reindex`.",

@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 
 from retrieval.chunking import TARGET, chunks, embedding_text, front
 from retrieval.embeddings.base import EmbeddingClient
+from retrieval.i18n import Text
 from retrieval.index import Index
-from retrieval.payload import STAGED
+from retrieval.index.payload import STAGED
 from retrieval.relevance import spoken
 from retrieval.sparse import Encoded, SparseEncoder
-from retrieval.text import Said, sentences
+from retrieval.text import sentences
 from retrieval.types import Chunk, Document, Passage, Point, Reading, UnreadableError, Vector
 
 log = logging.getLogger(__name__)
@@ -25,11 +26,11 @@ MAX_CHUNKS = 5_000  # of one file
 _BATCH = 64  # chunks embedded and written at once: two seconds of a small model on two cores
 _NAMESPACE = uuid.UUID("6e3c1a52-8f0e-5d3b-9b43-0c8b1d1f7a10")
 
-_EMPTY = Said(
+_EMPTY = Text(
     en="There is nothing to read in “{name}”.",
     ja="「{name}」には読み取れる内容がありません。",
 )
-_TOO_LONG = Said(
+_TOO_LONG = Text(
     en="“{name}” is too long: it makes {count} passages, and a file may have {most}. Split it and add the parts.",
     ja="「{name}」は長すぎます。{count} 個に分割されますが、1 ファイルの上限は {most} 個です。分けて登録してください。",
 )

@@ -16,8 +16,9 @@ from typing import Any, Literal
 import numpy as np
 
 from retrieval.centring import Means
+from retrieval.i18n import Language
 from retrieval.sparse import SparseEncoder, term_id
-from retrieval.text import Language, language_of
+from retrieval.text import language_of
 from retrieval.types import Passage, Reading, Scored
 
 Fit = Literal["both", "words", "meaning"]
@@ -48,7 +49,7 @@ find understand point curious good morning afternoon evening cheers deal around 
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class RelevanceEvidence:
     """What speaks for one passage. Shares are of the question's words, weighted by rarity.
 
     `window`: the best two neighbouring lines together with title and headings. `line`: the best line alone. `heads`:
@@ -72,7 +73,7 @@ class Weights:
     bias: float
     signals: Mapping[str, float]
 
-    def relevance(self, evidence: Evidence) -> float:
+    def relevance(self, evidence: RelevanceEvidence) -> float:
         total = self.bias + sum(weight * float(getattr(evidence, name)) for name, weight in self.signals.items())
         return 1 / (1 + math.exp(-max(-30.0, min(30.0, total))))
 
@@ -124,7 +125,7 @@ def _means(shipped: Mapping[str, Mapping[Language, Sequence[float]]]) -> Means:
     )
 
 
-class Subject:
+class QuestionSubject:
     """Tells what a question is about from what askers say around it. Safe in any number of threads."""
 
     def __init__(self, encoder: SparseEncoder) -> None:
@@ -139,7 +140,7 @@ class Subject:
 
 
 def shares(weights: Mapping[int, float], reading: Reading) -> tuple[float, float, float]:
-    """`window`, `line` and `heads` of `Evidence`; `weights` are those of the question's words."""
+    """`window`, `line` and `heads` of `RelevanceEvidence`; `weights` are those of the question's words."""
     total = sum(weights.values())
     if not total:
         return 0.0, 0.0, 0.0
@@ -185,18 +186,18 @@ class Judge:
         self._best = (ahead[0] if ahead else 0.0) or 1.0
         self._second = ahead[1] if len(ahead) > 1 else self._best / 2
 
-    def evidence(self, id: str, reading: Reading) -> dict[Fit, Evidence]:
+    def evidence(self, id: str, reading: Reading) -> dict[Fit, RelevanceEvidence]:
         """What there is to judge this passage by: words, meaning or both; nothing where the query did not find it.
 
         Words speak when the query has any; in another script they can speak for a passage, but not against it, so
         meaning is asked too.
         """
-        found: dict[Fit, Evidence] = {}
+        found: dict[Fit, RelevanceEvidence] = {}
         if id not in self._fused:
             return found
         if self._weights or not self._cosines:
             window, line, heads = shares(self._weights, reading)
-            found["both" if self._cosines else "words"] = Evidence(
+            found["both" if self._cosines else "words"] = RelevanceEvidence(
                 window,
                 line,
                 heads,
@@ -206,7 +207,7 @@ class Judge:
                 gap=max(0.0, self._fused[id] - self._second) / self._best,
             )
         if id in self._cosines and (reading.language != self._language or not self._weights):
-            found["meaning"] = Evidence(cosine=self._cosines[id], margin=self._margins[id])
+            found["meaning"] = RelevanceEvidence(cosine=self._cosines[id], margin=self._margins[id])
         return found
 
     def relevance(self, id: str, reading: Reading) -> float:

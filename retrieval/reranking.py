@@ -15,9 +15,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from retrieval.embeddings.onnx import without_spinning
+from retrieval.i18n import Text
 from retrieval.memory import give_back
-from retrieval.onnx import without_spinning
-from retrieval.text import Said
 from retrieval.types import RAGToolError
 
 if TYPE_CHECKING:
@@ -33,31 +33,31 @@ _NAMES = (
     'python -c "from fastembed.rerank.cross_encoder import TextCrossEncoder as T;'
     " print(*(m['model'] for m in T.list_supported_models()), sep='\\n')\""
 )
-_UNKNOWN = Said(
+_UNKNOWN = Text(
     en="KOTAE_RERANKER names a model that fastembed does not know: {name}. This prints the names it knows: {names}",
     ja="KOTAE_RERANKER のモデル {name} は fastembed にありません。使える名前は次のコマンドで表示できます: {names}",
 )
-_NO_FOLDER = Said(
+_NO_FOLDER = Text(
     en="KOTAE_RERANKER names a folder that is not there: {name}",
     ja="KOTAE_RERANKER のフォルダー {name} がありません。",
 )
-_NOT_IN_IT = Said(
+_NOT_IN_IT = Text(
     en="The folder {name} of KOTAE_RERANKER lacks {missing}: it should hold a cross-encoder in ONNX form with its"
     " tokenizer.",
     ja="KOTAE_RERANKER のフォルダー {name} に {missing} がありません。"
     "ONNX 形式のクロスエンコーダーとトークナイザーを置いてください。",
 )
-_UNREACHABLE = Said(
+_UNREACHABLE = Text(
     en="The reranker {name} is not on this machine yet and could not be downloaded from the Hugging Face hub. Check the"
     " connection to huggingface.co (or set HF_ENDPOINT to a mirror), or take KOTAE_RERANKER away.",
     ja="リランカー {name} がまだこのマシンになく、Hugging Face Hub からダウンロードできませんでした。huggingface.co への接続"
     "（またはミラーを指す HF_ENDPOINT）を確認するか、KOTAE_RERANKER を外してください。",
 )
-_NOT_YET = Said(
+_NOT_YET = Text(
     en="The reranker {name} is still being loaded or downloaded.",
     ja="リランカー {name} を読み込み中、またはダウンロード中です。",
 )
-_FAILED = Said(
+_FAILED = Text(
     en="The reranker {name} failed; the log has the reason. If it happens again, take KOTAE_RERANKER away.",
     ja="リランカー {name} の処理に失敗しました。理由はログに記録されています。繰り返す場合は KOTAE_RERANKER を外してください。",
 )

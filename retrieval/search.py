@@ -12,11 +12,12 @@ from typing import Literal
 
 from retrieval.centring import Centring
 from retrieval.embeddings.base import EmbeddingClient
+from retrieval.i18n import Text
 from retrieval.index import Index
-from retrieval.relevance import Evidence, Fit, Judge, Subject, space
+from retrieval.relevance import Fit, Judge, QuestionSubject, RelevanceEvidence, space
 from retrieval.reranking import Reranker, RerankingError
 from retrieval.sparse import SparseEncoder
-from retrieval.text import Said, language_of, normalise
+from retrieval.text import language_of, normalise
 from retrieval.types import (
     MIN_RELEVANCE,
     Branch,
@@ -59,7 +60,7 @@ WrittenBy = Literal["asker", "model"]
 _SHINGLE = 16  # characters
 _REPEATS = 0.8  # share of a passage's text that stands in another one: then it is a repetition
 
-_NO_ANSWER = Said(en="The search index does not answer.", ja="検索インデックスが応答しません。")
+_NO_ANSWER = Text(en="The search index does not answer.", ja="検索インデックスが応答しません。")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +149,7 @@ class Search:
         self._limit = limit
         self._min_relevance = min_relevance
         self._reranker = reranker
-        self._subject = Subject(sparse)
+        self._subject = QuestionSubject(sparse)
         self._space = space(embedder.name)
         self._means = Centring(index, embedder.dimensions, self._space.means)
 
@@ -216,7 +217,9 @@ class Search:
             hit.passage.document_id, range(max(0, number - around), number + around + 1), view
         )
 
-    async def evidence(self, query: str, view: View, limit: int) -> list[tuple[Indexed, Mapping[Fit, Evidence]]]:
+    async def evidence(
+        self, query: str, view: View, limit: int
+    ) -> list[tuple[Indexed, Mapping[Fit, RelevanceEvidence]]]:
         """What the relevance of a hybrid search's candidates rests on: what `benchmarks.fit_relevance` learns from."""
         asked = await self._ask([query], view, "hybrid", "asker")
         return [(text, asked.judges[0].evidence(one.id, text.reading)) for one, text in await self._texts(asked, limit)]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-from retrieval.text import Language, SaidError
+from retrieval.i18n import Language, TextError
 
 Vector = list[float]
 Vectors = list[Vector]
@@ -29,7 +29,7 @@ STRONG = 0.8
 # -- failures: the names of the design document on the agent's tools ------------------------------------------------
 
 
-class RAGToolError(SaidError):
+class RAGToolError(TextError):
     """Something in retrieval failed. `reason` is fit for people; the cause is chained and belongs in the log.
 
     Source: seeds/3_agent_tools.md §3.

@@ -38,15 +38,15 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # run in the background; 
 LONG = (
     "crash",
     "test_readme.py",
-    "adapters/test_web_schema.py",
+    "adapters/web/api/test_schemas.py",
     "adapters/web",
-    "retrieval/test_embeddings.py",
+    "retrieval/embeddings/test_embeddings.py",
     "hostile",
-    "bot/test_identity.py",
-    "bot/test_backup.py",
-    "bot/test_reindex.py",
-    "bot/test_one_owner.py",
-    "bot/test_knowledge.py",
+    "bot/knowledge/test_identity.py",
+    "bot/operations/test_backup.py",
+    "bot/knowledge/test_reindex.py",
+    "bot/cli/test_one_owner.py",
+    "bot/knowledge/test_documents.py",
     "adapters/slack/test_chaos.py",
 )
 

@@ -17,26 +17,25 @@ MAY_IMPORT = {
     "retrieval": {"retrieval"},
     "migrations": {"migrations", "bot.store.schema"},
 }
-COMPOSITION_ROOT = {"bot/app.py", "bot/cli.py", "bot/upkeep.py", "bot/__main__.py"}
+COMPOSITION_ROOT = {"bot/app.py", "bot/cli/commands.py", "bot/cli/maintenance.py", "bot/__main__.py"}
 NEVER = {"adapters": "bot.store"}  # platforms know values and errors (`bot/types.py`, `bot/errors.py`), no tables
 ONE_PLACE = {
     "slack_bolt": {"adapters/slack/"},
     "slack_sdk": {"adapters/slack/"},
     "discord": {"adapters/discord/"},
     "qdrant_edge": {"retrieval/index/edge.py"},
-    "qdrant_client": {"retrieval/index/server.py", "retrieval/index/requests.py", "retrieval/index/wire.py"},
+    "qdrant_client": {
+        "retrieval/index/server.py",
+        "retrieval/index/server_values.py",
+        "retrieval/index/server_calls.py",
+    },
     "simpleeval": {"agent/routing/calculator.py"},
     "google.genai": {"agent/models/gemini.py", "retrieval/embeddings/gemini.py"},
     "arro3": {"retrieval/datasets/parquet.py"},
     "nicegui": {"adapters/web/pages/"},
-    "fastembed": {
-        "retrieval/embeddings/local.py",
-        "retrieval/embeddings/bundled.py",
-        "retrieval/reranking.py",
-        "retrieval/onnx.py",
-    },
+    "fastembed": {"retrieval/embeddings/", "retrieval/reranking.py"},
     "sqlalchemy": {"bot/store/", "migrations/"},
-    "rich": {"adapters/", "bot/listing.py"},
+    "rich": {"adapters/", "bot/cli/output.py"},
 }
 
 

@@ -14,12 +14,10 @@ from typing import Any
 
 import discord
 
-from adapters import leftovers
-from adapters.channels import Named, find
-from adapters.discord import commands, digest, intake, registering, voting
+from adapters.discord import commands, digest, feedback, ingestion
 from adapters.discord.audience import Places
-from adapters.discord.dialect import escaped
-from adapters.discord.errors import NETWORK, GoneError
+from adapters.discord.catch_up import missed
+from adapters.discord.context import DiscordContext
 from adapters.discord.events import (
     PLATFORM,
     Asked,
@@ -35,20 +33,31 @@ from adapters.discord.events import (
     withdrawn,
     written_in,
 )
-from adapters.discord.gateway import Client, Identifies, enter, hears_others, listen, pointed_at, token_refused
-from adapters.discord.missed import missed
-from adapters.discord.office import Office
-from adapters.discord.rest import Mark, Rest
-from adapters.discord.surroundings import Surroundings
-from adapters.discord.thread import DiscordThread
+from adapters.discord.rendering.markdown import escaped
+from adapters.discord.thread_context import ThreadContext
+from adapters.discord.transport import registration
+from adapters.discord.transport.api import DiscordApi, Mark
+from adapters.discord.transport.errors import NETWORK, GoneError
+from adapters.discord.transport.gateway import (
+    Client,
+    Identifies,
+    enter,
+    hears_others,
+    listen,
+    pointed_at,
+    token_refused,
+)
+from adapters.discord.turn_view import DiscordThread
 from adapters.port import PostError
-from adapters.questions import Questions
+from adapters.shared import recovery
+from adapters.shared.channels import Named, find
+from adapters.shared.turns import RunningTurns
 from bot.bot import Bot
+from bot.config.settings import DiscordSettings
 from bot.errors import StoreError
-from bot.settings import DiscordSettings
+from bot.texts import reply_language
 from bot.types import Audience, Card, Claimed, Incoming, Place, Post, Preferences
-from bot.words import reply_language
-from retrieval.text import Language
+from retrieval.i18n import Language
 
 log = logging.getLogger(__name__)
 
@@ -64,13 +73,13 @@ class DiscordAdapter:
     platform = PLATFORM
 
     def __init__(
-        self, settings: DiscordSettings, *, language: Language, look_every: float = leftovers.EVERY_SECONDS
+        self, settings: DiscordSettings, *, language: Language, look_every: float = recovery.EVERY_SECONDS
     ) -> None:
         """`look_every`: seconds between two looks for what was left."""
         self._settings = settings
         self._look_every = look_every
         self._language = language
-        self._office: Office | None = None
+        self._context: DiscordContext | None = None
         self._client: Client | None = None
         self._identifies = Identifies()
         self.who = ""
@@ -91,26 +100,28 @@ class DiscordAdapter:
             content = await hears_others(token)
             async with AsyncExitStack() as ending:
                 client = await ending.enter_async_context(Client(self._identifies, content=content))
-                rest = Rest(client)
+                rest = DiscordApi(client)
                 ending.push_async_callback(rest.close)
-                office = Office(client, rest, bot, Places(client, rest, self._settings.guilds), self._language)
-                questions = Questions(PLATFORM, bot, office.tasks, partial(_view, office), Surroundings(office))
-                events = _Events(office, questions)
+                context = DiscordContext(client, rest, bot, Places(client, rest, self._settings.guilds), self._language)
+                questions = RunningTurns(PLATFORM, bot, context.tasks, partial(_view, context), ThreadContext(context))
+                events = _Events(context, questions)
                 events.register(client)
-                commands.register(client, office)
-                voting.register(client, office)
+                commands.register(client, context)
+                feedback.register(client, context)
                 await enter(client, token)
-                self._client, self._office = client, office
-                await self._serve(client, office, questions, events)
+                self._client, self._context = client, context
+                await self._serve(client, context, questions, events)
 
-    async def _serve(self, client: Client, office: Office, questions: Questions, events: "_Events") -> None:
+    async def _serve(self, client: Client, context: DiscordContext, questions: RunningTurns, events: "_Events") -> None:
         listening = asyncio.create_task(listen(client), name="discord-gateway")
-        refused = asyncio.create_task(office.rest.refused.wait(), name="discord-refused")
+        refused = asyncio.create_task(context.rest.refused.wait(), name="discord-refused")
         chores = [
             refused,
-            asyncio.create_task(self._tell(client, office), name="discord-ready"),
+            asyncio.create_task(self._tell(client, context), name="discord-ready"),
             asyncio.create_task(_catch_up(client, events), name="discord-missed"),
-            asyncio.create_task(_look_after(office, questions, self.ready, self._look_every), name="discord-leftovers"),
+            asyncio.create_task(
+                _look_after(context, questions, self.ready, self._look_every), name="discord-leftovers"
+            ),
         ]
         try:
             await asyncio.wait({listening, refused}, return_when=asyncio.FIRST_COMPLETED)
@@ -118,7 +129,7 @@ class DiscordAdapter:
                 raise token_refused()
             listening.result()
         finally:
-            self._client = self._office = None
+            self._client = self._context = None
             self.ready.clear()
             for chore in (listening, *chores):
                 chore.cancel()
@@ -126,9 +137,9 @@ class DiscordAdapter:
             if client.ws is not None:
                 with suppress(*NETWORK):
                     await client.ws.close(code=1000)
-            await office.tasks.drain(DRAIN_SECONDS)
+            await context.tasks.drain(DRAIN_SECONDS)
 
-    async def _tell(self, client: Client, office: Office) -> None:
+    async def _tell(self, client: Client, context: DiscordContext) -> None:
         """Ready with the first connection; the commands that people see are told to Discord then, too."""
         await client.first.wait()
         await client.all_here(HERE_SECONDS)
@@ -137,18 +148,18 @@ class DiscordAdapter:
         self.who = f"@{client.user.name if client.user else PLATFORM}{where}"
         self.ready.set()
         try:
-            await registering.publish(client)
+            await registration.publish(client)
         except (discord.DiscordException, *NETWORK) as error:
             log.warning("the commands could not be told to Discord: %s", error)
 
     async def place(self, channel: str) -> tuple[Place, Audience]:
         """A channel by its id or name, and who reads it. Raises LookupError when the bot cannot post there, or a name does
         not say which channel, ConnectionError while Discord is not connected."""
-        office = self._at_work()
+        context = self._at_work()
         if not (channel.isascii() and channel.isdigit()):
-            channel = find(channel, self._channels(office)).id
+            channel = find(channel, self._channels(context)).id
         try:
-            found = await _channel(office, int(channel))
+            found = await _channel(context, int(channel))
         except (GoneError, ValueError) as error:
             raise LookupError(getattr(error, "code", "not an id")) from None
         except PostError as error:
@@ -161,38 +172,38 @@ class DiscordAdapter:
             in_thread = isinstance(found, discord.Thread)
             if not rights.view_channel or not (rights.send_messages_in_threads if in_thread else rights.send_messages):
                 raise LookupError("50013")
-        return Place(PLATFORM, where.place.workspace, channel), await office.places.audience(channel)
+        return Place(PLATFORM, where.place.workspace, channel), await context.places.audience(channel)
 
-    def _channels(self, office: Office) -> list[Named]:
+    def _channels(self, context: DiscordContext) -> list[Named]:
         """Those that take messages, in the servers that are set."""
         chosen = self._settings.guilds
         return [
             Named(str(channel.id), channel.name, channel.permissions_for(guild.me).view_channel, guild.name)
-            for guild in office.client.guilds
+            for guild in context.client.guilds
             if chosen is None or str(guild.id) in chosen
             for channel in guild.text_channels
         ]
 
     async def announce(self, channel: str, card: Card, *, about: str) -> None:
         """Post a card and its rows. Raises ConnectionError when not all of it could be posted: the same call goes on."""
-        office = self._at_work()
+        context = self._at_work()
         place, _ = await self.place(channel)
         try:
-            await digest.announce(office, place, card, about)
+            await digest.announce(context, place, card, about)
         except PostError as error:
             raise ConnectionError(error.code) from None
 
-    def _at_work(self) -> Office:
-        if self._office is None:
+    def _at_work(self) -> DiscordContext:
+        if self._context is None:
             raise ConnectionError("Discord is not connected")
-        return self._office
+        return self._context
 
 
 class _Events:
-    """What discord.py tells, each in a task of the office: none is cut off when the connection is."""
+    """What discord.py tells, each in a task of the context: none is cut off when the connection is."""
 
-    def __init__(self, office: Office, questions: Questions) -> None:
-        self._office = office
+    def __init__(self, context: DiscordContext, questions: RunningTurns) -> None:
+        self._context = context
         self._questions = questions
 
     def register(self, client: Client) -> None:
@@ -201,7 +212,7 @@ class _Events:
                 async def run() -> None:
                     await work(*told)
 
-                self._office.tasks.start(run(), f"discord-{name}")
+                self._context.tasks.start(run(), f"discord-{name}")
 
             client.add_listener(listener, f"on_{name}")
 
@@ -216,18 +227,18 @@ class _Events:
 
     async def catch_up(self) -> None:
         """Take what was said while nobody heard it; what is taken already stays as it is."""
-        for message in await missed(self._office):
-            self._office.tasks.start(self._message(message), "discord-missed")
+        for message in await missed(self._context):
+            self._context.tasks.start(self._message(message), "discord-missed")
 
     async def _message(self, message: discord.Message) -> None:
         if not by_a_person(message):
             return
         where = spot(message.channel)
         if where is None:  # of a thread or a server that is not known yet, only what is for us is looked into
-            if not any(user.id == self._office.me for user in message.mentions) and message.guild is not None:
+            if not any(user.id == self._context.me for user in message.mentions) and message.guild is not None:
                 return
             where = await self._where(message.channel.id)
-        event = said(message, where, self._office.me) if where else None
+        event = said(message, where, self._context.me) if where else None
         match event:
             case Asked():
                 await self._ask(event)
@@ -247,9 +258,9 @@ class _Events:
             if wait is not None:
                 await asyncio.sleep(wait)
         message = asked.message
-        text = escaped(lost.text(reply_language(message, self._office.language)))
+        text = escaped(lost.text(reply_language(message, self._context.language)))
         mark = Mark(f"lost:{message.message}", "notice", 0)
-        await self._office.rest.post(written_in(message), text, mark=mark, reply_to=message.message)
+        await self._context.rest.post(written_in(message), text, mark=mark, reply_to=message.message)
 
     async def _meant(self, asked: Asked | Edited) -> Incoming | None:
         """The question in its conversation; None when it is an answer to a card. Raises PostError, StoreError.
@@ -264,8 +275,8 @@ class _Events:
             return message
         if post.kind == "card":
             reply = Replied(message.place, post.message or "", thread, message.message, message.author, message.text)
-            if await digest.can_answer(self._office, reply, post):
-                await digest.replied(self._office, reply, post)
+            if await digest.can_answer(self._context, reply, post):
+                await digest.replied(self._context, reply, post)
                 return None
             return message if asked.named else None
         root = post.data.get("root")
@@ -273,19 +284,19 @@ class _Events:
 
     async def _reply(self, replied: Replied) -> None:
         post = await self._post_over(replied.place, replied.to, replied.thread)
-        if post is not None and post.kind == "card" and await digest.can_answer(self._office, replied, post):
-            await digest.replied(self._office, replied, post)
+        if post is not None and post.kind == "card" and await digest.can_answer(self._context, replied, post):
+            await digest.replied(self._context, replied, post)
 
     async def _post_over(self, place: Place, to: str | None, thread: str | None) -> Post | None:
         """What the bot posted and somebody replies `to`, else the card that their thread was started on. Raises StoreError."""
-        post = await self._office.bot.outbox.find(place, to) if to else None
+        post = await self._context.bot.outbox.find(place, to) if to else None
         if post is None and thread not in (None, to):
-            root = await self._office.bot.outbox.find(place, thread or "")
+            root = await self._context.bot.outbox.find(place, thread or "")
             return root if root is not None and root.kind == "card" else None
         return post
 
     async def _edit(self, told: discord.RawMessageUpdateEvent) -> None:
-        message, before, me = told.message, told.cached_message, self._office.me
+        message, before, me = told.message, told.cached_message, self._context.me
         where = spot(message.channel)
         if where is None or not by_a_person(message):
             return
@@ -298,52 +309,52 @@ class _Events:
 
     async def _delete(self, told: discord.RawMessageDeleteEvent) -> None:
         before = told.cached_message
-        where = spot(self._office.client.get_channel(told.channel_id)) or await self._where(told.channel_id)
-        if where is None or (before is not None and not addressed(before, where, self._office.me)):
+        where = spot(self._context.client.get_channel(told.channel_id)) or await self._where(told.channel_id)
+        if where is None or (before is not None and not addressed(before, where, self._context.me)):
             return
         await self._questions.delete(withdrawn(told.message_id, where))
 
     async def _delete_many(self, told: discord.RawBulkMessageDeleteEvent) -> None:
-        where = spot(self._office.client.get_channel(told.channel_id))
+        where = spot(self._context.client.get_channel(told.channel_id))
         for message in sorted(told.message_ids) if where else ():
             assert where is not None
             await self._questions.delete(withdrawn(message, where))
 
     async def _reaction(self, told: discord.RawReactionActionEvent) -> None:
-        vote = thumb(told, self._office.me)
+        vote = thumb(told, self._context.me)
         if vote is None:
             return
-        where = spot(self._office.client.get_channel(told.channel_id)) or await self._where(told.channel_id)
+        where = spot(self._context.client.get_channel(told.channel_id)) or await self._where(told.channel_id)
         if where is not None:
-            await voting.react(self._office, where.place, vote)
+            await feedback.react(self._context, where.place, vote)
 
     async def _changed(self, *told: Any) -> None:
-        self._office.rest.forgive()
+        self._context.rest.forgive()
 
     async def _where(self, channel: int) -> Spot | None:
         try:
-            return spot(await _channel(self._office, channel))
+            return spot(await _channel(self._context, channel))
         except PostError as error:
             log.warning("a channel could not be looked up: %s", error)
             return None
 
 
-async def _channel(office: Office, channel: int) -> Any:
+async def _channel(context: DiscordContext, channel: int) -> Any:
     """Raises PostError."""
-    found: Any = office.client.get_channel(channel)
+    found: Any = context.client.get_channel(channel)
     if found is None:
-        found = await office.rest.call("channel", str(channel), lambda: office.client.fetch_channel(channel))
+        found = await context.rest.call("channel", str(channel), lambda: context.client.fetch_channel(channel))
     return found
 
 
-def _view(office: Office, claimed: Claimed, preferences: Preferences) -> DiscordThread:
+def _view(context: DiscordContext, claimed: Claimed, preferences: Preferences) -> DiscordThread:
     return DiscordThread(
-        office.client,
-        office.rest,
-        office.bot,
+        context.client,
+        context.rest,
+        context.bot,
         claimed,
         steps=preferences.steps or "live",
-        language=reply_language(claimed.message, office.language),
+        language=reply_language(claimed.message, context.language),
     )
 
 
@@ -356,18 +367,18 @@ async def _catch_up(client: Client, events: _Events) -> None:
         await events.catch_up()
 
 
-async def _look_after(office: Office, questions: Questions, ready: asyncio.Event, every: float) -> None:
+async def _look_after(context: DiscordContext, questions: RunningTurns, ready: asyncio.Event, every: float) -> None:
     """Take up what was left unfinished, by this process before it was restarted or by another, and say what is due."""
     await ready.wait()  # until the servers have been told, nobody knows who reads a channel
-    await leftovers.look_after(
+    await recovery.look_after(
         PLATFORM,
-        office.bot,
-        office.tasks,
-        office.language,
+        context.bot,
+        context.tasks,
+        context.language,
         questions=questions.resume,
-        intake=partial(intake.resume, office),
-        tell=partial(digest.tell, office),
-        redraw=partial(digest.redraw, office),
-        audience_of=partial(digest.audience_of, office),
+        intake=partial(ingestion.resume, context),
+        tell=partial(digest.tell, context),
+        redraw=partial(digest.redraw, context),
+        audience_of=partial(digest.audience_of, context),
         every=every,
     )

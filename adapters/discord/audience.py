@@ -11,9 +11,9 @@ from typing import Any
 
 import discord
 
-from adapters.discord.errors import GoneError
 from adapters.discord.events import DIRECT, PLATFORM
-from adapters.discord.rest import Rest
+from adapters.discord.transport.api import DiscordApi
+from adapters.discord.transport.errors import GoneError
 from adapters.port import PostError
 from bot.types import Actor, Audience, Place, Role
 
@@ -32,7 +32,7 @@ class Places:
     def __init__(
         self,
         client: discord.Client,
-        rest: Rest,
+        rest: DiscordApi,
         guilds: Collection[str] | None,
         *,
         clock: Callable[[], float] = time.monotonic,

@@ -14,13 +14,12 @@ import discord
 from discord import app_commands
 from discord.ext import commands
 
-from adapters.discord import answering
-from adapters.discord.adding import ADD, Adding, Wish
-from adapters.discord.cards import card_texts
+from adapters.discord import expert_answers
+from adapters.discord.context import DiscordContext
 from adapters.discord.digest import ANSWER
-from adapters.discord.gestures import Gesture, Gestures, spot_of
-from adapters.discord.modals import File, given
-from adapters.discord.office import Office
+from adapters.discord.ingestion import ADD, DiscordIngestion, Wish
+from adapters.discord.interactions import Gesture, Interactions, spot_of
+from adapters.discord.rendering.components import File, card_texts, given
 from bot.errors import StoreError
 from bot.types import Card, Command
 from retrieval.text import normalise
@@ -36,12 +35,12 @@ Tree = app_commands.CommandTree[Any]
 Choice = app_commands.Choice[str]
 
 
-def register(client: commands.Bot, office: Office) -> None:
+def register(client: commands.Bot, context: DiscordContext) -> None:
     """The commands, and what the buttons and modals of this package lead to."""
-    gestures, adding = Gestures(office), Adding(office)
+    gestures, adding = Interactions(context), DiscordIngestion(context)
     _register_ingest(client.tree, gestures, adding)
-    _register_asking(client.tree, office, gestures, adding)
-    _register_others(client.tree, office, gestures)
+    _register_asking(client.tree, context, gestures, adding)
+    _register_others(client.tree, context, gestures)
 
     @client.listen("on_interaction")
     async def pressed_or_submitted(gesture: Gesture) -> None:
@@ -51,17 +50,17 @@ def register(client: commands.Bot, office: Office) -> None:
         if app != "kotae":
             return
         if gesture.type is discord.InteractionType.component:
-            answering.pressed(office, gestures, gesture, what, about)
+            expert_answers.pressed(context, gestures, gesture, what, about)
         elif gesture.type is discord.InteractionType.modal_submit and what == ADD:
             gestures.do(gesture, partial(adding.take_submitted, gesture, about, given(data)))
         elif gesture.type is discord.InteractionType.modal_submit and what == ANSWER:
-            gestures.do(gesture, partial(answering.take_submitted, office, gesture, about, given(data)))
+            gestures.do(gesture, partial(expert_answers.take_submitted, context, gesture, about, given(data)))
 
 
 # -- adding -----------------------------------------------------------------------------------------------------------
 
 
-def _register_ingest(tree: Tree, gestures: Gestures, adding: Adding) -> None:
+def _register_ingest(tree: Tree, gestures: Interactions, adding: DiscordIngestion) -> None:
     async def collections(gesture: Gesture, typed: str) -> list[Choice]:
         return _matching(await _soon(adding.choices_of(gesture, "collection")), typed)
 
@@ -130,7 +129,7 @@ def _register_ingest(tree: Tree, gestures: Gestures, adding: Adding) -> None:
 # -- what answers with a card -----------------------------------------------------------------------------------------
 
 
-def _register_asking(tree: Tree, office: Office, gestures: Gestures, adding: Adding) -> None:
+def _register_asking(tree: Tree, context: DiscordContext, gestures: Interactions, adding: DiscordIngestion) -> None:
     """Those with something to type."""
 
     async def collections(gesture: Gesture, typed: str) -> list[Choice]:
@@ -147,7 +146,7 @@ def _register_asking(tree: Tree, office: Office, gestures: Gestures, adding: Add
     @app_commands.rename(words=_words("words", ja="語句"))
     @app_commands.describe(words=_words("What to search for", ja="検索する語句"))
     async def search(gesture: Gesture, words: app_commands.Range[str, 1, 1_000]) -> None:
-        gestures.do(gesture, partial(_card, office, gesture, "search", words))
+        gestures.do(gesture, partial(_card, context, gesture, "search", words))
 
     @tree.command(
         name=_words("documents", ja="文書"),
@@ -157,7 +156,7 @@ def _register_asking(tree: Tree, office: Office, gestures: Gestures, adding: Add
     @app_commands.describe(collection=_words("Only of this collection", ja="このコレクションのみ"))
     @app_commands.autocomplete(collection=collections)
     async def documents(gesture: Gesture, collection: app_commands.Range[str, 0, 100] = "") -> None:
-        gestures.do(gesture, partial(_card, office, gesture, "documents", collection))
+        gestures.do(gesture, partial(_card, context, gesture, "documents", collection))
 
     @tree.command(
         name=_words("forget", ja="削除"),
@@ -168,7 +167,7 @@ def _register_asking(tree: Tree, office: Office, gestures: Gestures, adding: Add
     @app_commands.rename(document=_words("document", ja="文書"))
     @app_commands.describe(document=_words("Its name or id", ja="文書の名前か ID"))
     async def forget(gesture: Gesture, document: app_commands.Range[str, 1, 300]) -> None:
-        gestures.do(gesture, partial(_card, office, gesture, "forget", document))
+        gestures.do(gesture, partial(_card, context, gesture, "forget", document))
 
     @tree.command(
         name=_words("answers", ja="回答"),
@@ -198,7 +197,7 @@ def _register_asking(tree: Tree, office: Office, gestures: Gestures, adding: Add
         text: str = "",
     ) -> None:
         typed = f"{action.value} {answer} {text}" if action else ""
-        gestures.do(gesture, partial(_card, office, gesture, "answers", typed))
+        gestures.do(gesture, partial(_card, context, gesture, "answers", typed))
 
     @tree.command(
         name=_words("settings", ja="設定"),
@@ -227,10 +226,10 @@ def _register_asking(tree: Tree, office: Office, gestures: Gestures, adding: Add
         value: app_commands.Range[str, 0, 300] = "",
     ) -> None:
         typed = f"{setting.value} {value}" if setting else ""
-        gestures.do(gesture, partial(_card, office, gesture, "settings", typed))
+        gestures.do(gesture, partial(_card, context, gesture, "settings", typed))
 
 
-def _register_others(tree: Tree, office: Office, gestures: Gestures) -> None:
+def _register_others(tree: Tree, context: DiscordContext, gestures: Interactions) -> None:
     """Those with nothing to type."""
     for name, japanese, description in (
         ("help", "ヘルプ", _words("What I can do", ja="使い方を表示します")),
@@ -238,24 +237,26 @@ def _register_others(tree: Tree, office: Office, gestures: Gestures) -> None:
         ("unanswered", "未回答", _words("Questions nobody could answer yet", ja="未回答の質問の一覧を表示します")),
         ("digest", "ダイジェスト", _words("The unanswered questions in groups", ja="未回答の質問をまとめて表示します")),
     ):
-        show = _showing(name, office, gestures)
+        show = _showing(name, context, gestures)
         tree.add_command(app_commands.Command(name=_words(name, ja=japanese), description=description, callback=show))
 
 
-def _showing(name: str, office: Office, gestures: Gestures) -> Callable[[Gesture], Coroutine[Any, Any, None]]:
+def _showing(
+    name: str, context: DiscordContext, gestures: Interactions
+) -> Callable[[Gesture], Coroutine[Any, Any, None]]:
     async def show(gesture: Gesture) -> None:
-        gestures.do(gesture, partial(_card, office, gesture, name, ""))
+        gestures.do(gesture, partial(_card, context, gesture, name, ""))
 
     return show
 
 
-async def _card(office: Office, gesture: Gesture, name: str, text: str) -> Sequence[str]:
+async def _card(context: DiscordContext, gesture: Gesture, name: str, text: str) -> Sequence[str]:
     """Raises StoreError."""
     place = spot_of(gesture).place
-    language = office.language_of(gesture.locale)
-    actor = await office.places.actor(gesture)
-    audience = await office.places.audience(place.channel, str(gesture.user.id))
-    card = await office.bot.commands(Command(actor, place, audience, name, text.strip(), language))
+    language = context.language_of(gesture.locale)
+    actor = await context.places.actor(gesture)
+    audience = await context.places.audience(place.channel, str(gesture.user.id))
+    card = await context.bot.commands(Command(actor, place, audience, name, text.strip(), language))
     return card_texts(_as_here(card))
 
 

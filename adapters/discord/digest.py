@@ -5,13 +5,12 @@ askers. Source: product.md §4; reliability.md R6 and R15.
 import logging
 from collections.abc import Sequence
 
-from adapters import cards, teaching
-from adapters.discord.cards import heading, pieces, row_text
-from adapters.discord.dialect import escaped
-from adapters.discord.errors import GoneError
+from adapters.discord.context import DiscordContext
 from adapters.discord.events import DIRECT, Replied
-from adapters.discord.office import Office
-from adapters.discord.posting import (
+from adapters.discord.rendering.components import heading, pieces, row_text
+from adapters.discord.rendering.markdown import escaped
+from adapters.discord.transport.errors import GoneError
+from adapters.discord.transport.outbox import (
     PRIMARY,
     SECONDARY,
     URL,
@@ -22,8 +21,9 @@ from adapters.discord.posting import (
     rows,
     say_once,
 )
-from adapters.markdown import shortened
+from adapters.markdown.events import shortened
 from adapters.port import PostError
+from adapters.shared import digest_cards, expert_answers
 from bot.types import Audience, Card, Notice, Place, Post
 
 log = logging.getLogger(__name__)
@@ -33,90 +33,90 @@ _NO_SUCH_CHANNEL = "10003"
 ANSWER, DISMISS, SAVE, DISCARD = "answer", "dismiss", "save", "discard"
 
 
-async def announce(office: Office, place: Place, card: Card, about: str) -> None:
+async def announce(context: DiscordContext, place: Place, card: Card, about: str) -> None:
     """Post the digest: its numbers, then a card a group. Raises PostError, StoreError; then the same call goes on."""
-    await say_once(office, Post(about, "digest", 0, place), heading(card))
-    for post in await cards.posts_for(office.bot, place, card, about):
-        await say_once(office, post, _text(post), components=_buttons(post))
+    await say_once(context, Post(about, "digest", 0, place), heading(card))
+    for post in await digest_cards.posts_for(context.bot, place, card, about):
+        await say_once(context, post, _text(post), components=_buttons(post))
 
 
-async def tell(office: Office, notice: Notice) -> None:
+async def tell(context: DiscordContext, notice: Notice) -> None:
     """Tell an asker, and nobody else, where they have asked that there is an answer. Raises PostError, StoreError when it
     could not be told yet."""
-    who = escaped(await office.places.name(notice.by)) if notice.by else None
+    who = escaped(await context.places.name(notice.by)) if notice.by else None
     question = escaped(shortened(notice.question, 200))
-    head = teaching.heading(notice, asker=f"<@{notice.author}>", question=question, who=who)
+    head = expert_answers.heading(notice, asker=f"<@{notice.author}>", question=question, who=who)
     texts = pieces(head, notice.answer)
     direct = notice.place.workspace == DIRECT
     try:
         try:
-            await _tell(office, notice, texts, thread=None if direct else notice.thread)
+            await _tell(context, notice, texts, thread=None if direct else notice.thread)
         except GoneError as error:
             if direct or error.code != _NO_SUCH_CHANNEL:
                 raise
-            await office.rest.message(notice.place.channel, notice.thread)  # there never was a thread on the question
-            await _tell(office, notice, texts, thread=None)
+            await context.rest.message(notice.place.channel, notice.thread)  # there never was a thread on the question
+            await _tell(context, notice, texts, thread=None)
     except GoneError as error:
         log.info("an asker's thread is gone (%s)", error.code)
-    await office.bot.experts.notices.said(notice)
+    await context.bot.experts.notices.said(notice)
 
 
-async def _tell(office: Office, notice: Notice, texts: Sequence[str], *, thread: str | None) -> None:
+async def _tell(context: DiscordContext, notice: Notice, texts: Sequence[str], *, thread: str | None) -> None:
     """In the thread, or in reply to the question where it has none."""
     for part, text in enumerate(texts):
         post = Post(f"notice:{notice.id}", "notice", part, notice.place, thread)
         reply_to = None if thread or part else notice.thread
-        await say_once(office, post, text, reply_to=reply_to, ping=None if part else notice.author)
+        await say_once(context, post, text, reply_to=reply_to, ping=None if part else notice.author)
 
 
-async def can_answer(office: Office, reply: Replied, card: Post) -> bool:
+async def can_answer(context: DiscordContext, reply: Replied, card: Post) -> bool:
     """Whether what somebody wrote to a card can be its answer. Never raises."""
     if card.data["closed"] or not reply.text.strip():
         return False
-    return (await office.places.actor_at(reply.place, reply.author)).role != "outsider"
+    return (await context.places.actor_at(reply.place, reply.author)).role != "outsider"
 
 
-async def replied(office: Office, reply: Replied, card: Post) -> None:
+async def replied(context: DiscordContext, reply: Replied, card: Post) -> None:
     """Ask once whether what was written in a card's thread, or in reply to it, is its answer. Raises PostError,
     StoreError."""
     channel = reply.thread or reply.place.channel
     name = f"{channel}:{reply.message}"
-    question = escaped(shortened(cards.question_on(card), 150))
+    question = escaped(shortened(digest_cards.question_on(card), 150))
     buttons = [
-        button(teaching.YES.to(office.language), f"kotae:{SAVE}:{name}", PRIMARY),
-        button(teaching.NO.to(office.language), f"kotae:{DISCARD}:{name}"),
+        button(expert_answers.YES.to(context.language), f"kotae:{SAVE}:{name}", PRIMARY),
+        button(expert_answers.NO.to(context.language), f"kotae:{DISCARD}:{name}"),
     ]
-    about, reference = [card.about, card.part], cards.reference_of(card)
+    about, reference = [card.about, card.part], digest_cards.reference_of(card)
     data = {"card": about, "channel": channel, "reply": reply.message, "reference": reference}
     post = Post(f"confirm:{name}", "confirm", 0, reply.place, reply.thread, data=data)
-    text = teaching.CONFIRM.to(office.language, question=question)
-    await say_once(office, post, text, components=rows(buttons), reply_to=reply.message)
+    text = expert_answers.CONFIRM.to(context.language, question=question)
+    await say_once(context, post, text, components=rows(buttons), reply_to=reply.message)
 
 
-async def audience_of(office: Office, card: Post) -> Audience:
+async def audience_of(context: DiscordContext, card: Post) -> Audience:
     """Who reads a card now."""
-    return await office.places.audience(card.place.channel)
+    return await context.places.audience(card.place.channel)
 
 
-async def redraw(office: Office, card: Post, status: str) -> None:
+async def redraw(context: DiscordContext, card: Post, status: str) -> None:
     """The card as it is now, and what became of it. Raises StoreError."""
     if card.message is None:
         return
-    await office.bot.outbox.confirm(card)
+    await context.bot.outbox.confirm(card)
     text = f"{_text(card)}\n-# {escaped(status)}"
     try:
-        await office.rest.edit(channel_of(card), card.message or "", text, components=_buttons(card))
+        await context.rest.edit(channel_of(card), card.message or "", text, components=_buttons(card))
     except PostError as error:
         log.warning("a card could not be redrawn: %s", error.code)
 
 
 def _text(card: Post) -> str:
-    return row_text(cards.row_on(card), linked=False)
+    return row_text(digest_cards.row_on(card), linked=False)
 
 
 def _buttons(card: Post) -> list[Json]:
     """Their ids are only a name: which questions the card is about is in the database."""
-    row = cards.row_on(card)
+    row = digest_cards.row_on(card)
     actions = [
         button(action.text, f"kotae:{action.kind}:{card.about}:{card.part}", _style(action.kind))
         for action in row.actions

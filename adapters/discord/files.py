@@ -11,27 +11,27 @@ import aiohttp
 import discord
 from yarl import URL
 
-from retrieval.formats.limits import REASONS, size
-from retrieval.text import Said
+from retrieval.i18n import Text
+from retrieval.loaders.limits import REASONS, size
 from retrieval.types import UnreadableError
 
 SECONDS = 60.0  # for a file, with all its tries
 TRIES, PAUSE = 3, 1.0
 HOSTS = frozenset({"cdn.discordapp.com", "media.discordapp.net"})
 
-_EXPIRED = Said(
+_EXPIRED = Text(
     en="Discord does not give the file any more: it was deleted, or its address has expired. Please add it again.",
     ja="ファイルが削除されたか、アドレスの有効期限が切れたため、Discord から取得できません。もう一度追加してください。",
 )
-_FOREIGN = Said(
+_FOREIGN = Text(
     en="The file's address leads away from Discord, so it was not fetched.",
     ja="ファイルのアドレスが Discord の外を指しているため、取得しませんでした。",
 )
-_SLOW = Said(
+_SLOW = Text(
     en="Discord did not deliver the file within {seconds} s. Try again later.",
     ja="Discord から {seconds} 秒以内にファイルを取得できませんでした。時間をおいてもう一度お試しください。",
 )
-_FAILED = Said(
+_FAILED = Text(
     en="The file could not be fetched from Discord ({code}). Try again later.",
     ja="Discord からファイルを取得できませんでした（{code}）。時間をおいてもう一度お試しください。",
 )

@@ -14,18 +14,18 @@ from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
-from adapters import leftovers, voting
-from adapters.channels import find
-from adapters.questions import Questions
-from adapters.slack import commands, digest, home, intake
+from adapters.shared import feedback, recovery
+from adapters.shared.channels import find
+from adapters.shared.turns import RunningTurns
+from adapters.slack import commands, digest, home, ingestion
 from adapters.slack.audience import Places
-from adapters.slack.client import CredentialsError, GoneError, Slack, SlackError, UnsupportedError
+from adapters.slack.context import SlackContext
 from adapters.slack.events import (
     PLATFORM,
     Asked,
     Deleted,
     Edited,
-    Opened,
+    HomeOpened,
     Reacted,
     Replied,
     Seen,
@@ -34,17 +34,17 @@ from adapters.slack.events import (
     in_thread,
     seen,
 )
-from adapters.slack.naming import CHANNEL_ID, channels
-from adapters.slack.office import Office
-from adapters.slack.socket import NOT_STORED, Connections, DisabledError
-from adapters.slack.surroundings import Surroundings
-from adapters.slack.thread import SlackThread
+from adapters.slack.thread_context import ThreadContext
+from adapters.slack.transport.api import CredentialsError, GoneError, SlackApi, SlackError, UnsupportedError
+from adapters.slack.transport.channel_names import CHANNEL_ID, channels
+from adapters.slack.transport.socket_mode import NOT_STORED, Connections, DisabledError
+from adapters.slack.turn_view import SlackThread
 from bot.bot import Bot
+from bot.config.settings import SlackSettings, filled
 from bot.errors import SettingsError, StoreError
-from bot.settings import SlackSettings, filled
+from bot.texts import reply_language
 from bot.types import Audience, Card, Claimed, Incoming, Place, Post, Preferences
-from bot.words import reply_language
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ _bolt.setLevel(logging.ERROR)  # it warns of a token in the environment, which i
 
 DRAIN_SECONDS = 20.0
 
-_REFUSED = Said(
+_REFUSED = Text(
     en="Slack refuses the settings ({code}). `kotae doctor` names what is wrong and where it is put right.",
     ja="Slack に設定を拒否されました（{code}）。`kotae doctor` で原因と直し方を確認できます。",
 )
@@ -68,13 +68,13 @@ class SlackAdapter:
     platform = PLATFORM
 
     def __init__(
-        self, settings: SlackSettings, *, language: Language, look_every: float = leftovers.EVERY_SECONDS
+        self, settings: SlackSettings, *, language: Language, look_every: float = recovery.EVERY_SECONDS
     ) -> None:
         """`look_every`: seconds between two looks for what was left."""
         self._settings = settings
         self._look_every = look_every
         self._language = language
-        self._office: Office | None = None
+        self._context: SlackContext | None = None
         self._connections: Connections | None = None
         self.who = ""
         self.ready = asyncio.Event()
@@ -89,90 +89,90 @@ class SlackAdapter:
         Raises SettingsError when Slack refuses the tokens for good, ConnectionError when it cannot be reached.
         """
         token, url = self._settings.bot_token.get_secret_value(), self._settings.api_url
-        async with Slack(token, url) as slack:
+        async with SlackApi(token, url) as slack:
             try:
                 await slack.identify()
             except (CredentialsError, UnsupportedError) as error:
                 raise _refused(error.code) from None
             except SlackError as error:
                 raise ConnectionError(error.code) from None
-            office = Office(slack, bot, Places(slack), self._language)
-            around = Surroundings(office)
-            questions = Questions(PLATFORM, bot, office.tasks, partial(_view, office), around)
-            app = self._app(office, questions, around)
+            context = SlackContext(slack, bot, Places(slack), self._language)
+            around = ThreadContext(context)
+            questions = RunningTurns(PLATFORM, bot, context.tasks, partial(_view, context), around)
+            app = self._app(context, questions, around)
             opening = AsyncWebClient(base_url=slack.web.base_url, retry_handlers=[])
             self._connections = Connections(app, opening, self._settings.app_token.get_secret_value())
-            self._office = office
+            self._context = context
             self.who = f"@{slack.me.name} in {slack.me.team_name}"
             chores = [
                 asyncio.create_task(self._tell(), name="slack-ready"),
-                asyncio.create_task(self._look_after(office, questions), name="slack-leftovers"),
+                asyncio.create_task(self._look_after(context, questions), name="slack-leftovers"),
             ]
             try:
                 await self._connections.run()
             except DisabledError as error:
                 raise _refused(error.code) from None
             finally:
-                self._connections = self._office = None
+                self._connections = self._context = None
                 self.ready.clear()
                 for chore in chores:
                     chore.cancel()
                 await asyncio.gather(*chores, return_exceptions=True)
-                await office.tasks.drain(DRAIN_SECONDS)
+                await context.tasks.drain(DRAIN_SECONDS)
 
     async def place(self, channel: str) -> tuple[Place, Audience]:
         """A channel by its id or name, and who reads it. Raises LookupError when the bot cannot post there, or a name does
         not say which channel, ConnectionError while Slack is not connected."""
-        office = self._at_work()
+        context = self._at_work()
         try:
             if not CHANNEL_ID.fullmatch(channel):
-                listing = partial(office.slack.call, "conversations.list")
-                channel = find(channel, await channels(listing, office.slack.me.scopes)).id
-            info = await office.slack.channel(channel)
+                listing = partial(context.slack.call, "conversations.list")
+                channel = find(channel, await channels(listing, context.slack.me.scopes)).id
+            info = await context.slack.channel(channel)
         except GoneError as error:
             raise LookupError(error.code) from None
         except SlackError as error:
             raise ConnectionError(error.code) from None
         if info.get("is_archived") or info.get("is_member") is False:
             raise LookupError("is_archived" if info.get("is_archived") else "not_in_channel")
-        return office.place(channel), await office.places.audience(channel)
+        return context.place(channel), await context.places.audience(channel)
 
     async def announce(self, channel: str, card: Card, *, about: str) -> None:
         """Post a card and its rows. Raises ConnectionError when not all of it could be posted: the same call goes on."""
-        office = self._at_work()
+        context = self._at_work()
         try:
-            await digest.announce(office, office.place(channel), card, about)
+            await digest.announce(context, context.place(channel), card, about)
         except SlackError as error:
             raise ConnectionError(error.code) from None
 
-    def _at_work(self) -> Office:
-        if self._office is None:
+    def _at_work(self) -> SlackContext:
+        if self._context is None:
             raise ConnectionError("Slack is not connected")
-        return self._office
+        return self._context
 
     async def _tell(self) -> None:
         assert self._connections is not None
         await self._connections.first.wait()
         self.ready.set()
 
-    async def _look_after(self, office: Office, questions: Questions) -> None:
-        await leftovers.look_after(
+    async def _look_after(self, context: SlackContext, questions: RunningTurns) -> None:
+        await recovery.look_after(
             PLATFORM,
-            office.bot,
-            office.tasks,
-            office.language,
+            context.bot,
+            context.tasks,
+            context.language,
             questions=questions.resume,
-            intake=partial(intake.resume, office),
-            tell=partial(digest.tell, office),
-            redraw=partial(digest.redraw, office),
-            audience_of=partial(digest.audience_of, office),
+            intake=partial(ingestion.resume, context),
+            tell=partial(digest.tell, context),
+            redraw=partial(digest.redraw, context),
+            audience_of=partial(digest.audience_of, context),
             every=self._look_every,
         )
 
     # -- Bolt -------------------------------------------------------------------------------------------------------
 
-    def _app(self, office: Office, questions: Questions, around: Surroundings) -> AsyncApp:
-        slack = office.slack
+    def _app(self, context: SlackContext, questions: RunningTurns, around: ThreadContext) -> AsyncApp:
+        slack = context.slack
         us = Us(slack.me.user, slack.me.bot_id, slack.me.team)
 
         async def authorize(enterprise_id: str | None, team_id: str | None) -> AuthorizeResult:
@@ -197,72 +197,72 @@ class SlackAdapter:
             if isinstance(event := body.get("event"), Mapping):
                 around.came(event)
             try:
-                await self._take(seen(body, us), office, questions)
+                await self._take(seen(body, us), context, questions)
             except StoreError:
                 log.error("an event could not be stored; Slack sends it again", exc_info=True)
                 return BoltResponse(status=NOT_STORED)
             return BoltResponse(status=200)
 
         app.use(claim)
-        commands.register(app, office)
+        commands.register(app, context)
         return app
 
-    async def _take(self, event: Seen | None, office: Office, questions: Questions) -> None:
+    async def _take(self, event: Seen | None, context: SlackContext, questions: RunningTurns) -> None:
         """What has to be durable is, when this returns; the rest is a task. Raises StoreError."""
         match event:
             case Asked(message, stranger):
-                if not await _answers_card(office, message, stranger):
+                if not await _answers_card(context, message, stranger):
                     await questions.ask(message, stranger=stranger)
             case Edited(message, addressed, stranger):
-                if not (addressed and await _answers_card(office, message, stranger)):
+                if not (addressed and await _answers_card(context, message, stranger)):
                     work = questions.edit(message, addressed=addressed, stranger=stranger)
-                    office.tasks.start(work, "slack-edit")
+                    context.tasks.start(work, "slack-edit")
             case Deleted(message):
-                office.tasks.start(questions.delete(message), "slack-delete")
+                context.tasks.start(questions.delete(message), "slack-delete")
             case Reacted():
-                vote = voting.react(office.bot, event.place, event.message, event.author, event.vote, event.thumb)
-                office.tasks.start(vote, "slack-reaction")
+                vote = feedback.react(context.bot, event.place, event.message, event.author, event.vote, event.thumb)
+                context.tasks.start(vote, "slack-reaction")
             case Replied():
-                office.tasks.start(_reply(office, event), "slack-reply")
-            case Opened(user):
-                office.tasks.start(home.publish(office, user), "slack-home")
+                context.tasks.start(_reply(context, event), "slack-reply")
+            case HomeOpened(user):
+                context.tasks.start(home.publish(context, user), "slack-home")
             case Welcomed(user, channel):
-                office.tasks.start(home.welcome(office, user, channel), "slack-home")
+                context.tasks.start(home.welcome(context, user, channel), "slack-home")
             case None:
                 pass
 
 
-def _view(office: Office, claimed: Claimed, preferences: Preferences) -> SlackThread:
+def _view(context: SlackContext, claimed: Claimed, preferences: Preferences) -> SlackThread:
     return SlackThread(
-        office.slack,
-        office.bot,
+        context.slack,
+        context.bot,
         claimed,
         steps=preferences.steps or "live",
-        language=reply_language(claimed.message, office.language),
-        recipient=(claimed.message.author, office.slack.me.team),
+        language=reply_language(claimed.message, context.language),
+        recipient=(claimed.message.author, context.slack.me.team),
     )
 
 
-async def _answers_card(office: Office, message: Incoming, stranger: bool) -> bool:
+async def _answers_card(context: SlackContext, message: Incoming, stranger: bool) -> bool:
     """Whether what addresses the bot answers the card in whose thread it stands; then it is asked about. What nobody can
     learn from (an outsider's words, what follows once the card is answered) is a question as anywhere. Raises StoreError."""
     reply = in_thread(message, stranger)
-    card = await _card_over(office, reply) if reply else None
-    if reply is None or card is None or not await digest.can_answer(office, reply, card):
+    card = await _card_over(context, reply) if reply else None
+    if reply is None or card is None or not await digest.can_answer(context, reply, card):
         return False
-    office.tasks.start(digest.replied(office, reply, card), "slack-reply")
+    context.tasks.start(digest.replied(context, reply, card), "slack-reply")
     return True
 
 
-async def _reply(office: Office, replied: Replied) -> None:
-    card = await _card_over(office, replied)
-    if card is not None and await digest.can_answer(office, replied, card):
-        await digest.replied(office, replied, card)
+async def _reply(context: SlackContext, replied: Replied) -> None:
+    card = await _card_over(context, replied)
+    if card is not None and await digest.can_answer(context, replied, card):
+        await digest.replied(context, replied, card)
 
 
-async def _card_over(office: Office, reply: Replied) -> Post | None:
+async def _card_over(context: SlackContext, reply: Replied) -> Post | None:
     """The card in whose thread a reply stands. Raises StoreError."""
-    post = await office.bot.outbox.find(reply.place, reply.thread)
+    post = await context.bot.outbox.find(reply.place, reply.thread)
     return post if post is not None and post.kind == "card" else None
 
 

@@ -9,10 +9,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from adapters.slack.client import Slack, SlackError, UnsupportedError
 from adapters.slack.events import PLATFORM
+from adapters.slack.transport.api import SlackApi, SlackError, UnsupportedError
 from bot.types import Actor, Audience, Role
-from retrieval.text import Language
+from retrieval.i18n import Language
 
 log = logging.getLogger(__name__)
 
@@ -28,9 +28,9 @@ _LOOKUP = ("unknown_method",)  # a server that has no such concept; every other 
 
 
 class Places:
-    """What Slack says about channels and people; `Slack` keeps it for as long as it may be believed."""
+    """What Slack says about channels and people; `SlackApi` keeps it for as long as it may be believed."""
 
-    def __init__(self, slack: Slack) -> None:
+    def __init__(self, slack: SlackApi) -> None:
         self._slack = slack
 
     async def audience(self, channel: str, author: str | None = None, *, stranger: bool = False) -> Audience:

@@ -5,15 +5,13 @@ Source: product.md §5; reliability.md R3, R19 and R44.
 
 from slack_bolt.app.async_app import AsyncApp
 
-from adapters.adding import FAILED
-from adapters.slack import adding, answering, home, voting
-from adapters.slack.acks import Ack, in_time, once
-from adapters.slack.cards import card_blocks
-from adapters.slack.dialect import escaped
+from adapters.shared.ingestion import FAILED
+from adapters.slack import expert_answers, feedback, home, ingestion
+from adapters.slack.context import SlackContext
 from adapters.slack.events import readable
-from adapters.slack.modals import INGEST
-from adapters.slack.office import Office
-from adapters.slack.widgets import Json, respond
+from adapters.slack.rendering.block_kit import INGEST, Json, card_blocks, respond
+from adapters.slack.rendering.markdown import escaped
+from adapters.slack.transport.acks import Ack, in_time, once
 from bot.errors import StoreError
 from bot.types import Command
 from retrieval.types import RAGToolError
@@ -21,66 +19,66 @@ from retrieval.types import RAGToolError
 SHORTCUT = "add_to_knowledge"
 
 
-def register(app: AsyncApp, office: Office) -> None:
+def register(app: AsyncApp, context: SlackContext) -> None:
     """All listeners of the app but the events, which the adapter's middleware takes."""
     app.use(once())
-    answering.register(app, office)
-    voting.register(app, office)
+    expert_answers.register(app, context)
+    feedback.register(app, context)
 
     @app.command("/ingest")
     async def ingest(ack: Ack, body: Json) -> None:
-        text = readable(str(body.get("text") or ""), office.slack.me.user)
+        text = readable(str(body.get("text") or ""), context.slack.me.user)
         if not text:
             await ack()
-            office.tasks.start(adding.ask(office, body, body["channel_id"]), "slack-ingest")
+            context.tasks.start(ingestion.ask(context, body, body["channel_id"]), "slack-ingest")
             return
 
         async def late(said: str) -> None:
-            await respond(office, body["response_url"], said)
+            await respond(context, body["response_url"], said)
 
-        failed = FAILED.to(office.language)
-        said = await in_time(office, adding.take_typed(office, body, text), late, failed, "slack-ingest")
+        failed = FAILED.to(context.language)
+        said = await in_time(context, ingestion.take_typed(context, body, text), late, failed, "slack-ingest")
         await ack(escaped(said or ""))
 
     @app.command("/kotae")
     async def kotae(ack: Ack, body: Json) -> None:
         await ack()
-        office.tasks.start(_command(office, body), "slack-command")
+        context.tasks.start(_command(context, body), "slack-command")
 
     @app.shortcut({"type": "message_action", "callback_id": SHORTCUT})
     async def shortcut(ack: Ack, body: Json) -> None:
         await ack()
-        used_on = adding.used_on(body["message"], office.slack.me.user)
-        office.tasks.start(adding.ask(office, body, body["channel"]["id"], used_on), "slack-shortcut")
+        used_on = ingestion.used_on(body["message"], context.slack.me.user)
+        context.tasks.start(ingestion.ask(context, body, body["channel"]["id"], used_on), "slack-shortcut")
 
     @app.action(home.INGEST_BUTTON)
     async def pressed(ack: Ack, body: Json) -> None:
         await ack()
-        office.tasks.start(adding.ask(office, body), "slack-ingest")
+        context.tasks.start(ingestion.ask(context, body), "slack-ingest")
 
     @app.view(INGEST)
     async def submitted(ack: Ack, body: Json, view: Json) -> None:
         user = body["user"]["id"]
 
         async def late(errors: dict[str, str]) -> None:
-            await adding.tell_late(office, user, view, errors)
+            await ingestion.tell_late(context, user, view, errors)
 
-        failed = adding.failed(office, view)
-        errors = await in_time(office, adding.take_submitted(office, user, view), late, failed, "slack-ingest")
+        failed = ingestion.failed(context, view)
+        errors = await in_time(context, ingestion.take_submitted(context, user, view), late, failed, "slack-ingest")
         await (ack(response_action="errors", errors=errors) if errors else ack())
 
 
-async def _command(office: Office, body: Json) -> None:
+async def _command(context: SlackContext, body: Json) -> None:
     """`/kotae <name> <text>`, answered where only its author sees it."""
-    name, *rest = readable(str(body.get("text") or ""), office.slack.me.user).split(maxsplit=1)[:2] or ["help"]
+    name, *rest = readable(str(body.get("text") or ""), context.slack.me.user).split(maxsplit=1)[:2] or ["help"]
     user, channel = body["user_id"], body["channel_id"]
-    language = await office.language_of(user)
-    actor = await office.places.actor(user)
-    audience = await office.places.audience(channel, user)
-    command = Command(actor, office.place(channel), audience, name.lower(), " ".join(rest).strip(), language)
+    language = await context.language_of(user)
+    actor = await context.places.actor(user)
+    audience = await context.places.audience(channel, user)
+    command = Command(actor, context.place(channel), audience, name.lower(), " ".join(rest).strip(), language)
     try:
-        card = await office.bot.commands(command)
+        card = await context.bot.commands(command)
     except (StoreError, RAGToolError) as error:
-        await respond(office, body["response_url"], error.text(language))
+        await respond(context, body["response_url"], error.text(language))
     else:
-        await respond(office, body["response_url"], *card_blocks(card))
+        await respond(context, body["response_url"], *card_blocks(card))

@@ -6,13 +6,13 @@ Source: product.md §4; reliability.md R6 and R15.
 import logging
 from collections.abc import Iterator
 
-from adapters import cards, teaching
-from adapters.markdown import harmless, shortened
-from adapters.slack.client import GoneError, SlackError
-from adapters.slack.dialect import escaped
+from adapters.markdown.events import harmless, shortened
+from adapters.shared import digest_cards, expert_answers
+from adapters.slack.context import SlackContext
 from adapters.slack.events import Replied
-from adapters.slack.office import Office
-from adapters.slack.widgets import Json, button, context, plain, say, say_once, section
+from adapters.slack.rendering.block_kit import Json, button, context_block, plain, say, say_once, section
+from adapters.slack.rendering.markdown import escaped
+from adapters.slack.transport.api import GoneError, SlackError
 from bot.types import Audience, Card, Notice, Place, Post
 
 log = logging.getLogger(__name__)
@@ -23,79 +23,82 @@ _PIECE = 2_900  # characters of a block
 URL = 3_000  # of a button; Source: docs.slack.dev button element
 
 
-async def announce(office: Office, place: Place, card: Card, about: str) -> None:
+async def announce(context: SlackContext, place: Place, card: Card, about: str) -> None:
     """Post the digest: its numbers, then a card a group. Raises SlackError, StoreError; then the same call goes on."""
     lines = "\n".join((*card.lines, *card.foot))
     head: list[Json] = [{"type": "header", "text": plain(card.title, 150)}, *([section(lines)] if lines else [])]
-    await say_once(office, Post(about, "digest", 0, place), text=line(card.title), blocks=head)
-    for post in await cards.posts_for(office.bot, place, card, about):
-        await say_once(office, post, text=_title(post), blocks=_blocks(post))
+    await say_once(context, Post(about, "digest", 0, place), text=line(card.title), blocks=head)
+    for post in await digest_cards.posts_for(context.bot, place, card, about):
+        await say_once(context, post, text=_title(post), blocks=_blocks(post))
 
 
-async def tell(office: Office, notice: Notice) -> None:
+async def tell(context: SlackContext, notice: Notice) -> None:
     """Tell an asker, and nobody else, in their thread that there is an answer. Raises SlackError, StoreError when it
     could not be told yet."""
-    who = line(await office.places.name(notice.by)) if notice.by else None
+    who = line(await context.places.name(notice.by)) if notice.by else None
     question = line(shortened(notice.question, 200))
-    head = teaching.heading(notice, asker=f"<@{notice.author}>", question=question, who=who)
+    head = expert_answers.heading(notice, asker=f"<@{notice.author}>", question=question, who=who)
     blocks: list[Json] = [{"type": "section", "text": {"type": "mrkdwn", "text": head, "verbatim": True}}]
     blocks += map(section, _pieces(notice.answer))
     post = Post(f"notice:{notice.id}", "notice", 0, notice.place, notice.thread)
     try:
-        await say_once(office, post, text=head, blocks=blocks)
+        await say_once(context, post, text=head, blocks=blocks)
     except GoneError as error:
         log.info("an asker's thread is gone (%s)", error.code)
-    await office.bot.experts.notices.said(notice)
+    await context.bot.experts.notices.said(notice)
 
 
-async def can_answer(office: Office, reply: Replied, card: Post) -> bool:
+async def can_answer(context: SlackContext, reply: Replied, card: Post) -> bool:
     """Whether what somebody wrote in a card's thread can be its answer. Never raises."""
     if card.data["closed"] or not reply.text.strip():
         return False
-    return (await office.places.actor(reply.author, stranger=reply.stranger)).role != "outsider"
+    return (await context.places.actor(reply.author, stranger=reply.stranger)).role != "outsider"
 
 
-async def replied(office: Office, reply: Replied, card: Post) -> None:
+async def replied(context: SlackContext, reply: Replied, card: Post) -> None:
     """Ask once whether what was written in a card's thread is its answer. Raises SlackError, StoreError."""
-    language = office.language
-    text = teaching.CONFIRM.to(language, question=shortened(cards.question_on(card), 150))
+    language = context.language
+    text = expert_answers.CONFIRM.to(language, question=shortened(digest_cards.question_on(card), 150))
     about = f"confirm:{reply.place.channel}:{reply.message}"
-    yes = button(teaching.YES.to(language), SAVE, about, style="primary")
-    blocks = [section(text), {"type": "actions", "elements": [yes, button(teaching.NO.to(language), DISCARD, about)]}]
-    data = {"card": [card.about, card.part], "reply": reply.message, "reference": cards.reference_of(card)}
+    yes = button(expert_answers.YES.to(language), SAVE, about, style="primary")
+    blocks = [
+        section(text),
+        {"type": "actions", "elements": [yes, button(expert_answers.NO.to(language), DISCARD, about)]},
+    ]
+    data = {"card": [card.about, card.part], "reply": reply.message, "reference": digest_cards.reference_of(card)}
     post = Post(about, "confirm", 0, reply.place, reply.thread, data=data)
-    if await office.bot.outbox.reserve(post) is None:  # an event may come twice at the same time
-        await say(office, post, text=line(text), blocks=blocks)
+    if await context.bot.outbox.reserve(post) is None:  # an event may come twice at the same time
+        await say(context, post, text=line(text), blocks=blocks)
 
 
-async def audience_of(office: Office, card: Post) -> Audience:
+async def audience_of(context: SlackContext, card: Post) -> Audience:
     """Who reads a card now."""
-    return await office.places.audience(card.place.channel)
+    return await context.places.audience(card.place.channel)
 
 
-async def redraw(office: Office, card: Post, status: str) -> None:
+async def redraw(context: SlackContext, card: Post, status: str) -> None:
     """The card as it is now, and what became of it. Raises StoreError."""
     if card.message is None:
         return
-    await office.bot.outbox.confirm(card)
-    blocks = [*_blocks(card), context(status)]
+    await context.bot.outbox.confirm(card)
+    blocks = [*_blocks(card), context_block(status)]
     try:
-        await office.slack.update(card.place.channel, card.message or "", text=_title(card), blocks=blocks, last=True)
+        await context.slack.update(card.place.channel, card.message or "", text=_title(card), blocks=blocks, last=True)
     except SlackError as error:
         log.warning("a card could not be redrawn: %s", error.code)
 
 
 def _title(card: Post) -> str:
     """For where blocks are not shown."""
-    return line(cards.row_on(card).text)
+    return line(digest_cards.row_on(card).text)
 
 
 def _blocks(card: Post) -> list[Json]:
-    row = cards.row_on(card)
+    row = digest_cards.row_on(card)
     value = f"{card.about}:{card.part}"  # only a name: which questions it is about is in the database
     blocks = [section(row.text)]
     if row.details:
-        blocks.append(context(*row.details))
+        blocks.append(context_block(*row.details))
     elements = [
         button(action.text, _ACTIONS[action.kind], value, **({"style": "primary"} if action.kind == "answer" else {}))
         for action in row.actions

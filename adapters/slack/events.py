@@ -75,7 +75,7 @@ class Reacted:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class HomeOpened:
     """Somebody looks at the App Home."""
 
     user: str
@@ -89,7 +89,7 @@ class Welcomed:
     channel: str
 
 
-Seen = Asked | Edited | Deleted | Replied | Reacted | Opened | Welcomed
+Seen = Asked | Edited | Deleted | Replied | Reacted | HomeOpened | Welcomed
 
 
 def seen(body: Mapping[str, Any], us: Us) -> Seen | None:
@@ -104,7 +104,7 @@ def seen(body: Mapping[str, Any], us: Us) -> Seen | None:
             case "reaction_added" | "reaction_removed":
                 return _reaction(event, us)
             case "app_home_opened" if event.get("tab") == "home":
-                return Opened(_id(event["user"]))
+                return HomeOpened(_id(event["user"]))
             case "app_home_opened" if event.get("tab") == "messages":
                 return Welcomed(_id(event["user"]), _id(event["channel"]))
     except (KeyError, TypeError, AttributeError, ValueError):

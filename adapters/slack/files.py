@@ -13,10 +13,10 @@ from typing import Any
 import aiohttp
 from yarl import URL
 
-from adapters.slack.calling import Tries, seconds_told
-from adapters.slack.client import GoneError, Slack, SlackError, UnsupportedError
-from retrieval.formats.limits import REASONS, size
-from retrieval.text import Said
+from adapters.slack.transport.api import GoneError, SlackApi, SlackError, UnsupportedError
+from adapters.slack.transport.api_call import Tries, seconds_told
+from retrieval.i18n import Text
+from retrieval.loaders.limits import REASONS, size
 from retrieval.types import UnreadableError
 
 SECONDS = 60.0  # for a file, with all its tries
@@ -24,44 +24,44 @@ REDIRECTS = 3
 _TRIES = 3
 _OPENING = 2_048  # bytes that tell a web page
 
-_DELETED = Said(en="The file was deleted in Slack.", ja="このファイルは Slack で削除されています。")
-_HIDDEN = Said(
+_DELETED = Text(en="The file was deleted in Slack.", ja="このファイルは Slack で削除されています。")
+_HIDDEN = Text(
     en="Slack hides the file: it is older than the workspace's plan keeps.",
     ja="このファイルは、ワークスペースのプランの保存期間を過ぎているため、Slack で非表示になっています。",
 )
-_ELSEWHERE = Said(
+_ELSEWHERE = Text(
     en="The file is not kept in Slack but linked from another service. Download it there and upload the file itself.",
     ja="このファイルは Slack に保存されておらず、外部サービスへのリンクです。"
     "ダウンロードして、ファイルそのものをアップロードしてください。",
 )
-_CANVAS = Said(
+_CANVAS = Text(
     en="Canvases, lists and posts of Slack cannot be read as files. Export it as PDF or text and upload that.",
     ja="Slack の canvas・リスト・ポストはファイルとして読み込めません。"
     "PDF またはテキストとして書き出してからアップロードしてください。",
 )
-_DENIED = Said(
+_DENIED = Text(
     en="Slack does not let the bot see the file.", ja="ボットには Slack でこのファイルを見る権限がありません。"
 )
-_SCOPE = Said(
+_SCOPE = Text(
     en="Slack gives the bot its sign-in page in place of files: the app lacks the scope files:read. An admin can add it"
     " in the app's settings and install the app again.",
     ja="アプリに files:read スコープがないため、Slack からファイルの代わりにログイン画面が返されます。"
     "管理者がアプリの設定でスコープを追加し、再インストールすると読み込めるようになります。",
 )
-_PAGE = Said(
+_PAGE = Text(
     en="Slack sent a web page (probably its sign-in page) in place of the file: the bot may not be allowed to see it.",
     ja="Slack からファイルの代わりにウェブページ（ログイン画面など）が返されました。"
     "ボットにこのファイルを見る権限がない可能性があります。",
 )
-_FOREIGN = Said(
+_FOREIGN = Text(
     en="The file's address leads away from Slack, so it was not fetched.",
     ja="ファイルのアドレスが Slack の外を指しているため、取得しませんでした。",
 )
-_SLOW = Said(
+_SLOW = Text(
     en="Slack did not deliver the file within {seconds} s. Try again later.",
     ja="Slack から {seconds} 秒以内にファイルを取得できませんでした。時間をおいてもう一度お試しください。",
 )
-_FAILED = Said(
+_FAILED = Text(
     en="The file could not be fetched from Slack ({code}). Try again later.",
     ja="Slack からファイルを取得できませんでした（{code}）。時間をおいてもう一度お試しください。",
 )
@@ -73,7 +73,7 @@ _PAGES = (".html", ".htm", ".xhtml")
 _SIGN_IN = re.compile(rb"<title>[^<]*(?:sign.?in|log.?in)[^<]*</title>")
 
 
-async def download(slack: Slack, file: Mapping[str, Any], limit: int, *, seconds: float = SECONDS) -> bytes:
+async def download(slack: SlackApi, file: Mapping[str, Any], limit: int, *, seconds: float = SECONDS) -> bytes:
     """The bytes of a file as events and files.info describe it; its `id` alone is enough. At most `limit` bytes.
 
     Raises UnreadableError with the reason in words. `slack` has identified itself.
@@ -86,7 +86,7 @@ async def download(slack: Slack, file: Mapping[str, Any], limit: int, *, seconds
         raise UnreadableError(_SLOW, seconds=round(seconds)) from None
 
 
-async def _described(slack: Slack, file: Mapping[str, Any]) -> Mapping[str, Any]:
+async def _described(slack: SlackApi, file: Mapping[str, Any]) -> Mapping[str, Any]:
     """The file with its address. Some events have only an id; of files from other workspaces that is all they have."""
     _refuse(file)
     if "files:read" not in slack.me.scopes and slack.me.scopes:
@@ -120,7 +120,7 @@ def _address(file: Mapping[str, Any]) -> str:
     return str(file.get("url_private_download") or file.get("url_private") or "")
 
 
-async def _fetched(slack: Slack, file: Mapping[str, Any], limit: int) -> bytes:
+async def _fetched(slack: SlackApi, file: Mapping[str, Any], limit: int) -> bytes:
     tries = Tries(_TRIES, chance=random.random)
     while True:
         try:
@@ -141,7 +141,7 @@ class _Again(Exception):
         self.seconds = seconds
 
 
-async def _once(slack: Slack, file: Mapping[str, Any], limit: int) -> bytes:
+async def _once(slack: SlackApi, file: Mapping[str, Any], limit: int) -> bytes:
     try:
         url = URL(_address(file))
         for hop in range(REDIRECTS + 1):

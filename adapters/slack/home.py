@@ -6,55 +6,54 @@ It is one person's page, but not a private place: it shows what the whole team m
 
 import logging
 
-from adapters import adding
-from adapters.slack.cards import card_blocks
-from adapters.slack.client import SlackError, UnsupportedError
-from adapters.slack.office import Office
-from adapters.slack.widgets import Json, button, section
+from adapters.shared import ingestion
+from adapters.slack.context import SlackContext
+from adapters.slack.rendering.block_kit import Json, button, card_blocks, section
+from adapters.slack.transport.api import SlackError, UnsupportedError
 from bot.errors import StoreError
 from bot.types import Audience, Command
-from retrieval.text import Said
+from retrieval.i18n import Text
 from retrieval.types import RAGToolError
 
 log = logging.getLogger(__name__)
 
 INGEST_BUTTON = "kotae_home_ingest"
 _TEAM = Audience("public")
-_HELLO = Said(
+_HELLO = Text(
     en="Mention me in a channel, or write to me in Messages: I answer from your team's documents, with the sources.",
     ja="チャンネルでメンションするか、「メッセージ」タブで質問してください。チームの文書から、出典を添えてお答えします。",
 )
 
 
-_SUGGESTED = (Said(en="What can you do?", ja="何ができますか？"),)
+_SUGGESTED = (Text(en="What can you do?", ja="何ができますか？"),)
 
 
-async def welcome(office: Office, user: str, channel: str) -> None:
+async def welcome(context: SlackContext, user: str, channel: str) -> None:
     """Suggest questions in somebody's conversation with the bot. Where Slack shows none, nothing happens."""
-    language = await office.language_of(user)
+    language = await context.language_of(user)
     try:
-        await office.slack.suggest(channel, [question.to(language) for question in _SUGGESTED])
+        await context.slack.suggest(channel, [question.to(language) for question in _SUGGESTED])
     except SlackError as error:
         log.info("no questions are suggested: %s", error.code)
 
 
-async def publish(office: Office, user: str) -> None:
+async def publish(context: SlackContext, user: str) -> None:
     """Draw it anew for somebody who has opened it. Where there is no App Home, nothing happens."""
-    language = await office.language_of(user)
-    actor = await office.places.actor(user)
+    language = await context.language_of(user)
+    actor = await context.places.actor(user)
     blocks: list[Json] = [section(_HELLO.to(language))]
     if actor.role != "outsider":
-        add = button(adding.TITLE.to(language), INGEST_BUTTON, "home", style="primary")
+        add = button(ingestion.TITLE.to(language), INGEST_BUTTON, "home", style="primary")
         blocks.append({"type": "actions", "elements": [add]})
         for name in ("unanswered", "documents"):
             try:
-                card = await office.bot.commands(Command(actor, office.place(""), _TEAM, name, "", language))
+                card = await context.bot.commands(Command(actor, context.place(""), _TEAM, name, "", language))
                 shown = card_blocks(card)[1]
             except (StoreError, RAGToolError) as error:
                 shown = [section(error.text(language))]
             blocks += [{"type": "divider"}, *shown]
     try:
-        await office.slack.publish_home(user, {"type": "home", "blocks": blocks})
+        await context.slack.publish_home(user, {"type": "home", "blocks": blocks})
     except UnsupportedError:
         pass  # the client has said so once
     except SlackError as error:

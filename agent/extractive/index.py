@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 from agent.extractive.excerpts import LONGEST, Excerpt
 from agent.segmentation import Unit
-from retrieval.text import Language, Said, language_of
+from retrieval.i18n import Language, Text
+from retrieval.text import language_of
 from retrieval.types import Hit, Passage
 
 STRONG = 0.75
@@ -18,9 +19,9 @@ share no word with the sentence that answers them one is below it; below 0.1 the
 
 POINTER = 30  # characters of a quotation that is not said again
 
-_SAYS = Said(en="The documents say:", ja="資料にはこうあります：")
-# that the bot is not sure of it stands in front of every unsure answer (`adapters/markdown.py`)
-_NEAR = Said(
+_SAYS = Text(en="The documents say:", ja="資料にはこうあります：")
+# that the bot is not sure of it stands in front of every unsure answer (`adapters/markdown/events.py`)
+_NEAR = Text(
     en="The closest pages are:",
     ja="近いページはこちらです：",
 )

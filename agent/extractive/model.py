@@ -35,7 +35,8 @@ from agent.routing.router import Kind, computed, route
 from agent.sentinels import NO_ANSWER
 from agent.tool_calls import fitting
 from agent.tools import SEARCH
-from retrieval.text import Language, language_of
+from retrieval.i18n import Language
+from retrieval.text import language_of
 from retrieval.types import CONFIDENT, EmbeddingError, Hit
 
 log = logging.getLogger(__name__)

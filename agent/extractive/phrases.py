@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from agent.routing.router import Kind
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 
 
 def quoted(text: str, language: Language) -> str:
@@ -11,62 +11,62 @@ def quoted(text: str, language: Language) -> str:
     return f"「{text}」" if language == "ja" else f"“{text}”"
 
 
-UNSEARCHED: Mapping[Kind, Said] = {
-    "greeting": Said(en="This is a greeting; there is nothing to look up.", ja="ご挨拶なので、検索は必要ありません。"),
-    "thanks": Said(en="This is thanks; there is nothing to look up.", ja="お礼の言葉なので、検索は必要ありません。"),
-    "farewell": Said(
+UNSEARCHED: Mapping[Kind, Text] = {
+    "greeting": Text(en="This is a greeting; there is nothing to look up.", ja="ご挨拶なので、検索は必要ありません。"),
+    "thanks": Text(en="This is thanks; there is nothing to look up.", ja="お礼の言葉なので、検索は必要ありません。"),
+    "farewell": Text(
         en="This is a goodbye; there is nothing to look up.", ja="終わりのご挨拶なので、検索は必要ありません。"
     ),
-    "arithmetic": Said(
+    "arithmetic": Text(
         en="This is a calculation; I compute it instead of searching.", ja="計算なので、検索せずに求めます。"
     ),
-    "empty": Said(en="There is no question in this.", ja="ご質問の内容がありません。"),
+    "empty": Text(en="There is no question in this.", ja="ご質問の内容がありません。"),
 }
 
-REPLIES: Mapping[Kind, Said] = {
-    "greeting": Said(
+REPLIES: Mapping[Kind, Text] = {
+    "greeting": Text(
         en="Hello! Ask me anything about the team’s documents, and I will look it up and cite where it says so.",
         ja="こんにちは。チームの資料に関することでしたら、お調べして出典とともにお答えします。お気軽にご質問ください。",
     ),
-    "thanks": Said(
+    "thanks": Text(
         en="You’re welcome! Ask again whenever something comes up.",
         ja="お役に立てて何よりです。またいつでもご質問ください。",
     ),
-    "farewell": Said(en="Goodbye, and see you soon!", ja="お疲れ様でした。またいつでもお声がけください。"),
-    "empty": Said(
+    "farewell": Text(en="Goodbye, and see you soon!", ja="お疲れ様でした。またいつでもお声がけください。"),
+    "empty": Text(
         en="What would you like to know? Send me your question, and I will look it up.",
         ja="何をお調べしましょうか。ご質問を文章でお送りください。",
     ),
 }
 
-SEARCHES: Mapping[str, Said] = {
-    "first": Said(en="I search the team’s documents for {query}.", ja="チームの資料を{query}で検索します。"),
-    "followup": Said(
+SEARCHES: Mapping[str, Text] = {
+    "first": Text(en="I search the team’s documents for {query}.", ja="チームの資料を{query}で検索します。"),
+    "followup": Text(
         en="This may follow up on {earlier}, so I search the team’s documents for that and for {query}.",
         ja="{earlier}の続きのご質問かもしれないので、それと{query}の両方でチームの資料を検索します。",
     ),
 }
-FOUND: Mapping[str, Said] = {
-    "sure": Said(
+FOUND: Mapping[str, Text] = {
+    "sure": Text(
         en="Words and meaning agree: I quote what the documents say.",
         ja="言葉も意味も一致する記載があるので、その部分を引用します。",
     ),
-    "near": Said(
+    "near": Text(
         en="What I found is only similar: I show the {count} closest passage{count:|s}.",
         ja="見つかったのは近い内容だけなので、最も近い {count} 件をお見せします。",
     ),
 }
-NOTHING = Said(
+NOTHING = Text(
     en="Nothing that I found has to do with this, so I say so.",
     ja="ご質問に関係する記載が見つからないため、そのようにお伝えします。",
 )
 
-REVIEWS: Mapping[str, Said] = {
-    "sure": Said(
+REVIEWS: Mapping[str, Text] = {
+    "sure": Text(
         en="Copied from the documents; words and meaning agree with the question.",
         ja="資料の記載をそのまま引用しています。言葉も意味もご質問と一致します。",
     ),
-    "near": Said(
+    "near": Text(
         en="Copied from the documents, but only similar to the question: it may not answer it.",
         ja="資料の記載をそのまま引用していますが、ご質問に近いだけで、答えではないかもしれません。",
     ),

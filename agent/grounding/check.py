@@ -17,36 +17,36 @@ from agent.grounding.entities import Name, content, denies, is_strong, mentions,
 from agent.grounding.evidence import Evidence, citation, shared
 from agent.grounding.quantities import Fact, facts, figures, squeeze
 from agent.links import addresses, scrubbed
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 from retrieval.types import Hit, Passage
 
-NOT_CONFIRMED = Said(en=" (not confirmed in the sources)", ja="（※ 資料では確認できませんでした）")
-LEFT_OUT = Said(
+NOT_CONFIRMED = Text(en=" (not confirmed in the sources)", ja="（※ 資料では確認できませんでした）")
+LEFT_OUT = Text(
     en="({n} {n:statement was|statements were} left out: the sources do not bear {n:it|them} out.)",
     ja="（資料で裏づけられない記述を{n}件省きました。）",
 )
 
 # Reasons of objections. What is refuted is left out; what is in doubt stays, and is marked where nobody has judged it.
-_NUMBER = Said(en="“{what}” is not in the cited passage.", ja="「{what}」は引用した資料にありません。")
-_NAME = Said(en="The cited passage does not name “{what}”.", ja="引用した資料に「{what}」という名前は出てきません。")
-_SUM = Said(en="{what} is wrong: the result is {result}.", ja="「{what}」は計算が違います。正しくは{result}です。")
-_OPPOSITE = Said(
+_NUMBER = Text(en="“{what}” is not in the cited passage.", ja="「{what}」は引用した資料にありません。")
+_NAME = Text(en="The cited passage does not name “{what}”.", ja="引用した資料に「{what}」という名前は出てきません。")
+_SUM = Text(en="{what} is wrong: the result is {result}.", ja="「{what}」は計算が違います。正しくは{result}です。")
+_OPPOSITE = Text(
     en="The cited passage seems to say the opposite: “{what}”",
     ja="引用した資料は逆のことを述べているようです：「{what}」",
 )
-_STRANGER = Said(
+_STRANGER = Text(
     en="The cited passage has nothing in common with this sentence.",
     ja="引用した資料とこの文に共通する内容がありません。",
 )
-_UNCITED = Said(
+_UNCITED = Text(
     en="No passage is cited for this, and none says it.", ja="出典がなく、同じことを述べる資料もありません。"
 )
-_ASKED = Said(
+_ASKED = Text(
     en="Only the question says “{what}”, not the cited passage.",
     ja="「{what}」は質問にあるだけで、引用した資料にはありません。",
 )
-_REFUTED = Said(en="The cited passage says something else.", ja="引用した資料の内容と食い違っています。")
-_NOT_STATED = Said(en="The cited passage does not say this.", ja="引用した資料はこのことを述べていません。")
+_REFUTED = Text(en="The cited passage says something else.", ja="引用した資料の内容と食い違っています。")
+_NOT_STATED = Text(en="The cited passage does not say this.", ja="引用した資料はこのことを述べていません。")
 
 _DIGITS = re.compile(r"\d+(?:[.,:]\d+)*")
 _GAP = "\ue000"  # where an address was taken out: a sentence that only led to it goes too
@@ -214,7 +214,7 @@ class _Checker:
         claim.kept, claim.cites = True, cites
         claim.shown = () if seen and not claim.sentence.cited else cites
 
-    def _said(self, reason: Said, what: str = "", result: str = "") -> str:
+    def _said(self, reason: Text, what: str = "", result: str = "") -> str:
         return reason.to(self._language, what=what, result=result)
 
     def _refute(self, claim: Claim, cites: Sequence[int], before: Sequence[Claim]) -> str:

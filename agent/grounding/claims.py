@@ -9,7 +9,8 @@ from agent.citations import Line, Sentence
 from agent.grounding.entities import Name, content, names
 from agent.grounding.quantities import Fact, facts, squeeze
 from agent.grounding.vocabulary import pattern
-from retrieval.text import Language, language_of
+from retrieval.i18n import Language
+from retrieval.text import language_of
 
 Verdict = Literal["entailed", "contradicted", "not_stated"]
 

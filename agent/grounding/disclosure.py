@@ -10,22 +10,23 @@ from agent.grounding.check import Checked
 from agent.grounding.contradictions import Contradiction, Side, contradictions
 from agent.grounding.quantities import facts, figures, squeeze
 from agent.grounding.vocabulary import pattern
-from retrieval.text import Language, Said, sentences
+from retrieval.i18n import Language, Text
+from retrieval.text import sentences
 from retrieval.types import Hit, Passage
 
 QUOTE = 300  # characters
 
 _DISAGREE = {
-    "date": Said(
+    "date": Text(
         en="Note: the sources disagree about the date", ja="なお、日付・時期について資料の内容が食い違っています"
     ),
-    "amount": Said(
+    "amount": Text(
         en="Note: the sources disagree about the figure", ja="なお、数値について資料の内容が食い違っています"
     ),
-    "owner": Said(en="Note: the sources disagree about who it is", ja="なお、担当について資料の内容が食い違っています"),
+    "owner": Text(en="Note: the sources disagree about who it is", ja="なお、担当について資料の内容が食い違っています"),
 }
-_SIDE = Said(en="“{value}” in {marks}", ja="{marks} では「{value}」")
-_NEWEST = Said(en=" The most recent one is {mark} (updated {date}).", ja="最も新しい資料は {mark}（{date} 更新）です。")
+_SIDE = Text(en="“{value}” in {marks}", ja="{marks} では「{value}」")
+_NEWEST = Text(en=" The most recent one is {mark} (updated {date}).", ja="最も新しい資料は {mark}（{date} 更新）です。")
 
 
 def disclosed(result: Checked, hits: Mapping[int, Hit], language: Language) -> Checked:

@@ -17,7 +17,8 @@ from agent.grounding.quantities import Fact, Figures, figures, squeeze
 from agent.grounding.transliteration import heard
 from agent.links import addresses
 from agent.segmentation import link_spans, unwrapped
-from retrieval.text import Language, language_of, sentences
+from retrieval.i18n import Language
+from retrieval.text import language_of, sentences
 from retrieval.types import Hit, Passage
 
 QUOTE = 300  # characters

@@ -12,7 +12,7 @@ from agent.grounding.claims import Verdict as Verdict
 from agent.models.base import Message, ModelError, ModelMessage, SystemMessage, UserMessage
 from agent.prompts import prompt
 from agent.reflection import objects
-from retrieval.text import Language
+from retrieval.i18n import Language
 
 log = logging.getLogger(__name__)
 

@@ -1,0 +1,1 @@
+"""Chat models, a file a provider, and what makes them patient and thrifty."""

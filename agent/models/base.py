@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from agent.events import Cost
-from retrieval import refusals
-from retrieval.text import Language
+from retrieval.i18n import Language
+from retrieval.providers import errors
 from retrieval.types import CollectionInfo, Hit
 
 # -- the conversation -----------------------------------------------------------------------------------------------
@@ -199,7 +199,7 @@ class ModelExhausted(ModelError):
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal(refusals.Refusal):
+class Refusal(errors.HttpRefusal):
     """A provider's HTTP refusal. Plain values, no SDK."""
 
     def as_error(self, text: str) -> ModelError:

@@ -33,7 +33,7 @@ from agent.models.base import (
     ToolCall,
     ToolResult,
 )
-from agent.models.turns import NOT_MADE, Own, Results, Text, turns
+from agent.models.turns import NOT_MADE, Own, Plain, Results, turns
 
 BASE_URL = "https://generativelanguage.googleapis.com/"
 API_VERSION = "v1"
@@ -280,7 +280,7 @@ def _conversation(
     for turn in said:
         role = "user"
         match turn:
-            case Text():
+            case Plain():
                 role = "user" if turn.role == "user" else "model"
                 parts = [types.Part(text=turn.text)]
             case Own():

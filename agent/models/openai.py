@@ -34,8 +34,8 @@ from agent.models.base import (
     Tool,
 )
 from agent.models.openai_stream import Reply
-from agent.models.turns import NOT_MADE, Own, Results, Text, turns
-from retrieval.openai_wire import (
+from agent.models.turns import NOT_MADE, Own, Plain, Results, turns
+from retrieval.providers.openai_http import (
     Complaint,
     client,
     complaint_in,
@@ -333,11 +333,11 @@ def _conversation(messages: Sequence[Message], model: str, declared: Collection[
     conversation: list[Json] = [{"role": "system", "content": system}] if system.strip() else []
     for turn in said:
         match turn:
-            case Text(role, text) if (
+            case Plain(role, text) if (
                 conversation and conversation[-1].keys() == {"role", "content"} and (conversation[-1]["role"] == role)
             ):  # many chat templates refuse two in a row
                 conversation[-1]["content"] += f"\n\n{text}"
-            case Text(role, text):
+            case Plain(role, text):
                 conversation.append({"role": role, "content": text})
             case Own():
                 conversation.append(dict(turn.message))

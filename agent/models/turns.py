@@ -23,7 +23,7 @@ class Own:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class Plain:
     role: Literal["user", "assistant"]
     text: str
 
@@ -35,7 +35,7 @@ class Results:
     results: tuple[tuple[ToolCall, ToolResult | None], ...]
 
 
-Turn = Text | Own | Results
+Turn = Plain | Own | Results
 
 
 def turns(messages: Sequence[Message], model: str, declared: Collection[str]) -> tuple[str, list[Turn]]:
@@ -49,8 +49,8 @@ def turns(messages: Sequence[Message], model: str, declared: Collection[str]) ->
 
     def say(role: Literal["user", "assistant"], text: str) -> None:
         if text.strip():
-            found.extend([Text("user", "…")] if role == "assistant" and not found else [])
-            found.append(Text(role, text))
+            found.extend([Plain("user", "…")] if role == "assistant" and not found else [])
+            found.append(Plain(role, text))
 
     for message in messages:
         if pending and not isinstance(message, ToolMessage):
@@ -64,7 +64,7 @@ def turns(messages: Sequence[Message], model: str, declared: Collection[str]) ->
             case ModelMessage(raw=Own() as own, calls=calls) if own.model == model and all(
                 call.name in declared for call in calls
             ):
-                found += [*([] if found else [Text("user", "…")]), own]
+                found += [*([] if found else [Plain("user", "…")]), own]
                 pending = calls
             case ModelMessage():
                 called = "\n".join(f"[{call.name} {_json(call.arguments)}]" for call in message.calls)

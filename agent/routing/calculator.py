@@ -10,7 +10,8 @@ from fractions import Fraction
 
 from simpleeval import InvalidExpression, NumberTooHigh, simple_eval  # type: ignore[import-untyped]
 
-from retrieval.text import Language, Said, language_of, normalise
+from retrieval.i18n import Language, Text
+from retrieval.text import language_of, normalise
 
 MOST_CHARACTERS = 200
 MOST_DIGITS = 30
@@ -26,7 +27,7 @@ class Computed:
     expression: str
     value: Fraction | None
     unit: str = ""
-    problem: Said | None = None
+    problem: Text | None = None
 
     def text(self, language: Language) -> str:
         if self.value is None:
@@ -37,8 +38,8 @@ class Computed:
         return f"{answer}です。" if language == "ja" else answer
 
 
-_BY_ZERO = Said(en="That divides by zero, which has no result.", ja="0 で割る計算になるため、答えがありません。")
-_TOO_BIG = Said(
+_BY_ZERO = Text(en="That divides by zero, which has no result.", ja="0 で割る計算になるため、答えがありません。")
+_TOO_BIG = Text(
     en="That calculation is too large for me. Please try smaller numbers.",
     ja="計算の規模が大きすぎるため、お答えできません。もう少し小さい数でお試しください。",
 )

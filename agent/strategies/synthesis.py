@@ -32,7 +32,7 @@ from agent.run import Run, RunConfig, cleaned
 from agent.sentinels import DECLINED, NO_ANSWER
 from agent.tool_calls import same_call
 from agent.tools import QUERIES, SEARCH, Findings, SearchFunction, as_result
-from retrieval.text import Said
+from retrieval.i18n import Text
 
 log = logging.getLogger(__name__)
 
@@ -42,19 +42,19 @@ REWRITE_SECONDS, REWRITE_SHARE = 20.0, 0.25  # at most, and of the time that is 
 DRAFT_SECONDS, DRAFTS_SHARE = 30.0, 0.6  # for one draft; of the time that is left, for all of them
 DRAFT_CHARACTERS = 2_000
 
-_DRAFTING = Said(
+_DRAFTING = Text(
     en="I draft an answer from each passage alone: {numbers}.",
     ja="{numbers} の資料それぞれから、回答案を作ります。",
 )
-_ANSWERING = Said(
+_ANSWERING = Text(
     en="Drafts that answer the question: {numbers} ({count} of {all}). I put them together.",
     ja="{all} 件の回答案のうち {count} 件（{numbers}）が質問に答えているので、まとめます。",
 )
-_NONE = Said(
+_NONE = Text(
     en="None of these passages answers the question.",
     ja="これらの資料は質問の答えになっていません。",
 )
-_LEFT_OUT = Said(en=" ({count} could not be written.)", ja="（{count} 件は作成できませんでした。）")
+_LEFT_OUT = Text(en=" ({count} could not be written.)", ja="（{count} 件は作成できませんでした。）")
 
 
 class Synthesis:

@@ -1,0 +1,1 @@
+"""The database: a module a table, and the only room with SQL."""

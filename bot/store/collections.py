@@ -7,18 +7,18 @@ from typing import Any
 from sqlalchemy import Row, delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from bot.store.batching import WriteBatcher
 from bot.store.documents import make_collection
 from bot.store.engine import insert, rows, write
 from bot.store.schema import collections, documents
-from bot.store.together import Together
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 from retrieval.types import CollectionInfo, CollectionNotFoundError, Readers
 
-_UNKNOWN = Said(
+_UNKNOWN = Text(
     en="There is no collection “{name}” that can be read here. There are: {names}.",
     ja="ここで読めるコレクション「{name}」はありません。あるのは次のとおりです: {names}",
 )
-_NONE = Said(en="none", ja="なし")
+_NONE = Text(en="none", ja="なし")
 
 
 class Collections:
@@ -26,7 +26,7 @@ class Collections:
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
-        self._looks = Together(self._look, name="collections-listed")
+        self._looks = WriteBatcher(self._look, name="collections-listed")
 
     async def listed(self, readers: Readers) -> tuple[CollectionInfo, ...]:
         """Those with a document that these readers may read, and the empty ones, by name; others are not named.

@@ -15,8 +15,8 @@ from bot.records import TurnTotals
 from bot.store.engine import read, rows, storable
 from bot.store.schema import answers, turns
 from bot.store.searches import percentile
+from bot.turns.event_json import citation_json
 from bot.types import Audience, Incoming, Place
-from bot.wire import citation_json
 
 MAX_EXCHANGES = 10
 MAX_CHARACTERS = 8_000

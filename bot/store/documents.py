@@ -10,10 +10,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from bot.access import THREAD
 from bot.records import DocumentOrder, DocumentRow
 from bot.store.engine import insert, read, rows, write
-from bot.store.indexes import advance
-from bot.store.questions import reopen
 from bot.store.schema import collections, documents, pair_documents
 from bot.store.traces import scrub
+from bot.store.unanswered import reopen
+from bot.store.vector_stores import advance
 from retrieval.types import Readers
 
 

@@ -16,9 +16,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from sqlalchemy.util import greenlet_spawn
 
 from bot.errors import StoreError
-from bot.store.driver import connecting
+from bot.store.sqlite import connecting
 from bot.waiting import finished
-from retrieval.text import Said
+from retrieval.i18n import Text
 
 T = TypeVar("T")
 Engine = AsyncEngine  # for who hands one on
@@ -31,35 +31,35 @@ POOL_SECONDS = 30.0
 BUSY_TIMEOUT_MS = 5_000
 BEGIN_TRIES = 4
 
-_ADDRESS = Said(
+_ADDRESS = Text(
     en="DATABASE_URL should be sqlite+aiosqlite:///path/to/file.db or postgresql+asyncpg://user:password@host/name.",
     ja="DATABASE_URL は sqlite+aiosqlite:///path/to/file.db か postgresql+asyncpg://user:password@host/name の形にしてください。",
 )
-_DRIVER = Said(
+_DRIVER = Text(
     en="DATABASE_URL names PostgreSQL, but its driver is not installed. Install it with: pip install 'kotae[postgres]'",
     ja="DATABASE_URL は PostgreSQL ですが、そのドライバーが入っていません。pip install 'kotae[postgres]' で入れてください。",
 )
-_FULL = Said(
+_FULL = Text(
     en="There is no space left for the database, so nothing was stored. Please free some space.",
     ja="データベースの空き容量がないため、保存できませんでした。空き容量を増やしてください。",
 )
-_READ_ONLY = Said(
+_READ_ONLY = Text(
     en="The database cannot be written to (it is read-only), so nothing was stored.",
     ja="データベースが読み取り専用のため、保存できませんでした。",
 )
-_LOCKED = Said(
+_LOCKED = Text(
     en="The database is busy with another program, so nothing was stored. Please try again.",
     ja="データベースがほかのプログラムに使われているため、保存できませんでした。もう一度お試しください。",
 )
-_DISK = Said(
+_DISK = Text(
     en="The disk did not let the database read or write, so nothing was stored.",
     ja="ディスクの読み書きに失敗したため、保存できませんでした。",
 )
-_UNREACHABLE = Said(
+_UNREACHABLE = Text(
     en="The database cannot be reached or opened.",
     ja="データベースに接続できないか、開けません。",
 )
-_BROKEN = Said(
+_BROKEN = Text(
     en="The database could not do its work; the log has the reason.",
     ja="データベースの処理に失敗しました。理由はログにあります。",
 )
@@ -289,7 +289,7 @@ _SQLITE = {
 _POSTGRESQL = {"53100": _FULL, "25006": _READ_ONLY, "53300": _UNREACHABLE}
 
 
-def _why(error: Exception) -> Said:
+def _why(error: Exception) -> Text:
     if isinstance(error, OSError):
         return _UNREACHABLE
     cause: Any = error.orig if isinstance(error, DBAPIError) else error

@@ -29,7 +29,6 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from bot.access import THREAD
 from bot.errors import StoreError
 from bot.store.engine import alone, change, rows
-from bot.store.messages import expire_messages, forget_author, forget_turns
 from bot.store.schema import (
     answers,
     audit,
@@ -47,6 +46,7 @@ from bot.store.schema import (
     traces,
     turns,
 )
+from bot.store.web_messages import expire_messages, forget_author, forget_turns
 
 BATCH = 200  # rows a transaction: some ms of the writer's place
 FORGOTTEN = "[forgotten]"

@@ -6,8 +6,8 @@ from sqlalchemy import Row, delete, func, select, true, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from bot.store.engine import insert, read, storable, write
-from bot.store.questions import Miss, add_misses
 from bot.store.schema import answers, feedback, questions, turns
+from bot.store.unanswered import MissedQuestion, add_misses
 from bot.types import Feedback
 
 
@@ -81,7 +81,7 @@ async def _report(db: AsyncConnection, turn: str, scope: str) -> None:
             .where(turns.c.id == turn)
         )
     ).one()
-    miss = Miss(
+    miss = MissedQuestion(
         turn=turn,
         question=asked.text,
         reason="reported",

@@ -1,4 +1,4 @@
-"""The identity of the home that a database belongs to; `bot/identity.py` says what it is for."""
+"""The identity of the home that a database belongs to; `bot/knowledge/identity.py` says what it is for."""
 
 import uuid
 from datetime import UTC, datetime

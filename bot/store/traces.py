@@ -70,7 +70,7 @@ class Traces:
 
 
 def keep_traces(db: Connection, ended: Iterable[tuple[str, Sequence[Noted]]]) -> None:
-    """Inside the caller's transaction: of turns what was noted of them (`bot.trace.Recording`)."""
+    """Inside the caller's transaction: of turns what was noted of them (`bot.turns.trace.Recording`)."""
     kept: list[Json] = []
     found: list[Json] = []
     for turn, steps in ended:

@@ -10,8 +10,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent.events import Cost
 from bot.store.engine import change, insert, rows
-from bot.store.inbox import claim_key
 from bot.store.schema import refusals, turns, usage
+from bot.store.turns import claim_key
 from bot.types import Incoming
 
 MINUTE = timedelta(seconds=60)
@@ -29,7 +29,7 @@ class Spent:
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class AskingPace:
     """How many questions came in the minute before one, without those that were refused for their pace."""
 
     by_author: int
@@ -67,14 +67,14 @@ class Usage:
         found = await rows(self._engine, _BY_DAY, {"since": since})
         return [Spent(row.day, row.model, Cost(*(getattr(row, name) for name in _SUMS))) for row in found]
 
-    async def pace(self, message: Incoming, *, each: int = 0) -> Pace:
+    async def pace(self, message: Incoming, *, each: int = 0) -> AskingPace:
         """Of a claimed question: by the moments of the claims, however long it has waited since.
 
         Of one person at most `each` count in the channel (0: all), as others of theirs are about to be refused.
         """
         claimed = await rows(self._engine, _CLAIMED, {"claim": claim_key(message)})
         if not claimed:
-            return Pace(0, 0)
+            return AskingPace(0, 0)
         place = message.place
         values = {
             "platform": place.platform,
@@ -84,7 +84,7 @@ class Usage:
             "before": claimed[0].sequence,
         }
         found = await rows(self._engine, _PACE, values)
-        return Pace(
+        return AskingPace(
             by_author=sum(row.anywhere for row in found if row.author == message.author),
             in_channel=sum(min(row.here, each or row.here) for row in found),
         )

@@ -6,29 +6,29 @@ The hub's client takes a third of a second to load, so `retrieval.datasets.hub` 
 
 from retrieval.datasets.catalogue import NAMED, Dataset
 from retrieval.datasets.cleaning import Dropped, Prepared, Sieve
+from retrieval.datasets.errors import DatasetError
 from retrieval.datasets.local import Inspected, LocalSource, Split
-from retrieval.datasets.refusals import DatasetError
-from retrieval.datasets.rows import Columns, Reading, Row, Source
-from retrieval.datasets.stream import End, Ended, Left, Limits, Step, steps
+from retrieval.datasets.rows import Columns, DatasetReading, DatasetRow, DatasetSource
+from retrieval.datasets.stream import End, Ended, Left, Step, StreamLimits, steps
 
 __all__ = [
     "NAMED",
     "Columns",
     "Dataset",
     "DatasetError",
+    "DatasetReading",
+    "DatasetRow",
+    "DatasetSource",
     "Dropped",
     "End",
     "Ended",
     "Inspected",
     "Left",
-    "Limits",
     "LocalSource",
     "Prepared",
-    "Reading",
-    "Row",
     "Sieve",
-    "Source",
     "Split",
     "Step",
+    "StreamLimits",
     "steps",
 ]

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,9 +10,9 @@ class Dataset:
     """A dataset on the hub. `config`: the folder of its files, None when it has only one."""
 
     name: str
-    title: Said
-    description: Said
-    licence: Said
+    title: Text
+    description: Text
+    licence: Text
     licence_url: str | None
     repository: str
     config: str | None
@@ -26,12 +26,12 @@ class Dataset:
 
 WIKIPEDIA_JA = Dataset(
     name="wikipedia_ja",
-    title=Said(en="Wikipedia (Japanese)", ja="Wikipedia 日本語版"),
-    description=Said(
+    title=Text(en="Wikipedia (Japanese)", ja="Wikipedia 日本語版"),
+    description=Text(
         en="Articles of the Japanese Wikipedia as of 1 November 2023: 1.39 million, general knowledge.",
         ja="Wikipedia 日本語版の記事（2023 年 11 月 1 日時点、約 139 万件）。一般的な知識です。",
     ),
-    licence=Said(
+    licence=Text(
         en="CC BY-SA 3.0 and GFDL: name the source and its licence; share changes under the same licence.",
         ja="CC BY-SA 3.0 および GFDL: 出典とライセンスの表示が必要です。改変したものは同じライセンスで公開します。",
     ),
@@ -43,12 +43,12 @@ WIKIPEDIA_JA = Dataset(
 )
 CC_NEWS = Dataset(
     name="cc_news",
-    title=Said(en="CC-News (English)", ja="CC-News（英語ニュース）"),
-    description=Said(
+    title=Text(en="CC-News (English)", ja="CC-News（英語ニュース）"),
+    description=Text(
         en="English news articles that Common Crawl collected from January 2017 to December 2019: 708,000.",
         ja="Common Crawl が 2017 年 1 月～2019 年 12 月に集めた英語のニュース記事（約 70.8 万件）。",
     ),
-    licence=Said(
+    licence=Text(
         en="No licence is stated: the articles belong to their publishers. Do not pass them on.",
         ja="ライセンスの記載がなく、記事の権利は各発行元にあります。再配布しないでください。",
     ),
@@ -60,12 +60,12 @@ CC_NEWS = Dataset(
 )
 LIVEDOOR = Dataset(
     name="livedoor",
-    title=Said(en="Livedoor news corpus (Japanese)", ja="livedoor ニュースコーパス"),
-    description=Said(
+    title=Text(en="Livedoor news corpus (Japanese)", ja="livedoor ニュースコーパス"),
+    description=Text(
         en="7,367 Japanese news articles of nine kinds (topics, sports, IT, films, household goods …), until 2012.",
         ja="日本語のニュース記事 7,367 件（トピックス、スポーツ、IT、映画、家電など 9 分野、2012 年まで）。",
     ),
-    licence=Said(
+    licence=Text(
         en="CC BY-ND 2.1 JP: name the source; changed articles may not be passed on.",
         ja="CC BY-ND 2.1 JP: 出典の表示が必要です。記事を改変して再配布することはできません。",
     ),

@@ -7,8 +7,8 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Literal
 
-from retrieval.datasets.rows import Row, Source
-from retrieval.formats.cleaning import clean, clean_line
+from retrieval.datasets.rows import DatasetRow, DatasetSource
+from retrieval.loaders.sanitize import clean, clean_line
 
 Dropped = Literal["empty", "short", "long", "duplicate", "encoding"]
 
@@ -65,7 +65,7 @@ class Sieve:
 class Prepared:
     """A row that has become a document: `name` is the same whenever the dataset is read, `data` its Markdown."""
 
-    row: Row
+    row: DatasetRow
     name: str
     title: str
     text: str
@@ -76,13 +76,13 @@ class Prepared:
 class Cleaner:
     """Cleans the rows of one source; remembers what it has let through, to drop the second copy and name none twice."""
 
-    def __init__(self, source: Source, sieve: Sieve) -> None:
+    def __init__(self, source: DatasetSource, sieve: Sieve) -> None:
         self._source = source
         self._sieve = sieve
         self._seen: set[bytes] = set()
         self._names: set[str] = set()
 
-    def prepare(self, row: Row) -> Prepared | Dropped:
+    def prepare(self, row: DatasetRow) -> Prepared | Dropped:
         if len(row.text) > _RAW * self._sieve.longest:
             return "long"
         text = cleaned(row.text, self._source.chrome)
@@ -108,7 +108,7 @@ class Cleaner:
         data = self._markdown(row, title, text, url)
         return Prepared(row, f"{self._source.name}/{key}.md", title, text, url, data)
 
-    def _markdown(self, row: Row, title: str, text: str, url: str | None) -> bytes:
+    def _markdown(self, row: DatasetRow, title: str, text: str, url: str | None) -> bytes:
         said = self._source.attribution(row)
         credit = f"{said.format(title=title)} {url or ''}".strip() if said else ""
         parts = [f"# {title}", text, credit]
@@ -138,7 +138,7 @@ def _opening(text: str) -> str:
     return first.split("。")[0] or first
 
 
-def _key(row: Row, url: str | None, digest: bytes) -> str:
+def _key(row: DatasetRow, url: str | None, digest: bytes) -> str:
     """What names the row for good: its own id, else the article's number or address, else its text."""
     if row.id:
         safe = _UNSAFE.sub("_", row.id.strip())[:80].strip("._")

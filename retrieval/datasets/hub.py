@@ -31,12 +31,12 @@ from huggingface_hub.utils import (  # type: ignore[attr-defined]
 )
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt
 
-from retrieval.datasets import refusals
+from retrieval.datasets import errors
 from retrieval.datasets.catalogue import Dataset
+from retrieval.datasets.errors import DatasetError
 from retrieval.datasets.parquet import Ranges, records
-from retrieval.datasets.refusals import DatasetError
-from retrieval.datasets.rows import Abandoned, Columns, Reading, Row, guess
-from retrieval.text import Said
+from retrieval.datasets.rows import Abandoned, Columns, DatasetReading, DatasetRow, guess
+from retrieval.i18n import Text
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ class Hub:
         endpoint: str | None = None,
         token: str | bool | None = None,
         *,
-        pause: Callable[[Reading, float], None] = Reading.wait,
+        pause: Callable[[DatasetReading, float], None] = DatasetReading.wait,
     ) -> None:
         self._api = HfApi(endpoint=endpoint, token=token)
         self._token = token
@@ -79,7 +79,7 @@ class Hub:
 
     # -- what is there ----------------------------------------------------------------------------------------------
 
-    def files(self, dataset: Dataset, reading: Reading) -> list["HubFile"]:
+    def files(self, dataset: Dataset, reading: DatasetReading) -> list["HubFile"]:
         """The dataset's Parquet files, its training split first, at the commit they are at now. Raises DatasetError."""
         for revision in (None, _CONVERTED):
             try:
@@ -91,11 +91,11 @@ class Hub:
             if chosen := _parquet(names, dataset.config):
                 return [HubFile(self, dataset, info.sha or revision or "main", name) for name in chosen]
         where = (
-            Said(en=f" in “{dataset.config}”", ja=f"の「{dataset.config}」") if dataset.config else Said(en="", ja="")
+            Text(en=f" in “{dataset.config}”", ja=f"の「{dataset.config}」") if dataset.config else Text(en="", ja="")
         )
-        raise _NoFiles(refusals.NO_FILES, where, dataset.repository)
+        raise _NoFiles(errors.NO_FILES, where, dataset.repository)
 
-    def size(self, file: "HubFile", reading: Reading) -> int:
+    def size(self, file: "HubFile", reading: DatasetReading) -> int:
         """Bytes. Raises DatasetError."""
 
         def ask() -> int:
@@ -108,7 +108,7 @@ class Hub:
 
         return int(self._asking(file.dataset, reading, ask))
 
-    def fetch(self, file: "HubFile", reading: Reading, start: int, end: int) -> bytes:
+    def fetch(self, file: "HubFile", reading: DatasetReading, start: int, end: int) -> bytes:
         """The bytes `start` to `end` (exclusive) of a file. Raises DatasetError, Abandoned."""
         headers = build_hf_headers(
             token=self._token, headers={"Range": f"bytes={start}-{end - 1}", "Accept-Encoding": "identity"}
@@ -137,7 +137,7 @@ class Hub:
 
     # -- asking, and what goes wrong --------------------------------------------------------------------------------
 
-    def _asking(self, dataset: Dataset, reading: Reading, ask: Callable[[], Any]) -> Any:
+    def _asking(self, dataset: Dataset, reading: DatasetReading, ask: Callable[[], Any]) -> Any:
         """What `ask` returns, with a few tries. Raises DatasetError, Abandoned, RevisionNotFoundError."""
         reading.check()
         tries = Retrying(
@@ -157,39 +157,39 @@ class Hub:
         except (RevisionNotFoundError, Abandoned, DatasetError):
             raise
         except OfflineModeIsEnabled as error:
-            raise DatasetError(refusals.OFFLINE) from error
+            raise DatasetError(errors.OFFLINE) from error
         except GatedRepoError as error:
-            raise DatasetError(refusals.GATED, repository=dataset.repository) from error
+            raise DatasetError(errors.GATED, repository=dataset.repository) from error
         except RepositoryNotFoundError as error:
-            raise DatasetError(refusals.MISSING, repository=dataset.repository, host=self.host) from error
+            raise DatasetError(errors.MISSING, repository=dataset.repository, host=self.host) from error
         except DisabledRepoError as error:
-            raise DatasetError(refusals.DISABLED, repository=dataset.repository) from error
+            raise DatasetError(errors.DISABLED, repository=dataset.repository) from error
         except HfHubHTTPError as error:
             raise self._status(error, dataset) from error
         except CutOff as error:
-            raise DatasetError(refusals.CUT, host=self.host) from error
+            raise DatasetError(errors.CUT, host=self.host) from error
         except httpx.RemoteProtocolError as error:
-            raise DatasetError(refusals.CUT, host=self.host) from error
+            raise DatasetError(errors.CUT, host=self.host) from error
         except httpx.TransportError as error:
-            raise DatasetError(refusals.UNREACHABLE, host=self.host) from error
+            raise DatasetError(errors.UNREACHABLE, host=self.host) from error
         except (httpx.HTTPError, OSError, ValueError, TypeError, KeyError) as error:  # a page, or JSON of another shape
-            raise DatasetError(refusals.UNEXPECTED, repository=dataset.repository, host=self.host) from error
+            raise DatasetError(errors.UNEXPECTED, repository=dataset.repository, host=self.host) from error
 
     def _status(self, error: HfHubHTTPError, dataset: Dataset) -> DatasetError:
         status = error.response.status_code
         match status:
             case 429:
-                return DatasetError(refusals.BUSY, host=self.host, seconds=round(_asked_for(error) or 60))
+                return DatasetError(errors.BUSY, host=self.host, seconds=round(_asked_for(error) or 60))
             case 401 if "credentials" in (error.response.headers.get("X-Error-Message") or "").lower():
-                return DatasetError(refusals.TOKEN)
+                return DatasetError(errors.TOKEN)
             case 401 | 404:
-                return DatasetError(refusals.MISSING, repository=dataset.repository, host=self.host)
+                return DatasetError(errors.MISSING, repository=dataset.repository, host=self.host)
             case 403 | 451:
-                return DatasetError(refusals.DENIED, repository=dataset.repository, status=status)
+                return DatasetError(errors.DENIED, repository=dataset.repository, status=status)
             case _ if status in _PASSES or status >= 500:
-                return DatasetError(refusals.UNAVAILABLE, host=self.host, status=status)
+                return DatasetError(errors.UNAVAILABLE, host=self.host, status=status)
             case _:
-                return DatasetError(refusals.UNEXPECTED, repository=dataset.repository, host=self.host)
+                return DatasetError(errors.UNEXPECTED, repository=dataset.repository, host=self.host)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,10 +228,10 @@ class HubSource:
     def chrome(self) -> str:
         return {"wikipedia_ja": "wikipedia", "cc_news": "news"}.get(self.dataset.name, self.dataset.name)
 
-    def attribution(self, row: Row) -> str:
+    def attribution(self, row: DatasetRow) -> str:
         return self.dataset.credit
 
-    def rows(self, reading: Reading) -> Iterator[Row]:
+    def rows(self, reading: DatasetReading) -> Iterator[DatasetRow]:
         number = 0
         for file in self.hub.files(self.dataset, reading):
             fetch = partial(self.hub.fetch, file, reading)
@@ -239,7 +239,7 @@ class HubSource:
             columns = self.columns
             for record in records(ranges):
                 if columns is None and (columns := guess(list(record), [record])) is None:
-                    raise DatasetError(refusals.NO_TEXT, name=self.dataset.repository, columns=", ".join(record))
+                    raise DatasetError(errors.NO_TEXT, name=self.dataset.repository, columns=", ".join(record))
                 number += 1
                 yield columns.row(number, record)
 
@@ -247,9 +247,9 @@ class HubSource:
 class _NoFiles(DatasetError):
     """Its place is named in the reader's language."""
 
-    def __init__(self, reason: Said, where: Said, repository: str) -> None:
+    def __init__(self, reason: Text, where: Text, repository: str) -> None:
         super().__init__(
-            Said(
+            Text(
                 en=reason.en.replace("{where}", where.en),
                 ja=reason.ja.replace("{where}", where.ja),
             ),

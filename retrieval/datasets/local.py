@@ -12,13 +12,13 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal
 
-from retrieval.datasets import refusals
-from retrieval.datasets.refusals import DatasetError
-from retrieval.datasets.rows import Columns, Reading, Row, guess
-from retrieval.formats.cleaning import clean_line
-from retrieval.formats.encodings import decode
-from retrieval.formats.limits import MIB, Refused, size
-from retrieval.formats.sniffing import suffix_of
+from retrieval.datasets import errors as refusals
+from retrieval.datasets.errors import DatasetError
+from retrieval.datasets.rows import Columns, DatasetReading, DatasetRow, guess
+from retrieval.loaders.encodings import decode
+from retrieval.loaders.file_types import suffix_of
+from retrieval.loaders.limits import MIB, FileRefused, size
+from retrieval.loaders.sanitize import clean_line
 
 SUFFIXES = frozenset({".csv", ".tsv", ".txt", ".json", ".jsonl"})
 LARGEST = 512 * MIB
@@ -90,21 +90,21 @@ class LocalSource:
     def chrome(self) -> str:
         return ""
 
-    def attribution(self, row: Row) -> str:
+    def attribution(self, row: DatasetRow) -> str:
         return ""
 
     def inspect(self) -> Inspected:
         """Blocks. Raises DatasetError."""
         with self._words():
             encoding = self._encoding()
-            first = list(islice(self._records(encoding, Reading()), _LOOKED_AT))
+            first = list(islice(self._records(encoding, DatasetReading()), _LOOKED_AT))
             if not first:
                 raise DatasetError(refusals.EMPTY, name=self.file)
             columns = tuple(dict.fromkeys(name for record in first for name in record))
             split = self._split() if suffix_of(self.file) == ".txt" else None
             return Inspected(self.file, encoding.codec, columns, guess(columns, first), split)
 
-    def rows(self, reading: Reading) -> Iterator[Row]:
+    def rows(self, reading: DatasetReading) -> Iterator[DatasetRow]:
         with self._words():
             records = self._records(self._encoding(), reading)
             first = list(islice(records, _LOOKED_AT))
@@ -120,7 +120,7 @@ class LocalSource:
             title = clean_line(Path(self.file).stem) if self._is_one_document() else None
             for number, record in enumerate(chain(first, records), start=1):
                 row = columns.row(number, record)
-                yield Row(number, "", title, row.text) if title else row
+                yield DatasetRow(number, "", title, row.text) if title else row
 
     def _is_one_document(self) -> bool:
         return suffix_of(self.file) == ".txt" and self._split() == "file"
@@ -130,7 +130,7 @@ class LocalSource:
 
     # -- the records of each kind -----------------------------------------------------------------------------------
 
-    def _records(self, encoding: Encoding, reading: Reading) -> Iterator[Record]:
+    def _records(self, encoding: Encoding, reading: DatasetReading) -> Iterator[Record]:
         with self.path.open("rb") as raw:
             pieces = _decoded(raw, encoding, reading)
             lines = self._lines(pieces)
@@ -275,7 +275,7 @@ class LocalSource:
             sample = sample[: found.end("end")]
         try:
             text = decode(sample)
-        except Refused as error:
+        except FileRefused as error:
             raise DatasetError(refusals.ENCODING, name=self.file) from error
         if sample.isascii() and _ESCAPES.search(sample):
             return Encoding(_ISO_2022_JP)
@@ -304,7 +304,7 @@ class LocalSource:
         return DatasetError(refusals.LONG_ROW, name=self.file, line=line, limit=size(_LONGEST_ROW))
 
 
-def _decoded(raw: io.BufferedReader, encoding: Encoding, reading: Reading) -> Iterator[str]:
+def _decoded(raw: io.BufferedReader, encoding: Encoding, reading: DatasetReading) -> Iterator[str]:
     """Pieces of the text with `\\n` line ends. ISO-2022-JP starts anew on each line; our own reading of it knows more
     than Python's."""
     if encoding.codec == _ISO_2022_JP:
@@ -313,7 +313,7 @@ def _decoded(raw: io.BufferedReader, encoding: Encoding, reading: Reading) -> It
             reading.bytes += len(line)
             try:
                 yield decode(line).replace("\r\n", "\n")
-            except Refused:
+            except FileRefused:
                 yield "\ufffd\n"
         return
     decoder = io.IncrementalNewlineDecoder(_codec(encoding), translate=True)

@@ -5,9 +5,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import IO, Any, cast
 
-from retrieval.datasets import refusals
-from retrieval.datasets.refusals import DatasetError
-from retrieval.formats.limits import MIB
+from retrieval.datasets import errors
+from retrieval.datasets.errors import DatasetError
+from retrieval.loaders.limits import MIB
 
 _MAGIC = b"PAR1"
 _BLOCK = MIB // 2
@@ -87,7 +87,7 @@ def records(file: Ranges) -> Iterator[dict[str, Any]]:
     try:
         from arro3.io import read_parquet
     except ImportError as error:
-        raise DatasetError(refusals.LIBRARY) from error
+        raise DatasetError(errors.LIBRARY) from error
     _check(file)
     with _Worded(file):
         batches = read_parquet(cast(IO[bytes], file), batch_size=_ROWS)
@@ -110,7 +110,7 @@ def _check(file: Ranges) -> None:
     end = file.read(8)
     length = int.from_bytes(end[:4], "little")
     if start != _MAGIC or end[4:] != _MAGIC or length > file.size - 12:
-        raise DatasetError(refusals.DAMAGED, file=file.name)
+        raise DatasetError(errors.DAMAGED, file=file.name)
     file.seek(0)
 
 
@@ -128,4 +128,4 @@ class _Worded:
             return
         if self._file.failure is not None:
             raise self._file.failure from None
-        raise DatasetError(refusals.DAMAGED, file=self._file.name) from error
+        raise DatasetError(errors.DAMAGED, file=self._file.name) from error

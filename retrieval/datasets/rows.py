@@ -15,7 +15,7 @@ _KNOWN = {
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class DatasetRow:
     """One record, as it stands there; `number` counts from 1. `id` is "" where the dataset gives none."""
 
     number: int
@@ -38,9 +38,9 @@ class Columns:
     def named(self) -> tuple[str, ...]:
         return (*self.text, *(name for name in (self.title, self.url, self.id) if name))
 
-    def row(self, number: int, record: Mapping[str, Any]) -> Row:
+    def row(self, number: int, record: Mapping[str, Any]) -> DatasetRow:
         texts = [_string(record.get(name)) for name in self.text]
-        return Row(
+        return DatasetRow(
             number,
             _string(record.get(self.id)) if self.id else "",
             _string(record.get(self.title)) if self.title else "",
@@ -73,7 +73,7 @@ class Abandoned(Exception):
 
 
 @dataclass(slots=True)
-class Reading:
+class DatasetReading:
     """One pass over a dataset: what it has cost so far, and how it is told to stop from another thread."""
 
     stop: threading.Event = field(default_factory=threading.Event)
@@ -90,7 +90,7 @@ class Reading:
             raise Abandoned
 
 
-class Source(Protocol):
+class DatasetSource(Protocol):
     """Something with rows. `name` begins the names of its documents; `chrome` says which boilerplate its rows have."""
 
     @property
@@ -99,11 +99,11 @@ class Source(Protocol):
     @property
     def chrome(self) -> str: ...
 
-    def attribution(self, row: Row) -> str:
+    def attribution(self, row: DatasetRow) -> str:
         """Where the row is from and under which licence, for the end of its document; "" if there is nothing to say."""
         ...
 
-    def rows(self, reading: Reading) -> Iterator[Row]:
+    def rows(self, reading: DatasetReading) -> Iterator[DatasetRow]:
         """In an order that does not change. Blocks; raises DatasetError, Abandoned."""
         ...
 

@@ -8,8 +8,8 @@ from itertools import islice
 from typing import Literal
 
 from retrieval.datasets.cleaning import Cleaner, Dropped, Prepared, Sieve
-from retrieval.datasets.rows import Abandoned, Reading, Row, Source
-from retrieval.formats.limits import MIB
+from retrieval.datasets.rows import Abandoned, DatasetReading, DatasetRow, DatasetSource
+from retrieval.loaders.limits import MIB
 
 _AT_ONCE = 16  # rows fetched and cleaned before they are handed over
 
@@ -17,7 +17,7 @@ Ended = Literal["all", "documents", "characters", "bytes", "rows"]
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class StreamLimits:
     """Where a pass over a dataset stops. `characters` of cleaned text, `bytes` fetched; `rows` looked at."""
 
     documents: int = 1_000
@@ -31,7 +31,7 @@ class Limits:
 class Left:
     """A row that becomes no document, and why."""
 
-    row: Row
+    row: DatasetRow
     reason: Dropped
 
 
@@ -45,12 +45,14 @@ class End:
 Step = Prepared | Left | End
 
 
-async def steps(source: Source, limits: Limits, reading: Reading | None = None) -> AsyncGenerator[Step, None]:
+async def steps(
+    source: DatasetSource, limits: StreamLimits, reading: DatasetReading | None = None
+) -> AsyncGenerator[Step, None]:
     """Each row as a document or as left out, then one `End`. `reading` tells what it has cost so far.
 
     Closing it stops the work in the thread at its next row, request or wait. Raises DatasetError.
     """
-    reading = reading or Reading()
+    reading = reading or DatasetReading()
     work = _steps(source, limits, reading)
     try:
         failure: Exception | None = None
@@ -76,7 +78,7 @@ def _take(work: Iterator[Step]) -> tuple[list[Step], Exception | None]:
     return some, None
 
 
-def _steps(source: Source, limits: Limits, reading: Reading) -> Iterator[Step]:
+def _steps(source: DatasetSource, limits: StreamLimits, reading: DatasetReading) -> Iterator[Step]:
     cleaner = Cleaner(source, limits.sieve)
     documents = characters = 0
     for looked_at, row in enumerate(source.rows(reading), start=1):

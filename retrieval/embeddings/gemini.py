@@ -11,20 +11,20 @@ from google import genai
 from google.genai import errors, types
 from pydantic import SecretStr
 
-from retrieval.embeddings.prefixes import prefixes
+from retrieval.embeddings.base import prefixes
 from retrieval.embeddings.remote import (
     CALL_SECONDS,
     FOR_A_QUERY,
     FOR_DOCUMENTS,
     CallError,
-    Patience,
     Pause,
+    RetryLimits,
     embed,
     estimated_tokens,
     failed_call,
 )
-from retrieval.openai_wire import CONNECT_SECONDS, secret, sendable, tls, without_key
-from retrieval.refusals import Refusal
+from retrieval.providers.errors import HttpRefusal
+from retrieval.providers.openai_http import CONNECT_SECONDS, secret, sendable, tls, without_key
 from retrieval.types import Vector, Vectors
 
 BASE_URL = "https://generativelanguage.googleapis.com/"
@@ -126,7 +126,7 @@ class GeminiEmbedder:
     async def embed_queries(self, texts: Sequence[str]) -> Vectors:
         return await self._embed([self._before[1] + text for text in texts], "RETRIEVAL_QUERY", FOR_A_QUERY)
 
-    async def _embed(self, texts: Sequence[str], task: str, patience: Patience) -> Vectors:
+    async def _embed(self, texts: Sequence[str], task: str, patience: RetryLimits) -> Vectors:
         config = types.EmbedContentConfig(
             task_type=task if self._model.startswith(_TAKES_A_TASK) else None,
             output_dimensionality=None if self.dimensions in (0, _NATIVE.get(self._model)) else self.dimensions,
@@ -171,10 +171,10 @@ class GeminiEmbedder:
         return CallError("reply", f"a reply of unknown shape: {type(error).__name__}")
 
 
-def _refusal(error: errors.APIError) -> Refusal:
+def _refusal(error: errors.APIError) -> HttpRefusal:
     body = error.details.get("error", error.details) if isinstance(error.details, Mapping) else {}
     details = body.get("details") if isinstance(body, Mapping) else None
-    return Refusal(
+    return HttpRefusal(
         error.code if isinstance(error.code, int) else 500,
         error.status or "",
         error.message or "",
@@ -183,7 +183,7 @@ def _refusal(error: errors.APIError) -> Refusal:
     )
 
 
-def _described(refusal: Refusal) -> str:
+def _described(refusal: HttpRefusal) -> str:
     message = " ".join(refusal.message.split())[:300]
     return f"{refusal.code} {refusal.status}: {'a page instead of JSON' if message.startswith('<') else message}"
 

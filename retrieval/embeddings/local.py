@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
 
-from retrieval.embeddings import bundled
-from retrieval.embeddings.prefixes import prefixes
-from retrieval.embeddings.unigram import Unigram
+from retrieval.embeddings import bundled_e5
+from retrieval.embeddings.base import prefixes
+from retrieval.embeddings.onnx import without_spinning
+from retrieval.embeddings.unigram_tokenizer import Unigram
+from retrieval.i18n import Text
 from retrieval.memory import give_back
-from retrieval.onnx import without_spinning
-from retrieval.text import Said
 from retrieval.types import EmbeddingError, Vector, Vectors
 
 if TYPE_CHECKING:
@@ -48,15 +48,15 @@ _COUNTED_AT_ONCE = 64
 _REMEMBERED = 256  # queries
 _REGISTERING = threading.Lock()
 
-_UNKNOWN = Said(
+_UNKNOWN = Text(
     en="KOTAE_EMBEDDER names a model that fastembed does not know: {name}. This prints the names it knows: python -c \"from fastembed import TextEmbedding as T; print(*(m['model'] for m in T.list_supported_models()), sep='\\n')\"",
     ja="KOTAE_EMBEDDER のモデル {name} は fastembed にありません。使える名前は次のコマンドで表示できます: python -c \"from fastembed import TextEmbedding as T; print(*(m['model'] for m in T.list_supported_models()), sep='\\n')\"",
 )
-_UNREACHABLE = Said(
+_UNREACHABLE = Text(
     en="The search model {name} is not on this machine yet and could not be downloaded from the Hugging Face hub. Check the connection to huggingface.co (or set HF_ENDPOINT to a mirror) and try again, or choose another KOTAE_EMBEDDER.",
     ja="検索用モデル {name} がまだこのマシンになく、Hugging Face Hub からダウンロードできませんでした。huggingface.co への接続（またはミラーを指す HF_ENDPOINT）を確認してもう一度お試しいただくか、KOTAE_EMBEDDER で別のモデルを選んでください。",
 )
-_FAILED = Said(
+_FAILED = Text(
     en="The search model {name} failed; the log has the reason. If it happens again, delete the folder {folder}, from which it is loaded, and start anew.",
     ja="検索用モデル {name} の処理に失敗しました。理由はログに記録されています。繰り返す場合は、読み込み元のフォルダー {folder} を削除してから起動し直してください。",
 )
@@ -236,9 +236,9 @@ def _open(name: str, cache: Path, threads: int) -> _Loaded:
     from loguru import logger
 
     logger.disable("fastembed")  # it would print to standard error; what goes wrong is raised
-    ours = name == E5_SMALL and bundled.available()
+    ours = name == E5_SMALL and bundled_e5.available()
     if ours:
-        registered, folder = _BUNDLED_NAME, bundled.prepare(cache)
+        registered, folder = _BUNDLED_NAME, bundled_e5.prepare(cache)
         _register(registered, "model.onnx")
     else:
         registered = name

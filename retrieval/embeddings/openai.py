@@ -12,19 +12,19 @@ from typing import Any, Self
 import httpx2
 from pydantic import SecretStr
 
-from retrieval.embeddings.prefixes import prefixes
+from retrieval.embeddings.base import prefixes
 from retrieval.embeddings.remote import (
     CALL_SECONDS,
     FOR_A_QUERY,
     FOR_DOCUMENTS,
     CallError,
-    Patience,
     Pause,
+    RetryLimits,
     embed,
     estimated_tokens,
     failed_call,
 )
-from retrieval.openai_wire import (
+from retrieval.providers.openai_http import (
     Complaint,
     client,
     complaint_in,
@@ -122,7 +122,7 @@ class OpenAIEmbedder:
     async def embed_queries(self, texts: Sequence[str]) -> Vectors:
         return await self._embed([self._before[1] + text for text in texts], FOR_A_QUERY)
 
-    async def _embed(self, texts: Sequence[str], patience: Patience) -> Vectors:
+    async def _embed(self, texts: Sequence[str], patience: RetryLimits) -> Vectors:
         return await embed(
             self._call,
             texts,

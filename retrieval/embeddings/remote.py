@@ -13,8 +13,8 @@ from typing import Literal, cast
 import numpy as np
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, stop_before_delay
 
-from retrieval.refusals import Refusal
-from retrieval.text import Said
+from retrieval.i18n import Text
+from retrieval.providers.errors import HttpRefusal
 from retrieval.types import EmbeddingError, Vectors
 
 log = logging.getLogger(__name__)
@@ -28,47 +28,47 @@ CALL_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class RetryLimits:
     """At most so many tries of one batch, and so many seconds from the first try to the end of the last."""
 
     tries: int
     seconds: float
 
 
-FOR_DOCUMENTS = Patience(5, 150.0)
-FOR_A_QUERY = Patience(3, 8.0)  # a search has 10, and goes on by words alone when meaning is not to be had
+FOR_DOCUMENTS = RetryLimits(5, 150.0)
+FOR_A_QUERY = RetryLimits(3, 8.0)  # a search has 10, and goes on by words alone when meaning is not to be had
 
-_WORDS: dict[Why, Said] = {
-    "busy": Said(
+_WORDS: dict[Why, Text] = {
+    "busy": Text(
         en="The search model {name} is overloaded or over its quota right now. Please try again later.",
         ja="検索用モデル {name} が混み合っているか、利用枠に達しています。しばらくしてからもう一度お試しください。",
     ),
-    "down": Said(
+    "down": Text(
         en="The search model {name} cannot be reached right now. Please try again later; if it stays so, check the address of its server.",
         ja="検索用モデル {name} に接続できません。しばらくしてからもう一度お試しください。続く場合は、サーバーのアドレスを確認してください。",
     ),
-    "timeout": Said(
+    "timeout": Text(
         en="The search model {name} took too long to reply. Please try again later.",
         ja="検索用モデル {name} の応答に時間がかかりすぎました。しばらくしてからもう一度お試しください。",
     ),
-    "key": Said(
+    "key": Text(
         en="The key for the search model {name} was not accepted. Check the API key in the settings.",
         ja="検索用モデル {name} の API キーが受け付けられませんでした。設定の API キーを確認してください。",
     ),
-    "model": Said(
+    "model": Text(
         en="The server does not offer the search model {name}. Check KOTAE_EMBEDDER and the address of the server.",
         ja="検索用モデル {name} はこのサーバーにありません。KOTAE_EMBEDDER とサーバーのアドレスを確認してください。",
     ),
-    "refused": Said(
+    "refused": Text(
         en="The search model {name} refused the request; the log has the reason.",
         ja="検索用モデル {name} がリクエストを受け付けませんでした。理由はログに記録されています。",
     ),
-    "reply": Said(
+    "reply": Text(
         en="The search model {name} sent something that is not the vectors it was asked for; the log has the reason.",
         ja="検索用モデル {name} から正しいベクトルが返されませんでした。理由はログに記録されています。",
     ),
 }
-_OTHER_SIZE = Said(
+_OTHER_SIZE = Text(
     en="The search model {name} makes vectors of {got} numbers, not of {wanted}. Set KOTAE_EMBEDDING_DIM={got}, or a size that the model offers.",
     ja="検索用モデル {name} のベクトルは {got} 次元で、{wanted} 次元ではありません。KOTAE_EMBEDDING_DIM を {got} か、このモデルで選べる次元数にしてください。",
 )
@@ -85,7 +85,7 @@ class CallError(Exception):
         self.wait = wait
 
 
-def failed_call(refusal: Refusal, text: str) -> CallError:
+def failed_call(refusal: HttpRefusal, text: str) -> CallError:
     """What an error status means; `text` is for the log."""
     if refusal.code == 429 or refusal.code == 503:
         return CallError("busy" if refusal.code == 429 else "down", text, refusal.retry_after())
@@ -105,7 +105,7 @@ async def embed(
     name: str,
     dimensions: int | None,
     batch: int,
-    patience: Patience,
+    patience: RetryLimits,
     pause: Pause = asyncio.sleep,
 ) -> Vectors:
     """The unit vectors of `texts` in their order, `batch` of them a call. `name` is the model for people's eyes,
@@ -127,7 +127,7 @@ def _sendable(text: str) -> str:
     return text.encode("utf-8", "replace").decode() if text.strip() else "."
 
 
-async def _patiently(call: Call, texts: list[str], patience: Patience, pause: Pause) -> Vectors:
+async def _patiently(call: Call, texts: list[str], patience: RetryLimits, pause: Pause) -> Vectors:
     """Busy, broken and silent servers are tried again, after the time they ask for or a growing random one."""
     retrying = AsyncRetrying(
         stop=stop_after_attempt(patience.tries) | stop_before_delay(patience.seconds),

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Protocol, get_args
 
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 from retrieval.types import Branch, Candidates, Indexed, Passage, Point, Probe, Scored, SparseVector, Vector, View
 
 BRANCHES: tuple[Branch, ...] = get_args(Branch)
@@ -15,8 +15,8 @@ NUMBERS = ("born", "died", "chunk")
 
 LANGUAGES: tuple[Language, ...] = get_args(Language)
 
-BROKEN = Said(en="The search index does not answer.", ja="検索インデックスが応答しません。")
-CLOSED = Said(en="The search index is closed.", ja="検索インデックスは閉じられています。")
+BROKEN = Text(en="The search index does not answer.", ja="検索インデックスが応答しません。")
+CLOSED = Text(en="The search index is closed.", ja="検索インデックスは閉じられています。")
 
 
 class Index(Protocol):

@@ -24,10 +24,10 @@ import qdrant_edge as edge
 from retrieval import disk
 from retrieval.disk import Free
 from retrieval.folder import Made, build, check, damaged, home_in, own, sign, sync, unusable
+from retrieval.i18n import Language
 from retrieval.index.base import BROKEN, CLOSED, KEYWORDS, USING, Part, blind, gathered, parts
+from retrieval.index.payload import ALIVE, STAGED, indexed_of, passage_of, payload_of, shows
 from retrieval.memory import give_back
-from retrieval.payload import ALIVE, STAGED, indexed_of, passage_of, payload_of, shows
-from retrieval.text import Language
 from retrieval.types import (
     Candidates,
     Indexed,

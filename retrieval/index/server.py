@@ -18,8 +18,11 @@ from pydantic import SecretStr
 from qdrant_client import AsyncQdrantClient, models
 
 from retrieval.folder import Made
+from retrieval.i18n import Language, Text
 from retrieval.index.base import BROKEN, KEYWORDS, NUMBERS, USING, Part, blind, gathered, parts
-from retrieval.index.requests import (
+from retrieval.index.payload import ALIVE, STAGED, indexed_of, passage_of
+from retrieval.index.server_calls import Pending, Wire, of_one
+from retrieval.index.server_values import (
     again,
     all_of,
     deleting,
@@ -31,9 +34,6 @@ from retrieval.index.requests import (
     seen,
     setting,
 )
-from retrieval.index.wire import Pending, Wire, of_one
-from retrieval.payload import ALIVE, STAGED, indexed_of, passage_of
-from retrieval.text import Language, Said
 from retrieval.types import (
     Candidates,
     EmbeddingError,
@@ -53,20 +53,20 @@ PREFIX = "kotae"
 _WRITTEN_AT_ONCE = 64  # points: about 1 MB of JSON with vectors of 1,000 dimensions
 _SIZE_HOLDS = 60.0  # seconds; it only says how rare a word is that no passage has
 
-_NOT_OURS = Said(
+_NOT_OURS = Text(
     en="The collection “{collection}” at {address} does not say what it was made with. Kotae did not make it, or the"
     " server is older than Qdrant 1.16.",
     ja="{address} のコレクション「{collection}」には、何で作られたかの記録がありません。Kotae が作ったものではないか、"
     "サーバーが Qdrant 1.16 より古いようです。",
 )
-_MISMATCH = Said(
+_MISMATCH = Text(
     en="The collection “{collection}” at {address} was made with {was}, but now {wanted} is set, and the two cannot be"
     " mixed. Set KOTAE_EMBEDDER and KOTAE_EMBEDDING_DIM back, or delete that collection and build it anew with"
     " `kotae reindex`.",
     ja="{address} のコレクション「{collection}」は {was} で作られていますが、現在の設定は {wanted} です。混在はできません。"
     "KOTAE_EMBEDDER と KOTAE_EMBEDDING_DIM を元に戻すか、このコレクションを削除して `kotae reindex` で作り直してください。",
 )
-_OTHERS = Said(
+_OTHERS = Text(
     en="The collection “{collection}” at {address} belongs to another home ({home}), so it is not deleted.",
     ja="{address} のコレクション「{collection}」は別のホーム（{home}）のものなので、削除しません。",
 )

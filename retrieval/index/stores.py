@@ -12,19 +12,19 @@ from typing import Protocol
 from pydantic import SecretStr
 
 from retrieval.folder import Made, home_in, own, written_in
+from retrieval.i18n import Text
 from retrieval.index.base import Index
 from retrieval.index.edge import EdgeIndex
-from retrieval.text import Said
 from retrieval.types import QdrantConnectionError
 
 _GONE = ".gone"
-_STAYS = Said(
+_STAYS = Text(
     en="The old search index in {folder} cannot be deleted: {why}.",
     ja="古い検索インデックス {folder} を削除できません: {why}",
 )
 
 
-_OTHERS = Said(
+_OTHERS = Text(
     en="The search index in {folder} belongs to another home ({home}), so it is not deleted.",
     ja="検索インデックス {folder} は別のホーム（{home}）のものなので、削除しません。",
 )

@@ -11,22 +11,22 @@ from typing import Any, TypeVar, cast
 from adapters.port import Adapter
 from agent.conversation import Ask
 from agent.events import Answered, Event, Events, Thought
-from bot.admission import AT_ONCE, Admission
 from bot.bot import Bot, make_bot
+from bot.config.settings import Settings
 from bot.database import Database, database
-from bot.digest import Digest
-from bot.expert_answers import ExpertAnswers
-from bot.inbox import Inbox
-from bot.knowledge import Knowledge
+from bot.knowledge.documents import KnowledgeBase
 from bot.logs import ChatLog, Redactor
 from bot.records import Period
-from bot.settings import Settings
 from bot.store.audit import Audit
 from bot.store.digests import Totals
-from bot.store.inbox import TurnRows
-from bot.store.notices import Notices
-from bot.turns import MakeAgent, Turns
+from bot.store.notifications import Notices
+from bot.store.turns import TurnStore
+from bot.turns.admission import AT_ONCE, Admission
+from bot.turns.queue import TurnQueue
+from bot.turns.turns import MakeAgent, Turns
 from bot.types import Incoming
+from bot.unanswered.corrections import ExpertAnswers
+from bot.unanswered.digest import Digest
 from retrieval.types import CollectionInfo, Readers
 
 T = TypeVar("T")
@@ -112,15 +112,15 @@ def settings(home: Path, **more: Any) -> Settings:
 async def process(
     given: Settings,
     make_agent: MakeAgent,
-    knowledge: Knowledge | None = None,
+    knowledge: KnowledgeBase | None = None,
     *,
     at_once: int = AT_ONCE,
-    make_inbox: Callable[[TurnRows], Inbox] = Inbox,
+    make_inbox: Callable[[TurnStore], TurnQueue] = TurnQueue,
     change: Callable[[Bot], Bot] = lambda bot: bot,
 ) -> AsyncIterator[tuple[Database, Bot]]:
     """One process without its platform; what needs a knowledge works only with one. `change` puts other services in."""
     async with database(given) as data:
-        inbox = make_inbox(TurnRows(data.engine))
+        inbox = make_inbox(TurnStore(data.engine))
         await inbox.inherit()
         turns = Turns(
             inbox,
@@ -131,7 +131,7 @@ async def process(
             chat_log=ChatLog(given.home / "chat.log", Redactor()),
             admission=Admission(at_once),
         )
-        known, notices = cast(Knowledge, knowledge), Notices(data.engine)
+        known, notices = cast(KnowledgeBase, knowledge), Notices(data.engine)
         answers = ExpertAnswers(given, known, data.questions, notices, data.documents, Audit(data.engine))
         parts = given, data, known, turns, answers
         bot = make_bot(*parts, models=lambda name: None, make_digest=_empty_digest, owner=inbox.owner)

@@ -10,11 +10,12 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any, cast
 
-from adapters.console import Channel, Steps, ask_once
+from adapters.terminal.channel import Channel, Steps, ask_once
 from agent.events import Answered, Citation, Drafted, Event, Events, Reflected, Thought, ToolCalled, ToolReturned
 from bot.bot import Bot
 from bot.types import Audience, Feedback, Incoming, OpenQuestions, Place, Question, Upload, Verdict
-from retrieval.text import Language, language_of
+from retrieval.i18n import Language
+from retrieval.text import language_of
 from retrieval.types import Hit, Passage
 
 SEARCH = "search_rag_knowledge_base"

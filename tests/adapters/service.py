@@ -14,16 +14,16 @@ import httpx
 from pydantic import SecretStr
 from sqlalchemy import create_engine, text
 
-from adapters.web.adapter import web_adapter
-from adapters.web.listening import Address, listen
-from adapters.web.patience import Patience
-from adapters.web.server import serving
+from adapters.web.channel.adapter import web_adapter
+from adapters.web.server.patience import Patience
+from adapters.web.server.server import serving
+from adapters.web.server.sockets import Address, listen
 from bot.app import Application, running
-from bot.client import SOCKET
-from bot.inbox import Inbox
+from bot.cli.remote import SOCKET
 from bot.logs import ChatLog, Redactor
-from bot.store.inbox import TurnRows
-from bot.turns import Turns
+from bot.store.turns import TurnStore
+from bot.turns.queue import TurnQueue
+from bot.turns.turns import Turns
 from tests.bot.acting import Act, Agent
 from tests.bot.sample_turns import settings
 
@@ -127,7 +127,7 @@ class Service:
     async def _main(self) -> None:
         self._loop, self._stopped = asyncio.get_running_loop(), asyncio.Event()
         async with running(self._settings, Redactor()) as app:
-            inbox = Inbox(TurnRows(app.data.engine))
+            inbox = TurnQueue(TurnStore(app.data.engine))
             self.app = self._change(self._acting(app, inbox) if self._acts else app)
             try:
                 web = web_adapter(self.app, self.url) if self._pages else None
@@ -138,7 +138,7 @@ class Service:
             finally:
                 await inbox.close()
 
-    def _acting(self, app: Application, inbox: Inbox) -> Application:
+    def _acting(self, app: Application, inbox: TurnQueue) -> Application:
         turns = Turns(
             inbox,
             app.data.conversations,

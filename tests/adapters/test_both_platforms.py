@@ -3,12 +3,12 @@
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from adapters.platforms import announcing, connected, digest_target
+from adapters.runner import announcing, connected, digest_target
 from adapters.slack.digest import ANSWER
 from bot.app import make_adapters, running
+from bot.config.settings import Settings
 from bot.logs import Redactor
 from bot.records import Period
-from bot.settings import Settings
 from tests.fakes.discord_fake import ANN, GENERAL, FakeDiscord
 from tests.fakes.slack import FakeSlack
 

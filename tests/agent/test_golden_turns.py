@@ -9,7 +9,7 @@ import pytest
 from agent.models.base import ModelBusy, ModelProtocolError, ModelUnavailable, ToolCall
 from agent.strategies.react import Agent, Exchange
 from agent.strategies.synthesis import Synthesis
-from bot.wire import as_json
+from bot.turns.event_json import as_json
 from retrieval.types import CollectionInfo, Found, Hit
 from tests.agent.passages import hit
 from tests.agent.turning import Searches, asking, events, found

@@ -9,7 +9,7 @@ from agent.events import Reflected
 from agent.grounding.check import LEFT_OUT, NOT_CONFIRMED
 from agent.models.base import ModelError, ModelUnavailable, SystemMessage, UserMessage
 from agent.models.quota import SpentError
-from retrieval.text import Language
+from retrieval.i18n import Language
 from retrieval.types import Hit
 from tests.agent.passages import REFUNDS, ZAITAKU
 from tests.agent.turning import KEEP, Searches, answer_of, asking, events, look

@@ -9,7 +9,8 @@ from agent.events import Answered, Event
 from agent.models.base import Effort, Message, ModelMessage, Part, Tool, ToolCall
 from agent.strategies.react import Agent, Ask, Exchange
 from agent.strategies.synthesis import Synthesis
-from retrieval.text import Language, language_of
+from retrieval.i18n import Language
+from retrieval.text import language_of
 from retrieval.types import Branch, CollectionInfo, Found, Hit, SearchMetrics
 from tests.fakes.scripted import Reply, ScriptedModel
 

@@ -12,10 +12,10 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent.conversation import Ask
 from agent.events import Answered, Citation, Cost, Event, Events, Thought, ToolCalled, ToolReturned
-from bot.inbox import Inbox
 from bot.store.engine import read
 from bot.store.schema import turns as turn_table
-from bot.turns import Turns
+from bot.turns.queue import TurnQueue
+from bot.turns.turns import Turns
 from bot.types import Audience, Incoming, Place
 from retrieval.types import CollectionInfo, Hit, Passage, Readers
 
@@ -82,7 +82,7 @@ class Bot:
     engine: AsyncEngine
     log: Path
     agent: Agent
-    inbox: Inbox
+    inbox: TurnQueue
     turns: Turns
 
     async def ask(self, message: Incoming) -> list[Event]:

@@ -19,15 +19,15 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
-from bot.admission import Admission
-from bot.inbox import Inbox
 from bot.logs import OURS, ChatLog, Redactor
 from bot.store.conversations import Conversations
 from bot.store.engine import connect
 from bot.store.feedback import Votes
-from bot.store.inbox import TurnRows
 from bot.store.schema import metadata
-from bot.turns import SIGN_SECONDS, Turns
+from bot.store.turns import TurnStore
+from bot.turns.admission import Admission
+from bot.turns.queue import TurnQueue
+from bot.turns.turns import SIGN_SECONDS, Turns
 from bot.types import Incoming
 from migrations import upgrade
 from retrieval.types import CollectionInfo, Readers
@@ -152,7 +152,7 @@ async def start(sqlite_url: str, tmp_path: Path, clock: Clock) -> AsyncIterator[
         admission: Admission | None = None,
     ) -> Bot:
         agent = Agent(list(acts))
-        inbox = Inbox(TurnRows(on), clock=clock)
+        inbox = TurnQueue(TurnStore(on), clock=clock)
         log = tmp_path / "logs" / "agent_chat.log"
 
         async def collections(message: Incoming, readers: Readers) -> tuple[CollectionInfo, ...]:

@@ -25,9 +25,9 @@ _LONGEST = 1 << 18  # bytes of a message
 _STREAMS = 3
 _LOADED = (
     "bot.app",
-    "adapters.console",
-    "adapters.web.listening",
-    "adapters.web.adapter",
+    "adapters.terminal.channel",
+    "adapters.web.server.sockets",
+    "adapters.web.channel.adapter",
     "adapters.web.pages",
     "adapters.slack.adapter",
     "adapters.discord.adapter",
@@ -36,7 +36,11 @@ _LOADED = (
     "rich.progress",
     "typer",
 )
-_READ_AT_THE_START = ("bot.frame", "bot.cli", "bot.upkeep")  # these look at the language of the environment once
+_READ_AT_THE_START = (
+    "bot.cli.runtime",
+    "bot.cli.commands",
+    "bot.cli.maintenance",
+)  # these look at the language of the environment once
 
 
 def serve(asked: socket.socket) -> Mapping[str, Any] | None:

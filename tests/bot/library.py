@@ -1,4 +1,4 @@
-"""A `Knowledge` on real parts in one folder: for its tests, and as a program that dies at a chosen moment:
+"""A `KnowledgeBase` on real parts in one folder: for its tests, and as a program that dies at a chosen moment:
 `python -m tests.bot.library FOLDER staged|published|committed|merged`."""
 
 import asyncio
@@ -12,20 +12,20 @@ from pathlib import Path
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from bot.knowledge import Knowledge
+from bot.knowledge.documents import KnowledgeBase
 from bot.records import DocumentRow
 from bot.store.collections import Collections
 from bot.store.documents import Documents
 from bot.store.engine import connect
-from bot.store.indexes import Indexes
 from bot.store.searches import Searches
+from bot.store.vector_stores import VectorStores
 from bot.types import Upload, Verdict
 from retrieval import disk
 from retrieval.disk import Free
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.index import EdgeIndex
 from retrieval.ingest import Ingest
-from retrieval.loaders import Loader
+from retrieval.loaders.loader import Loader
 from retrieval.search import Search
 from retrieval.sparse import TOKENIZER, SparseEncoder
 from retrieval.types import TEAM, Mode, Readers, View
@@ -38,7 +38,7 @@ READERS = Readers(frozenset({TEAM}))
 
 @dataclass
 class Library:
-    knowledge: Knowledge
+    knowledge: KnowledgeBase
     documents: Documents
     collections: Collections
     index: EdgeIndex
@@ -88,14 +88,14 @@ async def opened(
     """Everything of one home, recovered as at a start."""
     embedder = embedder or HashEmbedder()
     engine = connect(await asyncio.to_thread(databases.made, folder / "kotae.db"))
-    row = await Indexes(engine).open(embedder.name, embedder.dimensions, TOKENIZER)
+    row = await VectorStores(engine).open(embedder.name, embedder.dimensions, TOKENIZER)
     index = await index_class.open(
         folder / "vectors", dimensions=embedder.dimensions, embedder=embedder.name, tokenizer=TOKENIZER, free=free
     )
     own_loader = loader or Loader()
     try:
         rows, collections = documents(engine, embedder.name), Collections(engine)
-        knowledge = Knowledge(
+        knowledge = KnowledgeBase(
             documents=rows,
             collections=collections,
             searches=searches(engine),

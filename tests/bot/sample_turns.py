@@ -9,12 +9,12 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from adapters.console import AUDIENCE, PASSING
+from adapters.terminal.channel import AUDIENCE, PASSING
 from bot.app import Application, running
+from bot.config.settings import Settings
 from bot.logs import Redactor
-from bot.settings import Settings
+from bot.turns.event_json import as_json
 from bot.types import Incoming
-from bot.wire import as_json
 from tests.bot import databases
 
 FOLDER = Path(__file__).parents[1] / "golden" / "sample"

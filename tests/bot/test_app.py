@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
-from adapters.console import AUDIENCE, PASSING, PLACE
+from adapters.terminal.channel import AUDIENCE, PASSING, PLACE
 from agent.events import Answered
 from bot.app import SAMPLE, Application, running
+from bot.cli.output import banner
 from bot.errors import SettingsError
-from bot.knowledge import Knowledge
-from bot.listing import banner
+from bot.knowledge.documents import KnowledgeBase
 from bot.logs import Redactor
 from bot.records import WantedQuestions
 from bot.store.engine import write
 from bot.store.schema import intakes, turns
-from bot.types import FileRef, Incoming, Intake, Upload
+from bot.types import FileRef, Incoming, IngestionRequest, Upload
 from retrieval.types import TEAM, CollectionNotFoundError, QdrantConnectionError
 from tests.bot.sample_turns import begun
 from tests.fakes import openai
@@ -199,7 +199,7 @@ async def test_a_home_has_one_owner_whatever_the_embedder(tmp_path: Path) -> Non
                 async with application(tmp_path, **more):
                     pass
     async with application(tmp_path) as again:
-        assert isinstance(again.knowledge, Knowledge)
+        assert isinstance(again.knowledge, KnowledgeBase)
 
 
 async def test_looking_at_what_was_missed_counts_as_nobody_s_search(tmp_path: Path) -> None:
@@ -257,7 +257,7 @@ async def test_a_start_inherits_at_once_what_a_dead_process_held(tmp_path: Path)
         message = Incoming(PLACE, "t", "m", "U1", "Where is the harbour?", AUDIENCE)
         assert await app.bot.turns.claim(message) is not None
         assert await app.bot.turns.unfinished(PLACE.platform) == []  # held
-        intake = Intake("", PLACE, "t", "U1", "documents", TEAM, "en", (FileRef("a.md", {}),))
+        intake = IngestionRequest("", PLACE, "t", "U1", "documents", TEAM, "en", (FileRef("a.md", {}),))
         taken = await app.bot.ingestion.accept("m", intake)
         async with write(app.data.engine) as db:  # by a clock that was ahead
             for table in (turns, intakes):

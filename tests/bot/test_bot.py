@@ -10,7 +10,19 @@ from agent.events import Answered
 from bot.app import Application, running
 from bot.bot import Bot, make_bot
 from bot.logs import Redactor
-from bot.types import Actor, Audience, Command, FileRef, Incoming, Intake, Lesson, Place, Post, Preferences, Upload
+from bot.types import (
+    Actor,
+    AnswerGiven,
+    Audience,
+    Command,
+    FileRef,
+    Incoming,
+    IngestionRequest,
+    Place,
+    Post,
+    Preferences,
+    Upload,
+)
 from retrieval.types import TEAM
 from tests.bot.sample_turns import begun
 
@@ -52,7 +64,7 @@ async def test_from_a_question_to_the_askers_being_told(app: Application) -> Non
     assert await bot.outbox.cards([missed.id]) == [replace(card, message="9")] == await bot.outbox.of("digest:1")
     assert await bot.outbox.find(SECRET, "9") == replace(card, message="9")
 
-    lesson = Lesson(MEMBER, GENERAL, PUBLIC, (missed.id,), "At pier seven.", url="https://team.example/9")
+    lesson = AnswerGiven(MEMBER, GENERAL, PUBLIC, (missed.id,), "At pier seven.", url="https://team.example/9")
     assert (await bot.experts.answer(lesson)).told == 1
     assert (await bot.experts.dismiss(MEMBER, [missed.id], GENERAL, PUBLIC)).refusal is not None
     assert (await bot.commands(Command(MEMBER, GENERAL, PUBLIC, "unanswered", "", "en"))).lines == (
@@ -78,7 +90,7 @@ async def test_files_are_found_by_whoever_they_were_added_for(app: Application) 
     async def fetch(file: FileRef) -> bytes:
         return b"# Harbour\n\nShips moor at pier seven until midnight.\n"
 
-    given = Intake("", SECRET, "17.5", "U1", "handbook", here, "en", (FileRef("harbour.md", {"file": "F1"}),))
+    given = IngestionRequest("", SECRET, "17.5", "U1", "handbook", here, "en", (FileRef("harbour.md", {"file": "F1"}),))
     taken = await bot.ingestion.accept("slack T1 trigger", given)
     assert taken is not None and await bot.ingestion.unfinished("slack") == []
     assert await bot.ingestion.accept("slack T1 trigger", given) is None

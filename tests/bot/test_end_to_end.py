@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.terminal import Terminal
-from tests.adapters.test_console import PROMPT
+from tests.adapters.terminal.pseudo_terminal import Terminal
+from tests.adapters.terminal.test_channel import PROMPT
+from tests.bot.cli.test_commands import check, open_turns
 from tests.bot.program import Done, Process, Warm, environment, kotae
-from tests.bot.test_cli import check, open_turns
 from tests.fakes.gemini import FakeGemini, Reply, busy, text, thought
 
 QUESTION = "What is the command for a rollback?"

@@ -106,14 +106,14 @@ def test_ordinary_text_is_left_alone(text: str) -> None:
 def test_a_json_line_has_its_fields() -> None:
     stream = io.StringIO()
     set_up("INFO", stream=stream)
-    logging.getLogger("bot.turns").info("turn ended", extra={"turn": "t1", "outcome": "answered", "seconds": 1.5})
-    logging.getLogger("bot.turns").debug("not shown")
+    logging.getLogger("bot.turns.turns").info("turn ended", extra={"turn": "t1", "outcome": "answered", "seconds": 1.5})
+    logging.getLogger("bot.turns.turns").debug("not shown")
     (line,) = stream.getvalue().splitlines()
     entry = json.loads(line)
     assert entry.pop("at").endswith("+00:00")
     assert entry == {
         "level": "INFO",
-        "logger": "bot.turns",
+        "logger": "bot.turns.turns",
         "message": "turn ended",
         "turn": "t1",
         "outcome": "answered",
@@ -124,8 +124,8 @@ def test_a_json_line_has_its_fields() -> None:
 def test_a_terminal_gets_a_readable_line() -> None:
     stream = Terminal()
     set_up("INFO", stream=stream)
-    logging.getLogger("bot.turns").info("turn %s", "ended", extra={"outcome": "answered"})
-    assert stream.getvalue().endswith(" INFO bot.turns turn ended outcome=answered\n")
+    logging.getLogger("bot.turns.turns").info("turn %s", "ended", extra={"outcome": "answered"})
+    assert stream.getvalue().endswith(" INFO bot.turns.turns turn ended outcome=answered\n")
 
 
 def test_other_peoples_libraries_are_heard_from_warning_up() -> None:

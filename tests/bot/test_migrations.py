@@ -27,26 +27,26 @@ import migrations
 from agent.events import Answered, Citation, Cost, Thought, ToolReturned
 from agent.qa_generation import Proposed
 from bot.records import AuditRecord, BotMessage, DocumentRow
+from bot.store.channel_settings import ChannelSettings
 from bot.store.digests import Digests
 from bot.store.documents import Documents
 from bot.store.engine import connect
 from bot.store.feedback import Votes
 from bot.store.homes import Homes
-from bot.store.inbox import TurnRows
-from bot.store.indexes import Indexes
-from bot.store.intakes import IntakeRows
-from bot.store.messages import Messages
-from bot.store.notices import Notices, Telling
+from bot.store.ingestions import IngestionStore
+from bot.store.notifications import Notices, Telling
 from bot.store.outbox import Outbox
-from bot.store.pair_jobs import PairJobs, Spot
-from bot.store.pairs import PairRows, Tracked
-from bot.store.places import Places
-from bot.store.questions import Miss
+from bot.store.qa_jobs import ChunkPlace, PairJobs
+from bot.store.qa_pairs import PairRows, Tracked
 from bot.store.schema import metadata
 from bot.store.searches import Searches
+from bot.store.turns import TurnStore
+from bot.store.unanswered import MissedQuestion
 from bot.store.usage import Usage
-from bot.trace import Recording
-from bot.types import Audience, Feedback, FileRef, Incoming, Intake, Place, Post, Preferences
+from bot.store.vector_stores import VectorStores
+from bot.store.web_messages import Messages
+from bot.turns.trace import Recording
+from bot.types import Audience, Feedback, FileRef, Incoming, IngestionRequest, Place, Post, Preferences
 from migrations import MigrationError, NewerDatabaseError, Upgraded, upgrade
 from retrieval.types import Hit, Passage, SearchMetrics
 from tests.disks import small_disk
@@ -320,7 +320,7 @@ async def fill(url: str) -> None:
     """At least a row in every table."""
     moment = datetime(2026, 11, 21, 12, tzinfo=UTC)
     engine = connect(url)
-    rows = TurnRows(engine)
+    rows = TurnStore(engine)
     message = Incoming(
         Place("slack", "T1", "C1"), "1.0", "1.0", "U1", "経費の締切は？", Audience("private"), link="https://x.y/z"
     )
@@ -330,7 +330,7 @@ async def fill(url: str) -> None:
     answer = Answered(
         "25日です。[1]", (Citation(1, "経費.md", "handbook", 0, "毎月25日"),), unsure=True, confidence=0.3
     )
-    miss = Miss(held.id, message.text, "low_confidence", ("handbook",), 0.3, "team", None, moment)
+    miss = MissedQuestion(held.id, message.text, "low_confidence", ("handbook",), 0.3, "team", None, moment)
     found = Hit(Passage("handbook", "d" * 32, "経費.md", 0, "毎月25日", "team"), {"dense": 0.8}, 0.3)
     recording = Recording()
     for event in (Thought("探します。"), ToolReturned("1", "search_rag_knowledge_base", "1 件", (found,)), answer):
@@ -338,7 +338,7 @@ async def fill(url: str) -> None:
     await rows.finish(held, answer, owner="me", steps=recording.steps, misses=(miss,), now=moment)
     await rows.shown(held.id, owner="me")
     await Votes(engine).put(Feedback(held.id, "U2", "down", "outdated", "古いです", moment), "place:slack:T1:C1")
-    await Indexes(engine).open("e5", 384, "t1")
+    await VectorStores(engine).open("e5", 384, "t1")
     page = DocumentRow(
         "d" * 32, "handbook", "team", "経費.md", "経費", None, "h", "m", 3, "ja", "U1", 1, moment, moment
     )  # fmt: skip
@@ -349,17 +349,19 @@ async def fill(url: str) -> None:
     await digests.sent(moment, owner="me", now=moment)
     await Usage(engine).add({(moment.date(), "gemini:gemini-3.8-flash"): Cost(3, 1200, 90, 40)})
     await Usage(engine).refuse(message, "user")
-    await Places(engine).put(message.place, Preferences(steps="off", collections=("handbook",)))
+    await ChannelSettings(engine).put(message.place, Preferences(steps="off", collections=("handbook",)))
     await Outbox(engine).reserve(Post(held.id, "answer", 0, message.place, "1.0"))
     await Outbox(engine).confirm(Post(held.id, "answer", 0, message.place, "1.0", "2.0"))
     file = FileRef("経費.pdf", {"file": "F1"})
-    intake = Intake("i" * 32, message.place, None, "U1", "handbook", "team", "ja", (file,))
-    admitted = IntakeRows(engine).take("slack:1", intake, owner="me", now=moment, until=until, admit=lambda it, n: it)
+    intake = IngestionRequest("i" * 32, message.place, None, "U1", "handbook", "team", "ja", (file,))
+    admitted = IngestionStore(engine).take(
+        "slack:1", intake, owner="me", now=moment, until=until, admit=lambda it, n: it
+    )
     assert await admitted is not None
     trace = AuditRecord("slack:U1", "teach", "経費の締切は？", "answered", moment)
     telling = Telling("毎月25日です。", "slack:U3")
     await Notices(engine).close((1,), ("team",), now=moment, trace=trace, telling=telling)
-    jobs, spot = PairJobs(engine), Spot(page.id, page.hash, 0)
+    jobs, spot = PairJobs(engine), ChunkPlace(page.id, page.hash, 0)
     job: dict[str, Any] = {"document": page.id, "collection": page.collection, "model": "gemini:gemini-3.8-flash"}
     assert await jobs.create("j" * 32, **job, spots=(spot,), now=moment, trace=trace)
     assert await jobs.claim(owner="me", now=moment, until=until) is not None

@@ -11,7 +11,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from bot.cli import main
+from bot.cli.commands import main
 
 
 def serve(asked: BinaryIO, told: BinaryIO) -> None:

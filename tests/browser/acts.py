@@ -2,7 +2,7 @@
 
 from playwright.async_api import FilePayload, Locator, Page, expect
 
-from retrieval.formats.cleaning import clean_name
+from retrieval.loaders.sanitize import clean_name
 from tests.browser.conftest import PATIENCE_MS
 
 expect.set_options(timeout=PATIENCE_MS)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Page, expect
 
-from adapters import teaching, voting
+from adapters.shared import expert_answers, feedback
 from tests.browser.acts import MESSAGES, ROOM, THREAD, TRACE, ask, confirm, drop, look_into, write
 from tests.browser.conftest import Visit, ready, shoot, too_wide
 
@@ -97,8 +97,8 @@ async def test_what_people_write_and_add_is_words(visit: Visit, address: str) ->
     await shoot(aki, "hostile-thread")
 
     # a thumbs-down with words, in the unanswered; and an answer taught there
-    await answer.get_by_role("button", name=voting.DOWN.en).click()
-    await aki.get_by_role("dialog").get_by_label(voting.TEXT.en).fill(EVIL)
+    await answer.get_by_role("button", name=feedback.DOWN.en).click()
+    await aki.get_by_role("dialog").get_by_label(feedback.TEXT.en).fill(EVIL)
     await confirm(aki)
     await aki.goto(f"{address}/app/unanswered")
     await ready(aki)
@@ -108,13 +108,13 @@ async def test_what_people_write_and_add_is_words(visit: Visit, address: str) ->
     await shoot(aki, "hostile-unanswered")
     await (
         aki.locator(".kotae-card", has=aki.get_by_text("When does the pelican ferry leave?", exact=True))
-        .get_by_role("button", name=teaching.TITLE.en)
+        .get_by_role("button", name=expert_answers.TITLE.en)
         .click()
     )
-    taught = aki.get_by_role("dialog").get_by_label(teaching.ANSWER.en, exact=True)
+    taught = aki.get_by_role("dialog").get_by_label(expert_answers.ANSWER.en, exact=True)
     await taught.fill(f"The pelican ferry leaves at eight. {EVIL}")
     await confirm(aki)
-    await expect(aki.get_by_text(teaching.SAVED.to("en", n=1))).to_be_visible()
+    await expect(aki.get_by_text(expert_answers.SAVED.to("en", n=1))).to_be_visible()
     await harmless(aki)
 
     # every page that shows any of it, from its first bytes

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.async_api import Page, expect
 
-from adapters import teaching, voting
+from adapters.shared import expert_answers, feedback
 from tests.browser.acts import ROOM, THREAD, TRACE, ask, confirm, look_into
 from tests.browser.conftest import Visit, ready, shoot, too_wide
 from tests.browser.looks import nameless, repeated_ids, tabbed, weak_texts
@@ -60,9 +60,9 @@ async def test_it_is_used(visit: Visit) -> None:
     page = await visit("/")
     await ask(page, "How many reviews does a change need, and what is the command for a rollback?")
     answer = await ask(page, "How much is the daily allowance for an overnight business trip?")
-    await answer.get_by_role("button", name=voting.DOWN.en).click()
-    await page.get_by_role("dialog").get_by_role("radio", name=voting.REASONS["incomplete"].en).click()
-    await page.get_by_role("dialog").get_by_label(voting.TEXT.en).fill("And abroad?")
+    await answer.get_by_role("button", name=feedback.DOWN.en).click()
+    await page.get_by_role("dialog").get_by_role("radio", name=feedback.REASONS["incomplete"].en).click()
+    await page.get_by_role("dialog").get_by_label(feedback.TEXT.en).fill("And abroad?")
     await confirm(page)
     await ask(page, "When does the ferry to the penguin island leave?")
     page = await visit("/", member="ben", language="ja")
@@ -112,7 +112,7 @@ async def test_a_thread_its_trace_and_its_forms(visit: Visit) -> None:
 
 async def test_forms_have_names(visit: Visit) -> None:
     page = await visit("/unanswered")
-    answer = page.get_by_role("button", name=teaching.TITLE.en).first
+    answer = page.get_by_role("button", name=expert_answers.TITLE.en).first
     for button in (answer, answer.locator("xpath=following-sibling::button")):
         await button.click()
         await expect(page.get_by_role("dialog")).to_be_visible()

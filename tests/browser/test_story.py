@@ -5,9 +5,9 @@ import re
 import pytest
 from playwright.async_api import Page, expect
 
-from adapters import teaching, voting
-from adapters.markdown import SOURCES, source_place
-from retrieval.text import Language
+from adapters.markdown.events import SOURCES, source_place
+from adapters.shared import expert_answers, feedback
+from retrieval.i18n import Language
 from tests.bot.program import ROOT
 from tests.browser.acts import MESSAGES, NOT_FOUND, ROOM, THREAD, TRACE, ask, confirm, drop, look_into, write
 from tests.browser.conftest import Visit, ready, shoot, too_wide
@@ -65,11 +65,13 @@ async def test_a_miss_becomes_an_answer(
     await expect(await look_into(source)).to_contain_text(passage)
 
     # 👎, and why
-    await answer.get_by_role("button", name=voting.DOWN.to(language)).click()
-    await ben.get_by_role("dialog").get_by_role("radio", name=voting.REASONS["outdated"].to(language)).click()
+    await answer.get_by_role("button", name=feedback.DOWN.to(language)).click()
+    await ben.get_by_role("dialog").get_by_role("radio", name=feedback.REASONS["outdated"].to(language)).click()
     await confirm(ben)
-    await expect(ben.get_by_text(voting.NOTED.to(language))).to_be_visible()
-    await expect(answer.get_by_role("button", name=voting.DOWN.to(language))).to_have_attribute("aria-pressed", "true")
+    await expect(ben.get_by_text(feedback.NOTED.to(language))).to_be_visible()
+    await expect(answer.get_by_role("button", name=feedback.DOWN.to(language))).to_have_attribute(
+        "aria-pressed", "true"
+    )
     await shoot(ben, f"story-voted-{language}")
 
     # what nobody knows is said to be so
@@ -80,11 +82,11 @@ async def test_a_miss_becomes_an_answer(
     aki = await visit("/unanswered", language=language)
     reported, missed = (aki.locator(".kotae-card", has_text=text).first for text in (known, unknown))
     await expect(reported).to_be_visible()
-    await missed.get_by_role("button", name=teaching.TITLE.to(language)).click()
-    await aki.get_by_role("dialog").get_by_label(teaching.ANSWER.to(language), exact=True).fill(taught)
+    await missed.get_by_role("button", name=expert_answers.TITLE.to(language)).click()
+    await aki.get_by_role("dialog").get_by_label(expert_answers.ANSWER.to(language), exact=True).fill(taught)
     await shoot(aki, f"story-answering-{language}")
     await confirm(aki)
-    await expect(aki.get_by_text(teaching.SAVED.to(language, n=1))).to_be_visible()
+    await expect(aki.get_by_text(expert_answers.SAVED.to(language, n=1))).to_be_visible()
     await expect(aki.locator(".kotae-card", has_text=unknown)).to_have_count(0)
     await expect(reported).to_be_visible()
 

@@ -23,12 +23,12 @@ from adapters.port import Adapter
 from agent.conversation import Ask
 from agent.events import Answered, Drafted, Events, Reflected, Thought, ToolCalled, ToolReturned
 from bot.bot import Bot
-from bot.choices import Channels
-from bot.inbox import Inbox
-from bot.settings import Settings
-from bot.store.inbox import TurnRows
+from bot.channel_settings import Channels
+from bot.config.settings import Settings
 from bot.store.outbox import Outbox
-from bot.turns import Turns
+from bot.store.turns import TurnStore
+from bot.turns.queue import TurnQueue
+from bot.turns.turns import Turns
 from bot.types import Claimed, Incoming, Place, Post, Preferences
 from retrieval.types import CollectionInfo, Readers
 from tests.adapters.acting import like, process, settings
@@ -141,8 +141,8 @@ def doomed(doom: Doom, bot: Bot) -> Bot:
     )
 
 
-class DoomedInbox(Inbox):
-    def __init__(self, doom: Doom, rows: TurnRows) -> None:
+class DoomedInbox(TurnQueue):
+    def __init__(self, doom: Doom, rows: TurnStore) -> None:
         super().__init__(rows)
         self._doom = doom
 

@@ -1,7 +1,7 @@
 """Lives of a bot in a Discord server: `python -m tests.crash.discord_life`, see `chat_life`."""
 
 from adapters.discord.adapter import DiscordAdapter
-from bot.settings import Settings
+from bot.config.settings import Settings
 from tests.crash.chat_life import main
 
 POINTS = (

@@ -27,8 +27,8 @@ from bot.records import DocumentRow
 from bot.store.documents import Documents
 from bot.types import Audience, Incoming, Place, Upload
 from retrieval.index import EdgeIndex
-from retrieval.loaders import Loader
-from retrieval.payload import STAGED
+from retrieval.index.payload import STAGED
+from retrieval.loaders.loader import Loader
 from retrieval.types import TEAM, Document, Point, Probe, View
 from tests.bot.library import READERS, SPARSE, Library, opened
 from tests.bot.sample_turns import settings

@@ -1,7 +1,7 @@
 """Lives of a bot in a Slack workspace: `python -m tests.crash.slack_life`, see `chat_life`."""
 
 from adapters.slack.adapter import SlackAdapter
-from bot.settings import Settings
+from bot.config.settings import Settings
 from tests.crash.chat_life import main
 
 POINTS = (

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from adapters.markdown import answer_markdown, step_text
+from adapters.markdown.events import answer_markdown, step_text
 from agent.events import Answered, Event, ToolCalled, ToolReturned
 from bot.app import Application, running
 from bot.logs import Redactor
 from bot.types import Audience, Incoming, Place, Upload, Verdict, Visibility
-from retrieval.text import Language
+from retrieval.i18n import Language
 from retrieval.types import TEAM
 from tests.bot.sample_turns import begun
 from tests.fakes.openai import Call

@@ -12,12 +12,12 @@ import psutil  # type: ignore[import-untyped]
 import pytest
 
 from bot.types import Upload
-from retrieval.formats.limits import MIB, REASONS, Limits
-from retrieval.loaders import Loader
+from retrieval.loaders.limits import MIB, REASONS, ParsingLimits
+from retrieval.loaders.loader import Loader
 from retrieval.types import TEAM, UnreadableError
 from tests.hostile.stage import check_contained, stage
-from tests.retrieval.test_archives import BOMBS
-from tests.retrieval.test_parsing import SLOW
+from tests.retrieval.loaders.test_archives import BOMBS
+from tests.retrieval.loaders.test_worker import SLOW
 
 FILES: dict[str, bytes] = {
     **{f"{bomb.__name__}.docx": bomb() for bomb, _ in BOMBS},
@@ -77,8 +77,10 @@ async def test_llm06_bombs_are_refused_while_questions_are_answered(tmp_path: Pa
         assert (await made.add("次.md", page.replace("鍵".encode(), "箱".encode()))).status == "added"
 
 
-@pytest.mark.parametrize("limits", [Limits(cpu=1, wall=30), Limits(cpu=30, wall=1)], ids=["processor", "wall"])
-async def test_llm06_a_slow_file_costs_what_it_may_and_no_more(limits: Limits) -> None:
+@pytest.mark.parametrize(
+    "limits", [ParsingLimits(cpu=1, wall=30), ParsingLimits(cpu=30, wall=1)], ids=["processor", "wall"]
+)
+async def test_llm06_a_slow_file_costs_what_it_may_and_no_more(limits: ParsingLimits) -> None:
     """Either limit ends it; what was spent tells which one did not."""
 
     def spent() -> float:

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from adapters.markdown import answer_markdown, step_text
+from adapters.markdown.events import answer_markdown, step_text
 from agent.events import Answered, Citation, Reflected, Thought, ToolCalled, ToolReturned
 from agent.links import scrubbed
 from tests.agent.test_links import EVIL as SHAPES

@@ -11,10 +11,10 @@ import pytest
 import pytest_asyncio
 
 from retrieval.centring import SHARE, SHIPPED, Centring, Means
+from retrieval.i18n import Language, Text
 from retrieval.index import EdgeIndex
-from retrieval.text import Language, Said
 from retrieval.types import QdrantConnectionError, Scored, Vector
-from tests.retrieval.test_index import READING, point
+from tests.retrieval.index.test_index import READING, point
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -40,7 +40,7 @@ class Silent:
     async def sample(self, generation: int, limit: int) -> list[tuple[Language, Vector]]:
         self.asked += 1
         if self.asked > self._times:
-            raise QdrantConnectionError(Said(en="gone", ja="ありません"))
+            raise QdrantConnectionError(Text(en="gone", ja="ありません"))
         return self._sampled[:limit]
 
 

@@ -17,7 +17,7 @@ from retrieval.disk import RESERVE, ROOM_TO_ADD
 from retrieval.index import EdgeIndex
 from retrieval.types import QdrantConnectionError
 from tests.disks import MIB, small_disk
-from tests.retrieval.test_index import ask, ids, point, see, seen_texts
+from tests.retrieval.index.test_index import ask, ids, point, see, seen_texts
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -156,7 +156,7 @@ from pathlib import Path
 from retrieval.index import EdgeIndex
 from retrieval.types import QdrantConnectionError
 from tests.disks import MIB, SmallDisk
-from tests.retrieval.test_index import ask, point, see
+from tests.retrieval.index.test_index import ask, point, see
 
 async def main():
     disk = SmallDisk(Path(sys.argv[1]))

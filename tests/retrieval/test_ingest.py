@@ -13,10 +13,10 @@ import pytest_asyncio
 from retrieval.chunking import chunks, embedding_text
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.embeddings.local import LocalEmbedder
+from retrieval.i18n import Text
 from retrieval.index import EdgeIndex
 from retrieval.ingest import MAX_CHUNKS, Entry, Ingest
 from retrieval.sparse import TOKENIZER, SparseEncoder
-from retrieval.text import Said
 from retrieval.types import (
     Document,
     EmbeddingError,
@@ -29,7 +29,7 @@ from retrieval.types import (
     Vectors,
     View,
 )
-from tests.retrieval.test_index import ask
+from tests.retrieval.index.test_index import ask
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -53,7 +53,7 @@ class HashEmbedder:
     async def embed_documents(self, texts: Sequence[str]) -> Vectors:
         self.batches.append([*texts])
         if len(self.batches) == self._fail_at:
-            raise EmbeddingError(Said(en="No more.", ja="もうありません。"))
+            raise EmbeddingError(Text(en="No more.", ja="もうありません。"))
         if len(self.batches) == self._wait_at:
             self.waiting.set()
             await asyncio.Event().wait()

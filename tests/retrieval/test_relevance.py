@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from retrieval.relevance import SIGNALS, Evidence, Judge, Subject, shares, space
+from retrieval.relevance import SIGNALS, Judge, QuestionSubject, RelevanceEvidence, shares, space
 from retrieval.sparse import SparseEncoder, term_id
 from retrieval.text import language_of, sentences
 from retrieval.types import CONFIDENT, MIN_RELEVANCE, Reading, Scored
@@ -13,7 +13,7 @@ LOCAL = "multilingual-e5-small"
 
 
 ENCODER = SparseEncoder()
-SUBJECT = Subject(ENCODER)
+SUBJECT = QuestionSubject(ENCODER)
 
 
 def reading(text: str, *, heads: str = "", question: str | None = None) -> Reading:
@@ -99,7 +99,7 @@ def test_a_passage_of_the_same_language_is_judged_by_words_and_meaning() -> None
 
     best = judge.evidence("a", RIGHT)
     assert set(best) == {"both"}
-    assert best["both"] == Evidence(1.0, 1.0, 0.0, 0.60, 0.2, 1.0, 0.25)  # a lead of 0.35 counts as 0.2
+    assert best["both"] == RelevanceEvidence(1.0, 1.0, 0.0, 0.60, 0.2, 1.0, 0.25)  # a lead of 0.35 counts as 0.2
     beyond = judge.evidence("words only", reading("返金します。"))["both"]
     assert beyond.cosine == 0.25 and (beyond.place, beyond.gap) == (0.25, 0.0)  # no nearer than the list's last one
     assert judge.relevance("a", RIGHT) > CONFIDENT
@@ -118,7 +118,7 @@ def test_words_cannot_speak_against_a_passage_in_another_script() -> None:
     judge = Judge(space(LOCAL), "ja", weights("返金の期限"), dense=ABROAD, fused={"en": 1.0, "y0": 0.8, "a": 0.5})
 
     evidence = judge.evidence("en", reading("Refunds take 30 days."))
-    assert evidence["meaning"] == Evidence(cosine=0.5, margin=0.2)
+    assert evidence["meaning"] == RelevanceEvidence(cosine=0.5, margin=0.2)
     assert evidence["both"].window == 0.0
     assert judge.relevance("en", reading("Refunds take 30 days.")) > MIN_RELEVANCE
     assert judge.relevance("y0", reading("Weather talk.")) < MIN_RELEVANCE
@@ -172,13 +172,13 @@ def test_every_fit_has_its_signals_and_points_the_right_way() -> None:
     fits = space(LOCAL).weights
     assert {kind: tuple(fit.signals) for kind, fit in fits.items()} == dict(SIGNALS)
 
-    middling = Evidence(window=0.5, line=0.4, heads=0.1, cosine=0.4, margin=0.05, place=0.95, gap=0.05)
+    middling = RelevanceEvidence(window=0.5, line=0.4, heads=0.1, cosine=0.4, margin=0.05, place=0.95, gap=0.05)
     for kind, fit in fits.items():
         for signal in SIGNALS[kind]:
             if signal != "heads":  # words that the heading alone supplies say less than those in the text
                 better = replace(middling, **{signal: getattr(middling, signal) * 1.2})
                 assert fit.relevance(better) > fit.relevance(middling), (kind, signal)
-        assert 0.0 < fit.relevance(Evidence(place=0.0)) < fit.relevance(middling) < 1.0
+        assert 0.0 < fit.relevance(RelevanceEvidence(place=0.0)) < fit.relevance(middling) < 1.0
 
 
 def test_an_unknown_embedders_cosines_are_put_on_the_known_scale() -> None:

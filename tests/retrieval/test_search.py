@@ -10,12 +10,13 @@ import pytest_asyncio
 
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.embeddings.local import LocalEmbedder
+from retrieval.i18n import Language, Text
 from retrieval.index import EdgeIndex
 from retrieval.ingest import Entry, Ingest
 from retrieval.reranking import RerankingError
 from retrieval.search import CANDIDATES, REREAD, Search, distinct
 from retrieval.sparse import TOKENIZER, SparseEncoder
-from retrieval.text import Language, Said, language_of
+from retrieval.text import language_of
 from retrieval.types import (
     EVERYONE,
     MIN_RELEVANCE,
@@ -334,7 +335,7 @@ class Backwards:
 
     async def scores(self, query: str, texts: Sequence[str]) -> list[float]:
         if self.fails:
-            raise RerankingError(Said(en="no", ja="いいえ"))
+            raise RerankingError(Text(en="no", ja="いいえ"))
         self.read.append((query, [*texts]))
         return [float(place) for place in range(len(texts))]
 
@@ -386,13 +387,13 @@ class Unable:
         return len(text)
 
     async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
-        raise EmbeddingError(Said(en="gone", ja="ありません"))
+        raise EmbeddingError(Text(en="gone", ja="ありません"))
 
     async def embed_query(self, text: str) -> Vector:
-        raise EmbeddingError(Said(en="gone", ja="ありません"))
+        raise EmbeddingError(Text(en="gone", ja="ありません"))
 
     async def embed_queries(self, texts: Sequence[str]) -> list[Vector]:
-        raise EmbeddingError(Said(en="gone", ja="ありません"))
+        raise EmbeddingError(Text(en="gone", ja="ありません"))
 
 
 class Lame(EdgeIndex):

@@ -7,12 +7,17 @@ from nicegui import core, ui
 from starlette.requests import Request
 from starlette.responses import Response
 
-from adapters.web import problems
-from adapters.web.pages import answers, channel, datasets, documents, guide, metrics, pairs, search, trace, unanswered
-from adapters.web.pages.frame import Page, missing, register
+from adapters.web.api import errors
+from adapters.web.api.errors import Problem
+from adapters.web.pages import answers, guide, metrics, trace, unanswered
+from adapters.web.pages.channel import page as channel
+from adapters.web.pages.datasets import page as datasets
+from adapters.web.pages.documents import page as documents
+from adapters.web.pages.qa_pairs import page as qa_pairs
+from adapters.web.pages.search import page as search
+from adapters.web.pages.shared.layout import Page, missing, register
 from adapters.web.paths import ROOT
-from adapters.web.problems import Problem
-from adapters.web.site import Site
+from adapters.web.visitor import Site
 
 PAGES: tuple[Page, ...] = (
     channel.PAGE,
@@ -20,7 +25,7 @@ PAGES: tuple[Page, ...] = (
     answers.PAGE,
     documents.PAGE,
     search.PAGE,
-    pairs.PAGE,
+    qa_pairs.PAGE,
     datasets.PAGE,
     metrics.PAGE,
     guide.PAGE,
@@ -54,7 +59,7 @@ def _in_our_words(shell: FastAPI, site: Site, listed: list[Page]) -> None:
     @core.app.exception_handler(404)
     async def not_found(request: Request, error: Exception) -> Response:
         if "/_nicegui" in request.url.path:
-            return Problem(404, "not_found", problems.NOT_FOUND).response(site.app.settings.language)
+            return Problem(404, "not_found", errors.NOT_FOUND).response(site.app.settings.language)
         return await missing(site, listed, request)
 
     @shell.exception_handler(Exception)

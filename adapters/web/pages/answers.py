@@ -3,46 +3,46 @@
 from nicegui import ui
 from starlette.requests import Request
 
-from adapters.web.pages import parts
-from adapters.web.pages.curators import readers_of
-from adapters.web.pages.dialogs import buttons, confirmed, form
-from adapters.web.pages.frame import Page, saying
-from adapters.web.rooms import actor
-from adapters.web.site import Site, Visitor
-from bot.digest_text import safe_link
+from adapters.web.channel.rooms import actor
+from adapters.web.pages.shared import components
+from adapters.web.pages.shared.curators import readers_of
+from adapters.web.pages.shared.dialogs import buttons, confirmed, form
+from adapters.web.pages.shared.layout import Page, saying
+from adapters.web.visitor import Site, Visitor
 from bot.records import Changed, ExpertAnswer
-from retrieval.text import Said
+from bot.unanswered.digest_card import safe_link
+from retrieval.i18n import Text
 
 PAGE_SIZE = 20  # answers
 
-_TITLE = Said(en="Answers", ja="回答")
-_ABOUT = Said(
+_TITLE = Text(en="Answers", ja="回答")
+_ABOUT = Text(
     en="What members answered to questions the documents had no answer to. Whoever wrote one, or an editor, can change it.",
     ja="文書では答えられなかった質問への、メンバーの回答です。書いた本人か編集者が変更できます。",
 )
-_NONE = Said(en="Nobody has answered a question yet.", ja="メンバーの回答はまだありません。")
-_WRITTEN = Said(en="written by {author} on {day}", ja="{author} が {day} に回答")
-_UNSIGNED = Said(en="written on {day}", ja="{day} に回答")
-_EDITED = Said(en="edited by {editor} on {day}", ja="{editor} が {day} に編集")
-_ALSO = Said(en="also asked as", ja="ほかの聞き方")
-_OPEN = Said(en="Where it was answered", ja="回答した場所")
-_EDIT, _SAVE = Said(en="Edit", ja="編集"), Said(en="Save", ja="保存")
-_ANSWER = Said(en="Answer", ja="回答")
-_TOLD = Said(
+_NONE = Text(en="Nobody has answered a question yet.", ja="メンバーの回答はまだありません。")
+_WRITTEN = Text(en="written by {author} on {day}", ja="{author} が {day} に回答")
+_UNSIGNED = Text(en="written on {day}", ja="{day} に回答")
+_EDITED = Text(en="edited by {editor} on {day}", ja="{editor} が {day} に編集")
+_ALSO = Text(en="also asked as", ja="ほかの聞き方")
+_OPEN = Text(en="Where it was answered", ja="回答した場所")
+_EDIT, _SAVE = Text(en="Edit", ja="編集"), Text(en="Save", ja="保存")
+_ANSWER = Text(en="Answer", ja="回答")
+_TOLD = Text(
     en="Those who were told the answer will be told the new one.",
     ja="以前の回答をお知らせした人に、新しい回答をお知らせします。",
 )
-_SAVED = Said(en="Corrected. Threads that are told: {n}.", ja="修正しました。{n} 件のスレッドにお知らせします。")
-_TAKE_BACK = Said(en="Take back", ja="取り消す")
-_SURE = Said(
+_SAVED = Text(en="Corrected. Threads that are told: {n}.", ja="修正しました。{n} 件のスレッドにお知らせします。")
+_TAKE_BACK = Text(en="Take back", ja="取り消す")
+_SURE = Text(
     en="Take this answer back? It is not found any more, and its questions are open again.\n\n{question}",
     ja="この回答を取り消しますか？検索されなくなり、質問は未回答に戻ります。\n\n{question}",
 )
-_TAKEN = Said(
+_TAKEN = Text(
     en="Taken back. Questions that are open again: {n}.", ja="取り消しました。{n} 件の質問が未回答に戻りました。"
 )
-_RANGE = Said(en="{first}–{last} of {total}", ja="{total} 件中 {first}～{last} 件")
-_BACK, _NEXT = Said(en="Previous page", ja="前のページ"), Said(en="Next page", ja="次のページ")
+_RANGE = Text(en="{first}–{last} of {total}", ja="{total} 件中 {first}～{last} 件")
+_BACK, _NEXT = Text(en="Previous page", ja="前のページ"), Text(en="Next page", ja="次のページ")
 
 
 class _Answers:
@@ -65,7 +65,7 @@ class _Answers:
         self._listed.clear()
         with self._listed:
             if not found:
-                parts.empty(_NONE.to(self._who.language))
+                components.empty(_NONE.to(self._who.language))
             for one in found:
                 self._answer(one)
             if total > PAGE_SIZE:
@@ -138,7 +138,7 @@ class _Answers:
                 self._done(await self._answers.take_back(who, self._who.readers, one.row.id), _TAKEN)
                 await self._fill()
 
-    def _done(self, changed: Changed, said: Said) -> bool:
+    def _done(self, changed: Changed, said: Text) -> bool:
         """Says what became of a change."""
         language = self._who.language
         if changed.refusal is not None:

@@ -12,163 +12,163 @@ from urllib.parse import urlsplit
 from nicegui import ui
 from starlette.requests import Request
 
-from adapters.web.pages import parts
-from adapters.web.pages.frame import Page
-from adapters.web.site import Site, Visitor
-from retrieval.text import Said
+from adapters.web.pages.shared import components
+from adapters.web.pages.shared.layout import Page
+from adapters.web.visitor import Site, Visitor
+from retrieval.i18n import Text
 
-Pair = tuple[Said, Said]
+Pair = tuple[Text, Text]
 
-_TITLE = Said(en="Guide", ja="ガイド")
+_TITLE = Text(en="Guide", ja="ガイド")
 
-_ANSWER = Said(en="How an answer comes about", ja="回答ができるまで")
+_ANSWER = Text(en="How an answer comes about", ja="回答ができるまで")
 _ANSWER_STEPS: Sequence[Pair] = (
     (
-        Said(en="❓ Question", ja="❓ 質問"),
-        Said(en="Somebody mentions the bot in a channel.", ja="チャンネルでボットにメンションします。"),
+        Text(en="❓ Question", ja="❓ 質問"),
+        Text(en="Somebody mentions the bot in a channel.", ja="チャンネルでボットにメンションします。"),
     ),
     (
-        Said(en="🧠 Thought", ja="🧠 思考"),
-        Said(en="What is needed, and which collection has it?", ja="何が必要か、どのコレクションにあるかを考えます。"),
+        Text(en="🧠 Thought", ja="🧠 思考"),
+        Text(en="What is needed, and which collection has it?", ja="何が必要か、どのコレクションにあるかを考えます。"),
     ),
     (
-        Said(en="🛠️ Tool call", ja="🛠️ ツール呼び出し"),
-        Said(en="A search in words and in meaning at once.", ja="語句と意味の両方で検索します。"),
+        Text(en="🛠️ Tool call", ja="🛠️ ツール呼び出し"),
+        Text(en="A search in words and in meaning at once.", ja="語句と意味の両方で検索します。"),
     ),
     (
-        Said(en="📝 Result", ja="📝 結果"),
-        Said(
+        Text(en="📝 Result", ja="📝 結果"),
+        Text(
             en="Passages with their relevance; if they are not enough, it thinks again.",
             ja="該当箇所と関連度です。足りなければ考え直します。",
         ),
     ),
     (
-        Said(en="✍️ Draft", ja="✍️ 下書き"),
-        Said(
+        Text(en="✍️ Draft", ja="✍️ 下書き"),
+        Text(
             en="An answer from those passages, not shown yet.",
             ja="見つかった該当箇所から回答を書きます。まだ表示しません。",
         ),
     ),
     (
-        Said(en="🤔 Reflection", ja="🤔 見直し"),
-        Said(
+        Text(en="🤔 Reflection", ja="🤔 見直し"),
+        Text(
             en="Is every statement in the sources? Any that is not is marked or removed.",
             ja="すべての記述が出典にあるかを確かめ、ないものは明記するか削除します。",
         ),
     ),
     (
-        Said(en="✅ Answer", ja="✅ 回答"),
-        Said(
+        Text(en="✅ Answer", ja="✅ 回答"),
+        Text(
             en="In the thread, with sources; or an honest “not found”, which is recorded.",
             ja="出典を添えてスレッドで答えます。見つからなければ正直に伝え、記録します。",
         ),
     ),
 )
 
-_FLOW = Said(en="How knowledge flows", ja="ナレッジの流れ")
-_FLOWS: Sequence[tuple[Said, Sequence[tuple[Said, str | None]]]] = (
+_FLOW = Text(en="How knowledge flows", ja="ナレッジの流れ")
+_FLOWS: Sequence[tuple[Text, Sequence[tuple[Text, str | None]]]] = (
     (
-        Said(en="Documents", ja="文書"),
+        Text(en="Documents", ja="文書"),
         (
-            (Said(en="File, text, thread", ja="ファイル・テキスト・スレッド"), "/documents"),
-            (Said(en="Markdown", ja="Markdown"), None),
-            (Said(en="Chunks with headings", ja="見出し付きのチャンク"), "/documents"),
-            (Said(en="Vectors: meaning, words, characters", ja="ベクトル（意味・単語・文字）"), None),
-            (Said(en="Search", ja="検索"), "/search"),
+            (Text(en="File, text, thread", ja="ファイル・テキスト・スレッド"), "/documents"),
+            (Text(en="Markdown", ja="Markdown"), None),
+            (Text(en="Chunks with headings", ja="見出し付きのチャンク"), "/documents"),
+            (Text(en="Vectors: meaning, words, characters", ja="ベクトル（意味・単語・文字）"), None),
+            (Text(en="Search", ja="検索"), "/search"),
         ),
     ),
     (
-        Said(en="Datasets", ja="データセット"),
+        Text(en="Datasets", ja="データセット"),
         (
-            (Said(en="Wikipedia, news, your own files", ja="Wikipedia・ニュース・手元のファイル"), "/datasets"),
-            (Said(en="Cleaning and limits", ja="前処理と件数の上限"), "/datasets"),
-            (Said(en="Documents", ja="文書"), "/documents"),
+            (Text(en="Wikipedia, news, your own files", ja="Wikipedia・ニュース・手元のファイル"), "/datasets"),
+            (Text(en="Cleaning and limits", ja="前処理と件数の上限"), "/datasets"),
+            (Text(en="Documents", ja="文書"), "/documents"),
         ),
     ),
     (
-        Said(en="Q/A pairs", ja="Q/A ペア"),
+        Text(en="Q/A pairs", ja="Q/A ペア"),
         (
-            (Said(en="Chunks", ja="チャンク"), "/documents"),
-            (Said(en="A language model writes pairs", ja="言語モデルがペアを作成"), "/pairs"),
-            (Said(en="Review", ja="確認"), "/pairs"),
-            (Said(en="Search", ja="検索"), "/search"),
+            (Text(en="Chunks", ja="チャンク"), "/documents"),
+            (Text(en="A language model writes pairs", ja="言語モデルがペアを作成"), "/pairs"),
+            (Text(en="Review", ja="確認"), "/pairs"),
+            (Text(en="Search", ja="検索"), "/search"),
         ),
     ),
     (
-        Said(en="Unanswered questions", ja="未回答の質問"),
+        Text(en="Unanswered questions", ja="未回答の質問"),
         (
-            (Said(en="Not found, unsure answer, 👎", ja="情報なし・確信度の低い回答・👎"), "/unanswered"),
-            (Said(en="Weekly digest", ja="週次ダイジェスト"), "/unanswered"),
-            (Said(en="An expert answers", ja="詳しい人が回答"), "/unanswered"),
-            (Said(en="Q/A pair; the askers are told", ja="Q/A ペアになり、質問者に通知"), None),
+            (Text(en="Not found, unsure answer, 👎", ja="情報なし・確信度の低い回答・👎"), "/unanswered"),
+            (Text(en="Weekly digest", ja="週次ダイジェスト"), "/unanswered"),
+            (Text(en="An expert answers", ja="詳しい人が回答"), "/unanswered"),
+            (Text(en="Q/A pair; the askers are told", ja="Q/A ペアになり、質問者に通知"), None),
         ),
     ),
 )
 
-_READ = Said(en="Who may read what", ja="誰が何を読めるか")
+_READ = Text(en="Who may read what", ja="誰が何を読めるか")
 _SCOPE, _GIVEN, _READERS = (
-    Said(en="Scope", ja="公開範囲"),
-    Said(en="Set for documents added in", ja="自動で設定される場所"),
-    Said(en="Found in answers at", ja="回答に使われる場所"),
+    Text(en="Scope", ja="公開範囲"),
+    Text(en="Set for documents added in", ja="自動で設定される場所"),
+    Text(en="Found in answers at", ja="回答に使われる場所"),
 )
-_SCOPES: Sequence[tuple[str, Said, Said]] = (
+_SCOPES: Sequence[tuple[str, Text, Text]] = (
     (
         "everyone",
-        Said(en="none; only an editor can choose it", ja="なし（編集者だけが選択できます）"),
-        Said(en="everywhere, also where outsiders read along", ja="社外の人が読める場所を含むすべての場所"),
+        Text(en="none; only an editor can choose it", ja="なし（編集者だけが選択できます）"),
+        Text(en="everywhere, also where outsiders read along", ja="社外の人が読める場所を含むすべての場所"),
     ),
     (
         "team",
-        Said(en="public channels, the terminal, the API", ja="公開チャンネル、ターミナル、API"),
-        Said(en="all places that only the team reads", ja="チームだけが読むすべての場所"),
+        Text(en="public channels, the terminal, the API", ja="公開チャンネル、ターミナル、API"),
+        Text(en="all places that only the team reads", ja="チームだけが読むすべての場所"),
     ),
     (
         "place:…",
-        Said(en="a private channel or a direct message", ja="非公開チャンネル、ダイレクトメッセージ"),
-        Said(en="that place alone", ja="その場所だけ"),
+        Text(en="a private channel or a direct message", ja="非公開チャンネル、ダイレクトメッセージ"),
+        Text(en="that place alone", ja="その場所だけ"),
     ),
 )
 
-_HERE = Said(en="This installation", ja="この環境の構成")
-_NEEDS_KEY = Said(
+_HERE = Text(en="This installation", ja="この環境の構成")
+_NEEDS_KEY = Text(
     en="quotes sentences of the documents; set GEMINI_API_KEY for a language model",
     ja="文書の文を引用して答えます。言語モデルを使うには GEMINI_API_KEY を設定します",
 )
-_EMBEDDED = Said(en="embedded, in {home}", ja="組み込み（{home}）")
-_SERVER = Said(en="server {host}", ja="サーバー {host}")
-_CONNECTED = Said(en="connected", ja="接続中")
-_DISCONNECTED = Said(en="not connected", ja="未接続")
-_NO_PLATFORM = Said(
+_EMBEDDED = Text(en="embedded, in {home}", ja="組み込み（{home}）")
+_SERVER = Text(en="server {host}", ja="サーバー {host}")
+_CONNECTED = Text(en="connected", ja="接続中")
+_DISCONNECTED = Text(en="not connected", ja="未接続")
+_NO_PLATFORM = Text(
     en="Slack and Discord are not set up: kotae setup slack, kotae setup discord",
     ja="Slack と Discord は未設定です（kotae setup slack、kotae setup discord）",
 )
-_DIGEST_NEXT = Said(
+_DIGEST_NEXT = Text(
     en="{cron} in {zone}, next on {at} ({here}), to {channel}",
     ja="{cron}（{zone}）、次回 {at}（{here}）、投稿先 {channel}",
 )
-_NO_CHANNEL = Said(en="the room “general” in the browser", ja="ブラウザーの「全体」")
-_HOLDS = Said(
+_NO_CHANNEL = Text(en="the room “general” in the browser", ja="ブラウザーの「全体」")
+_HOLDS = Text(
     en="{documents} document{documents:|s}, {chunks} chunk{chunks:|s}", ja="文書 {documents} 件、チャンク {chunks} 件"
 )
 _FOLDERS = ("documents", "vectors", "uploads", "logs/agent_chat.log")
-_PROGRAMS = Said(en="For programs", ja="プログラム向け")
-_COMMANDS = Said(en="Commands", ja="コマンド")
-_COMMAND_TEXTS: Sequence[tuple[str, Said]] = (
+_PROGRAMS = Text(en="For programs", ja="プログラム向け")
+_COMMANDS = Text(en="Commands", ja="コマンド")
+_COMMAND_TEXTS: Sequence[tuple[str, Text]] = (
     (
         "kotae setup slack · discord · gemini",
-        Said(en="connect a platform or a model", ja="プラットフォームやモデルの設定"),
+        Text(en="connect a platform or a model", ja="プラットフォームやモデルの設定"),
     ),
-    ("kotae doctor", Said(en="says what is wrong and what to do", ja="問題と対処方法を表示")),
-    ("kotae ingest DIR", Said(en="adds files and folders", ja="ファイルやフォルダーを追加")),
+    ("kotae doctor", Text(en="says what is wrong and what to do", ja="問題と対処方法を表示")),
+    ("kotae ingest DIR", Text(en="adds files and folders", ja="ファイルやフォルダーを追加")),
     (
         "kotae evaluate DIR",
-        Said(en="measures the search on questions with known answers", ja="正解のある質問で検索の品質を測定"),
+        Text(en="measures the search on questions with known answers", ja="正解のある質問で検索の品質を測定"),
     ),
-    ("@kotae …", Said(en="asks, in any channel", ja="チャンネルで質問")),
-    ("/kotae help", Said(en="all commands in a channel", ja="チャンネルで使えるコマンド")),
+    ("@kotae …", Text(en="asks, in any channel", ja="チャンネルで質問")),
+    ("/kotae help", Text(en="all commands in a channel", ja="チャンネルで使えるコマンド")),
     (
         "/ingest",
-        Said(
+        Text(
             en="adds a file, a text or a thread from a channel", ja="チャンネルからファイル・テキスト・スレッドを追加"
         ),
     ),
@@ -177,13 +177,13 @@ _COMMAND_TEXTS: Sequence[tuple[str, Said]] = (
 
 async def _build(site: Site, who: Visitor, request: Request) -> None:
     language = who.language
-    parts.heading(_ANSWER.to(language))
+    components.heading(_ANSWER.to(language))
     with ui.element("ol").classes("kotae-steps"):
         for name, what in _ANSWER_STEPS:
             with ui.element("li"):
                 ui.label(name.to(language)).classes("text-weight-bold")
                 ui.label(what.to(language)).classes("kotae-quiet")
-    parts.heading(_FLOW.to(language))
+    components.heading(_FLOW.to(language))
     for name, stations in _FLOWS:
         with ui.row().classes("kotae-flow"):
             ui.label(name.to(language)).classes("text-weight-bold")
@@ -194,22 +194,22 @@ async def _build(site: Site, who: Visitor, request: Request) -> None:
                     ui.label(text.to(language)).classes("kotae-station")
                 else:
                     ui.link(text.to(language), target).classes("kotae-station")
-    parts.heading(_READ.to(language))
-    with parts.table(*(said.to(language) for said in (_SCOPE, _GIVEN, _READERS))):
+    components.heading(_READ.to(language))
+    with components.table(*(said.to(language) for said in (_SCOPE, _GIVEN, _READERS))):
         for scope, given, read_by in _SCOPES:
-            parts.row(scope, given.to(language), read_by.to(language))
-    parts.heading(_HERE.to(language))
+            components.row(scope, given.to(language), read_by.to(language))
+    components.heading(_HERE.to(language))
     with ui.element("dl").classes("kotae-facts"):
         for name, value in await _facts(site, who):
             with ui.element("dt"):
                 ui.label(name.to(language))
             with ui.element("dd"):
                 ui.label(value)
-    parts.heading(_PROGRAMS.to(language))
+    components.heading(_PROGRAMS.to(language))
     with ui.row():
         for path in ("/openapi.json", "/readyz", "/metrics"):
             ui.link(f"{site.address}{path}", f"{site.address}{path}", new_tab=True)
-    parts.heading(_COMMANDS.to(language))
+    components.heading(_COMMANDS.to(language))
     with ui.element("dl").classes("kotae-facts"):
         for command, what in _COMMAND_TEXTS:
             with ui.element("dt"):
@@ -218,7 +218,7 @@ async def _build(site: Site, who: Visitor, request: Request) -> None:
                 ui.label(what.to(language))
 
 
-async def _facts(site: Site, who: Visitor) -> list[tuple[Said, str]]:
+async def _facts(site: Site, who: Visitor) -> list[tuple[Text, str]]:
     """What is running here and on what, without secrets: of an address only its host."""
     app, settings, language = site.app, site.app.settings, who.language
     model = settings.model_id
@@ -231,45 +231,45 @@ async def _facts(site: Site, who: Visitor) -> list[tuple[Said, str]]:
     channel = settings.digest_channel or (_NO_CHANNEL.to(language) if not settings.platforms else "–")
     here = _EMBEDDED.to(language, home=str(settings.home))
     facts = [
-        (Said(en="Version", ja="バージョン"), version("kotae")),
-        (Said(en="Model", ja="モデル"), model),
-        (Said(en="Strategy", ja="戦略"), settings.strategy),
-        (Said(en="Embedder", ja="埋め込みモデル"), f"{app.embedder.name} ({app.embedder.dimensions})"),
+        (Text(en="Version", ja="バージョン"), version("kotae")),
+        (Text(en="Model", ja="モデル"), model),
+        (Text(en="Strategy", ja="戦略"), settings.strategy),
+        (Text(en="Embedder", ja="埋め込みモデル"), f"{app.embedder.name} ({app.embedder.dimensions})"),
         (
-            Said(en="Vector store", ja="ベクトルストア"),
+            Text(en="Vector store", ja="ベクトルストア"),
             here if store is None else "Qdrant, " + _SERVER.to(language, host=_host(store)),
         ),
         (
-            Said(en="Database", ja="データベース"),
+            Text(en="Database", ja="データベース"),
             f"SQLite, {here}"
             if settings.database is None
             else f"{urlsplit(settings.database_url).scheme.split('+')[0]}, "
             + _SERVER.to(language, host=_host(settings.database_url)),
         ),
         (
-            Said(en="Folders", ja="フォルダー"),
+            Text(en="Folders", ja="フォルダー"),
             "  ".join(f"{settings.home / folder}" for folder in _FOLDERS),
         ),
         (
-            Said(en="Documents", ja="文書"),
+            Text(en="Documents", ja="文書"),
             _HOLDS.to(language, documents=sum(i.documents for i in infos), chunks=sum(i.chunks for i in infos)),
         ),
         (
-            Said(en="Digest", ja="ダイジェスト"),
+            Text(en="Digest", ja="ダイジェスト"),
             _DIGEST_NEXT.to(
                 language,
                 cron=settings.digest_cron,
                 zone=settings.timezone_name,
-                at=f"{due:{parts.MINUTE}}",
+                at=f"{due:{components.MINUTE}}",
                 here=who.zone,
                 channel=channel,
             ),
         ),
     ]
     for name, there in site.platforms().items():
-        facts.append((Said(en=name, ja=name), (_CONNECTED if there else _DISCONNECTED).to(language)))
+        facts.append((Text(en=name, ja=name), (_CONNECTED if there else _DISCONNECTED).to(language)))
     if not settings.platforms:
-        facts.append((Said(en="Platforms", ja="プラットフォーム"), _NO_PLATFORM.to(language)))
+        facts.append((Text(en="Platforms", ja="プラットフォーム"), _NO_PLATFORM.to(language)))
     return facts
 
 

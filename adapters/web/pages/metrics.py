@@ -10,87 +10,87 @@ from functools import partial
 from nicegui import ui
 from starlette.requests import Request
 
-from adapters import voting
-from adapters.web.pages import parts
-from adapters.web.pages.frame import Page
-from adapters.web.rooms import PLATFORM, ROOMS
-from adapters.web.site import Site, Visitor
-from bot.figures import PERIODS, Metrics
+from adapters.shared import feedback
+from adapters.web.channel.rooms import PLATFORM, ROOMS
+from adapters.web.pages.shared import components
+from adapters.web.pages.shared.layout import Page
+from adapters.web.visitor import Site, Visitor
+from bot.operations.metrics import PERIODS, Metrics
 from bot.records import Latency
+from bot.texts import OUTCOMES, REASONS
 from bot.types import Place
-from bot.words import OUTCOMES, REASONS
-from retrieval.text import Language, Said
+from retrieval.i18n import Language, Text
 
-_TITLE = Said(en="Metrics", ja="メトリクス")
-_DAYS = Said(en="{n} days", ja="{n} 日間")
-_PRIVATE = Said(
+_TITLE = Text(en="Metrics", ja="メトリクス")
+_DAYS = Text(en="{n} days", ja="{n} 日間")
+_PRIVATE = Text(
     en="All places are counted. Those you cannot read are never named.",
     ja="すべての場所を集計しています。閲覧できない場所の名前は表示しません。",
 )
-_NONE = Said(
+_NONE = Text(
     en="Nobody has asked anything in this period. Ask in the channel, and the figures appear here.",
     ja="この期間の質問はありません。チャンネルで質問すると、ここに表示されます。",
 )
-_DAYS_OF = Said(en="The days are those of {zone}.", ja="日付は {zone} の日付です。")
-_ONCE = Said(
+_DAYS_OF = Text(en="The days are those of {zone}.", ja="日付は {zone} の日付です。")
+_ONCE = Text(
     en="Every question has one outcome. A miss is a question that was not found, got an unsure answer, or was reported with "
     "👎; it counts once.",
     ja="質問ごとに結果は 1 つです。未解決は、情報なし・確信度の低い回答・👎 の報告のいずれかで、1 つの質問を 1 件と数えます。",
 )
-_ASKED, _ANSWERED = Said(en="Questions", ja="質問"), Said(en="Answered", ja="回答済み")
-_OTHERWISE = Said(en="declined or outage", ja="対象外・障害")
-_MISSED = Said(en="Misses", ja="未解決")
-_SHARE = Said(en="{part} of {whole} ({share:.0%})", ja="{whole} 件中 {part} 件（{share:.0%}）")
-_VOTES = Said(en="Votes in these days, 👍 / 👎", ja="期間中の評価 👍 / 👎")
-_TURN_TIME = Said(en="Time of {n} answer{n:|s}, p50 / p95", ja="回答 {n} 件の時間 p50 / p95")
-_SEARCH_TIME = Said(en="Time of {n} search{n:|es}, p50 / p95", ja="検索 {n} 回の時間 p50 / p95")
-_TOKENS = Said(en="Model calls, tokens", ja="モデルの呼び出し・トークン")
-_MONEY = Said(
+_ASKED, _ANSWERED = Text(en="Questions", ja="質問"), Text(en="Answered", ja="回答済み")
+_OTHERWISE = Text(en="declined or outage", ja="対象外・障害")
+_MISSED = Text(en="Misses", ja="未解決")
+_SHARE = Text(en="{part} of {whole} ({share:.0%})", ja="{whole} 件中 {part} 件（{share:.0%}）")
+_VOTES = Text(en="Votes in these days, 👍 / 👎", ja="期間中の評価 👍 / 👎")
+_TURN_TIME = Text(en="Time of {n} answer{n:|s}, p50 / p95", ja="回答 {n} 件の時間 p50 / p95")
+_SEARCH_TIME = Text(en="Time of {n} search{n:|es}, p50 / p95", ja="検索 {n} 回の時間 p50 / p95")
+_TOKENS = Text(en="Model calls, tokens", ja="モデルの呼び出し・トークン")
+_MONEY = Text(
     en="Tokens of paid models; the cost depends on your provider’s prices.",
     ja="有料モデルのトークン数です。料金はプロバイダーの単価によって決まります。",
 )
-_BY_DAY = Said(en="Questions by outcome", ja="質問（結果別）")
-_OUTCOME_NAMES: Mapping[str, Said] = {"answered": _ANSWERED, "unsure": REASONS["low_confidence"]} | {
+_BY_DAY = Text(en="Questions by outcome", ja="質問（結果別）")
+_OUTCOME_NAMES: Mapping[str, Text] = {"answered": _ANSWERED, "unsure": REASONS["low_confidence"]} | {
     str(name): said for name, said in OUTCOMES.items() if name != "answered"
 }
-_TIMES = Said(en="Time to the answer", ja="回答までの時間")
-_SEARCHES = Said(en="Time of a search", ja="検索の時間")
-_RELEVANCE = Said(en="Best relevance of the answers", ja="回答の最高関連度の分布")
-_UNMEASURED = Said(
+_TIMES = Text(en="Time to the answer", ja="回答までの時間")
+_SEARCHES = Text(en="Time of a search", ja="検索の時間")
+_RELEVANCE = Text(en="Best relevance of the answers", ja="回答の最高関連度の分布")
+_UNMEASURED = Text(
     en="{n} of {whole} question{whole:|s} searched for nothing and are not in it.",
     ja="質問 {whole} 件のうち、検索をしなかった {n} 件は含みません。",
 )
-_MISS_DAYS = Said(en="Misses by reason", ja="未解決の質問（理由別）")
-_COST_DAYS = Said(en="Tokens by model", ja="トークン（モデル別）")
-_WRONG = Said(en="Reasons of 👎", ja="👎 の理由")
-_NO_REASON = Said(en="none given", ja="理由なし")
-_COLLECTIONS, _CHANNELS = Said(en="Collections", ja="コレクション"), Said(en="Channels", ja="チャンネル")
+_MISS_DAYS = Text(en="Misses by reason", ja="未解決の質問（理由別）")
+_COST_DAYS = Text(en="Tokens by model", ja="トークン（モデル別）")
+_WRONG = Text(en="Reasons of 👎", ja="👎 の理由")
+_NO_REASON = Text(en="none given", ja="理由なし")
+_COLLECTIONS, _CHANNELS = Text(en="Collections", ja="コレクション"), Text(en="Channels", ja="チャンネル")
 _COLLECTION_NAMES = (
-    Said(en="Collection", ja="コレクション"),
-    Said(en="searched", ja="検索"),
-    Said(en="found in", ja="該当あり"),
-    Said(en="cited", ja="引用"),
+    Text(en="Collection", ja="コレクション"),
+    Text(en="searched", ja="検索"),
+    Text(en="found in", ja="該当あり"),
+    Text(en="cited", ja="引用"),
     OUTCOMES["answered"],
     REASONS["low_confidence"],
     OUTCOMES["unknown"],
     _OTHERWISE,
 )
-_SEVERAL = Said(
+_SEVERAL = Text(
     en="A question that searched several collections counts in each of them.",
     ja="複数のコレクションを検索した質問は、それぞれで 1 件と数えます。",
 )
 _CHANNEL_NAMES = (
-    Said(en="Channel", ja="チャンネル"),
-    Said(en="questions", ja="質問"),
+    Text(en="Channel", ja="チャンネル"),
+    Text(en="questions", ja="質問"),
     OUTCOMES["answered"],
     REASONS["low_confidence"],
     OUTCOMES["unknown"],
     _OTHERWISE,
-    Said(en="mean time", ja="平均回答時間"),
-    Said(en="last", ja="最新の質問"),
+    Text(en="mean time", ja="平均回答時間"),
+    Text(en="last", ja="最新の質問"),
 )
-_OTHERS = Said(en="private places you are not in", ja="参加していない非公開の場所")
-_SECONDS, _MS = Said(en="seconds", ja="秒"), Said(en="ms", ja="ミリ秒")
+_OTHERS = Text(en="private places you are not in", ja="参加していない非公開の場所")
+_SECONDS, _MS = Text(en="seconds", ja="秒"), Text(en="ms", ja="ミリ秒")
 
 
 async def _build(site: Site, who: Visitor, request: Request) -> None:
@@ -108,7 +108,7 @@ async def _build(site: Site, who: Visitor, request: Request) -> None:
     sums = found.sums
     asked = sum(found.outcomes.values())
     measured = sum(day.searches - day.failed for day in sums.searches)
-    parts.numbers(
+    components.numbers(
         [
             (_ASKED.to(language), f"{asked:,}"),
             *(
@@ -128,7 +128,7 @@ async def _build(site: Site, who: Visitor, request: Request) -> None:
     )
     ui.label(_ONCE.to(language)).classes("kotae-quiet")
     if not asked and not any(day.searches for day in sums.searches):
-        parts.empty(_NONE.to(language))
+        components.empty(_NONE.to(language))
     _charts(found, language)
     _tables(found, who)
 
@@ -142,29 +142,29 @@ def _charts(found: Metrics, language: Language) -> None:
                 said.to(language): [one.outcomes.get(name, 0) for one in sums.turns]
                 for name, said in _OUTCOME_NAMES.items()
             }
-            parts.chart(_BY_DAY.to(language), days, series, stacked=True)
+            components.chart(_BY_DAY.to(language), days, series, stacked=True)
         with _box(_MISS_DAYS, language):
             misses = {
                 said.to(language): [dict(one.reasons).get(name, 0) for one in sums.misses]
                 for name, said in REASONS.items()
             }
-            parts.chart(_MISS_DAYS.to(language), [_day(one.day) for one in sums.misses], misses, stacked=True)
+            components.chart(_MISS_DAYS.to(language), [_day(one.day) for one in sums.misses], misses, stacked=True)
         with _box(_TIMES, language):
             turns = {
                 "p50": [_rounded(one.seconds.p50) for one in sums.turns],
                 "p95": [_rounded(one.seconds.p95) for one in sums.turns],
             }
-            parts.chart(_TIMES.to(language), days, turns, kind="line", unit=_SECONDS.to(language))
+            components.chart(_TIMES.to(language), days, turns, kind="line", unit=_SECONDS.to(language))
         with _box(_SEARCHES, language):
             searches = {
                 "p50": [_rounded(one.ms.p50) for one in sums.searches],
                 "p95": [_rounded(one.ms.p95) for one in sums.searches],
             }
             names = [_day(one.day) for one in sums.searches]
-            parts.chart(_SEARCHES.to(language), names, searches, kind="line", unit=_MS.to(language))
+            components.chart(_SEARCHES.to(language), names, searches, kind="line", unit=_MS.to(language))
         with _box(_RELEVANCE, language):
             tenths = [f"{tenth / 10:.1f}" for tenth in range(len(sums.relevance))]
-            parts.chart(_RELEVANCE.to(language), tenths, {_ASKED.to(language): list(sums.relevance)})
+            components.chart(_RELEVANCE.to(language), tenths, {_ASKED.to(language): list(sums.relevance)})
             if sums.unmeasured:
                 whole = sum(found.outcomes.values())
                 ui.label(_UNMEASURED.to(language, n=sums.unmeasured, whole=whole)).classes("kotae-quiet")
@@ -183,36 +183,36 @@ def _cost(found: Metrics, language: Language) -> None:
             if one.model == model
         }
         models[model] = [by_day.get(day, 0) for day in days]
-    parts.chart(_COST_DAYS.to(language), [_day(day) for day in days], models, stacked=True)
+    components.chart(_COST_DAYS.to(language), [_day(day) for day in days], models, stacked=True)
     ui.label(_MONEY.to(language)).classes("kotae-quiet")
 
 
 def _tables(found: Metrics, who: Visitor) -> None:
     language = who.language
     if found.sums.feedback.reasons:
-        parts.heading(_WRONG.to(language))
-        said = {str(name): words.to(language) for name, words in voting.REASONS.items()}
+        components.heading(_WRONG.to(language))
+        said = {str(name): words.to(language) for name, words in feedback.REASONS.items()}
         counted = found.sums.feedback.reasons.items()
-        parts.numbers([(said.get(name, _NO_REASON.to(language)), str(count)) for name, count in counted])
-    parts.heading(_COLLECTIONS.to(language))
-    with parts.table(*(name.to(language) for name in _COLLECTION_NAMES)):
+        components.numbers([(said.get(name, _NO_REASON.to(language)), str(count)) for name, count in counted])
+    components.heading(_COLLECTIONS.to(language))
+    with components.table(*(name.to(language) for name in _COLLECTION_NAMES)):
         for one in found.collections:
-            parts.row(
+            components.row(
                 one.collection,
                 *(f"{n:,}" for n in (one.searched, one.found, one.cited)),
                 *(f"{n:,}" for n in (one.answered, one.unsure, one.unknown, one.otherwise)),
             )
     ui.label(_SEVERAL.to(language)).classes("kotae-quiet")
-    parts.heading(_CHANNELS.to(language))
-    with parts.table(*(name.to(language) for name in _CHANNEL_NAMES)):
+    components.heading(_CHANNELS.to(language))
+    with components.table(*(name.to(language) for name in _CHANNEL_NAMES)):
         for channel in found.channels:
             hidden = channel.place is None  # what is asked there only counts
-            parts.row(
+            components.row(
                 _OTHERS.to(language) if channel.place is None else _place(channel.place, language),
                 f"{channel.turns:,}",
                 *(f"{n:,}" for n in _counted(channel.outcomes)),
                 "–" if hidden else f"{channel.mean_seconds:.2f} s",
-                "–" if hidden else partial(parts.When, who, channel.last),
+                "–" if hidden else partial(components.When, who, channel.last),
             )
 
 
@@ -228,7 +228,7 @@ def _place(place: Place, language: Language) -> str:
     return f"{place.platform}: {place.channel}"
 
 
-def _box(title: Said, language: Language) -> ui.element:
+def _box(title: Text, language: Language) -> ui.element:
     box = ui.element("div").classes("kotae-card")
     with box:
         ui.label(title.to(language)).classes("text-weight-bold")
@@ -243,7 +243,7 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 2)
 
 
-def _heading(said: Said, language: Language) -> str:
+def _heading(said: Text, language: Language) -> str:
     text = said.to(language)
     return text[:1].upper() + text[1:]
 

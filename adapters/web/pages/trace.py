@@ -6,67 +6,67 @@ Source: seeds/1_react_reflection.md; product.md §1.
 from nicegui import ui
 from starlette.requests import Request
 
-from adapters.web.pages import parts
-from adapters.web.pages.frame import Page
-from adapters.web.site import Site, Visitor
+from adapters.web.pages.shared import components
+from adapters.web.pages.shared.layout import Page
+from adapters.web.visitor import Site, Visitor
 from agent.events import Verdict
-from bot.digest_text import safe_link
-from bot.trace import Kind, Trace, TracedHit, TracedStep
-from bot.words import OUTCOMES
-from retrieval.text import Language, Said
+from bot.texts import OUTCOMES
+from bot.turns.trace import Kind, Trace, TracedHit, TracedStep
+from bot.unanswered.digest_card import safe_link
+from retrieval.i18n import Language, Text
 
-_TITLE = Said(en="How I found this", ja="回答の過程")
-_MISSING = Said(
+_TITLE = Text(en="How I found this", ja="回答の過程")
+_MISSING = Text(
     en="There is no such answer here: it was deleted, is not finished yet, or belongs to a place you cannot read.",
     ja="該当する回答がありません。削除されたか、まだ完了していないか、閲覧できない場所の回答です。",
 )
-_QUESTION, _ANSWER = Said(en="Question", ja="質問"), Said(en="Answer", ja="回答")
-_ANSWER_GONE = Said(
+_QUESTION, _ANSWER = Text(en="Question", ja="質問"), Text(en="Answer", ja="回答")
+_ANSWER_GONE = Text(
     en="The answer quotes a document that was forgotten or that you cannot read, so it is not shown.",
     ja="削除された、または閲覧できない文書を引用しているため、回答を表示しません。",
 )
-_THREAD = Said(en="To the thread", ja="スレッドを開く")
-_STEPS = Said(en="Steps", ja="途中経過")
-_NO_STEPS = Said(en="No steps were kept for this answer.", ja="この回答の途中経過は記録されていません。")
-_OUTCOME = Said(en="Outcome", ja="結果")
-_MODEL = Said(en="Model, strategy", ja="モデル・戦略")
-_TIME = Said(en="Time", ja="所要時間")
-_TIMES = Said(en="{seconds:.2f} s, {waited:.2f} of them waiting", ja="{seconds:.2f} 秒（うち待ち時間 {waited:.2f} 秒）")
-_TOKENS = Said(en="Model calls, tokens", ja="モデルの呼び出し・トークン")
-_COST = Said(en="{calls}; {input} in, {output} out", ja="{calls} 回、入力 {input}、出力 {output}")
-_BEST = Said(en="Best relevance", ja="最高関連度")
-_SEARCHED = Said(en="Searched in", ja="検索先")
-_MARKED = Said(
+_THREAD = Text(en="To the thread", ja="スレッドを開く")
+_STEPS = Text(en="Steps", ja="途中経過")
+_NO_STEPS = Text(en="No steps were kept for this answer.", ja="この回答の途中経過は記録されていません。")
+_OUTCOME = Text(en="Outcome", ja="結果")
+_MODEL = Text(en="Model, strategy", ja="モデル・戦略")
+_TIME = Text(en="Time", ja="所要時間")
+_TIMES = Text(en="{seconds:.2f} s, {waited:.2f} of them waiting", ja="{seconds:.2f} 秒（うち待ち時間 {waited:.2f} 秒）")
+_TOKENS = Text(en="Model calls, tokens", ja="モデルの呼び出し・トークン")
+_COST = Text(en="{calls}; {input} in, {output} out", ja="{calls} 回、入力 {input}、出力 {output}")
+_BEST = Text(en="Best relevance", ja="最高関連度")
+_SEARCHED = Text(en="Searched in", ja="検索先")
+_MARKED = Text(
     en="a claim could not be confirmed, and the answer says so", ja="確認できない記述があり、回答に明記しています"
 )
-_KINDS: dict[Kind, Said] = {
-    "began": Said(en="▶️ Started", ja="▶️ 開始"),
-    "thought": Said(en="🧠 Thought", ja="🧠 思考"),
-    "tool_call": Said(en="🛠️ Tool call", ja="🛠️ ツール呼び出し"),
-    "tool_result": Said(en="📝 Result", ja="📝 結果"),
-    "draft": Said(en="✍️ Draft", ja="✍️ 下書き"),
-    "reflection": Said(en="🤔 Reflection", ja="🤔 見直し"),
-    "answer": Said(en="✅ Answer", ja="✅ 回答"),
+_KINDS: dict[Kind, Text] = {
+    "began": Text(en="▶️ Started", ja="▶️ 開始"),
+    "thought": Text(en="🧠 Thought", ja="🧠 思考"),
+    "tool_call": Text(en="🛠️ Tool call", ja="🛠️ ツール呼び出し"),
+    "tool_result": Text(en="📝 Result", ja="📝 結果"),
+    "draft": Text(en="✍️ Draft", ja="✍️ 下書き"),
+    "reflection": Text(en="🤔 Reflection", ja="🤔 見直し"),
+    "answer": Text(en="✅ Answer", ja="✅ 回答"),
 }
-_VERDICTS: dict[Verdict, Said] = {
-    "keep": Said(en="keep", ja="このまま採用"),
-    "revise": Said(en="revise", ja="修正"),
-    "reject": Said(en="reject", ja="不採用"),
+_VERDICTS: dict[Verdict, Text] = {
+    "keep": Text(en="keep", ja="このまま採用"),
+    "revise": Text(en="revise", ja="修正"),
+    "reject": Text(en="reject", ja="不採用"),
 }
-_AT = Said(en="at {at:.2f} s, took {seconds:.2f} s", ja="{at:.2f} 秒時点、所要 {seconds:.2f} 秒")
-_FAILED = Said(en="failed", ja="失敗")
-_WITHHELD = Said(
+_AT = Text(en="at {at:.2f} s, took {seconds:.2f} s", ja="{at:.2f} 秒時点、所要 {seconds:.2f} 秒")
+_FAILED = Text(en="failed", ja="失敗")
+_WITHHELD = Text(
     en="Left out: it may quote a document that was forgotten or that you cannot read.",
     ja="削除された、または閲覧できない文書の内容を含む可能性があるため、表示しません。",
 )
-_HIT = Said(en="{document} #{chunk} ({collection})", ja="{document} #{chunk}（{collection}）")
-_NO_NAME = Said(en="a document that was forgotten or that you cannot read", ja="削除された、または閲覧できない文書")
-_RELEVANCE = Said(en="relevance {relevance:.2f}", ja="関連度 {relevance:.2f}")
-_CITED = Said(en="cited in the answer", ja="回答で引用")
+_HIT = Text(en="{document} #{chunk} ({collection})", ja="{document} #{chunk}（{collection}）")
+_NO_NAME = Text(en="a document that was forgotten or that you cannot read", ja="削除された、または閲覧できない文書")
+_RELEVANCE = Text(en="relevance {relevance:.2f}", ja="関連度 {relevance:.2f}")
+_CITED = Text(en="cited in the answer", ja="回答で引用")
 _STATES = {
-    "changed": Said(en="The document has changed since.", ja="その後、文書が更新されています。"),
-    "gone": Said(en="It is no longer there, or you cannot read it.", ja="削除されたか、閲覧できません。"),
-    "unknown": Said(en="The passage could not be loaded.", ja="該当箇所を取得できませんでした。"),
+    "changed": Text(en="The document has changed since.", ja="その後、文書が更新されています。"),
+    "gone": Text(en="It is no longer there, or you cannot read it.", ja="削除されたか、閲覧できません。"),
+    "unknown": Text(en="The passage could not be loaded.", ja="該当箇所を取得できませんでした。"),
 }
 
 
@@ -74,33 +74,33 @@ async def _build(site: Site, who: Visitor, request: Request) -> None:
     turn = request.path_params["turn"]
     found = await site.app.trace(turn, who.readers) if turn.isalnum() else None
     if found is None:
-        parts.empty(_MISSING.to(who.language))
+        components.empty(_MISSING.to(who.language))
         return
     language = who.language
-    parts.heading(_QUESTION.to(language))
+    components.heading(_QUESTION.to(language))
     ui.label(found.question).classes("kotae-pre text-body1")
     if (link := safe_link(found.link)) is not None:
         ui.link(_THREAD.to(language), link)
-    parts.heading(_ANSWER.to(language))
+    components.heading(_ANSWER.to(language))
     if found.unsure and found.outcome == "answered":
-        parts.doubt(language)
+        components.doubt(language)
     if found.answer is None:
         ui.label(_ANSWER_GONE.to(language)).classes("kotae-quiet")
     else:
-        parts.passage(found.answer, None, language)
+        components.passage(found.answer, None, language)
     if found.marked:
         ui.label(_MARKED.to(language)).classes("kotae-warn")
     _numbers(found, language)
-    parts.heading(_STEPS.to(language))
+    components.heading(_STEPS.to(language))
     if not found.steps:
-        parts.empty(_NO_STEPS.to(language))
+        components.empty(_NO_STEPS.to(language))
     for step in found.steps:
         _step(step, language)
 
 
 def _numbers(found: Trace, language: Language) -> None:
     cost = found.cost
-    parts.numbers(
+    components.numbers(
         [
             (_OUTCOME.to(language), OUTCOMES[found.outcome].to(language)),
             (_MODEL.to(language), " · ".join(filter(None, (found.model, found.strategy))) or "–"),
@@ -143,7 +143,7 @@ def _step(step: TracedStep, language: Language) -> None:
 def _hit(hit: TracedHit, language: Language) -> None:
     name = _NO_NAME.to(language) if hit.document is None else hit.document
     title = _HIT.to(language, document=name, chunk=hit.chunk, collection=hit.collection)
-    numbers = [_RELEVANCE.to(language, relevance=hit.relevance), parts.scores_text(hit.scores)]
+    numbers = [_RELEVANCE.to(language, relevance=hit.relevance), components.scores_text(hit.scores)]
     if hit.cited:
         numbers.insert(0, _CITED.to(language))
     with ui.expansion(title, caption=" · ".join(filter(None, numbers))).classes("kotae-source"):
@@ -152,8 +152,8 @@ def _hit(hit: TracedHit, language: Language) -> None:
         else:
             if hit.headings:
                 ui.label(" › ".join(hit.headings)).classes("kotae-quiet")
-            parts.passage(hit.text, hit.url, language)
-            parts.to_document(hit.document_id, hit.chunk, "", language)
+            components.passage(hit.text, hit.url, language)
+            components.to_document(hit.document_id, hit.chunk, "", language)
 
 
 PAGE = Page("/trace/{turn}", _TITLE, "account_tree", _build, listed=False)

@@ -10,56 +10,56 @@ from typing import cast, get_args
 from nicegui import ui
 from starlette.requests import Request
 
-from adapters import teaching, voting
-from adapters.web.pages import parts
-from adapters.web.pages.dialogs import answering, buttons, form
-from adapters.web.pages.frame import Page, saying
-from adapters.web.rooms import actor, audience, deciding, place
-from adapters.web.site import Site, Visitor
-from bot.closing import Closing, closing
-from bot.digest_text import safe_link
+from adapters.shared import expert_answers, feedback
+from adapters.web.channel.rooms import actor, audience, deciding, place
+from adapters.web.pages.shared import components
+from adapters.web.pages.shared.dialogs import answering, buttons, form
+from adapters.web.pages.shared.layout import Page, saying
+from adapters.web.visitor import Site, Visitor
 from bot.records import MissState, WantedQuestions
-from bot.trace import TracedHit
-from bot.types import Lesson, MissReason, Question, Taught
-from bot.unanswered import QuestionGroup, state_of
-from bot.words import REASONS, STATES
-from retrieval.text import Language, Said
+from bot.texts import REASONS, STATES
+from bot.turns.trace import TracedHit
+from bot.types import AnswerGiven, AnswerTaken, MissReason, Question
+from bot.unanswered.closing import Closing, closing
+from bot.unanswered.digest_card import safe_link
+from bot.unanswered.questions import QuestionGroup, state_of
+from retrieval.i18n import Language, Text
 from retrieval.types import Hit
 
-_TITLE = Said(en="Unanswered", ja="未回答")
+_TITLE = Text(en="Unanswered", ja="未回答")
 _PERIODS = {
-    0: Said(en="at any time", ja="全期間"),
-    7: Said(en="7 days", ja="7 日間"),
-    30: Said(en="30 days", ja="30 日間"),
+    0: Text(en="at any time", ja="全期間"),
+    7: Text(en="7 days", ja="7 日間"),
+    30: Text(en="30 days", ja="30 日間"),
 }
-_STATE, _REASON = Said(en="State", ja="状態"), Said(en="Reason", ja="理由")
-_ANY = Said(en="any", ja="すべて")
-_TEXT, _SINCE = Said(en="Words in the question", ja="質問に含まれる語句"), Said(en="Asked", ja="期間")
-_COLLECTION = Said(en="Searched in", ja="検索先")
-_GROUPED, _LIST = Said(en="In groups", ja="グループ表示"), Said(en="One by one", ja="一覧表示")
-_CSV = Said(en="Save as CSV", ja="CSV で保存")
-_NONE = Said(en="No questions match. 🎉", ja="該当する質問はありません 🎉")
-_HIDDEN = Said(en="and {n} in private places you are not in", ja="ほかに、参加していない非公開の場所で {n} 件")
-_BEYOND = Said(en="{n} older ones are not grouped", ja="これより古い {n} 件はグループ分けしていません")
-_TREND = Said(en="Week by week", ja="週ごとの推移")
-_WEEKS = Said(en="Weeks begin on Monday in {zone}.", ja="各週は月曜日から始まります（{zone}）。")
-_ASKED, _MISSED = Said(en="asked", ja="質問"), Said(en="missed", ja="未解決")
-_CLOSED = Said(en="closed since", ja="その後解決")
-_COUNT = Said(en="times asked: {n}, people: {people}", ja="{n} 回、{people} 人")
-_WHERE = Said(en="searched in: {names}", ja="検索先: {names}")
-_NOWHERE = Said(en="no search", ja="検索なし")
-_BEST = Said(en="best relevance {best:.2f}", ja="最高関連度 {best:.2f}")
-_TRACE, _THREAD = Said(en="How I searched", ja="検索の過程"), Said(en="Thread", ja="スレッド")
-_CLOSEST = Said(en="Closest passages", ja="近い箇所")
-_THEN, _NOW = Said(en="When it was asked", ja="質問時"), Said(en="Now", ja="現在")
-_NOTHING = Said(en="nothing", ja="なし")
-_DISMISS = Said(en="Dismiss", ja="回答せずに閉じる")
-_SURE = Said(en="Close this without an answer? Nobody is told.", ja="回答せずに閉じますか？質問者には通知されません。")
-_YES = Said(en="Close it", ja="閉じる")
-_DONE = Said(en="Closed: {n}.", ja="{n} 件を閉じました。")
-_SAVE = Said(en="Save the answer", ja="回答を保存")
-_PAGE_OF = Said(en="page {page} of {pages}", ja="{page} / {pages} ページ")
-_BACK, _NEXT = Said(en="Previous page", ja="前のページ"), Said(en="Next page", ja="次のページ")
+_STATE, _REASON = Text(en="State", ja="状態"), Text(en="Reason", ja="理由")
+_ANY = Text(en="any", ja="すべて")
+_TEXT, _SINCE = Text(en="Words in the question", ja="質問に含まれる語句"), Text(en="Asked", ja="期間")
+_COLLECTION = Text(en="Searched in", ja="検索先")
+_GROUPED, _LIST = Text(en="In groups", ja="グループ表示"), Text(en="One by one", ja="一覧表示")
+_CSV = Text(en="Save as CSV", ja="CSV で保存")
+_NONE = Text(en="No questions match. 🎉", ja="該当する質問はありません 🎉")
+_HIDDEN = Text(en="and {n} in private places you are not in", ja="ほかに、参加していない非公開の場所で {n} 件")
+_BEYOND = Text(en="{n} older ones are not grouped", ja="これより古い {n} 件はグループ分けしていません")
+_TREND = Text(en="Week by week", ja="週ごとの推移")
+_WEEKS = Text(en="Weeks begin on Monday in {zone}.", ja="各週は月曜日から始まります（{zone}）。")
+_ASKED, _MISSED = Text(en="asked", ja="質問"), Text(en="missed", ja="未解決")
+_CLOSED = Text(en="closed since", ja="その後解決")
+_COUNT = Text(en="times asked: {n}, people: {people}", ja="{n} 回、{people} 人")
+_WHERE = Text(en="searched in: {names}", ja="検索先: {names}")
+_NOWHERE = Text(en="no search", ja="検索なし")
+_BEST = Text(en="best relevance {best:.2f}", ja="最高関連度 {best:.2f}")
+_TRACE, _THREAD = Text(en="How I searched", ja="検索の過程"), Text(en="Thread", ja="スレッド")
+_CLOSEST = Text(en="Closest passages", ja="近い箇所")
+_THEN, _NOW = Text(en="When it was asked", ja="質問時"), Text(en="Now", ja="現在")
+_NOTHING = Text(en="nothing", ja="なし")
+_DISMISS = Text(en="Dismiss", ja="回答せずに閉じる")
+_SURE = Text(en="Close this without an answer? Nobody is told.", ja="回答せずに閉じますか？質問者には通知されません。")
+_YES = Text(en="Close it", ja="閉じる")
+_DONE = Text(en="Closed: {n}.", ja="{n} 件を閉じました。")
+_SAVE = Text(en="Save the answer", ja="回答を保存")
+_PAGE_OF = Text(en="page {page} of {pages}", ja="{page} / {pages} ページ")
+_BACK, _NEXT = Text(en="Previous page", ja="前のページ"), Text(en="Next page", ja="次のページ")
 
 
 class _List:
@@ -92,14 +92,14 @@ class _List:
             ui.button(_CSV.to(language), icon="download", on_click=self._csv).props("flat no-caps")
         self._listed = ui.column().classes("full-width")
         await self._fill()
-        parts.heading(_TREND.to(language))
+        components.heading(_TREND.to(language))
         weeks = await self._site.app.unanswered.trend()
         series = {
             _ASKED.to(language): [week.asked for week in weeks],
             _MISSED.to(language): [week.missed for week in weeks],
             _CLOSED.to(language): [week.closed for week in weeks],
         }
-        parts.chart(_TREND.to(language), [f"{week.day:%m-%d}" for week in weeks], series)
+        components.chart(_TREND.to(language), [f"{week.day:%m-%d}" for week in weeks], series)
         ui.label(_WEEKS.to(language, zone=self._site.app.settings.timezone_name)).classes("kotae-quiet")
 
     @property
@@ -143,7 +143,7 @@ class _List:
     def _foot(self, any_shown: bool, hidden: int, pages: int) -> None:
         language = self._who.language
         if not any_shown:
-            parts.empty(_NONE.to(language))
+            components.empty(_NONE.to(language))
         if hidden:
             ui.label(_HIDDEN.to(language, n=hidden)).classes("kotae-quiet")
         if pages > 1:
@@ -191,7 +191,7 @@ class _List:
         if question.resolved_at is not None:
             details.append(STATES[state_of(question)].to(language))
         with ui.row().classes("kotae-about kotae-quiet"):
-            parts.When(self._who, question.asked_at)
+            components.When(self._who, question.asked_at)
             ui.label(" · ".join(details)).classes("kotae-wrap")
         if question.detail:
             ui.label(_reported(question.detail, language)).classes("kotae-pre kotae-warn")
@@ -230,7 +230,7 @@ class _List:
         )
         ui.label(f"{name or '–'} ({collection}) · {hit.relevance:.2f}").classes("kotae-quiet")
         if text:
-            parts.passage(text, url, language)
+            components.passage(text, url, language)
 
     # -- what is done about it -------------------------------------------------------------------------------------------
 
@@ -240,18 +240,18 @@ class _List:
         if answered is not None:
             language = self._who.language
             with ui.row():
-                ui.button(teaching.TITLE.to(language), on_click=lambda: self._teach(answered)).props(
+                ui.button(expert_answers.TITLE.to(language), on_click=lambda: self._teach(answered)).props(
                     "unelevated no-caps"
                 )
                 ui.button(_DISMISS.to(language), on_click=lambda: self._dismiss(still)).props("flat no-caps")
 
     def _teach(self, found: Closing) -> None:
-        questions, opened = (*found.closes, *found.others), teaching.to_answer(found)
+        questions, opened = (*found.closes, *found.others), expert_answers.to_answer(found)
         room = deciding(self._who.member, {one.scope for one in questions})
 
-        async def teach(answer: str, better: str) -> Taught:
+        async def teach(answer: str, better: str) -> AnswerTaken:
             ids = tuple(one.id for one in questions)
-            lesson = Lesson(
+            lesson = AnswerGiven(
                 actor(self._who.member), place(room), audience(room), ids, answer, better, reference=opened.reference
             )
             taught = await self._site.app.bot.experts.answer(lesson)
@@ -292,7 +292,7 @@ def _reported(detail: str, language: Language) -> str:
     lines = []
     for line in detail.split("\n"):
         reason, colon, words = line.partition(": ")
-        said = next((said.to(language) for name, said in voting.REASONS.items() if name == reason), reason)
+        said = next((said.to(language) for name, said in feedback.REASONS.items() if name == reason), reason)
         lines.append(f"{said}{colon}{words}")
     return "\n".join(lines)
 

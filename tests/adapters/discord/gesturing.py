@@ -11,12 +11,12 @@ import discord
 
 from adapters.discord.audience import Places
 from adapters.discord.commands import register
-from adapters.discord.office import Office
-from adapters.discord.registering import publish
-from adapters.discord.rest import Rest
+from adapters.discord.context import DiscordContext
+from adapters.discord.transport.api import DiscordApi
+from adapters.discord.transport.registration import publish
 from bot.bot import Bot
-from bot.chat_commands import SlashCommands
-from bot.intake import Ingestion
+from bot.knowledge.ingestion import Ingestion
+from bot.slash_commands import SlashCommands
 from bot.types import Audience, Card, Command, Incoming, Place, Question
 from tests.adapters.acting import Player, like, misses, process, settings
 from tests.bot.library import Library, opened
@@ -28,10 +28,10 @@ from tests.fakes.discord_payloads import CONTENT_INTENT
 class Gesturing(Heard):
     """A bot with our commands and nothing else."""
 
-    office: Office
+    context: DiscordContext
 
     async def setup_hook(self) -> None:
-        register(self, self.office)
+        register(self, self.context)
         await publish(self)
 
 
@@ -75,7 +75,7 @@ class WaitingIngestion(Ingestion):
 @dataclass
 class Here:
     discord: FakeDiscord
-    office: Office
+    context: DiscordContext
     bot: Bot
     gate: Gate
     library: Library
@@ -85,7 +85,7 @@ class Here:
         message = await self.discord.says(channel, user, f"<@BOT> {text}")
         await self.discord.starts_thread(user, message, text[:90])
         place = Place("discord", GUILD, self.discord.place(channel).id)
-        audience = await self.office.places.audience(place.channel)
+        audience = await self.context.places.audience(place.channel)
         author = self.discord.person(user).id
         link = f"https://discord.com/channels/{GUILD}/{place.channel}/{message}"
         asked = Incoming(place, message, message, author, text, audience, link=link)
@@ -106,11 +106,11 @@ async def gesturing(
     ):
         content = bool(fake.app.intents & CONTENT_INTENT)
         client = Gesturing(intents=discord.Intents(guilds=True, messages=True, message_content=content))
-        rest = Rest(client)
-        office = Office(client, rest, bot, Places(client, rest, guilds), given.language)
-        client.office = office
+        rest = DiscordApi(client)
+        context = DiscordContext(client, rest, bot, Places(client, rest, guilds), given.language)
+        client.context = context
         async with running(fake, client):
             try:
-                yield Here(fake, office, bot, gate, library)
+                yield Here(fake, context, bot, gate, library)
             finally:
-                await office.tasks.drain(5)
+                await context.tasks.drain(5)

@@ -10,11 +10,11 @@ from typing import Any
 from pydantic import SecretStr
 
 from adapters.discord.adapter import DiscordAdapter
-from bot.admission import AT_ONCE
 from bot.bot import Bot
+from bot.config.settings import DiscordSettings
 from bot.database import Database
-from bot.knowledge import Knowledge
-from bot.settings import DiscordSettings
+from bot.knowledge.documents import KnowledgeBase
+from bot.turns.admission import AT_ONCE
 from tests.adapters.acting import Act, Player, process, serving, settings
 from tests.fakes.discord_fake import FakeDiscord
 
@@ -36,7 +36,7 @@ async def bot(
     *acts: Act,
     at_once: int = AT_ONCE,
     guilds: tuple[str, ...] | None = None,
-    knowledge: Knowledge | None = None,
+    knowledge: KnowledgeBase | None = None,
     look_every: float = 0.1,
     **more: Any,
 ) -> AsyncIterator[Service]:

@@ -5,13 +5,13 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from adapters.discord.gateway import Client, Identifies
-from adapters.discord.rest import Rest
-from adapters.discord.steps import EVERY_SECONDS, Shown
-from adapters.discord.thread import DiscordThread
+from adapters.discord.rendering.steps import EVERY_SECONDS, Shown
+from adapters.discord.transport.api import DiscordApi
+from adapters.discord.transport.gateway import Client, Identifies
+from adapters.discord.turn_view import DiscordThread
 from agent.events import Event
 from bot.types import Audience, Claimed, Incoming, Place
-from retrieval.text import Language
+from retrieval.i18n import Language
 from tests.adapters.staging import Hours, Rows, Skipping, play
 from tests.fakes.discord_client import pointed_at
 from tests.fakes.discord_fake import ANN, GENERAL, GUILD, FakeDiscord
@@ -24,7 +24,9 @@ TYPING = "POST /channels/{channel}/typing"
 
 
 class Stage:
-    def __init__(self, fake: FakeDiscord, client: Client, rest: Rest, rows: Rows, asked: str, time: Skipping) -> None:
+    def __init__(
+        self, fake: FakeDiscord, client: Client, rest: DiscordApi, rows: Rows, asked: str, time: Skipping
+    ) -> None:
         self.fake, self.client, self.rest, self.rows, self.asked, self.time = fake, client, rest, rows, asked, time
         self.hours = Hours(EVERY_SECONDS)
         self.turn = "turn-1"
@@ -72,7 +74,7 @@ async def staged(*, seconds: float = 5.0, **how: Any) -> AsyncIterator[Stage]:
             async with Client(Identifies(), content=False) as client:
                 await client.login(fake.token)
                 time = Skipping()
-                rest = Rest(client, clock=time, sleep=time.sleep, seconds=seconds)
+                rest = DiscordApi(client, clock=time, sleep=time.sleep, seconds=seconds)
                 try:
                     yield Stage(fake, client, rest, Rows(), asked, time)
                 finally:

@@ -9,7 +9,7 @@ import pytest
 
 from bot.errors import SettingsError, StoreError
 from bot.types import Place
-from retrieval.text import Said
+from retrieval.i18n import Text
 from tests.adapters.acting import Held, answers, until
 from tests.adapters.discord.service import Service, bot
 from tests.fakes.discord_fake import ANN, GENERAL, GUILD, FakeDiscord
@@ -250,7 +250,7 @@ async def test_what_cannot_be_stored_is_tried_again_before_anything_is_shown(tmp
             before.extend(each.route for each in discord.journal.entries[since:] if each.route.endswith("/typing"))
             if fails:
                 fails.pop()
-                raise StoreError(Said(en="full", ja="満杯"))
+                raise StoreError(Text(en="full", ja="満杯"))
             return await claim(message)
 
         here.bot.turns.claim = full  # type: ignore[method-assign]

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from adapters.discord.cards import CONTENT, MESSAGES, card_texts, pieces
-from bot.types import Card, Link, Row
+from adapters.discord.rendering.components import CONTENT, MESSAGES, card_texts, pieces
+from bot.types import Card, CardRow, Link
 from tests.adapters.discord.gesturing import Here, gesturing
 from tests.fakes.discord_fake import ANN, FakeDiscord
 from tests.fakes.discord_gate import CUT_AFTER, CUT_BEFORE, Fault, error
@@ -93,7 +93,7 @@ async def test_who_may_do_what(tmp_path: Path) -> None:
         direct = fake.dm("ben")
         assert "**Documents**" in await asked(here, "documents", "ben", direct)
         await fake.leaves("ben")
-        here.office.places._members.clear()  # a minute has passed
+        here.context.places._members.clear()  # a minute has passed
         assert "Only members of the team" in await asked(here, "documents", "ben", direct)
 
 
@@ -172,13 +172,15 @@ async def test_a_deferral_that_got_lost_is_gone_on_with(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("sign", ["x", "*", "あ", "\\"])
 def test_a_card_never_outgrows_its_messages(sign: str) -> None:
-    row = Row(sign * 900, (sign * 900,) * 9, tuple(Link(sign * 80, "https://a.example/" + "p" * 300) for _ in range(9)))
+    row = CardRow(
+        sign * 900, (sign * 900,) * 9, tuple(Link(sign * 80, "https://a.example/" + "p" * 300) for _ in range(9))
+    )
     for count in (0, 1, 4, 60):
         card = Card(sign * 300, (sign * 300,) * 5, (row,) * count, (sign * 200,) * 9)
         texts = card_texts(card)
         assert all(0 < len(text) <= CONTENT for text in texts) and len(texts) <= MESSAGES + 1
     assert "+" in card_texts(Card("t", (), (row,) * 60, ("foot",)))[-1]
-    small = Card("t", ("l",), tuple(Row(f"row {number}") for number in range(40)), ("foot",))
+    small = Card("t", ("l",), tuple(CardRow(f"row {number}") for number in range(40)), ("foot",))
     assert "\n".join(card_texts(small)).count("row ") == 40
 
     text = "\n".join((sign * 3_000, "", sign * 30))

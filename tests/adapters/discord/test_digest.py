@@ -9,8 +9,8 @@ import pytest
 from adapters.discord import digest
 from adapters.discord.events import Replied
 from adapters.port import PostError
-from bot.digest_text import offers
-from bot.types import Actor, Audience, Card, Command, Link, Notice, Place, Question, Row
+from bot.types import Actor, Audience, Card, CardRow, Command, Link, Notice, Place, Question
+from bot.unanswered.digest_card import offers
 from tests.adapters.discord.gesturing import Here, gesturing
 from tests.adapters.discord.test_commands import EVIL, answered
 from tests.fakes.discord_fake import ANN, BEN, GENERAL, GUILD, FakeDiscord
@@ -22,10 +22,10 @@ HERE = Place("discord", GUILD, GENERAL)
 PIER = "They moor at pier seven."
 
 
-def row(number: int, *questions: Question) -> Row:
+def row(number: int, *questions: Question) -> CardRow:
     links = tuple(Link(f"thread {n}", one.link or "") for n, one in enumerate(questions, 1))
     ids = tuple(one.id for one in questions)
-    return Row(f"{number}. {questions[0].question}", ("asked once",), links, offers(ids, ids[0], "en"))
+    return CardRow(f"{number}. {questions[0].question}", ("asked once",), links, offers(ids, ids[0], "en"))
 
 
 def card(*groups: tuple[Question, ...]) -> Card:
@@ -42,7 +42,7 @@ def told(fake: FakeDiscord, thread: str, words: str) -> Callable[[], list[Messag
 
 
 async def announced(here: Here, *groups: tuple[Question, ...], channel: str = GENERAL) -> list[Message]:
-    await digest.announce(here.office, replace(HERE, channel=channel), card(*groups), f"{ABOUT}{channel[-2:]}")
+    await digest.announce(here.context, replace(HERE, channel=channel), card(*groups), f"{ABOUT}{channel[-2:]}")
     return cards(here.discord, channel)
 
 
@@ -142,7 +142,7 @@ async def test_a_reply_is_confirmed_once_and_then_the_answer(tmp_path: Path) -> 
             post = await here.bot.outbox.find(HERE, to.id)
             assert post is not None
             for _ in range(2):
-                await digest.replied(here.office, Replied(HERE, to.id, thread, written, BEN, text), post)
+                await digest.replied(here.context, Replied(HERE, to.id, thread, written, BEN, text), post)
             return written
 
         written = await replies(shown, f"<@BOT> {PIER}")
@@ -207,7 +207,7 @@ async def test_askers_are_told_where_they_have_asked_as_long_as_that_is_there(tm
         await answered(fake, await fake.submits("ben", {"answer": PIER}))
         await fake.wait_for(told(fake, thread_of(closed), PIER))
         await fake.wait_for(lambda: len(fake.replies(thread_of(bare))) == 1)  # in the channel: it has no thread
-        await here.office.tasks.drain(5)
+        await here.context.tasks.drain(5)
         assert await here.bot.experts.notices("discord") == [] and len(fake.posted("general")) == 3
 
         direct = replace(HERE, workspace="@me", channel=fake.dm("ann"))
@@ -215,9 +215,9 @@ async def test_askers_are_told_where_they_have_asked_as_long_as_that_is_there(tm
         notice = Notice(7, direct, asked, ANN, "ja", "船は？", PIER, None)
         fake.fail("POST /channels/{channel}/messages", error(50035), calls=[1, 2])
         with pytest.raises(PostError):
-            await digest.tell(here.office, notice)
+            await digest.tell(here.context, notice)
         for _ in range(2):
-            await digest.tell(here.office, notice)
+            await digest.tell(here.context, notice)
         (message,) = fake.replies(asked)
         assert message.content.startswith(f"<@{ANN}> ご質問「船は？」に回答が付きました:\n") and message.mentions == [
             ANN

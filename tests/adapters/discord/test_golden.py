@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agent.events import Answered, Event, Thought, ToolCalled, ToolReturned
-from retrieval.text import Language
+from retrieval.i18n import Language
 from tests.adapters.discord.stage import staged
 from tests.adapters.fixed import SEARCH, TURNS, unsure
 from tests.fakes.discord_world import Message

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest_asyncio
 
-from adapters.discord import check
+from adapters.discord.setup import check
 from tests.adapters.discord.program import begun, kotae, named
 from tests.fakes.discord_fake import FakeDiscord
 from tests.fakes.openai import KEY, FakeOpenAI

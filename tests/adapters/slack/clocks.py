@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from adapters.slack.client import Slack
+from adapters.slack.transport.api import SlackApi
 from tests.fakes.slack import FakeSlack
 
 IMPATIENT = 1.5  # s of real time after which a silent call is given up; those that are answered need far less
@@ -35,11 +35,11 @@ class Time:
 @asynccontextmanager
 async def connected(
     fake: FakeSlack, time: Time | None = None, *, token: str = "", seconds: float = 5.0, chance: float = 1.0
-) -> AsyncIterator[Slack]:
+) -> AsyncIterator[SlackApi]:
     """The client against the fake; every random wait is `chance` of its longest."""
     time = time or Time(fake)
     token = token or fake.bot_token
-    async with Slack(
+    async with SlackApi(
         token, fake.api_url, clock=time, sleep=time.sleep, chance=lambda: chance, seconds=seconds
     ) as slack:
         await slack.identify()

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from adapters.slack.client import Mark, Slack
+from adapters.slack.transport.api import Mark, SlackApi
 from tests.adapters.slack.clocks import Time
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_gate import Fault
@@ -34,7 +34,7 @@ class Scene:
         return self.fake.replies(self.root) if thread else self.fake.posted("C1")
 
 
-async def scene(slack: Slack, fake: FakeSlack) -> Scene:
+async def scene(slack: SlackApi, fake: FakeSlack) -> Scene:
     root = await fake.says("C1", "U1", "How long do refunds take?")
     message = await slack.post("C1", text="Looking.", thread=root)
     stream = await slack.start_stream("C1", root, recipient="U1", recipient_team=slack.me.team)

@@ -8,16 +8,16 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from adapters.leftovers import EVERY_SECONDS
+from adapters.shared.recovery import EVERY_SECONDS
 from adapters.slack.adapter import SlackAdapter
-from bot.admission import AT_ONCE
 from bot.app import Application, running
 from bot.bot import Bot
+from bot.config.settings import SlackSettings
 from bot.database import Database
-from bot.knowledge import Knowledge
+from bot.knowledge.documents import KnowledgeBase
 from bot.logs import Redactor
-from bot.settings import SlackSettings
-from retrieval.text import Language
+from bot.turns.admission import AT_ONCE
+from retrieval.i18n import Language
 from tests.adapters.acting import Act, Player, process, serving, settings
 from tests.bot.library import opened
 from tests.fakes.slack import FakeSlack
@@ -39,7 +39,7 @@ async def bot(
     *acts: Act,
     at_once: int = AT_ONCE,
     look_every: float = EVERY_SECONDS,
-    knowledge: Knowledge | None = None,
+    knowledge: KnowledgeBase | None = None,
     **more: Any,
 ) -> AsyncIterator[Service]:
     """One process that serves the workspace, connected."""

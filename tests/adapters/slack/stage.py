@@ -4,14 +4,14 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from adapters.markdown import step_text
-from adapters.slack.client import Slack
-from adapters.slack.steps import EVERY_SECONDS, Shown
-from adapters.slack.thread import SlackThread
+from adapters.markdown.events import step_text
+from adapters.slack.rendering.steps import EVERY_SECONDS, Shown
+from adapters.slack.transport.api import SlackApi
+from adapters.slack.turn_view import SlackThread
 from agent.events import Answered, Drafted, Event, Reflected, Step, Thought, ToolCalled, ToolReturned
 from bot.types import Audience, Claimed, Incoming, Place
 from bot.waiting import Sleep
-from retrieval.text import Language
+from retrieval.i18n import Language
 from tests.adapters.staging import Hours, Rows, Skipping, play
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_world import Message
@@ -33,7 +33,7 @@ ANSWER = Answered("30 days.", turn="turn-1")
 
 
 class Stage:
-    def __init__(self, fake: FakeSlack, slack: Slack, rows: Rows, asked: str) -> None:
+    def __init__(self, fake: FakeSlack, slack: SlackApi, rows: Rows, asked: str) -> None:
         self.fake, self.slack, self.rows, self.asked = fake, slack, rows, asked
         self.hours = Hours(EVERY_SECONDS)
         self.turn = "turn-1"
@@ -94,7 +94,7 @@ async def staged(*, without: Iterable[str] = (), rows: Rows | None = None) -> As
     async with FakeSlack(without=tuple(without), limits=False, subscribed=()) as fake:
         asked = await fake.says("C1", "U1", "@kotae ?")
         time = Skipping()
-        async with Slack(fake.bot_token, fake.api_url, clock=time, sleep=time.sleep, chance=lambda: 0.0) as slack:
+        async with SlackApi(fake.bot_token, fake.api_url, clock=time, sleep=time.sleep, chance=lambda: 0.0) as slack:
             await slack.identify()
             yield Stage(fake, slack, rows or Rows(), asked)
 
@@ -103,7 +103,7 @@ async def staged(*, without: Iterable[str] = (), rows: Rows | None = None) -> As
 async def again(stage: Stage) -> AsyncIterator[Stage]:
     """The next process on the same workspace and the same rows."""
     time = Skipping()
-    async with Slack(
+    async with SlackApi(
         stage.fake.bot_token, stage.fake.api_url, clock=time, sleep=time.sleep, chance=lambda: 0.0
     ) as slack:
         await slack.identify()

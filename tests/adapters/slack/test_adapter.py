@@ -185,10 +185,10 @@ async def test_what_cannot_be_stored_is_not_acknowledged_and_comes_again(tmp_pat
             async def __call__(self, message: object) -> object:
                 if fails:
                     from bot.errors import StoreError
-                    from retrieval.text import Said
+                    from retrieval.i18n import Text
 
                     fails.pop()
-                    raise StoreError(Said(en="full", ja="満杯"))
+                    raise StoreError(Text(en="full", ja="満杯"))
                 return await claim(message)  # type: ignore[arg-type]
 
         here.bot.turns.claim = Full()  # type: ignore[method-assign, assignment]

@@ -8,12 +8,12 @@ from typing import Any, cast
 
 import pytest
 
-from adapters.attachments import FILES
+from adapters.shared.attachments import FILES
 from adapters.slack.audience import NEW, OUTSIDERS, PRIVATE, PUBLIC, UNKNOWN, Places
-from adapters.slack.client import Slack
-from adapters.slack.office import Office
-from adapters.slack.people import MEMBERS_SECONDS
-from adapters.slack.surroundings import HEARD, Surroundings
+from adapters.slack.context import SlackContext
+from adapters.slack.thread_context import HEARD, ThreadContext
+from adapters.slack.transport.api import SlackApi
+from adapters.slack.transport.directory import MEMBERS_SECONDS
 from bot.bot import Bot
 from bot.types import Audience, Incoming
 from tests.fakes.slack import FakeSlack
@@ -25,7 +25,7 @@ from tests.fakes.slack_world import World
 async def looking(
     *, clock: Callable[[], float] = time.monotonic, **how: Any
 ) -> AsyncIterator[tuple[FakeSlack, Places]]:
-    async with FakeSlack(limits=False, **how) as slack, Slack(slack.bot_token, slack.api_url, clock=clock) as client:
+    async with FakeSlack(limits=False, **how) as slack, SlackApi(slack.bot_token, slack.api_url, clock=clock) as client:
         await client.identify()
         yield slack, Places(client)
 
@@ -148,13 +148,13 @@ async def test_who_may_take_a_message_out_of_a_place() -> None:
 
 @asynccontextmanager
 async def around() -> AsyncIterator[tuple[FakeSlack, Callable[..., Any]]]:
-    async with FakeSlack(limits=False) as slack, Slack(slack.bot_token, slack.api_url) as client:
+    async with FakeSlack(limits=False) as slack, SlackApi(slack.bot_token, slack.api_url) as client:
         await client.identify()
-        office = Office(client, cast(Bot, None), Places(client), "en")
-        look = Surroundings(office)
+        context = SlackContext(client, cast(Bot, None), Places(client), "en")
+        look = ThreadContext(context)
 
         async def asked(channel: str, ts: str, text: str = "?", thread: str = "") -> Incoming:
-            message = Incoming(office.place(channel), thread or ts, ts, "U1", text, Audience("unknown"), "ja")
+            message = Incoming(context.place(channel), thread or ts, ts, "U1", text, Audience("unknown"), "ja")
             return await look(message, False)
 
         yield slack, asked
@@ -194,7 +194,7 @@ async def test_a_question_stands_by_itself_where_nothing_can_be_looked_up() -> N
 
 
 async def test_a_thread_that_takes_too_long_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("adapters.slack.surroundings.LOOKUP_SECONDS", 0.05)
+    monkeypatch.setattr("adapters.slack.thread_context.LOOKUP_SECONDS", 0.05)
     async with around() as (slack, asked):
         slack.fail("conversations.replies", slow(0.5))
         ts = await slack.says("C1", "U1", "@kotae What is it?")

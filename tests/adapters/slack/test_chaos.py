@@ -19,10 +19,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.slack.client import Slack
+from adapters.slack.transport.api import SlackApi
 from agent.conversation import Ask
 from agent.events import Answered, Events, Thought, ToolCalled, ToolReturned
-from bot.store.places import Places
+from bot.store.channel_settings import ChannelSettings
 from bot.types import Claimed, Incoming, Place, Preferences
 from tests.adapters.acting import answers
 from tests.adapters.slack.service import Service, bot
@@ -44,7 +44,7 @@ WRITES = ("chat.postMessage", "chat.update", "chat.delete", "assistant.threads.s
 STREAMS = ("chat.startStream", "chat.appendStream", "chat.stopStream")
 
 
-class FastSlack(Slack):
+class FastSlack(SlackApi):
     """The client, whose waits and limits take a twentieth of their time; as do those of the server."""
 
     def __init__(self, token: str, base_url: str | None = None) -> None:
@@ -203,7 +203,7 @@ async def _chaos(chance: random.Random, home: Path) -> None:
         for n in range(THREADS):
             slack.world.add_channel(f"C{n + 10}", members=("U1", "U2", slack.bot_user), kind=chance.choice(_KINDS))
         for n in range(WITH_STEPS):
-            await Places(here.data.engine).put(Place("slack", TEAM, f"C{n + 10}"), Preferences(steps="live"))
+            await ChannelSettings(here.data.engine).put(Place("slack", TEAM, f"C{n + 10}"), Preferences(steps="live"))
         break_calls(slack, chance)
         trouble = asyncio.create_task(disturb(slack, home, chance))
         roots: list[tuple[str, str]] = []

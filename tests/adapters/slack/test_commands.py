@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from adapters.slack.cards import card_blocks
-from bot.types import Card, Link, Row, Upload
+from adapters.slack.rendering.block_kit import card_blocks
+from bot.types import Card, CardRow, Link, Upload
 from tests.adapters.acting import misses
 from tests.adapters.slack.service import taught, whole
 from tests.fakes.slack import FakeSlack
@@ -19,7 +19,7 @@ from tests.fakes.slack_gate import error, slow
 from tests.fakes.slack_rules import check_message
 from tests.fakes.slack_text import shown
 from tests.fakes.slack_world import File, Message, View
-from tests.retrieval.test_loaders import pages
+from tests.retrieval.loaders.test_loader import pages
 
 FILES = Path(__file__).parents[2] / "files"
 TEAM = "team"
@@ -431,8 +431,8 @@ async def test_slack_failing_for_a_while_loses_no_verdict(tmp_path: Path) -> Non
 async def test_slack_being_slow_costs_neither_the_modal_nor_the_acknowledgement(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("adapters.slack.acks.VIEW_SECONDS", 0.05)
-    monkeypatch.setattr("adapters.slack.acks.ACK_SECONDS", 0.05)
+    monkeypatch.setattr("adapters.slack.transport.acks.VIEW_SECONDS", 0.05)
+    monkeypatch.setattr("adapters.slack.transport.acks.ACK_SECONDS", 0.05)
     async with FakeSlack(limits=False) as slack, taught(slack, tmp_path):
         slack.fail("users.info", slow(0.3), calls=[1])
         await slack.command("/ingest", "", "U1", "C1")
@@ -536,7 +536,7 @@ async def test_a_command_that_comes_twice_is_done_once(tmp_path: Path) -> None:
 
 async def test_the_longest_card_is_cut_to_what_slack_takes() -> None:
     links = tuple(Link("thread", f"https://loopback.slack.com/archives/C1/p{number:060}") for number in range(5))
-    rows = tuple(Row(f"{number}. {'問' * 300}", ("細" * 400, "x" * 400), links) for number in range(30))
+    rows = tuple(CardRow(f"{number}. {'問' * 300}", ("細" * 400, "x" * 400), links) for number in range(30))
     card = Card("T" * 200, ("概要" * 400,), rows, ("and 3 asked in private places",))
     _, blocks = card_blocks(card)
     check_message(blocks, "")

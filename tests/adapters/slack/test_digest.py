@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from adapters.platforms import announcing, digest_target
-from bot.digest_text import offers
+from adapters.runner import announcing, digest_target
 from bot.errors import SettingsError, StoreError
 from bot.records import Period
-from bot.schedule import DigestClock
 from bot.store.audit import Audit
 from bot.store.digests import Digests
-from bot.types import Actor, Audience, Card, Incoming, Link, Place, Question, Row
-from retrieval.text import Said
+from bot.types import Actor, Audience, Card, CardRow, Incoming, Link, Place, Question
+from bot.unanswered.digest_card import offers
+from bot.unanswered.digest_schedule import DigestClock
+from retrieval.i18n import Text
 from tests.adapters.acting import misses
 from tests.adapters.slack.service import Service, taught, whole
 from tests.bot.broken import without
@@ -40,10 +40,10 @@ async def asks(here: Service, text: str, channel: str = "C1", user: str = "U1") 
     return ts, next(one for one in open_ones if one.link == link)
 
 
-def row(number: int, *questions: Question) -> Row:
+def row(number: int, *questions: Question) -> CardRow:
     links = tuple(Link(f"thread {n}", one.link or "") for n, one in enumerate(questions, 1))
     ids = tuple(one.id for one in questions)
-    return Row(f"{number}. {questions[0].question}", ("asked once",), links, offers(ids, ids[0], "en"))
+    return CardRow(f"{number}. {questions[0].question}", ("asked once",), links, offers(ids, ids[0], "en"))
 
 
 def card(*groups: tuple[Question, ...]) -> Card:
@@ -338,7 +338,7 @@ async def test_dismissing_tells_nobody_and_is_not_done_twice(tmp_path: Path) -> 
 async def test_a_card_whose_questions_are_closed_elsewhere_offers_them_no_longer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.teaching.SETTLED", timedelta(0))
+    monkeypatch.setattr("bot.unanswered.expert_answers.SETTLED", timedelta(0))
     async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses, look_every=0.1) as here:
         (_, one), (_, two) = [await asks(here, text) for text in ("Where do ships moor?", "Who has the key?")]
         await here.adapter.announce("C1", card((one,), (two,)), about=ABOUT)
@@ -440,12 +440,12 @@ async def test_a_button_that_cannot_be_obeyed_says_so(tmp_path: Path) -> None:
 async def test_a_link_that_no_button_takes_is_left_out(tmp_path: Path) -> None:
     async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses) as here:
         links = (Link("long", f"https://a.example/{'x' * 3_000}"), Link("thread", f"{slack.url}/archives/C1/p1"))
-        await here.adapter.announce("C1", Card("Unanswered", (), (Row("1. Tea?", (), links),)), about=ABOUT)
+        await here.adapter.announce("C1", Card("Unanswered", (), (CardRow("1. Tea?", (), links),)), about=ABOUT)
         assert slack.posted("C1")[1].urls == [links[1].url] and not slack.journal.errors()
 
 
 async def test_an_answer_that_cannot_be_stored_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("adapters.slack.acks.ACK_SECONDS", 0.2)
+    monkeypatch.setattr("adapters.slack.transport.acks.ACK_SECONDS", 0.2)
     async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses) as here:
         _, question = await asks(here, "Where do ships moor?")
         await here.adapter.announce("C1", card((question,)), about=ABOUT)
@@ -457,7 +457,7 @@ async def test_an_answer_that_cannot_be_stored_is_not_lost(tmp_path: Path, monke
             async def __call__(self, lesson: object) -> object:
                 if go_on.is_set():
                     await asyncio.sleep(0.3)  # longer than the acknowledgement waits
-                raise StoreError(Said(en="full", ja="満杯"))
+                raise StoreError(Text(en="full", ja="満杯"))
 
         here.bot.experts.answer = Full()  # type: ignore[method-assign, assignment]
         (shown,) = cards(slack)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from aiohttp import web
 
+from tests.bot.cli.test_commands import open_turns
 from tests.bot.program import Process, environment
-from tests.bot.test_cli import open_turns
 from tests.fakes.openai import KEY, FakeOpenAI
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_socket import Timing

@@ -8,9 +8,9 @@ from aiohttp import web
 from yarl import URL
 
 from adapters.slack import files
-from adapters.slack.addresses import API, Addresses
-from adapters.slack.client import Slack
 from adapters.slack.files import download
+from adapters.slack.transport.api import SlackApi
+from adapters.slack.transport.response_url import API, Addresses
 from retrieval.types import UnreadableError
 from tests.adapters.slack.clocks import Time, connected
 from tests.fakes.slack import FakeSlack
@@ -52,7 +52,7 @@ async def fake() -> AsyncIterator[FakeSlack]:
 
 
 @pytest.fixture
-async def slack(fake: FakeSlack) -> AsyncIterator[Slack]:
+async def slack(fake: FakeSlack) -> AsyncIterator[SlackApi]:
     async with connected(fake) as slack:
         yield slack
 
@@ -65,7 +65,7 @@ def described(fake: FakeSlack, file: File) -> Json:
     return fake.world.file_json(file, fake.url)
 
 
-async def refusal(slack: Slack, file: Json, *, limit: int = LIMIT, seconds: float = 5.0) -> str:
+async def refusal(slack: SlackApi, file: Json, *, limit: int = LIMIT, seconds: float = 5.0) -> str:
     with pytest.raises(UnreadableError) as raised:
         await download(slack, file, limit, seconds=seconds)
     assert raised.value.text("ja") != raised.value.text("en")
@@ -73,36 +73,36 @@ async def refusal(slack: Slack, file: Json, *, limit: int = LIMIT, seconds: floa
 
 
 @pytest.mark.parametrize("claimed", [None, 0, 1, 10**12])
-async def test_a_file_is_fetched_whatever_size_it_claims(slack: Slack, fake: FakeSlack, claimed: int | None) -> None:
+async def test_a_file_is_fetched_whatever_size_it_claims(slack: SlackApi, fake: FakeSlack, claimed: int | None) -> None:
     content = "返金は30日以内です。".encode() * 5_000
     assert await download(slack, described(fake, put(fake, content=content, claimed=claimed)), LIMIT) == content
 
 
-async def test_an_id_is_enough(slack: Slack, fake: FakeSlack) -> None:
+async def test_an_id_is_enough(slack: SlackApi, fake: FakeSlack) -> None:
     file = put(fake)
     assert await download(slack, {"id": file.id}, LIMIT) == file.content
     shared = {"id": file.id, "mode": "file_access", "file_access": "check_file_info"}  # from another workspace
     assert await download(slack, shared, LIMIT) == file.content
 
 
-async def test_a_web_page_that_was_uploaded_is_a_file(slack: Slack, fake: FakeSlack) -> None:
+async def test_a_web_page_that_was_uploaded_is_a_file(slack: SlackApi, fake: FakeSlack) -> None:
     page = b"<!DOCTYPE html><html><title>Refunds</title></html>"
     file = put(fake, "refunds.html", page, mimetype="text/html")
     assert await download(slack, described(fake, file), LIMIT) == page
 
 
 @pytest.mark.parametrize("name", ["refunds.md", "refunds.html"])
-async def test_the_sign_in_page_is_not_the_file(slack: Slack, fake: FakeSlack, name: str) -> None:
+async def test_the_sign_in_page_is_not_the_file(slack: SlackApi, fake: FakeSlack, name: str) -> None:
     file = put(fake, name, mimetype="text/html" if name.endswith("html") else "text/markdown", serves="login")
     assert "sign-in page" in await refusal(slack, described(fake, file))
 
 
-async def test_a_page_under_another_content_type_is_noticed(slack: Slack, fake: FakeSlack) -> None:
+async def test_a_page_under_another_content_type_is_noticed(slack: SlackApi, fake: FakeSlack) -> None:
     file = put(fake, content=b"\n <HTML><body>Sign in</body></html>")
     assert "web page" in await refusal(slack, described(fake, file))
 
 
-async def test_a_content_type_is_enough(slack: Slack, fake: FakeSlack) -> None:
+async def test_a_content_type_is_enough(slack: SlackApi, fake: FakeSlack) -> None:
     file = put(fake, content=b"Sign in", mimetype="text/html")
     assert "web page" in await refusal(slack, described(fake, file) | {"mimetype": "text/markdown"})
 
@@ -115,7 +115,7 @@ async def test_without_the_scope_it_says_so() -> None:
         assert not fake.journal.calls("download")
 
 
-async def test_a_scope_that_was_taken_away_meanwhile(slack: Slack, fake: FakeSlack) -> None:
+async def test_a_scope_that_was_taken_away_meanwhile(slack: SlackApi, fake: FakeSlack) -> None:
     fake.app.scopes.discard("files:read")
     assert "sign-in page" in await refusal(slack, described(fake, put(fake)))
     assert "files:read" in await refusal(slack, {"id": put(fake).id})
@@ -124,7 +124,7 @@ async def test_a_scope_that_was_taken_away_meanwhile(slack: Slack, fake: FakeSla
 # -- where the token goes -------------------------------------------------------------------------------------------
 
 
-async def test_another_server_is_not_asked(slack: Slack, fake: FakeSlack, foreign: Foreign) -> None:
+async def test_another_server_is_not_asked(slack: SlackApi, fake: FakeSlack, foreign: Foreign) -> None:
     file = described(fake, put(fake)) | {"url_private_download": foreign.url}
     assert "away from Slack" in await refusal(slack, file)
     redirected = described(fake, put(fake, serves="redirect", redirect=foreign.url))
@@ -132,7 +132,7 @@ async def test_another_server_is_not_asked(slack: Slack, fake: FakeSlack, foreig
     assert foreign.asked == []
 
 
-async def test_another_server_gets_no_token(slack: Slack, foreign: Foreign) -> None:
+async def test_another_server_gets_no_token(slack: SlackApi, foreign: Foreign) -> None:
     async with slack.get(URL(foreign.url)) as response:
         assert response.status == 200
     assert foreign.asked == [None]
@@ -141,13 +141,13 @@ async def test_another_server_gets_no_token(slack: Slack, foreign: Foreign) -> N
 @pytest.mark.parametrize(
     "address", ["", "file:///etc/passwd", "//example.com/x", "http://[", "ftp://files.slack.com/x"]
 )
-async def test_an_address_that_is_none(slack: Slack, fake: FakeSlack, address: str) -> None:
+async def test_an_address_that_is_none(slack: SlackApi, fake: FakeSlack, address: str) -> None:
     redirected = put(fake, serves="redirect", redirect=address)
     assert await refusal(slack, described(fake, redirected))
     assert len(fake.journal.calls("download")) <= files.REDIRECTS + 1
 
 
-async def test_redirects_within_slack_are_followed_for_a_while(slack: Slack, fake: FakeSlack) -> None:
+async def test_redirects_within_slack_are_followed_for_a_while(slack: SlackApi, fake: FakeSlack) -> None:
     there = put(fake)
     once = put(fake, serves="redirect", redirect=described(fake, there)["url_private"])
     assert await download(slack, described(fake, once), LIMIT) == there.content
@@ -158,7 +158,7 @@ async def test_redirects_within_slack_are_followed_for_a_while(slack: Slack, fak
     assert len(fake.journal.calls("download")) == 4
 
 
-async def test_a_redirect_to_a_page_is_a_redirect_to_the_sign_in(slack: Slack, fake: FakeSlack) -> None:
+async def test_a_redirect_to_a_page_is_a_redirect_to_the_sign_in(slack: SlackApi, fake: FakeSlack) -> None:
     page = put(fake, "page.html", b"<html>Welcome</html>", mimetype="text/html")
     file = put(fake, "refunds.html", serves="redirect", redirect=described(fake, page)["url_private"])
     assert "sign-in page" in await refusal(slack, described(fake, file))
@@ -218,14 +218,14 @@ def test_which_addresses_take_responses(url: str, taken: bool) -> None:
 # -- what goes wrong ------------------------------------------------------------------------------------------------
 
 
-async def test_nothing_over_the_limit_is_kept(slack: Slack, fake: FakeSlack) -> None:
+async def test_nothing_over_the_limit_is_kept(slack: SlackApi, fake: FakeSlack) -> None:
     assert "larger than" in await refusal(slack, described(fake, put(fake, serves="endless", claimed=5)))
     file = put(fake, content=b"x" * 100)
     assert await download(slack, described(fake, file), 100) == file.content
     assert "larger than" in await refusal(slack, described(fake, file), limit=99)
 
 
-async def test_silence_has_an_end(slack: Slack, fake: FakeSlack) -> None:
+async def test_silence_has_an_end(slack: SlackApi, fake: FakeSlack) -> None:
     assert "within" in await refusal(slack, described(fake, put(fake, serves="hang")), seconds=0.1)
 
 
@@ -261,7 +261,7 @@ async def test_a_file_that_comes_at_the_second_try(fake: FakeSlack) -> None:
         ({"filetype": "list"}, "Canvases"),
     ],
 )
-async def test_what_is_no_file_is_said_in_words(slack: Slack, fake: FakeSlack, more: Json, said: str) -> None:
+async def test_what_is_no_file_is_said_in_words(slack: SlackApi, fake: FakeSlack, more: Json, said: str) -> None:
     assert said in await refusal(slack, described(fake, put(fake)) | more)
     assert [entry.method for entry in fake.journal.entries] == ["auth.test"]
 
@@ -275,19 +275,19 @@ async def test_what_is_no_file_is_said_in_words(slack: Slack, fake: FakeSlack, m
         ("something_new", "something_new"),
     ],
 )
-async def test_what_files_info_refuses_is_said_in_words(slack: Slack, fake: FakeSlack, code: str, said: str) -> None:
+async def test_what_files_info_refuses_is_said_in_words(slack: SlackApi, fake: FakeSlack, code: str, said: str) -> None:
     fake.fail("files.info", error(code))
     assert said in await refusal(slack, {"id": "F1"})
 
 
-async def test_slack_is_away(slack: Slack, fake: FakeSlack) -> None:
+async def test_slack_is_away(slack: SlackApi, fake: FakeSlack) -> None:
     fake.fail("files.info", status(503))
     assert "Try again later" in await refusal(slack, {"id": put(fake).id})
     missing = described(fake, put(fake, serves="missing"))
     assert "deleted" in await refusal(slack, missing)
 
 
-async def test_a_file_that_may_not_be_seen(slack: Slack, fake: FakeSlack) -> None:
+async def test_a_file_that_may_not_be_seen(slack: SlackApi, fake: FakeSlack) -> None:
     unseen = described(fake, put(fake)) | {"file_access": "access_denied", "id": "F404"}
     assert "see the file" in await refusal(slack, unseen)
     fake.fail("files.info", error("access_denied"), calls=[1])

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agent.events import Answered, Event, Thought, ToolCalled, ToolReturned
-from retrieval.text import Language
+from retrieval.i18n import Language
 from tests.adapters.fixed import SEARCH, TURNS, unsure
 from tests.adapters.slack.stage import STATUS, STREAMS, staged
 from tests.fakes.slack_world import Message

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bot.types import Upload
-from retrieval.text import Said
+from retrieval.i18n import Text
 from retrieval.types import QdrantConnectionError
 from tests.adapters.acting import misses
 from tests.adapters.slack.service import taught
@@ -71,7 +71,7 @@ async def test_a_home_is_drawn_also_when_the_documents_cannot_be_listed(
     async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses) as here:
 
         async def down(_: object, command: object) -> None:
-            raise QdrantConnectionError(Said(en="The index is away.", ja="…"))
+            raise QdrantConnectionError(Text(en="The index is away.", ja="…"))
 
         monkeypatch.setattr(type(here.bot.commands), "__call__", down)
         blocks = (await home(slack, "U1")).body["blocks"]

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from adapters.pacing import Priority, Ticket
-from adapters.slack.client import Slack
-from adapters.slack.steps import Shown
+from adapters.shared.rate_limit import CallTicket, Priority
+from adapters.slack.rendering.steps import Shown
+from adapters.slack.transport.api import SlackApi
 from agent.events import Answered, Drafted
 from tests.adapters.slack.stage import ANSWER, LINES, STATUS, STREAMS, TURN, Stage, again, staged
 from tests.adapters.slack.test_taken_up import _kill
@@ -25,10 +25,10 @@ SERVERS = {"all": (), "old": (*STREAMS, STATUS)}
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits for seconds."""
-    monkeypatch.setattr("adapters.slack.steps.WHOLE_SECONDS", 0.02)
-    monkeypatch.setattr("adapters.slack.steps.IN_VIEW_SECONDS", 0.1)
-    monkeypatch.setattr("adapters.slack.stepmessage.STARTING_SECONDS", 0.1)
-    monkeypatch.setattr("adapters.slack.thread.SIGN_SECONDS", 0.1)
+    monkeypatch.setattr("adapters.slack.rendering.steps.WHOLE_SECONDS", 0.02)
+    monkeypatch.setattr("adapters.slack.rendering.steps.IN_VIEW_SECONDS", 0.1)
+    monkeypatch.setattr("adapters.slack.rendering.step_message.STARTING_SECONDS", 0.1)
+    monkeypatch.setattr("adapters.slack.turn_view.SIGN_SECONDS", 0.1)
 
 
 def is_of(kind: str, given: dict[str, Any]) -> bool:
@@ -166,7 +166,7 @@ class Standing:
 async def standing(stage: Stage) -> AsyncIterator[Standing]:
     """The stage with a client whose next message in the channel waits."""
     time = Standing()
-    async with Slack(stage.fake.bot_token, stage.fake.api_url, clock=time, sleep=time.sleep) as stage.slack:
+    async with SlackApi(stage.fake.bot_token, stage.fake.api_url, clock=time, sleep=time.sleep) as stage.slack:
         await stage.slack.identify()
         for number in range(3):
             await stage.slack.post("C1", text=f"Others {number}")
@@ -193,7 +193,7 @@ async def goes_on(time: Standing, *tasks: "asyncio.Task[Any]") -> None:
 
 async def test_steps_that_wait_go_before_their_answer_and_before_others_steps() -> None:
     async with staged(without=STREAMS) as stage, standing(stage) as time:
-        ticket = Ticket(Priority.STEP)
+        ticket = CallTicket(Priority.STEP)
         others = [asyncio.create_task(stage.slack.post("C1", text="Other", ticket=ticket)) for _ in range(5)]
         await asyncio.sleep(0)
         view = stage.view()
@@ -214,7 +214,7 @@ async def test_steps_that_wait_go_before_their_answer_and_before_others_steps() 
 
 
 async def test_where_too_many_are_in_front_the_answer_does_without_its_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("adapters.slack.steps.IN_VIEW_SECONDS", 600.0)
+    monkeypatch.setattr("adapters.slack.rendering.steps.IN_VIEW_SECONDS", 600.0)
     async with staged(without=STREAMS) as stage, standing(stage) as time:
         others = [asyncio.create_task(stage.slack.post("C1", text="Another answer")) for _ in range(31)]
         await asyncio.sleep(0)
@@ -230,7 +230,7 @@ async def test_where_too_many_are_in_front_the_answer_does_without_its_steps(mon
 
 
 async def test_a_sign_that_still_waits_is_never_posted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("adapters.slack.steps.WHOLE_SECONDS", 600.0)
+    monkeypatch.setattr("adapters.slack.rendering.steps.WHOLE_SECONDS", 600.0)
     async with staged(without=SERVERS["old"]) as stage, standing(stage) as time:
         view = stage.view()
         await view.begin()

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import pytest
 
-from adapters.slack.steps import Shown
+from adapters.slack.rendering.steps import Shown
 from agent.events import Answered
 from tests.adapters.slack.stage import (
     ANSWER,

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from adapters.web.adapter import WebAdapter
-from adapters.web.board import Board
-from adapters.web.held import Held
-from adapters.web.rooms import MEMBERS, ROOMS
+from adapters.web.channel.adapter import WebAdapter
+from adapters.web.channel.messages import Board
+from adapters.web.channel.rooms import MEMBERS, ROOMS
+from adapters.web.channel.uploads import Uploads
 from bot.bot import Bot
 from bot.database import Database
 from bot.records import BotMessage, RoomMessage
@@ -82,7 +82,7 @@ async def channel(
     async with opened(home) as library, process(given, player.make, library.knowledge) as (data, bot):
         board = board_class(data, library.knowledge)
         held = home / "uploads"
-        waits = Held(held)
+        waits = Uploads(held)
         adapter = WebAdapter(
             board, data.votes.of, waits, language=given.language, address=ADDRESS, look_every=look_every
         )

@@ -9,11 +9,11 @@ from pathlib import Path
 import httpx
 import pytest
 
-from adapters.platforms import connected
-from adapters.web.adapter import web_adapter
-from adapters.web.browser import Browser
-from adapters.web.rooms import MEMBERS, ROOMS, readers_of
-from adapters.web.site import AS, LANGUAGE, Site
+from adapters.runner import connected
+from adapters.web.channel.adapter import web_adapter
+from adapters.web.channel.rooms import MEMBERS, ROOMS, readers_of
+from adapters.web.server.browser import Browser
+from adapters.web.visitor import AS, LANGUAGE, Site
 from bot.app import running
 from bot.logs import Redactor
 from bot.records import RoomMessage, WantedQuestions

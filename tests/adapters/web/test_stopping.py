@@ -12,7 +12,7 @@ from nicegui import __version__, background_tasks
 from nicegui.storage import Storage
 from websockets import ConnectionClosed
 
-from adapters.web.browser import Browser
+from adapters.web.server.browser import Browser
 from tests.adapters.service import Service
 from tests.adapters.web.fresh import fresh_nicegui
 from tests.adapters.web.sockets import open_page

@@ -24,8 +24,9 @@ from agent.models.base import (
 from agent.reflection import SCHEMA
 from agent.sentinels import NO_ANSWER
 from agent.strategies.react import Agent, Ask, Exchange
+from retrieval.i18n import Language, Text
 from retrieval.sparse import SparseEncoder
-from retrieval.text import Language, Said, language_of
+from retrieval.text import language_of
 from retrieval.types import CollectionInfo, EmbeddingError, Found, Hit, Passage, SearchMetrics
 
 ENCODER = SparseEncoder()
@@ -272,7 +273,7 @@ async def test_orders_inside_a_passage_are_only_text() -> None:
 
 async def test_an_outage_of_the_search_is_no_miss() -> None:
     async def broken(queries: Sequence[str], collections: tuple[str, ...] | None) -> Found:
-        raise EmbeddingError(Said(en="the embedder is away", ja="埋め込みが利用できません"))
+        raise EmbeddingError(Text(en="the embedder is away", ja="埋め込みが利用できません"))
 
     model = ExtractiveModel(tokenise=ENCODER.terms)
     ask = Ask("経費精算の期限は？", "ja", (), (HANDBOOK,))
@@ -282,7 +283,7 @@ async def test_an_outage_of_the_search_is_no_miss() -> None:
 
 async def test_lines_are_chosen_by_words_when_meaning_cannot_be_compared() -> None:
     async def away(question: str, texts: Sequence[str]) -> list[float]:
-        raise EmbeddingError(Said(en="the embedder is away", ja="埋め込みが利用できません"))
+        raise EmbeddingError(Text(en="the embedder is away", ja="埋め込みが利用できません"))
 
     model = ExtractiveModel(away, tokenise=ENCODER.terms)
     events = [event async for event in Agent(model, Library()).run(Ask("経費精算の期限は？", "ja", (), (HANDBOOK,)))]

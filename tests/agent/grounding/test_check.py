@@ -5,7 +5,8 @@ import pytest
 from agent.events import Citation
 from agent.grounding.check import LEFT_OUT, Checked, check
 from agent.grounding.judge import Verdict
-from retrieval.text import Language, language_of
+from retrieval.i18n import Language
+from retrieval.text import language_of
 from retrieval.types import Hit, Passage
 from tests.agent.grounding.claim_cases import FALSE, OPPOSITE, STRANGER, TRUE
 from tests.agent.passages import (

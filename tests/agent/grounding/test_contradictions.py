@@ -5,7 +5,7 @@ import pytest
 from agent.grounding.check import check
 from agent.grounding.contradictions import contradictions
 from agent.grounding.disclosure import disclosed
-from retrieval.text import Language
+from retrieval.i18n import Language
 from retrieval.types import Hit
 from tests.agent.passages import EXPENSES, HENKIN, KEIHI, MADOGUCHI, RELEASE, hit
 

@@ -12,13 +12,13 @@ from agent.models.base import (
 )
 from agent.prompts import prose
 from agent.sentinels import DECLINED, NO_ANSWER, RAG_TOOL_ERROR
-from retrieval.text import Said
+from retrieval.i18n import Text
 from retrieval.types import Hit, Passage, QdrantConnectionError
 from tests.agent.passages import LEAVE, REFUNDS, hit
 from tests.agent.turning import KEEP, Searches, answer_of, events, found, look
 from tests.fakes.scripted import Reply, ScriptedModel
 
-DOWN = QdrantConnectionError(Said(en="The store is not reachable.", ja="検索エンジンに接続できません。"))
+DOWN = QdrantConnectionError(Text(en="The store is not reachable.", ja="検索エンジンに接続できません。"))
 
 
 def results(model: ScriptedModel, call: int) -> list[str]:
@@ -178,7 +178,7 @@ async def test_after_max_turns_the_answer_is_written_without_tools() -> None:
 
 
 async def test_a_failed_search_tells_the_model_no_internals() -> None:
-    failure = QdrantConnectionError(Said(en="The store is not reachable.", ja="接続できません。"))
+    failure = QdrantConnectionError(Text(en="The store is not reachable.", ja="接続できません。"))
     failure.__cause__ = OSError("10.0.0.7:6333 refused, api-key=hunter2")
     search = Searches(by_query={"a": failure, "b": found([REFUNDS])})
     model = ScriptedModel(look("a"), look("b", id="2"), Reply(text="30 days. [1]"), KEEP)

@@ -39,7 +39,7 @@ from agent.query_rewriting import SCHEMA, Plan, Query, by_rules, parse_plan
 from agent.sentinels import DECLINED, NO_ANSWER, NO_RAG_RESULT, RAG_TOOL_ERROR
 from agent.strategies.react import Ask, Exchange
 from agent.strategies.synthesis import Synthesis
-from retrieval.text import Said
+from retrieval.i18n import Text
 from retrieval.types import Hit, QdrantConnectionError
 from tests.agent.passages import HENKIN, LEAVE, REFUNDS, YUKYU, hit
 from tests.agent.turning import KEEP, Searches, answer_of, asking, events, found
@@ -47,7 +47,7 @@ from tests.fakes.scripted import Reply, ScriptedModel
 
 QUESTION = "How long do refunds take in our company?"
 NO = Reply(text=NO_ANSWER)
-DOWN = QdrantConnectionError(Said(en="The store is not reachable.", ja="検索エンジンに接続できません。"))
+DOWN = QdrantConnectionError(Text(en="The store is not reachable.", ja="検索エンジンに接続できません。"))
 
 
 def plan(*queries: str | dict[str, str], thought: str = "", search: bool = True) -> Reply:

@@ -10,10 +10,10 @@ import httpx
 import pytest
 from nicegui.testing import User
 
-from adapters.platforms import connected
-from adapters.web.adapter import web_adapter
-from adapters.web.browser import Browser
-from adapters.web.site import AS, LANGUAGE, ZONE, Site
+from adapters.runner import connected
+from adapters.web.channel.adapter import web_adapter
+from adapters.web.server.browser import Browser
+from adapters.web.visitor import AS, LANGUAGE, ZONE, Site
 from bot.app import running
 from bot.logs import Redactor
 from tests.adapters.web.fresh import fresh_nicegui

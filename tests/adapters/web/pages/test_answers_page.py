@@ -2,9 +2,9 @@
 
 from nicegui import ui
 
-from adapters.web.rooms import MEMBERS, ROOMS, actor, audience, place
-from adapters.web.site import Site
-from bot.types import Lesson
+from adapters.web.channel.rooms import MEMBERS, ROOMS, actor, audience, place
+from adapters.web.visitor import Site
+from bot.types import AnswerGiven
 from tests.adapters.acting import until
 from tests.adapters.web.pages.conftest import Visit
 from tests.adapters.web.pages.test_unanswered_page import OPEN, SECRET, asked
@@ -20,7 +20,7 @@ async def answered(site: Site, text: str, answer: str, room: int = 0, member: in
     where, seen = place(ROOMS[room]), audience(ROOMS[room])
     missed = (await site.app.bot.experts.open(where, seen)).questions
     ids = tuple(one.id for one in missed if one.question == text)
-    lesson = Lesson(actor(MEMBERS[member]), where, seen, ids, answer)
+    lesson = AnswerGiven(actor(MEMBERS[member]), where, seen, ids, answer)
     assert ids and (await site.app.bot.experts.answer(lesson)).closed == ids
     return root
 

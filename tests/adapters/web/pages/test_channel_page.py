@@ -5,12 +5,12 @@ from nicegui.elements.mixins.text_element import TextElement
 from nicegui.testing import User
 from nicegui.testing.user_interaction import UserInteraction
 
-from adapters.web.rooms import MEMBERS, ROOMS
-from adapters.web.site import Site
+from adapters.web.channel.rooms import MEMBERS, ROOMS
+from adapters.web.visitor import Site
 from agent.events import Citation
 from agent.grounding.quantities import squeeze
 from bot.records import BotMessage, RoomMessage
-from bot.wire import citation_json
+from bot.turns.event_json import citation_json
 from tests.adapters.acting import until
 from tests.adapters.web.pages.conftest import Visit
 from tests.adapters.web.pages.waiting import sees

@@ -7,10 +7,10 @@ import httpx
 from nicegui import ElementFilter, ui
 from nicegui.testing.user_interaction import UserInteraction
 
-from adapters.web.board import Board
-from adapters.web.guard import UPLOAD_BYTES
-from adapters.web.rooms import MEMBERS, ROOMS, Member, Room
-from adapters.web.site import Site
+from adapters.web.channel.messages import Board
+from adapters.web.channel.rooms import MEMBERS, ROOMS, Member, Room
+from adapters.web.server.guard import UPLOAD_BYTES
+from adapters.web.visitor import Site
 from bot.records import RoomReplies
 from tests.adapters.acting import until
 from tests.adapters.web.pages.conftest import Visit

@@ -11,11 +11,11 @@ from nicegui import ui
 from nicegui.elements.upload_files import SmallFileUpload
 from nicegui.testing import User
 
-from adapters.web.rooms import MEMBERS, ROOMS, place, readers_of
-from adapters.web.site import Site
+from adapters.web.channel.rooms import MEMBERS, ROOMS, place, readers_of
+from adapters.web.visitor import Site
 from bot.access import scope_of
-from bot.dataset_files import OwnFiles
-from bot.datasets import Datasets, Job, Order, Upstream
+from bot.knowledge.dataset_uploads import DatasetUploads
+from bot.knowledge.datasets import DatasetJob, Datasets, Order, Upstream
 from bot.store.audit import Audit
 from retrieval.datasets import NAMED
 from retrieval.datasets.hub import Hub
@@ -60,7 +60,7 @@ async def site(site: Site, hub: FakeHub, tmp_path: Path) -> AsyncIterator[Site]:
     app = site.app
     client = Hub(hub.url, False, pause=lambda reading, seconds: None)
     datasets = Datasets(
-        app.knowledge, Audit(app.data.engine), OwnFiles(tmp_path / "own", free=lambda _: 10**12), hub=client
+        app.knowledge, Audit(app.data.engine), DatasetUploads(tmp_path / "own", free=lambda _: 10**12), hub=client
     )
     yield replace(site, app=replace(app, datasets=datasets))
     await datasets.close()
@@ -70,7 +70,7 @@ async def kept(site: Site, collection: str) -> list[str]:
     return [row.name for row in await site.app.knowledge.documents(AKI, collection)]
 
 
-async def ended(site: Site, state: str = "done") -> Job:
+async def ended(site: Site, state: str = "done") -> DatasetJob:
     async def over() -> bool:
         return bool(site.app.datasets.jobs()) and site.app.datasets.jobs()[0].state == state
 

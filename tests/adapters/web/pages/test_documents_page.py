@@ -12,15 +12,15 @@ from nicegui.elements.mixins.text_element import TextElement
 from nicegui.elements.upload_files import SmallFileUpload
 from nicegui.testing import User
 
-from adapters.web.pages.curators import person
-from adapters.web.pages.parts import in_document
-from adapters.web.rooms import MEMBERS, ROOMS, place
-from adapters.web.site import Site, Visitor
+from adapters.web.channel.rooms import MEMBERS, ROOMS, place
+from adapters.web.pages.shared.components import in_document
+from adapters.web.pages.shared.curators import person
+from adapters.web.visitor import Site, Visitor
 from bot.access import scope_of
 from bot.records import DocumentRow
 from bot.store.audit import Audit
 from bot.types import Upload
-from retrieval.formats.cleaning import clean_name
+from retrieval.loaders.sanitize import clean_name
 from retrieval.types import EVERYONE, TEAM
 from tests.adapters.acting import until
 from tests.adapters.web.pages.conftest import Visit

@@ -1,6 +1,6 @@
 """The guide: what it says of this installation, in both languages, and that it gives nothing away."""
 
-from adapters.web.site import Site
+from adapters.web.visitor import Site
 from tests.adapters.web.pages.conftest import Visit
 
 

@@ -1,7 +1,7 @@
 """The page of metrics: what it counts adds up, and each share says of what it is one."""
 
-from adapters.web.rooms import MEMBERS, ROOMS
-from adapters.web.site import Site
+from adapters.web.channel.rooms import MEMBERS, ROOMS
+from adapters.web.visitor import Site
 from bot.records import RoomMessage
 from tests.adapters.acting import until
 from tests.adapters.web.pages.conftest import Visit

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from nicegui import ui
 
-from adapters.web.rooms import ROOMS, place
-from adapters.web.site import Site
+from adapters.web.channel.rooms import ROOMS, place
+from adapters.web.visitor import Site
 from bot.access import scope_of
 from bot.types import Upload
 from retrieval.types import TEAM

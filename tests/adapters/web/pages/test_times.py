@@ -9,9 +9,9 @@ from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 from nicegui.testing import User
 
-from adapters.web.pages.parts import When
-from adapters.web.rooms import MEMBERS, ROOMS
-from adapters.web.site import Site
+from adapters.web.channel.rooms import MEMBERS, ROOMS
+from adapters.web.pages.shared.components import When
+from adapters.web.visitor import Site
 from tests.adapters.acting import until
 from tests.adapters.web.pages.conftest import Visit
 from tests.adapters.web.pages.waiting import sees

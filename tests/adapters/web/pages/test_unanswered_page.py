@@ -5,8 +5,8 @@ import io
 
 from nicegui import ui
 
-from adapters.web.rooms import MEMBERS, ROOMS
-from adapters.web.site import Site
+from adapters.web.channel.rooms import MEMBERS, ROOMS
+from adapters.web.visitor import Site
 from bot.records import RoomMessage
 from tests.adapters.acting import until
 from tests.adapters.web.pages.conftest import Visit

@@ -1,0 +1,76 @@
+"""What was said while no process of ours heard it: Discord tells a new session nothing of that, so it is looked up.
+
+Source: product.md §1 (never silent, also after a restart); reliability.md R5 and R32.
+"""
+
+import logging
+import time
+from collections.abc import Iterator
+
+import discord
+
+from adapters.discord.context import DiscordContext
+from adapters.discord.events import DIRECT, PLATFORM
+from adapters.port import PostError
+from bot.errors import StoreError
+
+log = logging.getLogger(__name__)
+
+SECONDS = 900.0  # after which nobody waits for an answer any more
+CHANNELS, MESSAGES = 100, 100  # that are looked through; messages of each
+DIRECT_ONES = 50  # of the channels: direct conversations, of which nothing says beforehand whether they have news
+
+Spoken = discord.TextChannel | discord.VoiceChannel | discord.Thread
+Read = Spoken | discord.PartialMessageable
+
+
+async def missed(context: DiscordContext) -> list[discord.Message]:
+    """What was said of late in the servers and in direct conversations, oldest first: what was heard is among it. Never
+    raises."""
+    since = discord.Object(_snowflake(time.time() - SECONDS))
+    found: list[discord.Message] = []
+    channels = sorted(_spoken_in(context.client, since.id), key=lambda one: -(one.last_message_id or 0))
+    threads = [one for one in channels if isinstance(one, discord.Thread)]  # our own answers make many: they come last
+    others = [one for one in channels if not isinstance(one, discord.Thread)]
+    read: list[Read] = [*others, *await _direct(context), *threads]
+    for channel in read[:CHANNELS]:
+        try:
+            found += await context.rest.call("read", str(channel.id), lambda: _newest(channel, since))  # noqa: B023
+        except PostError as error:
+            log.info("what was said meanwhile could not be read: %s", error)
+    return sorted(found, key=lambda one: one.id)
+
+
+async def _direct(context: DiscordContext) -> list[discord.PartialMessageable]:
+    """Those that the bot has talked in, the latest first: Discord lists none."""
+    try:
+        known = await context.bot.outbox.channels(PLATFORM, DIRECT, limit=DIRECT_ONES)
+    except StoreError as error:
+        log.warning("which direct conversations there are is not known: %s", error)
+        return []
+    return [context.client.get_partial_messageable(int(one), type=discord.ChannelType.private) for one in known]
+
+
+def _spoken_in(client: discord.Client, since: int) -> Iterator[Spoken]:
+    for guild in client.guilds:
+        channels: list[Spoken] = [*guild.text_channels, *guild.voice_channels, *guild.threads]
+        for channel in channels:
+            if (channel.last_message_id or 0) >= since and _readable(channel):
+                yield channel
+
+
+def _readable(channel: Spoken) -> bool:
+    try:
+        rights = channel.permissions_for(channel.guild.me)
+    except discord.ClientException:  # a thread whose channel is not known
+        return False
+    return rights.view_channel and rights.read_message_history
+
+
+async def _newest(channel: Read, since: discord.Object) -> list[discord.Message]:
+    return [one async for one in channel.history(limit=MESSAGES, after=since, oldest_first=False)]
+
+
+def _snowflake(at: float) -> int:
+    """The first id of a moment, in seconds since 1970."""
+    return max(0, int(at * 1000) - discord.utils.DISCORD_EPOCH) << 22

@@ -1,0 +1,101 @@
+"""👍 and 👎 under an answer; after a 👎 a modal asks what was wrong. The vote counts before the modal is filled in.
+
+What is typed into the modal is read from the event itself, so a restart meanwhile loses nothing.
+Source: product.md §4; reliability.md R19 and R34.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import discord
+from discord.ext import commands
+
+from adapters.discord.context import DiscordContext
+from adapters.discord.events import Thumb
+from adapters.discord.interactions import Gesture, Interactions, spot_of
+from adapters.discord.rendering.components import REPORT, TEMPLATE, given, vote_button
+from adapters.shared import feedback as votes
+from bot.types import Feedback, Place
+from retrieval.i18n import Language
+
+
+def register(client: commands.Bot, context: DiscordContext) -> None:
+    """Both buttons, under every answer that was ever posted, and the modal behind the second."""
+    gestures = Interactions(context)
+
+    class VoteButton(discord.ui.DynamicItem["discord.ui.Button[Any]"], template=TEMPLATE):
+        def __init__(self, turn: str, vote: votes.Vote) -> None:
+            super().__init__(vote_button(turn, vote, context.language))
+            self.turn = turn
+            self.vote = vote
+
+        @classmethod
+        async def from_custom_id(cls, gesture: Gesture, item: discord.ui.Item[Any], match: Any, /) -> "VoteButton":
+            return cls(match["turn"], match["vote"])
+
+        async def callback(self, gesture: Gesture) -> None:
+            if self.vote == "up":
+                gestures.do(gesture, partial(_up, context, gesture, self.turn))
+            else:
+                gestures.ask(gesture, partial(_down, context, gesture, self.turn))
+
+    client.add_dynamic_items(VoteButton)
+
+    @client.listen("on_interaction")
+    async def submitted(gesture: Gesture) -> None:
+        data: Any = gesture.data or {}
+        custom_id = str(data.get("custom_id") or "")
+        if gesture.type is discord.InteractionType.modal_submit and custom_id.startswith(REPORT):
+            filled = given(data)
+            work = partial(_report, context, gesture, custom_id.removeprefix(REPORT), filled["reason"], filled["text"])
+            gestures.do(gesture, work)
+
+
+async def react(context: DiscordContext, place: Place, thumb: Thumb) -> None:
+    """A thumb among the reactions of an answer is a vote, too. Raises StoreError."""
+    await votes.react(context.bot, place, thumb.message, thumb.author, thumb.vote, thumb.thumb)
+
+
+async def _up(context: DiscordContext, gesture: Gesture, turn: str) -> Sequence[str]:
+    kept = await _vote(context, gesture, turn, "up")
+    return ((votes.THANKS if kept else votes.NOT_FOUND).to(context.language_of(gesture.locale)),)
+
+
+async def _down(context: DiscordContext, gesture: Gesture, turn: str) -> discord.ui.Modal | str:
+    language = context.language_of(gesture.locale)
+    kept = await _vote(context, gesture, turn, "down")
+    return _modal(turn, language) if kept else votes.NOT_FOUND.to(language)
+
+
+async def _report(context: DiscordContext, gesture: Gesture, turn: str, chosen: str, text: str) -> Sequence[str]:
+    kept = await _vote(context, gesture, turn, "down", votes.reason(chosen), text)
+    return ((votes.NOTED if kept else votes.NOT_FOUND).to(context.language_of(gesture.locale)),)
+
+
+async def _vote(
+    context: DiscordContext,
+    gesture: Gesture,
+    turn: str,
+    vote: votes.Vote,
+    reason: votes.Reason | None = None,
+    text: str = "",
+) -> bool:
+    """Raises StoreError."""
+    message = str(gesture.message.id) if gesture.message else ""
+    feedback = Feedback(turn, str(gesture.user.id), vote, reason, text)
+    return await votes.press(context.bot, spot_of(gesture).place, message, feedback)
+
+
+def _modal(turn: str, language: Language) -> discord.ui.Modal:
+    modal = discord.ui.Modal(title=votes.TITLE.to(language), custom_id=REPORT + turn, timeout=None)
+    reasons = [
+        discord.RadioGroupOption(label=said.to(language), value=reason) for reason, said in votes.REASONS.items()
+    ]
+    reason: Any = discord.ui.RadioGroup(custom_id="reason", options=reasons, required=False)
+    text: Any = discord.ui.TextInput(
+        custom_id="text", style=discord.TextStyle.paragraph, max_length=votes.TEXT_CHARACTERS, required=False
+    )
+    modal.add_item(discord.ui.Label(text=votes.WHY.to(language), component=reason))
+    modal.add_item(discord.ui.Label(text=votes.TEXT.to(language), component=text))
+    return modal

@@ -1,0 +1,1 @@
+"""What people see in Discord: its Markdown, its components, and a turn's steps."""

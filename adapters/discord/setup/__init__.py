@@ -1,0 +1,1 @@
+"""Whether the Discord app is set up well."""

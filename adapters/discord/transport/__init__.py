@@ -1,0 +1,1 @@
+"""Discord's gateway and REST API: calls, refusals, and messages that arrive once."""

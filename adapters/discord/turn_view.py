@@ -1,0 +1,161 @@
+"""One turn on Discord: a sign of life at once, the steps, then the answer as its own messages with its buttons.
+
+Source: product.md §1; reliability.md R6, R10, R35 and R51; field.md #1-#4 and #14.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+
+import discord
+
+from adapters.discord.rendering.components import feedback
+from adapters.discord.rendering.markdown import messages
+from adapters.discord.rendering.steps import Shown, Steps
+from adapters.discord.transport.api import DiscordApi
+from adapters.discord.transport.errors import DiscordError, RefusedError
+from adapters.discord.transport.turn_messages import TurnMessages
+from adapters.markdown.events import EMPTY, answer_markdown
+from adapters.port import ThreadView
+from agent.events import Answered, Step
+from bot.bot import Bot
+from bot.errors import StoreError
+from bot.types import Claimed, Post
+from bot.waiting import Sleep
+from retrieval.i18n import Language, Text
+
+log = logging.getLogger(__name__)
+
+SIGN_SECONDS = 0.7  # for the thread and its first sign of life, before there is one in the channel
+TYPING_SECONDS = 8.0  # Discord shows it for ten
+STILL_SECONDS = 16.0  # between two signs of life in words, where no typing shows
+IN_VIEW_SECONDS = 3.0  # that an answer waits for its steps to be there before it
+FINISH_SECONDS = 60.0  # for the last edits under load; nobody waits for them
+ABANDON_SECONDS = 3.0
+
+_REFUSED = Text(
+    en="I have an answer, but this server does not accept its words (Discord's code {code}). Ask its moderators, or ask "
+    "me in a direct message.",
+    ja="回答はできましたが、このサーバーでは本文を投稿できませんでした（Discord のコード {code}）。モデレーターに確認するか、"
+    "ダイレクトメッセージで質問してください。",
+)
+
+
+class DiscordThread(ThreadView):
+    """A turn's view: see `adapters.port.TurnView`."""
+
+    def __init__(
+        self,
+        client: discord.Client,
+        rest: DiscordApi,
+        bot: Bot,
+        claimed: Claimed,
+        *,
+        steps: Shown,
+        language: Language,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self._rest = rest
+        self._bot = bot
+        self._turn = claimed.id
+        self._language = language
+        self._clock = clock
+        self._sleep = sleep
+        self._saying = TurnMessages(client, rest, bot, claimed.id, claimed.message, language)
+        self._steps = Steps(self._saying, steps=steps, language=language, turn=claimed.id, sleep=sleep)
+        self._alive: asyncio.Task[None] | None = None
+        self._answered = False
+
+    async def begin(self) -> None:
+        """Show that the question has arrived; returns before that has reached Discord."""
+        earlier: list[Post] = []
+        try:
+            earlier = await self._bot.outbox.of(self._turn)
+        except StoreError as error:
+            log.warning("what turn %s has posted is not known: %s", self._turn, error)
+        self._saying.resume(earlier)
+        self._steps.resume(earlier)
+        self._alive = asyncio.create_task(self._live(), name="discord-typing")
+
+    async def step(self, event: Step) -> None:
+        self._steps.add(event)
+
+    async def answer(self, answered: Answered) -> None:
+        """Post the answer under the steps, or put it in the place of what an earlier attempt has posted."""
+        await self._quiet()
+        texts = answer_texts(answered, self._language)
+        await self._steps.make_way(len(texts), IN_VIEW_SECONDS)
+        count = len(texts)
+        for number, text in enumerate(texts):
+            last = number == len(texts) - 1 and answered.outcome in ("answered", "unknown")
+            buttons = feedback(answered.turn or self._turn, self._language) if last else ()
+            try:
+                await self._saying.put("answer", number, text, components=buttons)
+            except RefusedError as error:  # such as by a server's own rules for what may be said there
+                log.warning("the words of an answer are refused in the thread of turn %s: %s", self._turn, error)
+                await self._saying.put("answer", number, _REFUSED.to(self._language, code=error.code))
+                count = number + 1
+                break
+        for post in self._saying.parts("answer")[count:]:
+            try:
+                await self._saying.delete(post)
+            except DiscordError as error:
+                log.info("a part too many of an answer stays: %s", error)
+        self._answered = True
+
+    async def close(self) -> None:
+        """Nothing of this turn goes on after this. Without an answer the steps stay for whoever takes the turn up."""
+        await self._quiet()
+        await (self._steps.finish(FINISH_SECONDS) if self._answered else self._steps.abandon(ABANDON_SECONDS))
+
+    async def remove(self) -> None:
+        """The question was taken back: its steps go too. Call it after `close`."""
+        await self._steps.remove()
+
+    # -- signs of life --------------------------------------------------------------------------------------------------
+
+    async def _live(self) -> None:
+        since = self._clock()
+        first = asyncio.create_task(self._typing())
+        try:
+            done, _ = await asyncio.wait({first}, timeout=0 if self._rest.busy else SIGN_SECONDS)
+            if not done:  # the thread is not there yet
+                await self._typing_in(self._saying.parent)
+            if not await first:
+                self._steps.wait(0)
+        finally:
+            first.cancel()
+            await asyncio.gather(first, return_exceptions=True)
+        said = since
+        while True:
+            await self._sleep(TYPING_SECONDS)
+            if not await self._typing() and self._clock() - said >= STILL_SECONDS:
+                said = self._clock()
+                self._steps.wait(round(said - since))
+
+    async def _typing(self) -> bool:
+        try:
+            await self._saying.typing()
+        except (DiscordError, StoreError) as error:
+            log.info("no typing shows for turn %s: %s", self._turn, error)
+            return False
+        return True
+
+    async def _typing_in(self, channel: str) -> None:
+        try:
+            await self._rest.typing(channel, first=True)
+        except DiscordError as error:
+            log.info("no typing shows for turn %s: %s", self._turn, error)
+
+    async def _quiet(self) -> None:
+        if self._alive is not None:
+            self._alive.cancel()
+            await asyncio.gather(self._alive, return_exceptions=True)
+            self._alive = None
+
+
+def answer_texts(answered: Answered, language: Language) -> list[str]:
+    """The answer with its sources as the texts of Discord's messages, at least one."""
+    return messages(answer_markdown(answered, language)) or [EMPTY.to(language)]

@@ -1,0 +1,1 @@
+"""Events as Markdown in the words of every platform, and Markdown cut into messages."""

@@ -1,0 +1,204 @@
+"""Events as words in Japanese and English. Every platform's words come from here; it adds only its dialect."""
+
+import re
+from collections.abc import Iterable
+from typing import assert_never
+
+from agent.events import (
+    Answered,
+    Citation,
+    Drafted,
+    Reflected,
+    Step,
+    Thought,
+    ToolCalled,
+    ToolReturned,
+    Verdict,
+)
+from agent.links import scrubbed, visible
+from retrieval.i18n import Language, Text, date_words
+
+QUOTE = 80  # characters of a quotation beside its source
+NAMES = 3  # documents named in a result's line
+
+# What Slack or Discord turn into a call to people or a link of their own: <!here>, <@U1>, <#C1>, </forget:1>, @everyone.
+_PING = re.compile(
+    r"@(?=everyone|here|channel)|<(?=!(?:channel|here|everyone|group|subteam|date)|[@#][!&]?\w|/[\w -]+:\d|id:)",
+    re.IGNORECASE,
+)
+_MARKUP = re.compile(r"([\[\]\\<])")
+
+_JAPANESE_BREAK = re.compile(r"(?<=[\u3000-\u9fff\uff00-\uffef])[ \t]*\r?\n\s*(?=[\u3000-\u9fff\uff00-\uffef])")
+
+UNSURE = Text(en="I am not sure.", ja="確信はありません。")
+SOURCES = Text(en="Sources", ja="出典")
+EMPTY = Text(en="(The answer is empty.)", ja="（回答は空でした。）")
+
+_THINKING = Text(en="🧠 Thinking…", ja="🧠 考えています…")
+_STILL_THINKING = Text(en="🧠 Thinking… ({seconds} s)", ja="🧠 考えています…（{seconds} 秒）")
+
+_QUERY = Text(en="“{query}” in {where}", ja="「{query}」（コレクション: {where}）")
+_EVERYWHERE = Text(en="all collections", ja="すべて")
+_COMMA = Text(en=", ", ja="、")
+_AND = Text(en="{first} and {last}", ja="{first}、{last}")
+_FOUND = Text(en="{what} — best relevance {best}, from {names}", ja="{what}、関連度は最高 {best}、出典: {names}")
+_PASSAGES = Text(en="{n} passage{n:|s}", ja="{n} 件")
+_MORE = Text(en=" and {n} more", ja="ほか {n} 件")
+_FAILED = Text(en="did not work: {what}", ja="うまくいきませんでした: {what}")
+_VERDICTS: dict[Verdict, Text] = {
+    "keep": Text(en="keep", ja="このまま採用"),
+    "revise": Text(en="revise", ja="修正"),
+    "reject": Text(en="reject", ja="不採用"),
+}
+_CRITIQUE = Text(en="{verdict}. {text}", ja="{verdict}。{text}")
+_QUOTED = Text(en="“{text}”", ja="「{text}」")
+_IN = Text(en=" ({where})", ja="（{where}）")
+
+
+def step_text(event: Step, language: Language) -> str:
+    """One line, such as `📝 Result: 3 passages, …`; empty for a draft, which is not shown before it is reviewed."""
+    match event:
+        case Thought():
+            label = "🧠 Thought"
+        case ToolCalled():
+            label = "🛠️ Tool call"
+        case ToolReturned():
+            label = "📝 Result"
+        case Drafted():
+            return ""
+        case Reflected():
+            label = "🤔 Reflection"
+        case _:
+            assert_never(event)
+    return f"{label}: {step_words(event, language)}"
+
+
+def step_words(event: Step, language: Language) -> str:
+    """What `step_text` says after its label. No address survives and nobody is called: it may hold what a document says."""
+    return harmless(_step_words(event, language))
+
+
+def _step_words(event: Step, language: Language) -> str:
+    match event:
+        case Thought(text) | Drafted(text):
+            return one_line(text)
+        case ToolCalled():
+            return f"{event.name} {_arguments(event, language)}".rstrip()
+        case ToolReturned(failed=True):
+            return _FAILED.to(language, what=one_line(event.summary))
+        case ToolReturned(hits=()):
+            return one_line(event.summary)
+        case ToolReturned():
+            return _found(event, language)
+        case Reflected(verdict, text):
+            said = _VERDICTS[verdict].to(language)
+            return _CRITIQUE.to(language, verdict=said, text=one_line(text)) if text.strip() else said
+        case _:
+            assert_never(event)
+
+
+def thinking(seconds: int, language: Language) -> str:
+    """That a turn is at work, and for how long; 0: it has just begun."""
+    return (_STILL_THINKING if seconds else _THINKING).to(language, seconds=seconds)
+
+
+def answer_markdown(answered: Answered, language: Language) -> str:
+    """The answer with its numbered sources beneath: `[1] document › “quotation” (collection, date)`, linked if it has a URL."""
+    text, sources = said_markdown(answered, language), sources_markdown(answered, language)
+    return f"{text}\n\n{sources}" if sources else text
+
+
+def said_markdown(answered: Answered, language: Language) -> str:
+    """The answer without its sources, after a line of doubt where the bot is not sure of it; it calls nobody."""
+    text, doubt = without_pings(answered.text), doubt_line(answered, language)
+    return f"**{doubt}**\n\n{text}" if doubt and text.strip() else text
+
+
+def doubt_line(answered: Answered, language: Language) -> str:
+    """What stands in front of an answer that the bot is not sure of; empty for any other. One that says that nothing was
+    found has no need of it."""
+    return UNSURE.to(language) if answered.unsure and answered.outcome == "answered" else ""
+
+
+def sources_markdown(answered: Answered, language: Language) -> str:
+    """What `answer_markdown` has beneath the answer, for a platform that keeps it in one piece; empty without sources."""
+    if not answered.citations:
+        return ""
+    lines = (source_line(citation, language, linked=True) for citation in answered.citations)
+    return "\n".join((f"**{SOURCES.to(language)}**", *lines))
+
+
+def source_line(citation: Citation, language: Language, *, linked: bool = False) -> str:
+    """One source. Only http and https become links, since a document's URL comes from outside; `linked`: as Markdown,
+    in which names and quotations have no markup of their own."""
+    document, where = harmless(citation.document), source_place(citation.collection, citation.date, language)
+    quote = shortened(one_line(citation.quote), QUOTE)
+    if linked:
+        document, where, quote = (_MARKUP.sub(r"\\\1", each) for each in (document, where, quote))
+        if citation.url and re.fullmatch(r"https?://[^\s<>]+", citation.url):
+            document = f"[{document}]({citation.url.replace('(', '%28').replace(')', '%29')})"
+    shown = f" › {_QUOTED.to(language, text=without_pings(quote))}" if quote else ""
+    return f"[{citation.n}] {document}{shown}{where}"
+
+
+def source_place(collection: str, date: str | None, language: Language) -> str:
+    """Where a source is kept, and the document's own date where it has one: ` (handbook, 1 Apr 2026)`."""
+    shown = filter(None, (harmless(collection), date_words(date or "", language)))
+    return _IN.to(language, where=_COMMA.to(language).join(shown))
+
+
+def without_pings(text: str) -> str:
+    """Looks the same and calls nobody: a blank without width stands in each `<!channel>`, `<@U1>`, `@everyone`.
+
+    As discord.py's `escape_mentions` does. A platform's own switches (`parse`, `allowed_mentions`) come on top (R15).
+    """
+    return _PING.sub("\\g<0>\u200b", text)
+
+
+def harmless(text: str) -> str:
+    """`text` on one line without addresses, whose place shows as "…", and without calls to people."""
+    text = one_line(text)
+    left = scrubbed(text, (), gap="…")
+    return without_pings(text if left == visible(text).strip() else left)  # what a terminal obeys is the terminal's
+
+
+def one_line(text: str) -> str:
+    """Line ends become blanks; between Japanese characters, which need none, nothing."""
+    return " ".join(_JAPANESE_BREAK.sub("", text).split())
+
+
+def shortened(text: str, limit: int) -> str:
+    """At most `limit` characters, the last of them "…" where some are left out."""
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+
+
+def _arguments(call: ToolCalled, language: Language) -> str:
+    given = dict(call.arguments)
+    query, where = given.pop("queries", given.pop("query", None)), given.pop("collection_name", None)
+    if isinstance(query, list):
+        query = " / ".join(map(str, query))
+    words = [f"{name}: {one_line(str(value))}" for name, value in given.items()]
+    if query is not None:
+        place = one_line(str(where)) if where else _EVERYWHERE.to(language)
+        words.insert(0, _QUERY.to(language, query=one_line(str(query)), where=place))
+    return ", ".join(words)
+
+
+def _found(returned: ToolReturned, language: Language) -> str:
+    """The tool's own summary, which knows what did not work; how good the best hit is; and where they come from."""
+    return _FOUND.to(
+        language,
+        what=one_line(returned.summary) or _PASSAGES.to(language, n=len(returned.hits)),
+        best=f"{max(hit.relevance for hit in returned.hits):.2f}",
+        names=_named((hit.passage.document for hit in returned.hits), language),
+    )
+
+
+def _named(documents: Iterable[str], language: Language) -> str:
+    """Documents in the order of their best passage, the first few by name."""
+    names = [one_line(name) for name in dict.fromkeys(documents)]
+    if len(names) == 1:
+        return names[0]
+    if len(names) > NAMES:
+        return _COMMA.to(language).join(names[:NAMES]) + _MORE.to(language, n=len(names) - NAMES)
+    return _AND.to(language, first=_COMMA.to(language).join(names[:-1]), last=names[-1])

@@ -1,0 +1,116 @@
+"""The platforms of one process, each in a task of its own, and the digest that one of them posts."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+
+from adapters.port import Adapter
+from bot.bot import Bot
+from bot.config.settings import filled
+from bot.errors import SettingsError
+from bot.records import Period
+from bot.types import Audience, Card, Place
+from retrieval.i18n import Text
+
+log = logging.getLogger(__name__)
+
+AGAIN_SECONDS = 30.0  # after a platform's adapter failed
+
+MakeCard = Callable[[Period, Place, Audience], Awaitable[Card]]
+"""The digest of a period, for everyone who reads a place."""
+
+_NOWHERE = Text(
+    en="KOTAE_DIGEST_CHANNEL={channel}: no connected platform has such a channel. Use a channel's name or id, with slack: "
+    "or discord: before it where both are connected; the room in the browser is web:general.",
+    ja="KOTAE_DIGEST_CHANNEL={channel}: 接続中のプラットフォームに該当するチャンネルがありません。チャンネルの名前か ID を指定し、"
+    "両方に接続している場合は slack: か discord: を前に付けてください。ブラウザーのチャンネルは web:general です。",
+)
+
+
+class Platforms:
+    """What runs. `refusal`: a platform does not take its settings, for good."""
+
+    def __init__(self, adapters: Sequence[Adapter]) -> None:
+        self._adapters = adapters
+        self._refused = asyncio.Event()
+        self.refusal: SettingsError | None = None
+
+    @property
+    def connected(self) -> Mapping[str, bool]:
+        """By their names, whether messages can arrive."""
+        return {adapter.name: adapter.connected for adapter in self._adapters}
+
+    async def until_refused(self, stopped: asyncio.Event) -> None:
+        """Set `stopped` when a platform refuses its settings: better no bot than one that seems to run."""
+        await self._refused.wait()
+        stopped.set()
+
+    async def keep(self, adapter: Adapter, bot: Bot) -> None:
+        """Until cancelled. An adapter that fails is begun again: the other platforms go on meanwhile."""
+        while True:
+            try:
+                await adapter.run(bot)
+            except SettingsError as error:
+                log.error("%s: %s", adapter.name, error)
+                self.refusal = self.refusal or error
+                self._refused.set()
+                return
+            except ConnectionError as error:
+                log.warning(
+                    "%s cannot be reached (%s); trying again in %.0f seconds", adapter.name, error, AGAIN_SECONDS
+                )
+            except Exception:
+                log.exception("%s failed; it is begun again in %.0f seconds", adapter.name, AGAIN_SECONDS)
+            await asyncio.sleep(AGAIN_SECONDS)
+
+
+@asynccontextmanager
+async def connected(
+    adapters: Sequence[Adapter], bot: Bot, ready: Callable[[Adapter], None] = lambda adapter: None
+) -> AsyncIterator[Platforms]:
+    """Serve the platforms while the block runs; at its end each takes nothing new in and lets what runs end.
+
+    `ready` is told of each platform when messages can arrive for the first time.
+    """
+    platforms = Platforms(adapters)
+
+    async def tell(adapter: Adapter) -> None:
+        await adapter.ready.wait()
+        ready(adapter)
+
+    tasks = [asyncio.create_task(platforms.keep(each, bot), name=each.name) for each in adapters]
+    tasks += [asyncio.create_task(tell(each), name=f"{each.name}-ready") for each in adapters]
+    try:
+        yield platforms
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def digest_target(adapters: Sequence[Adapter], channel: str) -> tuple[Adapter, str]:
+    """The adapter that posts the digest, and the channel's id or name there. Raises SettingsError for one that none has.
+
+    `channel` is an id or a name, also with `slack:`, `discord:` or `web:` before it. Without, a number is an id of Discord's,
+    and everything else Slack's, or Discord's where Slack is not set up.
+    """
+    platform, colon, rest = channel.partition(":")
+    wanted = (platform,) if colon else ("discord",) if channel.isdecimal() else ("slack", "discord")
+    for each in wanted:
+        for adapter in adapters:
+            if adapter.platform == each:
+                return adapter, rest if colon else channel
+    raise SettingsError(filled(_NOWHERE, channel=channel))
+
+
+def announcing(adapter: Adapter, channel: str, make_card: MakeCard) -> Callable[[Period], Awaitable[None]]:
+    """Makes the digest of a period for those who read `channel`, and posts it there. Whatever it raises: it was not
+    posted whole, and is tried again without repeating what was."""
+
+    async def announce(period: Period) -> None:
+        place, audience = await adapter.place(channel)
+        card = await make_card(period, place, audience)
+        await adapter.announce(place.channel, card, about=f"digest:{period.until:%Y%m%dT%H%M%S}")
+
+    return announce

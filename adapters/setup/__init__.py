@@ -1,0 +1,1 @@
+"""`kotae setup`: questions in the terminal, answers in `.env`."""

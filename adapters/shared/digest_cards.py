@@ -1,0 +1,110 @@
+"""Cards of open questions on any platform: what one shows is kept with its post, so it is drawn from there whenever it
+changes. Source: product.md §4; reliability.md R6.
+"""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from bot.bot import Bot
+from bot.types import Action, Audience, Card, CardRow, Link, Place, Post
+from bot.unanswered.closing import closing
+from bot.unanswered.digest_card import remaining
+from retrieval.i18n import Language
+
+_NUMBER = re.compile(r"^\d+\. ")  # of a row
+
+
+async def posts_for(bot: Bot, place: Place, card: Card, about: str) -> list[Post]:
+    """A post a group of questions, those first that were begun before: known by their questions, as groups change their
+    places when one of them is answered meanwhile. Raises StoreError."""
+    earlier = [post for post in await bot.outbox.of(about) if post.kind == "card"]
+    rows = [row for row in card.rows if not any(_is_on(row, post) for post in earlier)]
+    return earlier + [
+        Post(about, "card", part, place, data=_data(row)) for part, row in enumerate(rows, start=len(earlier))
+    ]
+
+
+async def find(bot: Bot, about: str, part: str) -> Post | None:
+    """The card of this name. Raises StoreError."""
+    found = (post for post in await bot.outbox.of(about) if post.kind == "card" and str(post.part) == part)
+    return next(found, None)
+
+
+async def changed(
+    bot: Bot, card: Post, audience_of: Callable[[Post], Awaitable[Audience]], language: Language
+) -> list[Post]:
+    """The cards of the same questions, on the card's platform, whose question is not open any more, as they are now.
+    Raises StoreError."""
+    found = [
+        await renewed(bot, other, await audience_of(other), language)
+        for other in await bot.outbox.cards(card.data["questions"])
+        if other.place.platform == card.place.platform
+    ]
+    return [card for card in found if card is not None]
+
+
+async def renewed(bot: Bot, card: Post, audience: Audience, language: Language) -> Post | None:
+    """A card whose question is not open any more, as it is now: closed, or with what it leaves open. None: it stays as it
+    is. Raises StoreError."""
+    asked = await bot.experts.questions(card.data["questions"], card.place, audience)
+    still = [question for question in asked if question.resolved_at is None]
+    if not asked or reference_of(card) in {question.id for question in still}:
+        return None
+    if not still:
+        return replace(card, data={**card.data, "closed": True})
+    if reference_of(card) is None and len(still) == len(asked):
+        return None
+    found = await asyncio.to_thread(closing, still)
+    return None if found is None else replace(card, data=_data(remaining(row_on(card), found, language)))
+
+
+def reference_of(card: Post) -> int | None:
+    """The question that a card shows and that is answered; None: of a card from before this was kept."""
+    reference: int | None = card.data.get("reference")
+    return reference
+
+
+def row_on(card: Post) -> CardRow:
+    """What a card shows; without its buttons when it is closed."""
+    kept: Mapping[str, Any] = card.data["row"]
+    questions = tuple(card.data["questions"])
+    actions = () if card.data["closed"] else kept["actions"]
+    return CardRow(
+        kept["text"],
+        tuple(kept["details"]),
+        tuple(Link(*link) for link in kept["links"]),
+        tuple(
+            Action(text, questions, kind, reference_of(card) if kind == "answer" else None) for text, kind in actions
+        ),
+    )
+
+
+def question_on(card: Post) -> str:
+    """What a card asks, without its number."""
+    return _NUMBER.sub("", str(card.data["row"]["text"]))
+
+
+def _data(row: CardRow) -> dict[str, Any]:
+    reference = next((action.reference for action in row.actions if action.reference is not None), None)
+    return {"questions": _questions(row), "reference": reference, "row": _kept(row), "closed": False}
+
+
+def _kept(row: CardRow) -> dict[str, Any]:
+    return {
+        "text": row.text,
+        "details": list(row.details),
+        "links": [[link.text, link.url] for link in row.links],
+        "actions": [[action.text, action.kind] for action in row.actions],
+    }
+
+
+def _questions(row: CardRow) -> list[int]:
+    return sorted({number for action in row.actions for number in action.questions})
+
+
+def _is_on(row: CardRow, card: Post) -> bool:
+    questions = set(_questions(row))
+    return questions <= set(card.data["questions"]) if questions else row.text == card.data["row"]["text"]

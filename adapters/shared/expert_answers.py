@@ -1,0 +1,140 @@
+"""What experts are told and asked on any platform when they answer a card's questions, and what an asker is told then.
+
+Source: product.md §4; reliability.md R11 and R19.
+"""
+
+import asyncio
+from dataclasses import dataclass
+
+from adapters.markdown.events import one_line, shortened
+from adapters.shared.digest_cards import reference_of
+from bot.bot import Bot
+from bot.types import AnswerTaken, Audience, Notice, Post
+from bot.unanswered.closing import Closing, closing
+from bot.unanswered.digest_card import what_it_closes
+from retrieval.i18n import Language, Text
+from retrieval.types import TEAM
+
+QUESTION_CHARACTERS = 1_000
+LISTED, WORDING = 6, 80  # other wordings in a form; characters of one
+
+TITLE = Text(en="Answer this", ja="回答する")
+QUESTION = Text(en="Question", ja="質問")
+QUESTION_HINT = Text(
+    en="It will be found by these words; change them if others are clearer.",
+    ja="この文面で検索されます。よりわかりやすい言い方があれば直してください。",
+)
+ANSWER = Text(en="Answer", ja="回答")
+READ_BY_TEAM = Text(
+    en="Everyone in the team will be able to find this answer, and those who asked are told in their threads.",
+    ja="この回答はチームの全員が検索できるようになり、質問した人にはそれぞれのスレッドでお知らせします。",
+)
+READ_THERE = Text(
+    en="Only members of the private places where this was asked will be able to find this answer; they are told in their "
+    "threads.",
+    ja="この回答は、質問があった非公開の場所のメンバーだけが検索できます。質問した人にはスレッドでお知らせします。",
+)
+GONE = Text(
+    en="These questions have been answered or dismissed meanwhile.",
+    ja="この質問はすでに回答されたか、回答せずに閉じられています。",
+)
+SAVED = Text(
+    en="Saved as the answer. Threads that are told: {n}.",
+    ja="回答として保存しました。{n} 件のスレッドにお知らせします。",
+)
+LEFT = Text(
+    en="Still open, because they ask something else: {n}.", ja="内容が異なる質問 {n} 件は、未回答のまま残っています。"
+)
+CONFIRM = Text(
+    en="Save this reply as the answer to “{question}”?", ja="この返信を「{question}」の回答として保存しますか？"
+)
+YES, NO = Text(en="Save as the answer", ja="回答として保存"), Text(en="No", ja="いいえ")
+DELETED = Text(en="That reply is no longer there.", ja="その返信はすでに削除されています。")
+ANSWERED = Text(en="✅ Answered by {who}", ja="✅ {who} さんが回答しました")
+DISMISSED = Text(en="➖ Dismissed by {who}", ja="➖ {who} さんが回答せずに閉じました")
+PARTLY = Text(
+    en="✅ {who} settled other questions of this card", ja="✅ このカードのほかの質問は {who} さんが対応しました"
+)
+PARTLY_ELSEWHERE = Text(
+    en="✅ Other questions of this card were settled elsewhere",
+    ja="✅ このカードのほかの質問は、ほかの場所で対応されました",
+)
+SETTLED = Text(en="✅ Answered or dismissed elsewhere", ja="✅ ほかの場所で回答されたか、回答せずに閉じられました")
+TOLD = Text(
+    en="{asker} Your question “{question}” has an answer now{by}:",
+    ja="{asker} ご質問「{question}」に回答が付きました{by}:",
+)
+CORRECTED = Text(
+    en="{asker} The answer to your question “{question}” has been corrected{by}:",
+    ja="{asker} ご質問「{question}」への回答が修正されました{by}:",
+)
+BY = Text(en=", from {who}", ja="（{who} さんより）")
+
+
+BY_EDITOR = Text(en=" by {who}", ja="（{who} さんが編集）")
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedQuestion:
+    """What an answer is asked for. `question`: the reference's; `shared`: the team may read the answer; `closes` and
+    `others` are the other wordings that it closes, and those that it leaves open."""
+
+    question: str
+    shared: bool
+    reference: int
+    closes: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+
+    def notes(self, language: Language, *, most: int = LISTED, each: int = WORDING) -> list[str]:
+        """What is closed with it and what is not, in a line each; and who will read the answer."""
+        read_by = READ_BY_TEAM if self.shared else READ_THERE
+        return [*what_it_closes(self.closes, self.others, language, most=most, each=each), read_by.to(language)]
+
+
+async def opened(bot: Bot, card: Post, audience: Audience) -> OpenedQuestion | Text:
+    """What can be answered of a card by those who see it, or why nothing. Raises StoreError."""
+    asked = await bot.experts.questions(card.data["questions"], card.place, audience)
+    still = [question for question in asked if question.resolved_at is None]
+    if not still:
+        return GONE
+    shown = reference_of(card)
+    reference = shown if shown in {question.id for question in still} else None
+    found = await asyncio.to_thread(closing, still, reference)
+    return GONE if found is None else to_answer(found)
+
+
+def to_answer(found: Closing) -> OpenedQuestion:
+    """What a form asks."""
+    question = shortened(one_line(found.reference.question), QUESTION_CHARACTERS) or "?"
+    shared = any(one.scope == TEAM for one in found.closes)
+    return OpenedQuestion(question, shared, found.reference.id, found.too, found.left)
+
+
+def saved(taught: AnswerTaken, language: Language) -> str:
+    """That an answer was learnt, and what it did."""
+    said = SAVED.to(language, n=taught.told)
+    return f"{said} {LEFT.to(language, n=taught.left)}" if taught.left else said
+
+
+def status(card: Post, how: Text, language: Language, who: str = "") -> str:
+    """What became of a card, for those who see it: `how` it was closed, or that a part of it was settled."""
+    said = how if card.data["closed"] else PARTLY if who else PARTLY_ELSEWHERE
+    return said.to(language, who=who)
+
+
+def heading(notice: Notice, *, asker: str, question: str, who: str | None) -> str:
+    """What an asker is told before the answer itself; `who` it is from."""
+    told, by = (CORRECTED, BY_EDITOR) if notice.corrects else (TOLD, BY)
+    named = by.to(notice.language, who=who) if who else ""
+    return told.to(notice.language, asker=asker, question=question, by=named)
+
+
+def with_reference(name: str, reference: int) -> str:
+    """A card's name for a form that stays open: what it was opened for is what will be answered."""
+    return f"{name}#{reference}"
+
+
+def without_reference(name: str) -> tuple[str, int | None]:
+    """The card's name and the question, from `with_reference`."""
+    card, _, reference = name.partition("#")
+    return card, int(reference) if reference.isdecimal() else None

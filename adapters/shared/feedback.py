@@ -1,0 +1,54 @@
+"""Votes on an answer, on any platform: the words around them, and which answer a vote is about, which is what the bot
+posted there and not what a button says. Source: product.md §4; reliability.md R19.
+"""
+
+from typing import Literal
+
+from bot.bot import Bot
+from bot.types import Feedback, Place
+from retrieval.i18n import Text
+
+TEXT_CHARACTERS = 3_000  # of what was wrong
+
+Vote = Literal["up", "down"]
+Reason = Literal["wrong", "outdated", "incomplete", "wrong_source"]
+
+UP, DOWN = Text(en="Helpful", ja="役に立った"), Text(en="Not helpful", ja="役に立たなかった")
+
+TITLE = Text(en="What was wrong?", ja="どこが問題でしたか？")
+WHY = Text(en="Reason", ja="理由")
+REASONS: dict[Reason, Text] = {
+    "wrong": Text(en="It is wrong", ja="間違っている"),
+    "outdated": Text(en="It is outdated", ja="情報が古い"),
+    "incomplete": Text(en="Something is missing", ja="情報が足りない"),
+    "wrong_source": Text(en="The source does not fit", ja="出典が合っていない"),
+}
+TEXT = Text(en="What should it say?", ja="正しい内容や補足")
+THANKS = Text(en="Thank you, noted.", ja="ありがとうございます。記録しました。")
+NOTED = Text(
+    en="Thank you. This goes to the people who can answer it.", ja="ありがとうございます。答えられる人に伝えます。"
+)
+NOT_FOUND = Text(
+    en="I no longer know which answer this belongs to.",
+    ja="この回答の記録が見つからないため、評価を保存できませんでした。",
+)
+
+
+def reason(chosen: str | None) -> Reason | None:
+    """What was chosen in the form, if it is one of its reasons."""
+    return next((each for each in REASONS if each == chosen), None)
+
+
+async def press(bot: Bot, place: Place, message: str, feedback: Feedback) -> bool:
+    """A button under `message`: keep the vote. False: that message is not this turn's answer. Raises StoreError."""
+    post = await bot.outbox.find(place, message)
+    known = post is not None and post.kind == "answer" and post.about == feedback.turn
+    return known and await bot.turns.vote(feedback)
+
+
+async def react(bot: Bot, place: Place, message: str, author: str, vote: Vote | None, thumb: Vote) -> None:
+    """A thumb among the reactions to an answer is a vote, too; `vote` None: the `thumb` was taken away. Raises
+    StoreError."""
+    post = await bot.outbox.find(place, message)
+    if post is not None and post.kind == "answer":
+        await bot.turns.vote(Feedback(post.about, author, vote, only=thumb))

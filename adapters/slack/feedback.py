@@ -1,0 +1,76 @@
+"""👍 and 👎 under an answer; after a 👎 a modal asks what was wrong. The vote counts before the modal is filled in.
+
+Source: product.md §4; reliability.md R19.
+"""
+
+import logging
+import re
+
+from slack_bolt.app.async_app import AsyncApp
+
+from adapters.shared import feedback as votes
+from adapters.slack.context import SlackContext
+from adapters.slack.rendering.block_kit import CLOSE, VOTE, Json, input_block, modal, plain, voted, whisper
+from adapters.slack.transport.acks import Ack
+from adapters.slack.transport.api import SlackError
+from bot.errors import StoreError
+from bot.types import Feedback
+from retrieval.i18n import Language, Text
+
+log = logging.getLogger(__name__)
+
+REPORT = "kotae_report"
+
+_SEND = Text(en="Send", ja="送信")
+
+
+def register(app: AsyncApp, context: SlackContext) -> None:
+    @app.action(re.compile(rf"^{VOTE}(:(up|down))?$"))
+    async def pressed(ack: Ack, body: Json, action: Json) -> None:
+        await ack()
+        context.tasks.start(_vote(context, body, str(action.get("value") or "")), "slack-vote")
+
+    @app.view(REPORT)
+    async def reported(ack: Ack, body: Json, view: Json) -> None:
+        """What was typed is stored before it is acknowledged: it would be lost with the modal."""
+        values = view["state"]["values"]
+        chosen = (values["reason"]["reason"].get("selected_option") or {}).get("value")
+        text = str(values["text"]["text"].get("value") or "")
+        user, turn = body["user"]["id"], str(view["private_metadata"])
+        try:
+            kept = await context.bot.turns.vote(Feedback(turn, user, "down", votes.reason(chosen), text))
+            problem = None if kept else votes.NOT_FOUND.to(await context.language_of(user))
+        except StoreError as error:
+            problem = error.text(await context.language_of(user))
+        await (ack(response_action="errors", errors={"text": problem}) if problem else ack())
+
+
+async def _vote(context: SlackContext, body: Json, value: str) -> None:
+    user, channel, message = body["user"]["id"], body["channel"]["id"], body["container"]["message_ts"]
+    thread = body.get("message", {}).get("thread_ts") or body["container"].get("thread_ts")
+    language = await context.language_of(user)
+    turn, vote = voted(value) or ("", None)
+    feedback = Feedback(turn, user, vote)
+    try:
+        kept = vote is not None and await votes.press(context.bot, context.place(channel), message, feedback)
+    except StoreError as error:
+        await whisper(context, channel, user, error.text(language), thread)
+        return
+    if kept and vote == "down":
+        try:
+            await context.slack.open_view(body["trigger_id"], _report(turn, language))
+        except SlackError as error:
+            log.info("nobody could be asked what was wrong: %s", error.code)
+    said = votes.NOT_FOUND if not kept else votes.THANKS if vote == "up" else votes.NOTED
+    await whisper(context, channel, user, said.to(language), thread)
+
+
+def _report(turn: str, language: Language) -> Json:
+    options = [{"text": plain(said.to(language), 75), "value": reason} for reason, said in votes.REASONS.items()]
+    reasons = {"type": "radio_buttons", "action_id": "reason", "options": options}
+    text = {"type": "plain_text_input", "action_id": "text", "multiline": True, "max_length": votes.TEXT_CHARACTERS}
+    blocks = [
+        input_block("reason", votes.WHY.to(language), reasons, optional=True),
+        input_block("text", votes.TEXT.to(language), text, optional=True),
+    ]
+    return modal(REPORT, votes.TITLE.to(language), _SEND.to(language), CLOSE.to(language), blocks, metadata=turn)

@@ -1,0 +1,1 @@
+"""What people see in Slack: mrkdwn, Block Kit, and a turn's steps."""

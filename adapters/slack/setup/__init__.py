@@ -1,0 +1,1 @@
+"""The Slack app: its manifest, and whether it is set up well."""

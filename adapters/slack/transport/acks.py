@@ -1,0 +1,91 @@
+"""What people do in Slack is acknowledged in time: an acknowledgement waits for what has to be durable, but not for long.
+
+Source: reliability.md R3 and R44; docs.slack.dev interactivity (3 s for an acknowledgement, and for a trigger_id).
+"""
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from typing import Any, TypeVar
+
+from slack_bolt.response import BoltResponse
+
+from adapters.slack.context import SlackContext
+from adapters.slack.rendering.block_kit import Json, notice_modal
+from adapters.slack.transport.api import SlackError
+from retrieval.i18n import Text
+
+log = logging.getLogger(__name__)
+
+ACK_SECONDS = 2.0  # of the 3 that Slack gives; the rest is the network's
+VIEW_SECONDS = 1.5
+GESTURES = 1_000  # that are remembered
+
+_MOMENT = Text(en="One moment …", ja="少々お待ちください…")
+
+Ack = Callable[..., Awaitable[Any]]
+T = TypeVar("T")
+
+
+async def in_time(
+    context: SlackContext, work: Coroutine[Any, Any, T], late: Callable[[T], Awaitable[None]], failed: T, name: str
+) -> T | None:
+    """What comes of `work`, for the acknowledgement; `failed` when it breaks off, which is logged.
+
+    None: it takes longer, and `late` gets what comes of it.
+    """
+    found: list[T] = []
+    waiting = True
+
+    async def run() -> None:
+        outcome = await work
+        if waiting:
+            found.append(outcome)
+        else:
+            await late(outcome)
+
+    task = context.tasks.start(run(), name)
+    await asyncio.wait({task}, timeout=ACK_SECONDS)
+    waiting = False
+    return found[0] if found else failed if task.done() else None
+
+
+async def open_in_time(context: SlackContext, trigger: str, view: Coroutine[Any, Any, Json]) -> None:
+    """Open a modal within the three seconds of its trigger, also when more than that goes into `view`."""
+    made = asyncio.create_task(view, name="slack-view")
+    try:
+        await asyncio.wait({made}, timeout=VIEW_SECONDS)
+        if made.done():
+            await context.slack.open_view(trigger, made.result())
+        else:
+            opened = await context.slack.open_view(
+                trigger, notice_modal(_MOMENT.to(context.language), context.language)
+            )
+            await context.slack.update_view(str(opened["id"]), await made)
+    except SlackError as error:  # it was closed meanwhile, or Slack was too slow
+        log.warning("a modal could not be opened: %s %s", error.code, " ".join(error.detail))
+    finally:
+        made.cancel()
+        await asyncio.gather(made, return_exceptions=True)
+
+
+def once() -> Callable[..., Awaitable[BoltResponse]]:
+    """Bolt's middleware: a gesture that comes again is acknowledged and left alone. Each has a trigger_id of its own.
+
+    What is answered in its acknowledgement goes on: the answer may have been lost, and it is claimed by what it is.
+    """
+    seen: OrderedDict[str, None] = OrderedDict()
+
+    async def middleware(body: Mapping[str, Any], next: Callable[[], Awaitable[BoltResponse]]) -> BoltResponse:
+        trigger = str(body.get("trigger_id") or "")
+        answered = body.get("type") == "view_submission" or body.get("command") == "/ingest"
+        if trigger and not answered:
+            if trigger in seen:
+                return BoltResponse(status=200)
+            if len(seen) >= GESTURES:
+                seen.popitem(last=False)
+            seen[trigger] = None
+        return await next()
+
+    return middleware

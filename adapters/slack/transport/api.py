@@ -1,0 +1,423 @@
+"""Slack's Web API as the adapter calls it: the SDK's client with one retry policy, paced, and errors of ours.
+
+Source: reliability.md R6, R7, R15, R28 and R30; docs.slack.dev/reference/methods.
+"""
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Self
+
+import aiohttp
+from slack_sdk.web.async_client import AsyncWebClient
+from yarl import URL
+
+from adapters.shared.rate_limit import CallTicket, Clock, Priority
+from adapters.slack.transport import idempotency
+from adapters.slack.transport.api_call import CALL_SECONDS, Caller, Edits
+from adapters.slack.transport.directory import Directory
+from adapters.slack.transport.errors import (
+    CredentialsError,
+    GoneError,
+    NotSent,
+    RefusedError,
+    SlackError,
+    StreamOver,
+    UnknownOutcome,
+    UnreachableError,
+    UnsupportedError,
+)
+from adapters.slack.transport.idempotency import Mark, post_marked
+from adapters.slack.transport.response_url import API, Addresses, Responses
+from bot.waiting import Sleep
+
+__all__ = [
+    "CredentialsError",
+    "GoneError",
+    "Mark",
+    "Me",
+    "NotSent",
+    "RefusedError",
+    "SlackApi",
+    "SlackError",
+    "StreamOver",
+    "UnknownOutcome",
+    "UnreachableError",
+    "UnsupportedError",
+]
+
+_sdk = logging.getLogger(f"{__name__}.sdk")
+_sdk.setLevel(logging.INFO)  # at DEBUG it logs whole requests and answers
+
+Json = dict[str, Any]
+Blocks = Sequence[Mapping[str, Any]]
+
+# Not safe to repeat: these have functions of their own.
+_ONCE = frozenset(
+    {"chat.postMessage", "chat.postEphemeral", "chat.startStream", "chat.appendStream", "chat.stopStream"}
+)
+_FULFILLED = {"reactions.add": "already_reacted", "reactions.remove": "no_reaction", "chat.delete": "message_not_found"}
+_NO_MARKUP = {"parse": "none", "link_names": False}
+_NO_PREVIEW = {"unfurl_links": False, "unfurl_media": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Me:
+    """Who the token is. `url` is the workspace's, `scopes` empty where the server does not say."""
+
+    user: str
+    bot_id: str
+    team: str
+    team_name: str
+    url: str
+    name: str
+    scopes: frozenset[str] = field(default_factory=frozenset, kw_only=True)
+
+
+class SlackApi:
+    """One workspace's Web API: `async with Slack(token) as slack`. Everything raises SlackError.
+
+    Repeats what failed: at most 5 tries, a random wait up to 1, 2, 4, 8 s between them, and what Slack demands with a
+    429, for all calls of that kind. Messages neither mention by name, nor link what was not written as a link, nor
+    unfurl.
+    """
+
+    def __init__(
+        self,
+        token: str,
+        base_url: str | None = None,
+        *,
+        clock: Clock = time.monotonic,
+        sleep: Sleep = asyncio.sleep,
+        chance: Callable[[], float] = random.random,
+        seconds: float = CALL_SECONDS,
+    ) -> None:
+        """`seconds` is what one try may take; `chance` is evenly spread over 0..1."""
+        # The SDK's client, for Bolt; what is called through it is neither repeated nor paced.
+        self.web = AsyncWebClient(token=token, base_url=base_url or API, retry_handlers=[], logger=_sdk)
+        self.addresses = Addresses(self.web.base_url)
+        self.sleep = sleep
+        self._caller = Caller(self.web, clock=clock, sleep=sleep, chance=chance, seconds=seconds)
+        self._edits = Edits()
+        self._responses = Responses(self.addresses, clock=clock, sleep=sleep, chance=chance, seconds=seconds)
+        self._me: Me | None = None
+        self._people = Directory(self._call, clock=clock)
+
+    async def __aenter__(self) -> Self:
+        self.web.session = aiohttp.ClientSession(
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CALL_SECONDS), cookie_jar=aiohttp.DummyCookieJar()
+        )
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._people.close()
+        await self._session.close()
+
+    # -- the token --------------------------------------------------------------------------------------------------
+
+    @property
+    def me(self) -> Me:
+        """Known after `identify`."""
+        if self._me is None:
+            raise RuntimeError("call identify() first")
+        return self._me
+
+    async def identify(self) -> Me:
+        """Whose token it is. Raises CredentialsError when Slack does not take it (any more)."""
+        answer = await self._caller.call("auth.test", {})
+        fields = ("user_id", "bot_id", "team_id", "team", "url", "user")
+        self._me = Me(*(str(answer.body.get(name) or "") for name in fields), scopes=answer.scopes)
+        return self._me
+
+    # -- any method -------------------------------------------------------------------------------------------------
+
+    async def call(self, method: str, /, **arguments: Any) -> Json:
+        """A method that may be repeated: reads, reactions, views … None leaves an argument out."""
+        return await self._call(method, arguments)
+
+    def wait(self, method: str, channel: str = "", worth: Priority | CallTicket = Priority.STEP) -> float:
+        """How many seconds a call would wait for its turn now, about; or the one that waits with this ticket still has to."""
+        return self._caller.pacer.wait(method, channel, worth)
+
+    async def _call(
+        self, method: str, arguments: Json, *, priority: Priority = Priority.ORDINARY, most: int | None = None
+    ) -> Json:
+        if method in _ONCE:
+            raise ValueError(f"{method} is not safe to repeat")
+        tries = self._caller.tries() if most is None else self._caller.tries(most)
+        try:
+            return (await self._caller.call(method, arguments, priority=priority, tries=tries)).body
+        except SlackError as error:
+            if error.code == _FULFILLED.get(method):  # perhaps by the try before
+                return {"ok": True}
+            raise
+
+    # -- messages ---------------------------------------------------------------------------------------------------
+
+    async def post(
+        self,
+        channel: str,
+        *,
+        text: str,
+        blocks: Blocks = (),
+        thread: str | None = None,
+        mark: Mark | None = None,
+        maybe_sent: bool = False,
+        ticket: CallTicket | None = None,
+    ) -> str:
+        """Post a message, once; its ts. `channel` is a conversation's id, never a person's.
+
+        When nobody knows whether it arrived, it is looked for by its mark, and posted again only if it is not there;
+        `maybe_sent` looks before the first try too. Raises UnknownOutcome when that cannot be found out, NotSent when the
+        ticket with which it waits is dropped.
+        """
+        arguments: Json = {
+            "channel": channel,
+            "text": text,
+            "blocks": (mark.on(blocks) if mark else list(blocks)) or None,
+            "thread_ts": thread,
+            "metadata": mark.metadata if mark else None,
+            **_NO_MARKUP,
+            **_NO_PREVIEW,
+        }
+
+        async def find(wanted: Mark) -> str | None:
+            return await idempotency.find(self._call, channel, thread, wanted, self._me.bot_id if self._me else "")
+
+        return await post_marked(
+            self._caller, arguments, mark, maybe_sent=maybe_sent, find=find, sleep=self.sleep, ticket=ticket
+        )
+
+    async def update(
+        self,
+        channel: str,
+        ts: str,
+        *,
+        text: str,
+        blocks: Blocks = (),
+        mark: Mark | None = None,
+        last: bool = False,
+        ticket: CallTicket | None = None,
+    ) -> None:
+        """Put text and blocks in the place of what a message showed. Edits of one message arrive in their order.
+
+        A step's edit that has to wait is dropped when a newer one is asked for; `last` ones go first and are not. Raises
+        NotSent when the ticket is dropped with which one that is not the last waits.
+        """
+        arguments = {
+            "channel": channel,
+            "ts": ts,
+            "text": text,
+            "blocks": mark.on(blocks) if mark else list(blocks),  # an empty list removes the old ones
+            "metadata": mark.metadata if mark else None,
+            **_NO_MARKUP,
+        }
+        priority = Priority.FINAL if last else ticket or Priority.STEP
+        with self._edits.asked(channel, ts, last=last) as edit:
+            await self._caller.call("chat.update", arguments, priority=priority, edit=edit)
+
+    async def delete(self, channel: str, ts: str) -> None:
+        """Delete a message; one that is not there is fine."""
+        await self._call("chat.delete", {"channel": channel, "ts": ts})
+
+    async def ephemeral(
+        self, channel: str, user: str, text: str, blocks: Blocks = (), thread: str | None = None
+    ) -> None:
+        """Show something to one person. Raises UnknownOutcome: it cannot be looked for."""
+        arguments = {
+            "channel": channel,
+            "user": user,
+            "text": text,
+            "blocks": list(blocks) or None,
+            "thread_ts": thread,
+            **_NO_MARKUP,
+        }
+        await self._caller.call("chat.postEphemeral", arguments, priority=Priority.FINAL, repeat=False)
+
+    async def replies(self, channel: str, thread: str, *, limit: int) -> list[Json]:
+        """A thread as conversations.replies has it, oldest first: its root, then the newest; at most `limit` in all.
+
+        Of a thread with more than 2,000 messages the first 2,000 are looked at: Slack begins with the earliest.
+        """
+        return await idempotency.replies(self._call, channel, thread, limit)
+
+    def permalink(self, channel: str, ts: str, thread: str | None = None) -> str:
+        """Where people find a message, without asking. `thread` is its root's ts."""
+        place = f"{self.me.url.rstrip('/')}/archives/{channel}/p{ts.replace('.', '')}"
+        return f"{place}?thread_ts={thread}&cid={channel}" if thread and thread != ts else place
+
+    # -- streams ----------------------------------------------------------------------------------------------------
+
+    async def start_stream(
+        self,
+        channel: str,
+        thread: str,
+        *,
+        recipient: str,
+        recipient_team: str,
+        text: str = "",
+        chunks: Blocks = (),
+        display: str = "timeline",
+        ticket: CallTicket | None = None,
+    ) -> str:
+        """Begin a message that grows; its ts. `recipient` is who asked; `display`: timeline or plan.
+
+        It carries no mark. Raises UnknownOutcome when it may have begun: `replies` shows it then, as ours, with a
+        `streaming_state` of "in_progress". Raises UnsupportedError where there are no streams, NotSent when the ticket is
+        dropped with which it waits.
+        """
+        arguments = {
+            "channel": channel,
+            "thread_ts": thread,
+            "recipient_user_id": recipient,
+            "recipient_team_id": recipient_team,
+            "markdown_text": text or None,
+            "chunks": list(chunks) or None,
+            "task_display_mode": display,
+        }
+        worth = ticket or Priority.ORDINARY
+        answer = await self._caller.call("chat.startStream", arguments, priority=worth, repeat=False)
+        return str(answer.body["ts"])
+
+    async def append_stream(
+        self, channel: str, ts: str, *, text: str = "", chunks: Blocks = (), ticket: CallTicket | None = None
+    ) -> None:
+        """Add to a stream; either text or chunks. Raises StreamOver when it has ended.
+
+        Raises UnknownOutcome when it may have been added, and is not sent again: say it all with `update`. Raises NotSent
+        when the ticket is dropped with which it waits.
+        """
+        arguments = {"channel": channel, "ts": ts, "markdown_text": text or None, "chunks": list(chunks) or None}
+        priority = ticket or Priority.STEP
+        await self._caller.call("chat.appendStream", arguments, priority=priority, repeat=False)
+
+    async def stop_stream(
+        self,
+        channel: str,
+        ts: str,
+        *,
+        text: str = "",
+        chunks: Blocks = (),
+        blocks: Blocks = (),
+        mark: Mark | None = None,
+    ) -> None:
+        """End a stream, with `blocks` under it. Raises StreamOver when it had ended, perhaps by a try that was not
+        answered: `update` says it all then."""
+        arguments = {
+            "channel": channel,
+            "ts": ts,
+            "markdown_text": text or None,
+            "chunks": list(chunks) or None,
+            "blocks": (mark.on(blocks) if mark else list(blocks)) or None,
+            "metadata": mark.metadata if mark else None,
+        }
+        await self._caller.call("chat.stopStream", arguments, priority=Priority.FINAL)
+
+    async def set_status(self, channel: str, thread: str, text: str, loading: Sequence[str] = ()) -> None:
+        """Show what the bot does, for 2 minutes at most or until it posts; an empty text ends it."""
+        arguments = {
+            "channel_id": channel,
+            "thread_ts": thread,
+            "status": text,
+            "loading_messages": list(loading) or None,
+        }
+        await self._call("assistant.threads.setStatus", arguments, most=2)
+
+    async def set_title(self, channel: str, thread: str, title: str) -> None:
+        """Name a conversation with the bot, as the list of them shows it."""
+        arguments = {"channel_id": channel, "thread_ts": thread, "title": title}
+        await self._call("assistant.threads.setTitle", arguments, most=2)
+
+    async def suggest(self, channel: str, questions: Sequence[str]) -> None:
+        """Offer 1 to 4 questions at the top of somebody's conversation with the bot."""
+        prompts = [{"title": question, "message": question} for question in questions]
+        await self._call("assistant.threads.setSuggestedPrompts", {"channel_id": channel, "prompts": prompts}, most=2)
+
+    # -- views and answers to gestures ------------------------------------------------------------------------------
+
+    async def open_view(self, trigger: str, view: Mapping[str, Any]) -> Json:
+        """Open a modal, within 3 s of the gesture; the view as Slack keeps it."""
+        return await self._view("views.open", {"trigger_id": trigger, "view": view}, most=2)
+
+    async def push_view(self, trigger: str, view: Mapping[str, Any]) -> Json:
+        return await self._view("views.push", {"trigger_id": trigger, "view": view}, most=2)
+
+    async def update_view(self, view_id: str, view: Mapping[str, Any], *, hash: str | None = None) -> Json:
+        """With `hash` only if it is still the view that has this hash."""
+        return await self._view("views.update", {"view_id": view_id, "view": view, "hash": hash})
+
+    async def publish_home(self, user: str, view: Mapping[str, Any]) -> Json:
+        return await self._view("views.publish", {"user_id": user, "view": view})
+
+    async def _view(self, method: str, arguments: Json, *, most: int | None = None) -> Json:
+        return (await self._call(method, arguments, priority=Priority.FINAL, most=most)).get("view") or {}
+
+    async def respond(
+        self,
+        response_url: str,
+        *,
+        text: str = "",
+        blocks: Blocks = (),
+        in_channel: bool = False,
+        replace: bool = False,
+        delete: bool = False,
+        thread: str | None = None,
+    ) -> None:
+        """Answer a command or a button at its response_url: at most 5 times, within 30 minutes.
+
+        To whoever made the gesture only, unless `in_channel`; `replace` or `delete` the message the button was on.
+        Raises GoneError when it cannot be used (any more), UnknownOutcome.
+        """
+        payload: Json = {
+            "text": text,
+            "blocks": list(blocks) or None,
+            "response_type": "in_channel" if in_channel else "ephemeral",
+            "replace_original": replace,
+            "delete_original": delete or None,
+            "thread_ts": thread,
+            **_NO_MARKUP,
+            **_NO_PREVIEW,
+        }
+        await self._responses.send(self._session, response_url, payload, again=replace or delete, proxy=self.web.proxy)
+
+    # -- people and places ------------------------------------------------------------------------------------------
+
+    async def user(self, id: str) -> Json:
+        """users.info with the locale, at most 10 minutes old."""
+        return await self._people.user.get(id)
+
+    async def users(self) -> list[Json]:
+        """Everybody in the workspace, at most 10 minutes old. Raises SlackError (`too_many`) beyond 30,000."""
+        return await self._people.users.get("")
+
+    async def channel(self, id: str) -> Json:
+        """conversations.info, at most a minute old."""
+        return await self._people.channel.get(id)
+
+    async def members(self, id: str) -> list[str]:
+        """The ids of a conversation's members, at most 30 s old. Raises SlackError (`too_many`) beyond 30,000."""
+        return await self._people.members.get(id)
+
+    # -- files ------------------------------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def get(self, url: URL) -> AsyncIterator[aiohttp.ClientResponse]:
+        """GET an address, with the token where it may go, following nothing. Raises what aiohttp raises."""
+        headers = {"Accept-Encoding": "identity"}
+        if self.addresses.gets_token(url):
+            headers["Authorization"] = f"Bearer {self.web.token}"
+        async with self._session.get(url, headers=headers, allow_redirects=False, proxy=self.web.proxy) as response:
+            yield response
+
+    @property
+    def _session(self) -> aiohttp.ClientSession:
+        if self.web.session is None:
+            raise RuntimeError("the connection to Slack is not open")
+        return self.web.session

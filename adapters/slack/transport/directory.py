@@ -1,0 +1,117 @@
+"""Who is in the workspace and where, as Slack says: looked up rarely, and whole or not at all. What was looked up lately is
+kept for a while: one look-up at a time for one key, and failures are not kept."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, Generic, TypeVar
+
+from adapters.shared.rate_limit import Clock
+from adapters.slack.transport.errors import SlackError
+
+V = TypeVar("V")
+
+
+class Cached(Generic[V]):
+    """Values by key, for `seconds`; the oldest go when there are more than `most`. Close it."""
+
+    def __init__(
+        self, look_up: Callable[[str], Awaitable[V]], seconds: float, *, clock: Clock, most: int = 5_000
+    ) -> None:
+        self._look_up = look_up
+        self._seconds = seconds
+        self._clock = clock
+        self._most = most
+        self._known: dict[str, tuple[float, V]] = {}
+        self._under_way: dict[str, asyncio.Task[V]] = {}
+
+    async def get(self, key: str) -> V:
+        """Raises what the look-up raises, to all who waited for it."""
+        until, value = self._known.get(key, (0.0, None))
+        if value is not None and self._clock() < until:
+            return value
+        task = self._under_way.get(key)
+        if task is None:
+            task = self._under_way[key] = asyncio.create_task(self._fetch(key))
+            task.add_done_callback(_seen)
+        # Whoever gives up waiting does not take the value away from the others.
+        return await asyncio.shield(task)
+
+    async def close(self) -> None:
+        tasks = list(self._under_way.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _fetch(self, key: str) -> V:
+        try:
+            value = await self._look_up(key)
+        finally:
+            del self._under_way[key]
+        self._known.pop(key, None)
+        if len(self._known) >= self._most:
+            del self._known[next(iter(self._known))]
+        self._known[key] = (self._clock() + self._seconds, value)
+        return value
+
+
+def _seen(task: "asyncio.Task[V]") -> None:
+    """A failure that nobody waits for any longer is no news."""
+    if not task.cancelled():
+        task.exception()
+
+
+Json = dict[str, Any]
+Call = Callable[[str, Json], Awaitable[Json]]
+
+USER_SECONDS, USERS_SECONDS, CHANNEL_SECONDS = 600.0, 600.0, 60.0
+MEMBERS_SECONDS = 30.0  # every turn asks for them, and Slack allows 60 such calls a minute
+_PAGE, _PAGES = 1_000, 30
+
+
+class Directory:
+    """`call` asks a method of Slack's. Close it."""
+
+    def __init__(self, call: Call, *, clock: Clock) -> None:
+        self._call = call
+        self.user = Cached(self._user, USER_SECONDS, clock=clock)
+        self.users = Cached(self._users, USERS_SECONDS, clock=clock)
+        self.channel = Cached(self._channel, CHANNEL_SECONDS, clock=clock)
+        self.members = Cached(self._members, MEMBERS_SECONDS, clock=clock)
+
+    async def close(self) -> None:
+        for cached in (self.user, self.users, self.channel, self.members):
+            await cached.close()
+
+    async def _members(self, channel: str) -> list[str]:
+        return await self._all("conversations.members", {"channel": channel})
+
+    async def _user(self, id: str) -> Json:
+        return _part(await self._call("users.info", {"user": id, "include_locale": True}), "user")
+
+    async def _users(self, _: str) -> list[Json]:
+        return await self._all("users.list", {})
+
+    async def _channel(self, id: str) -> Json:
+        return _part(await self._call("conversations.info", {"channel": id}), "channel")
+
+    async def _all(self, method: str, arguments: Json) -> list[Any]:
+        found: list[Any] = []
+        arguments = {**arguments, "limit": _PAGE}
+        for _ in range(_PAGES):
+            body = await self._call(method, arguments)
+            found += body.get("members") or []
+            cursor = next_page(body)
+            if not cursor:
+                return found
+            arguments["cursor"] = cursor
+        raise SlackError(method, "too_many")  # some of them would be a wrong answer to who is there
+
+
+def next_page(body: Json) -> str:
+    """The cursor of the next page; "" on the last."""
+    return str((body.get("response_metadata") or {}).get("next_cursor") or "")
+
+
+def _part(body: Json, name: str) -> Json:
+    part: Json = body.get(name) or {}
+    return part

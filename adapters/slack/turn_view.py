@@ -1,0 +1,242 @@
+"""One turn in its Slack thread: a sign of life at once, the steps, then the answer as its own reply with its buttons.
+
+Source: product.md §1; reliability.md R6, R10, R29 and R51; field.md #1-#4 and #14.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from adapters.markdown.events import EMPTY, one_line, said_markdown, shortened, sources_markdown
+from adapters.port import TurnView
+from adapters.slack.rendering.block_kit import feedback, plain_feedback
+from adapters.slack.rendering.markdown import Rendered, messages, plain_messages
+from adapters.slack.rendering.step_message import Turn
+from adapters.slack.rendering.steps import Shown, Steps
+from adapters.slack.transport.api import Mark, RefusedError, SlackApi, SlackError, UnreachableError
+from agent.events import Answered, Drafted, Step, ToolCalled
+from bot.bot import Bot
+from bot.errors import StoreError
+from bot.types import Claimed, Post
+from bot.waiting import Sleep
+from retrieval.i18n import Language, Text
+
+log = logging.getLogger(__name__)
+
+SIGN_SECONDS = 0.7  # for the first sign of life, before another one is tried
+REFRESH_SECONDS = 15.0  # Slack's status ends after 2 minutes, and when something is posted
+FINISH_SECONDS = 90.0  # for the last edits under load; nobody waits for them
+ABANDON_SECONDS = 3.0
+CLEAR_SECONDS = 5.0
+TITLE = 60  # characters of a question that names a conversation with the bot
+
+_THINKING = Text(en="is thinking…", ja="考えています…")
+_SEARCHING = Text(en="is searching the documents…", ja="資料を調べています…")
+_REVIEWING = Text(en="is reviewing its answer…", ja="回答を見直しています…")
+
+
+class SlackThread(TurnView):
+    """A turn's view. `begin` it at the turn's start, and `close` it at its end, whatever became of it.
+
+    Status and steps never raise. `answer` raises GoneError when there is nowhere to answer any more, other SlackErrors
+    and StoreError when it is to be tried again: what was posted by then is not posted twice.
+    """
+
+    def __init__(
+        self,
+        slack: SlackApi,
+        bot: Bot,
+        claimed: Claimed,
+        *,
+        steps: Shown,
+        language: Language,
+        recipient: tuple[str, str] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        """`recipient`: user and team of whoever asked, for whom Slack streams; without it steps are edits."""
+        self._slack = slack
+        self._bot = bot
+        self._turn = claimed.id
+        self._place = claimed.message.place
+        self._thread = claimed.message.thread
+        self._language = language
+        self._clock = clock
+        self._sleep = sleep
+        turn = Turn(slack, bot, claimed.id, self._place, self._thread, recipient)
+        self._steps = Steps(turn, steps=steps, language=language, clock=clock, sleep=sleep)
+        begins = claimed.message.thread == claimed.message.message and self._place.channel.startswith("D")
+        self._title = shortened(one_line(claimed.message.text), TITLE) if begins else ""
+        self._earlier: Sequence[Post] = ()
+        self._stage = _THINKING
+        self._status_set = False
+        self._status_failed = False
+        self._alive: asyncio.Task[None] | None = None
+        self._posted = ""  # the ts of the answer's first message
+        self._answered = False
+        self._refused: set[int] = set()  # parts of the answer that were surely not posted
+
+    async def begin(self) -> None:
+        """Show that the question has arrived; returns before that has reached Slack."""
+        try:
+            self._earlier = await self._bot.outbox.of(self._turn)
+        except StoreError as error:
+            log.warning("what turn %s has posted is not known: %s", self._turn, error)
+        self._steps.resume(self._earlier)
+        self._alive = asyncio.create_task(self._live(), name="slack-status")
+
+    async def step(self, event: Step) -> None:
+        match event:
+            case ToolCalled():
+                self._stage = _SEARCHING
+            case Drafted():
+                self._stage = _REVIEWING
+            case _:
+                self._stage = _THINKING
+        self._steps.add(event)
+
+    async def answer(self, answered: Answered) -> None:
+        """Post the answer under the steps, or put it in the place of what an earlier attempt has posted."""
+        await self._quiet()
+        await self._steps.make_way()
+        count = await self._say(answered)
+        for post in self._earlier:
+            if post.kind == "answer" and post.part >= count and post.message:
+                with suppress(SlackError):
+                    await self._slack.delete(self._place.channel, post.message)
+        self._answered = True
+
+    async def close(self) -> None:
+        """Nothing of this turn goes on after this. Without an answer the steps stay for whoever takes the turn up."""
+        await self._quiet()
+        try:
+            if self._status_set:  # a refresh may have overtaken the answer, which ends the status
+                with suppress(SlackError, TimeoutError):
+                    async with asyncio.timeout(CLEAR_SECONDS):
+                        await self._slack.set_status(self._place.channel, self._thread, "")
+                self._status_set = False
+            if self._title and self._answered:
+                with suppress(SlackError, TimeoutError):
+                    async with asyncio.timeout(CLEAR_SECONDS):
+                        await self._slack.set_title(self._place.channel, self._thread, self._title)
+        finally:
+            if self._answered:
+                await self._steps.finish(FINISH_SECONDS, self._posted)
+            else:
+                await self._steps.abandon(ABANDON_SECONDS)
+
+    async def remove(self) -> None:
+        """The question was taken back: its steps go too. Call it after `close`."""
+        await self._steps.remove()
+
+    # -- signs of life ----------------------------------------------------------------------------------------------
+
+    async def _live(self) -> None:
+        since = self._clock()
+        first = asyncio.create_task(self._set_status())
+        try:
+            done, _ = await asyncio.wait({first}, timeout=SIGN_SECONDS)
+            if not done:
+                self._steps.wait(0)
+            if not await first:
+                self._steps.wait(0)
+        finally:
+            first.cancel()
+            await asyncio.gather(first, return_exceptions=True)
+        while True:
+            await self._sleep(REFRESH_SECONDS)
+            if self._status_failed or not await self._set_status():
+                self._steps.wait(round(self._clock() - since))
+
+    async def _set_status(self) -> bool:
+        self._status_set = True  # also when this is cut off: it may have arrived
+        try:
+            await self._slack.set_status(self._place.channel, self._thread, self._stage.to(self._language))
+        except UnreachableError as error:
+            log.info("no status in the thread of turn %s: %s", self._turn, error)
+            return False
+        except SlackError as error:
+            log.info("there is no status in the thread of turn %s: %s", self._turn, error)
+            self._status_set, self._status_failed = False, True
+            return False
+        return True
+
+    async def _quiet(self) -> None:
+        if self._alive is not None:
+            self._alive.cancel()
+            await asyncio.gather(self._alive, return_exceptions=True)
+            self._alive = None
+
+    # -- the answer -------------------------------------------------------------------------------------------------
+
+    async def _say(self, answered: Answered) -> int:
+        """Post all parts in their order; how many they are."""
+        try:
+            parts = answer_parts(answered, self._language)
+            for number, part in enumerate(parts):
+                under = self._buttons(answered) if number == len(parts) - 1 else [()]
+                await self._put(number, part.text, [[*part.blocks, *each] for each in under])
+            return len(parts)
+        except RefusedError as error:
+            log.warning("blocks are refused in the thread of turn %s, text goes instead: %s", self._turn, error)
+        texts = plain_parts(answered, self._language)
+        for number, text in enumerate(texts):
+            await self._put(number, text, [()])
+        return len(texts)
+
+    def _buttons(self, answered: Answered) -> list[Sequence[dict[str, Any]]]:
+        """What may stand under the answer, the best first."""
+        if answered.outcome not in ("answered", "unknown"):
+            return [()]
+        turn = answered.turn or self._turn
+        return [[feedback(turn, self._language)], [plain_feedback(turn, self._language)], ()]
+
+    async def _put(self, part: int, text: str, variants: Sequence[Sequence[dict[str, Any]]]) -> None:
+        """One message of the answer, once (R6), with the first blocks that are accepted. Raises SlackError, StoreError."""
+        ts = await self._put_once(part, text, variants)
+        if not part:
+            self._posted = ts
+
+    async def _put_once(self, part: int, text: str, variants: Sequence[Sequence[dict[str, Any]]]) -> str:
+        channel, mark = self._place.channel, Mark(self._turn, "answer", part)
+        post = Post(self._turn, "answer", part, self._place, self._thread)
+        before = await self._bot.outbox.reserve(post)
+        for number, blocks in enumerate(variants):
+            try:
+                if before is not None and before.message:
+                    await self._slack.update(channel, before.message, text=text, blocks=blocks, mark=mark, last=True)
+                    return before.message
+                ts = await self._slack.post(
+                    channel,
+                    text=text,
+                    blocks=blocks,
+                    thread=self._thread,
+                    mark=mark,
+                    maybe_sent=before is not None and part not in self._refused,
+                )
+                break
+            except RefusedError as error:
+                self._refused.add(part)
+                if number == len(variants) - 1:
+                    raise
+                log.info("a form of the answer is refused: %s", error)
+        await self._bot.outbox.confirm(replace(post, message=ts))
+        return ts
+
+
+def answer_parts(answered: Answered, language: Language) -> list[Rendered]:
+    """The answer with its sources as Slack's messages, at least one."""
+    return messages(_text(answered, language), tail=sources_markdown(answered, language))
+
+
+def plain_parts(answered: Answered, language: Language) -> list[str]:
+    """The same as texts without blocks, for where blocks are refused; at least one."""
+    return plain_messages(_text(answered, language), tail=sources_markdown(answered, language))
+
+
+def _text(answered: Answered, language: Language) -> str:
+    return said_markdown(answered, language) if answered.text.strip() else EMPTY.to(language)

@@ -1,0 +1,69 @@
+"""What the `kotae` commands ask of the process that owns the home. Served on the home's socket only.
+
+`bot/cli/remote.py` is the other end; both are of one version, or say that they are not.
+"""
+
+import uuid
+from collections.abc import Callable
+from datetime import date
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import ValidationError
+
+from adapters.terminal.channel import AUDIENCE, AUTHOR, PASSING
+from adapters.web.api import errors, schemas
+from adapters.web.api.errors import Problem
+from adapters.web.api.routes import JSON, body
+from adapters.web.api.streaming import EventStream, Replies
+from bot.app import Application
+from bot.cli.operations import Operations
+from bot.turns.event_json import packed
+from bot.types import Incoming
+from bot.waiting import finished
+from retrieval.i18n import Language
+
+FILE = "application/octet-stream"
+KINDS = {"/commands/ingest": (FILE,), "/commands/*": (JSON,)}
+
+
+def make_orders(app: Application, replies: Replies, speaking: Callable[[Request], Language]) -> APIRouter:
+    router = APIRouter(prefix="/commands", include_in_schema=False)
+
+    @router.post("/ask")
+    async def ask(request: Request) -> Response:
+        asked = await body(request, schemas.CommandAsk)
+        message = Incoming(
+            place=PASSING,
+            thread=uuid.uuid4().hex,
+            message=uuid.uuid4().hex,
+            author=AUTHOR,
+            text=asked.question,
+            audience=AUDIENCE,
+            model=asked.model,
+            strategy=asked.strategy,
+            collections=asked.collections,
+        )
+        return EventStream(replies, message, packed)
+
+    @router.post("/ingest")
+    async def ingest(
+        request: Request,
+        name: schemas.DocumentName,
+        scope: schemas.Scope,
+        collection: Annotated[str | None, Query(max_length=400)] = None,
+        changed_at: Annotated[date | None, Query()] = None,
+    ) -> Any:
+        day = changed_at.isoformat() if changed_at else None
+        return await Operations(app, speaking(request)).ingest(name, await request.body(), collection, scope, day)
+
+    @router.post("/{command}")
+    async def call(request: Request, command: str) -> Any:
+        arguments = await body(request, schemas.Arguments)
+        await finished(app.knowledge.close())  # the measurements of searches before it are in what it shows
+        try:
+            return await Operations(app, speaking(request))(command, **arguments.root)
+        except (KeyError, ValidationError) as error:
+            raise Problem(422, "not_offered", errors.NO_COMMAND) from error
+
+    return router

@@ -1,0 +1,81 @@
+"""What a message in the browser means to us. Pure: what was written in, values out.
+
+Source: product.md §1 and §5.
+"""
+
+import re
+from dataclasses import dataclass
+
+from adapters.web.channel.rooms import PLATFORM, WORKSPACE, audience, room
+from adapters.web.paths import ROOT
+from bot.records import RoomMessage
+from bot.types import Audience, Incoming, Place
+
+_NAME = "".join(
+    f"[{letter}{letter.upper()}{chr(ord(letter) + 0xFEE0)}{chr(ord(letter.upper()) + 0xFEE0)}]" for letter in "kotae"
+)
+_MENTION = re.compile(
+    rf"(?<![A-Za-z0-9._%+\-])[@＠]{_NAME}(?![A-Za-z0-9_\-]|\.[A-Za-z])(?:さん|くん|君|ちゃん)?[ \t\u3000]*[、,，:：]?[ \t\u3000]*"
+)
+_COMMAND = re.compile(r"[/／](?P<what>kotae|ingest)(?![\w-])\s*(?P<rest>.*)", re.DOTALL | re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """`/kotae <name> <text>`; or `/ingest <text>`, then `name` is empty."""
+
+    what: str  # kotae | ingest
+    name: str
+    text: str
+
+
+def command(text: str) -> Typed | None:
+    """The command that a message is; None: it is none."""
+    found = _COMMAND.fullmatch(text.strip())
+    if found is None:
+        return None
+    what, rest = found["what"].lower(), found["rest"].strip()
+    if what == "ingest":
+        return Typed(what, "", rest)
+    name, *others = rest.split(maxsplit=1)[:2] or [""]
+    return Typed(what, name, others[0] if others else "")
+
+
+def addressed(text: str) -> bool:
+    """Whether the bot is mentioned: `@kotae`, also of wide letters and right before Japanese words."""
+    return _MENTION.search(text) is not None
+
+
+def question(text: str) -> str:
+    """What was asked, without the mention."""
+    return _MENTION.sub("", text).strip()
+
+
+def incoming(message: RoomMessage, address: str) -> Incoming:
+    """A message as a question, with what was chosen for it. What else is known of it is looked up later."""
+    chosen = message.data.get("collections")
+    return Incoming(
+        place=Place(PLATFORM, WORKSPACE, message.room),
+        thread=str(message.root),
+        message=str(message.id),
+        author=message.author,
+        text=question(message.text),
+        audience=audience_of(message.room),
+        link=link(message, address),
+        model=message.data.get("model"),
+        strategy=message.data.get("strategy"),
+        collections=None if chosen is None else tuple(chosen),
+    )
+
+
+def audience_of(name: str) -> Audience:
+    """Of a room by its id; one that is not there any more is read by nobody knows whom."""
+    try:
+        return audience(room(name))
+    except LookupError:
+        return Audience("unknown")
+
+
+def link(message: RoomMessage, address: str) -> str | None:
+    """Where people find a message; None: the pages have no address."""
+    return f"{address}{ROOT}/?room={message.room}&thread={message.root}#m{message.id}" if address else None

@@ -1,0 +1,260 @@
+"""How a message of the channel is drawn, by its kind: what people write, steps, answers with their sources, cards.
+
+What anybody wrote goes through text elements or `markdown.html` only.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from nicegui import ui
+
+from adapters.markdown.events import SOURCES, source_place
+from adapters.shared import expert_answers, feedback
+from adapters.web import markdown
+from adapters.web.channel import digest
+from adapters.web.channel.context import name_of
+from adapters.web.pages.channel.forms import Forms
+from adapters.web.pages.shared import components
+from adapters.web.pages.shared.layout import saying
+from adapters.web.visitor import Site, Visitor
+from agent.events import Outcome
+from bot.records import BOT, RoomMessage, RoomReplies
+from bot.texts import OUTCOMES
+from bot.types import Card, CardRow
+from bot.unanswered.digest_card import safe_link
+from retrieval.i18n import Language, Text
+
+_NAME = "Kotae"
+_EDITED = Text(en="(edited)", ja="（編集済み）")
+_DELETED = Text(en="This message was deleted.", ja="このメッセージは削除されました。")
+_REPLIES = Text(en="{n} repl{n:y|ies}", ja="返信 {n} 件")
+_REPLY = Text(en="Reply", ja="返信する")
+_EDIT, _DELETE = Text(en="Edit", ja="編集"), Text(en="Delete", ja="削除")
+_TRACE = Text(en="How I found this", ja="回答の過程")
+_GONE = Text(
+    en="This document is no longer available in this room.", ja="この文書は、このルームではもう閲覧できません。"
+)
+_ORIGINAL = Text(en="Open the original", ja="元の文書を開く")
+_SECONDS = Text(en="{model}, {seconds:.1f} s", ja="{model}、{seconds:.1f} 秒")
+_STEPS = Text(en="Steps ({n})", ja="途中経過（{n}）")
+
+
+class Drawing:
+    """Draws for one visitor. `open_thread` shows the thread of a root."""
+
+    def __init__(self, site: Site, who: Visitor, forms: Forms, open_thread: Callable[[int], Awaitable[None]]) -> None:
+        self.site = site
+        self.who = who
+        self._forms = forms
+        self._open_thread = open_thread
+
+    @property
+    def language(self) -> Language:
+        return self.who.language
+
+    async def draw(self, message: RoomMessage, replies: Mapping[int, RoomReplies] | None) -> None:
+        """A message as it is now, in the element that is open. `replies`: what stands under the room's messages; None: it
+        is drawn in its thread. Raises StoreError."""
+        ours = message.author == BOT
+        with ui.row().classes("kotae-line"):
+            ui.label("答" if ours else name_of(message.author, self.language)[:1]).classes("kotae-face").classes(
+                "kotae-face-bot" if ours else ""
+            ).props("aria-hidden=true")
+            with ui.column().classes("kotae-said"):
+                with ui.row().classes("kotae-by"):
+                    ui.label(_NAME if ours else name_of(message.author, self.language)).classes("text-weight-bold")
+                    components.When(self.who, message.created_at, "%m-%d %H:%M").classes("kotae-quiet")
+                    if message.edited_at is not None:
+                        ui.label(_EDITED.to(self.language)).classes("kotae-quiet")
+                if message.deleted_at is not None:
+                    ui.label(_DELETED.to(self.language)).classes("kotae-quiet")
+                else:
+                    await self._content(message)
+                if replies is not None:
+                    self._thread(message, replies.get(message.id))
+
+    async def _content(self, message: RoomMessage) -> None:
+        match message.kind:
+            case "steps":
+                self._steps(message)
+            case "answer":
+                await self._answer(message)
+            case "card":
+                self._card_message(message)
+            case "confirm":
+                self._confirm(message)
+            case "system":
+                self.card(Card(message.data["title"], tuple(message.data["lines"]), (), tuple(message.data["foot"])))
+            case "intake":
+                ui.label(message.text).classes("kotae-pre")
+                if message.data["done"] < message.data["total"]:
+                    ui.linear_progress(message.data["done"] / message.data["total"], show_value=False)
+            case _:
+                _prose(message.text)
+                if message.kind == "text" and message.author == self.who.member.id:
+                    self._own(message)
+
+    # -- people --------------------------------------------------------------------------------------------------------
+
+    def _own(self, message: RoomMessage) -> None:
+        async def delete() -> None:
+            with saying(self.language):
+                await self.site.web.delete(self.who.member, message.id)
+
+        with ui.row().classes("kotae-own"):
+            for icon, said, do in (
+                ("edit", _EDIT, lambda: self._forms.edit(message)),
+                ("delete_outline", _DELETE, delete),
+            ):
+                ui.button(icon=icon, on_click=do).props(
+                    f'flat round dense size=sm aria-label="{said.to(self.language)}"'
+                )
+
+    def _thread(self, message: RoomMessage, found: RoomReplies | None) -> None:
+        text = _REPLY.to(self.language) if found is None else _REPLIES.to(self.language, n=found.count)
+        button = ui.button(text, on_click=lambda: self._open_thread(message.id))
+        button.props("flat dense no-caps").classes("kotae-replies")
+
+    # -- the bot -------------------------------------------------------------------------------------------------------
+
+    def _steps(self, message: RoomMessage) -> None:
+        lines = list(message.data["lines"])
+        with ui.column().classes("kotae-thoughts"):
+            for line in lines:
+                ui.label(line).classes("kotae-quiet kotae-pre")
+            if message.data["thinking"]:
+                with ui.row().classes("items-center"):
+                    ui.spinner("dots", size="1.4em")
+                    if not lines:
+                        ui.label(message.text).classes("kotae-quiet")
+
+    async def _answer(self, message: RoomMessage) -> None:
+        if message.data.get("unsure"):
+            components.doubt(self.language)
+        _prose(message.text)
+        if message.data["citations"]:
+            ui.label(SOURCES.to(self.language)).classes("kotae-quiet text-weight-bold")
+        for citation in message.data["citations"]:
+            self._source(message, citation["n"], citation)
+        outcome: Outcome = message.data["outcome"]
+        with ui.row().classes("kotae-votes"):
+            if outcome in ("answered", "unknown"):
+                await self._votes(message)
+            ui.link(_TRACE.to(self.language), f"/trace/{message.data['turn']}").classes("kotae-quiet")
+            if message.data["model"]:
+                made = _SECONDS.to(self.language, model=message.data["model"], seconds=message.data["seconds"])
+                ui.label(made).classes("kotae-quiet")
+            if outcome != "answered":
+                ui.badge(OUTCOMES[outcome].to(self.language), outline=True)
+
+    def _source(self, message: RoomMessage, number: int, citation: dict[str, object]) -> None:
+        """One source; its passage is looked up when it is opened, with the rights this room has then."""
+        date = str(citation.get("date") or "")
+        title = f"[{number}] {citation['document']}{source_place(str(citation['collection']), date, self.language)}"
+        quote = str(citation["quote"] or "")
+        with ui.row().classes("kotae-cited"):
+            with ui.expansion(title, caption=quote).classes("kotae-source") as source:
+                body = ui.column().classes("full-width")
+            if document := citation["document_id"]:
+                components.to_document(str(document), int(str(citation["chunk"])), quote, self.language)
+
+        async def show() -> None:
+            if not source.value:
+                return
+            body.clear()
+            with body, saying(self.language, inline=True):
+                passage = await self.site.web.board.passage(self.who.member, message.id, number)
+                if passage is None:
+                    ui.label(_GONE.to(self.language)).classes("kotae-quiet")
+                    return
+                _prose(passage.text)
+                if (url := safe_link(str(citation.get("url") or ""))) is not None:
+                    ui.link(_ORIGINAL.to(self.language), url, new_tab=True)
+
+        source.on_value_change(show)
+
+    async def _votes(self, message: RoomMessage) -> None:
+        mine = (await self.site.web.votes(self.who.member, [message.id])).get(message.id)
+        voted = mine.vote if mine is not None else None
+
+        async def up() -> None:
+            with saying(self.language):
+                kept = await self.site.web.vote(self.who.member, message.id, None if voted == "up" else "up")
+                ui.notify((feedback.THANKS if kept else feedback.NOT_FOUND).to(self.language))
+
+        async def down() -> None:
+            with saying(self.language):
+                if voted == "down":
+                    await self.site.web.vote(self.who.member, message.id, None)
+                elif await self.site.web.vote(self.who.member, message.id, "down"):
+                    self._forms.report(message.id)
+                else:
+                    ui.notify(feedback.NOT_FOUND.to(self.language))
+
+        for text, said, vote, do in (("👍", feedback.UP, "up", up), ("👎", feedback.DOWN, "down", down)):
+            button = ui.button(text, on_click=do).props("flat dense").tooltip(said.to(self.language))
+            button.props(f'aria-label="{said.to(self.language)}" aria-pressed="{str(voted == vote).lower()}"')
+            if voted == vote:
+                button.classes("kotae-voted")
+
+    # -- the digest ----------------------------------------------------------------------------------------------------
+
+    def card(self, card: Card) -> None:
+        """A card of plain text; without its buttons."""
+        ui.label(card.title).classes("text-weight-bold")
+        for line in card.lines:
+            ui.label(line)
+        for row in card.rows:
+            with ui.element("div").classes("kotae-card"):
+                self._row(row)
+        for line in card.foot:
+            ui.label(line).classes("kotae-quiet")
+
+    def _row(self, row: CardRow) -> None:
+        ui.label(row.text).classes("text-weight-medium kotae-pre")
+        for detail in row.details:
+            ui.label(detail).classes("kotae-quiet")
+        with ui.row():
+            for link in row.links:
+                ui.link(link.text, link.url)
+
+    def _card_message(self, message: RoomMessage) -> None:
+        row = digest.row_of(message)
+        with ui.element("div").classes("kotae-card"):
+            self._row(row)
+            if status := message.data.get("status"):
+                ui.label(str(status)).classes("text-weight-medium")
+            with ui.row():
+                for action in row.actions:
+                    if action.kind == "answer":
+                        ui.button(action.text, on_click=lambda: self._forms.teach(message)).props("unelevated no-caps")
+                    else:
+                        ui.button(action.text, on_click=lambda: self._dismiss(message)).props("flat no-caps")
+
+    async def _dismiss(self, message: RoomMessage) -> None:
+        with saying(self.language):
+            taught = await self.site.web.dismiss(self.who.member, message.id)
+            if taught.refusal is not None:
+                ui.notify(taught.refusal.to(self.language), type="warning")
+
+    def _confirm(self, message: RoomMessage) -> None:
+        ui.label(message.text).classes("kotae-pre")
+        if message.data["done"]:
+            return
+
+        async def save() -> None:
+            with saying(self.language):
+                taught = await self.site.web.save(self.who.member, message.id)
+                if taught.refusal is not None:
+                    ui.notify(taught.refusal.to(self.language), type="warning")
+
+        async def discard() -> None:
+            with saying(self.language):
+                await self.site.web.discard(self.who.member, message.id)
+
+        with ui.row():
+            ui.button(expert_answers.YES.to(self.language), on_click=save).props("unelevated no-caps")
+            ui.button(expert_answers.NO.to(self.language), on_click=discard).props("flat no-caps")
+
+
+def _prose(text: str) -> None:
+    ui.html(markdown.html(text)).classes("kotae-prose")

@@ -1,0 +1,100 @@
+"""A list of messages on a page that stays as the room is, whatever comes while it is drawn."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+from nicegui import ui
+
+from adapters.web.channel.rooms import Room
+from adapters.web.pages.channel.message import Drawing
+from adapters.web.pages.shared.layout import saying
+from bot.records import RoomMessage, RoomReplies
+
+SHOWN = 50  # messages at a time
+
+
+class MessageList:
+    """One list of messages that stays up to date: a room's, or a thread's."""
+
+    def __init__(self, drawing: Drawing, room: Room, thread: int | None, listed: ui.column) -> None:
+        self._drawing = drawing
+        self._room = room
+        self.thread = thread
+        self._listed = listed
+        self._boxes: dict[int, ui.element] = {}
+        self._more: ui.button | None = None
+        self._empty: ui.label | None = None
+        self._drawn = asyncio.Lock()  # what comes while messages are drawn is drawn after them, once
+
+    async def fill(self, empty: str, earlier: str) -> None:
+        async with self._drawn:
+            found = await self._read()
+            self._listed.clear()
+            self._boxes.clear()
+            with self._listed:
+                self._more = ui.button(earlier, on_click=self._back).props("flat dense no-caps")
+                self._more.set_visibility(len(found) >= SHOWN)
+                self._empty = ui.label(empty).classes("kotae-empty")
+                self._empty.set_visibility(not found)
+            replies = await self._replies(found)
+            for message in found:
+                await self._add(message, replies)
+
+    async def look(self, message: int) -> None:
+        """A message is new, changed or gone."""
+        async with self._drawn:
+            if message in self._boxes:
+                await self._again(message)
+                return
+            newest = max(self._boxes, default=0)
+            for found in await self._read():
+                if found.id == message and (message > newest or not self._boxes):
+                    await self._add(found, await self._replies([found]))
+            if self._boxes and self._empty is not None:
+                self._empty.set_visibility(False)
+
+    async def _again(self, message: int) -> None:
+        box = self._boxes[message]
+        found = next((one for one in await self._read(message + 1, 1) if one.id == message), None)
+        box.clear()
+        if found is None:
+            del self._boxes[message]
+            box.delete()
+        else:
+            with box:
+                await self._drawing.draw(found, await self._replies([found]))
+
+    async def _back(self) -> None:
+        with saying(self._drawing.language):
+            async with self._drawn:
+                await self._earlier()
+
+    async def _earlier(self) -> None:
+        found = await self._read(min(self._boxes, default=None))
+        assert self._more is not None
+        self._more.set_visibility(len(found) >= SHOWN)
+        replies = await self._replies(found)
+        for index, message in enumerate(found):
+            box = await self._add(message, replies)
+            box.move(target_index=index + 2)  # after the button and the hint
+
+    async def _add(self, message: RoomMessage, replies: Mapping[int, RoomReplies] | None) -> ui.element:
+        with self._listed:
+            box = ui.element("div").classes("kotae-message")
+            if self.thread is not None:  # where links to a message lead
+                box.props(f"id=m{message.id}")
+        self._boxes[message.id] = box
+        with box:
+            await self._drawing.draw(message, replies)
+        return box
+
+    async def _replies(self, found: Sequence[RoomMessage]) -> Mapping[int, RoomReplies] | None:
+        """What stands under each of a room's messages; None in a thread."""
+        if self.thread is not None:
+            return None
+        board, member = self._drawing.site.web.board, self._drawing.who.member
+        return await board.threads(self._room, member, [message.id for message in found])
+
+    async def _read(self, before: int | None = None, limit: int = SHOWN) -> list[RoomMessage]:
+        board, member = self._drawing.site.web.board, self._drawing.who.member
+        return await board.messages(self._room, member, self.thread, before, limit)

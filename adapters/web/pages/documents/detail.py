@@ -1,0 +1,202 @@
+"""One document: what is known of it, and its chunks, a page at a time, by words or from a number on."""
+
+from datetime import datetime
+
+from nicegui import ui
+from nicegui.elements.mixins.text_element import TextElement
+
+from adapters.web.pages.documents.add import AddDocuments
+from adapters.web.pages.documents.list import Acts
+from adapters.web.pages.shared import components
+from adapters.web.pages.shared.curators import person, readers_of
+from adapters.web.pages.shared.layout import saying, titled
+from adapters.web.quotations import found
+from adapters.web.visitor import Site, Visitor
+from bot.records import DocumentRow
+from bot.unanswered.digest_card import safe_link
+from retrieval.i18n import Text, date_words
+from retrieval.types import Passage
+
+PAGE = 10  # chunks
+_LOOKED_THROUGH = 50  # at once, for a quotation
+
+# To what the address points at.
+_ARRIVED = """const there = document.querySelector(".kotae-pointed mark") ?? document.querySelector(".kotae-pointed");
+there?.scrollIntoView({block: "center"}); there?.closest(".kotae-pointed").focus({preventScroll: true});"""
+
+_ALL = Text(en="All documents", ja="文書の一覧へ")
+_CHUNKS = Text(en="Chunks", ja="チャンク")
+_WORDS = Text(en="Only chunks with these words", ja="この語句を含むチャンクのみ表示")
+_NONE = Text(en="No chunk has these words.", ja="この語句を含むチャンクはありません。")
+_MORE = Text(en="More", ja="さらに表示")
+_FIRST = Text(en="From the beginning", ja="最初から表示")
+_NOT_FOUND = Text(
+    en="The quoted words were not found in this document. It may have changed since.",
+    ja="引用された文はこの文書に見つかりません。その後、更新された可能性があります。",
+)
+_QUESTION, _ANSWER = Text(en="Question", ja="質問"), Text(en="Answer", ja="回答")
+_ORIGINAL = Text(en="Open the original", ja="元の文書を開く")
+_DESCRIBED = {
+    "collection": Text(en="Collection", ja="コレクション"),
+    "readers": Text(en="Who may find it", ja="公開範囲"),
+    "title": Text(en="Title", ja="タイトル"),
+    "chunks": Text(en="Chunks", ja="チャンク数"),
+    "language": Text(en="Language", ja="言語"),
+    "author": Text(en="Added by", ja="登録者"),
+    "added": Text(en="Added", ja="登録日時"),
+    "changed": Text(en="This version added", ja="この版の登録日時"),
+    "date": Text(en="Date of the document", ja="文書の日付"),
+    "id": Text(en="ID", ja="ID"),
+}
+_LANGUAGES = {"ja": Text(en="Japanese", ja="日本語"), "en": Text(en="English", ja="英語")}
+
+
+class OneDocument:
+    def __init__(self, site: Site, who: Visitor, document_id: str, chunk: int | None, quote: str = "") -> None:
+        self._site = site
+        self._who = who
+        self._id = document_id
+        self._chunk = chunk  # is pointed at
+        self._quote = quote
+        self._next: int | None = None
+        self._passages: list[Passage] = []
+
+    async def build(self) -> None:
+        """Raises LookupError."""
+        language = self._who.language
+        row = await self._row()
+        if self._chunk is not None and self._chunk >= row.chunks:  # it has become shorter
+            self._chunk = None
+        titled(row.name)
+        ui.link(_ALL.to(language), "/documents")
+        self._head = ui.column().classes("full-width")
+        acts = Acts(self._site, self._who, self.show)
+        adding = AddDocuments(self._site, self._who, self.show)
+        self._acts, self._adding = acts, adding
+        adding.watch()
+        components.heading(_CHUNKS.to(language))
+        self._words = ui.input(_WORDS.to(language), on_change=self._again).classes("full-width")
+        self._words.props("outlined dense clearable debounce=300 maxlength=200").mark("words")
+        if self._quote and not await self._find(row):
+            ui.label(_NOT_FOUND.to(language)).classes("kotae-warn").props("role=status")
+        self._ground = ui.column().classes("full-width")
+        self._foot = ui.row()
+        await self.show()
+        if self._chunk is not None:
+            ui.run_javascript(_ARRIVED)
+
+    async def _find(self, row: DocumentRow) -> bool:
+        """Point at the chunk that has the quotation: the one of the address, unless it stands in another by now."""
+        knowledge, readers = self._site.app.knowledge, self._who.readers
+        for start, limit in (
+            (self._chunk or 0, 1),
+            *((at, _LOOKED_THROUGH) for at in range(0, row.chunks, _LOOKED_THROUGH)),
+        ):
+            passages, _ = await knowledge.chunks(self._id, readers, start=start, limit=limit)
+            for passage in passages:
+                if found(self._quote, passage.text):
+                    self._chunk = passage.chunk
+                    return True
+        return False
+
+    async def _row(self) -> DocumentRow:
+        row = await self._site.app.knowledge.document(self._id, self._who.readers)
+        if row is None:
+            raise LookupError(self._id)
+        return row
+
+    async def show(self) -> None:
+        """As it is now: facts, and the chunks from the one that is pointed at on."""
+        try:
+            row = await self._row()
+        except LookupError:  # forgotten, or for others now
+            ui.navigate.to("/documents")
+            return
+        self._facts(row)
+        await self._page(max(0, (self._chunk or 0) - 1), fresh=True)
+
+    def _facts(self, row: DocumentRow) -> None:
+        language = self._who.language
+        values: dict[str, str | datetime] = {
+            "collection": row.collection,
+            "readers": readers_of(row.scope, self._who),
+            "title": row.title,
+            "chunks": str(row.chunks),
+            "language": _LANGUAGES[row.language].to(language),
+            "author": row.author,
+            "added": row.added_at,
+            "changed": row.updated_at,
+            "date": date_words(row.changed_at or "", language),
+            "id": row.id,
+        }
+        self._head.clear()
+        with self._head:
+            with ui.element("dl").classes("kotae-facts"):
+                for name, value in values.items():
+                    if value:
+                        with ui.element("dt"):
+                            ui.label(_DESCRIBED[name].to(language))
+                        with ui.element("dd"):
+                            if isinstance(value, datetime):
+                                components.When(self._who, value)
+                            else:
+                                ui.label(value)
+            if (address := safe_link(row.url)) is not None:
+                ui.link(_ORIGINAL.to(language), address, new_tab=True)
+            if self._site.app.curating.may_change(person(self._who), row):
+                with ui.row():
+                    self._acts.buttons(lambda: [row], done=lambda: ui.navigate.to("/documents"))
+
+    async def _again(self) -> None:
+        self._chunk = None
+        with saying(self._who.language):
+            await self._page(0, fresh=True)
+
+    async def _page(self, start: int, *, fresh: bool) -> None:
+        language, words = self._who.language, (self._words.value or "").strip()
+        found, self._next = await self._site.app.knowledge.chunks(
+            self._id, self._who.readers, start=start, limit=PAGE, containing=words
+        )
+        if fresh:
+            self._ground.clear()
+        with self._ground:
+            if fresh and not found:
+                components.empty(_NONE.to(language))
+            for passage in found:
+                self._card(passage)
+        self._foot.clear()
+        with self._foot:
+            if fresh and start:
+                first = ui.button(_FIRST.to(language), on_click=self._again).props("outline no-caps")
+                first.mark("first")
+            if self._next is not None:
+                ui.button(_MORE.to(language), on_click=self._more).props("outline no-caps").mark("more")
+
+    async def _more(self) -> None:
+        with saying(self._who.language):
+            if self._next is not None:
+                await self._page(self._next, fresh=False)
+
+    def _card(self, passage: Passage) -> None:
+        language = self._who.language
+        with ui.column().classes("kotae-card") as card:
+            if passage.chunk == self._chunk:
+                card.classes("kotae-pointed").props("tabindex=-1")
+            where = " › ".join(filter(None, (f"#{passage.chunk}", *passage.headings)))
+            ui.label(where).classes("kotae-quiet kotae-wrap")
+            if passage.question is not None:
+                ui.label(f"{_QUESTION.to(language)}: {passage.question}").classes("kotae-pre text-weight-medium")
+            self._text(passage, "" if passage.question is None else f"{_ANSWER.to(language)}: ")
+
+    def _text(self, passage: Passage, before: str) -> None:
+        """With the quoted words marked, where it is pointed at."""
+        marked = found(self._quote, passage.text) if passage.chunk == self._chunk else None
+        start, end = marked or (0, 0)
+        with ui.element("div").classes("kotae-pre"):
+            for text, tag in (
+                (before + passage.text[:start], "span"),
+                (passage.text[start:end], "mark"),
+                (passage.text[end:], "span"),
+            ):
+                if text:
+                    TextElement(tag=tag, text=text)

@@ -1,0 +1,1 @@
+"""The page on which Q/A pairs are written and reviewed."""

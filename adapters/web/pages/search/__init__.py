@@ -1,0 +1,1 @@
+"""The page that shows how a search finds what it finds."""

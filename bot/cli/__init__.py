@@ -1,0 +1,8 @@
+"""The `kotae` command: what it is called with, what it opens and what it prints."""
+
+
+def main() -> None:
+    """Run the command line; it is loaded here, so that its parts can be imported alone."""
+    from bot.cli.commands import main as run
+
+    run()

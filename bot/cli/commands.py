@@ -1,0 +1,594 @@
+"""The `kotae` command. Each command opens what it needs, does one thing and says how it went by its exit status."""
+
+import asyncio
+import json
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bot.cli import maintenance, output
+from bot.cli.help import Commands, obey
+from bot.cli.runtime import (
+    ANSWERED,
+    CONFIG,
+    FAILED,
+    LANGUAGE,
+    UNANSWERED,
+    USAGE,
+    as_owner,
+    aside,
+    complain,
+    finish,
+    readable,
+    settings_or_exit,
+    show,
+    with_database,
+    with_home,
+)
+from bot.cli.runtime import words as _
+from bot.types import Verdict
+from bot.views import Json
+from retrieval.i18n import Language
+from retrieval.types import TEAM
+
+if TYPE_CHECKING:  # what is heavy is imported by the commands that need it
+    from adapters.port import Adapter
+    from adapters.terminal.channel import Channel
+    from bot.app import Application
+    from bot.cli.operations import Operations, ReadOperations
+    from bot.cli.remote import Owner
+    from bot.config.settings import Settings
+    from bot.knowledge.local_files import LocalFile
+
+
+BROWSER_ROOM = "web:general"  # has the digest where no platform is set up
+
+cli = Commands(
+    name="kotae",
+    help=_(
+        "A knowledge bot for team channels: it searches your documents and answers with sources.",
+        "チームのチャンネルのためのナレッジボットです。文書を検索し、出典を添えて答えます。",
+    ),
+    no_args_is_help=True,
+)
+
+AsJson = Annotated[
+    bool, typer.Option("--json", help=_("Print JSON for programs.", "プログラム向けに JSON で出力します。"))
+]
+InCollections = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--collection", help=_("Search only here; may be repeated.", "検索するコレクションです。複数指定できます。")
+    ),
+]
+InCollection = Annotated[str | None, typer.Option("--collection", help=_("The collection.", "コレクションです。"))]
+
+
+# -- conversation ---------------------------------------------------------------------------------------------------
+
+
+@cli.command(
+    help=_(
+        "Run the bot: the platforms that are set up, the pages and a channel in the browser, and one in this terminal.",
+        "ボットを動かします（設定済みのプラットフォーム、ブラウザーのページとチャンネル、このターミナルのチャンネル）。",
+    )
+)
+def run(
+    sample: Annotated[
+        bool,
+        typer.Option(
+            "--sample",
+            help=_(
+                "Put a sample handbook into a home that nobody has used yet.",
+                "まだ使われていないホームにサンプル資料を追加します。",
+            ),
+        ),
+    ] = False,
+) -> None:
+    settings = settings_or_exit()
+    from adapters.web.server.sockets import Address, listen
+
+    address: Address | None = None
+
+    def first() -> None:
+        nonlocal address
+        address = listen(settings.web_host, settings.web_port, token=settings.web_token)
+
+    async def work(app: "Application") -> int:
+        from adapters.runner import announcing, connected, digest_target
+        from adapters.terminal.channel import Channel
+        from adapters.web.channel.adapter import web_adapter
+        from adapters.web.server.server import serving, until_stopped
+        from bot.app import make_adapters
+
+        assert address is not None  # `first` has run
+        others, web = make_adapters(settings), web_adapter(app, address.url)
+        adapters = [*others, web]
+        async with AsyncExitStack() as stack:
+            stopped = await stack.enter_async_context(until_stopped())
+            if sample:
+                await _add_sample(app)
+            await stack.enter_async_context(app.looked_after())
+            if others:
+                await app.warm()  # nobody's first question waits for it
+                await stack.enter_async_context(aside(_say_problems(settings)))
+            platforms = await stack.enter_async_context(connected(adapters, app.bot, _say_who))
+            await stack.enter_async_context(serving(app, address, web=web, platforms=lambda: platforms.connected))
+            if (posted_to := settings.digest_channel or (None if others else BROWSER_ROOM)) is not None:
+                adapter, channel = digest_target(adapters, posted_to)
+                await stack.enter_async_context(aside(app.clock(announcing(adapter, channel, app.digest_card)).run()))
+            output.banner(app.settings, await app.knowledge.collections(app.readers), LANGUAGE)
+            output.say(address.banner(LANGUAGE))
+            terminal = Channel(app.settings)
+            if terminal.there:
+                await stack.enter_async_context(aside(_talk(terminal, app, stopped, alone=not others)))
+            async with aside(platforms.until_refused(stopped)):
+                await stopped.wait()
+            if platforms.refusal is not None:
+                complain(platforms.refusal.text(LANGUAGE), CONFIG)
+            output.say(_("Stopping …", "終了しています…"))
+        return ANSWERED
+
+    as_owner(work, first=first, level="INFO" if settings.platforms else "WARNING")
+
+
+async def _talk(terminal: "Channel", app: "Application", stopped: asyncio.Event, *, alone: bool) -> None:
+    """The terminal's channel, or the lines of a pipe. `alone`: nobody else uses the bot, so its end is the bot's too."""
+    await terminal.run(app.bot)
+    if alone and (terminal.interactive or terminal.used):
+        stopped.set()
+    elif terminal.interactive:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, stopped.set)  # the channel had it
+        output.say(_("The bot keeps running; Ctrl-C stops it.", "ボットは動き続けます。Ctrl-C で終了します。"))
+
+
+async def _add_sample(app: "Application", *, quiet: bool = False) -> None:
+    """A home that nobody has used yet gets a sample handbook, so that there is something to ask about."""
+    if await app.wants_sample():
+        with output.progress(quiet=quiet) as show:
+            await app.add_sample(
+                lambda done, total: show(_("Adding a sample handbook", "サンプル資料を追加"), done, total)
+            )
+
+
+async def _say_problems(settings: "Settings") -> None:
+    """What the platforms themselves say is not well, before anybody asks; no answer waits for it."""
+    from adapters.discord.setup import check as discord
+    from adapters.slack.setup import check as slack
+
+    for looked in (slack.problems, discord.problems):
+        for remark in await looked(settings):
+            output.warn(remark.what.to(LANGUAGE))
+            if remark.todo is not None:
+                output.warn(f"    → {remark.todo.to(LANGUAGE)}")
+
+
+def _say_who(adapter: "Adapter") -> None:
+    output.say(
+        _(
+            "{platform}: connected as {who}.",
+            "{platform}: {who} として接続しました。",
+            platform=adapter.name,
+            who=adapter.who,
+        )
+    )
+
+
+@cli.command(help=_("Talk with the bot in this terminal.", "このターミナルでボットと会話します。"))
+def chat(as_json: AsJson = False) -> None:
+    from adapters.terminal.channel import Channel
+
+    async def work(app: "Application") -> int:
+        from adapters.web.server.server import serving
+
+        quiet = as_json or not (sys.stdin.isatty() and sys.stdout.isatty())
+        await _add_sample(app, quiet=as_json)
+        async with app.looked_after(), serving(app):
+            if not quiet:
+                output.banner(app.settings, await app.knowledge.collections(app.readers), LANGUAGE)
+            return await Channel(app.settings, as_json=as_json).run(app.bot)
+
+    as_owner(work)
+
+
+@cli.command(help=_("Ask one question and watch the steps.", "質問をひとつして、考える過程を見ます。"))
+def ask(
+    question: Annotated[str, typer.Argument(help=_("The question.", "質問です。"))],
+    as_json: AsJson = False,
+    model: Annotated[
+        str | None, typer.Option(help=_("Another model for this question.", "この質問に使うモデルです。"))
+    ] = None,
+    strategy: Annotated[
+        str | None, typer.Option(help=_("Another strategy: react, synthesis.", "この質問の戦略です: react、synthesis"))
+    ] = None,
+    collections: InCollections = None,
+) -> None:
+    from adapters.terminal.channel import ask_once
+
+    if not question.strip():
+        complain(_("The question is empty.", "質問が空です。"), USAGE)
+
+    async def work(home: "Operations | Owner") -> int:
+        where = _readable(collections)
+        await home("check", model=model, strategy=strategy, collections=where)
+        outcome = await ask_once(
+            home.turns,
+            question,
+            settings,
+            as_json=as_json,
+            model=model,
+            strategy=strategy,
+            collections=where,
+        )
+        return {"answered": ANSWERED, "unknown": UNANSWERED, "declined": UNANSWERED}.get(outcome, FAILED)
+
+    settings = settings_or_exit()
+    with_home(work, changes=False)
+
+
+def _readable(names: list[str] | None) -> tuple[str, ...] | None:
+    return tuple(map(readable, names)) if names else None
+
+
+# -- documents ------------------------------------------------------------------------------------------------------
+
+
+@cli.command(help=_("Add files and folders.", "ファイルやフォルダーを追加します。"))
+def ingest(
+    paths: Annotated[list[Path], typer.Argument(help=_("Files and folders.", "ファイルやフォルダーです。"))],
+    collection: InCollection = None,
+    scope: Annotated[
+        str, typer.Option(help=_("Who may read it: team, everyone, place:…", "公開範囲です: team、everyone、place:…"))
+    ] = TEAM,
+    as_json: AsJson = False,
+) -> None:
+    from bot.access import valid_scope
+
+    if not valid_scope(scope):
+        complain(
+            _(
+                f"--scope should be team, everyone or place:PLATFORM:WORKSPACE:CHANNEL, not “{scope}”.",
+                f"--scope は team、everyone、place:プラットフォーム:ワークスペース:チャンネル のどれかにしてください（「{scope}」ではなく）。",
+            ),
+            USAGE,
+        )
+    from bot.knowledge.local_files import local_files
+
+    files = [(file, readable(file.name)) for path in paths for file in local_files(path)]
+    if not files:
+        complain(_("There are no files.", "ファイルがありません。"), FAILED)
+
+    async def work(home: "Operations | Owner") -> int:
+        read = 0
+        with output.progress(quiet=as_json) as show:
+            for number, (file, name) in enumerate(files):
+                show(name, number, len(files))
+                verdict = await _add(home, file, name, collection and readable(collection), scope)
+                read += verdict["status"] != "refused"
+                if as_json:
+                    output.print_json(verdict)
+                else:
+                    output.verdict(verdict, LANGUAGE)
+        return ANSWERED if read else FAILED
+
+    with_home(work, changes=True)
+
+
+async def _add(home: "Operations | Owner", file: "LocalFile", name: str, collection: str | None, scope: str) -> Json:
+    """The verdict on one file, as JSON."""
+    from bot.knowledge.local_files import NotReadError
+    from retrieval.loaders.loader import ParsingLimits
+
+    try:
+        data = await asyncio.to_thread(file.read, ParsingLimits().file + 1)  # the loader refuses what is longer
+    except NotReadError as error:
+        where = collection or settings_or_exit().default_collection
+        return dict(Verdict(name, "refused", where, reason=error.text(LANGUAGE)).as_json())
+    return await home.ingest(name, data, collection, scope, await asyncio.to_thread(file.changed_at))
+
+
+@cli.command(help=_("Search the documents.", "文書を検索します。"))
+def search(
+    query: Annotated[str, typer.Argument(help=_("What to look for.", "探すことばです。"))],
+    collections: InCollections = None,
+    mode: Annotated[str, typer.Option(help="hybrid | dense | sparse")] = "hybrid",
+    limit: Annotated[int, typer.Option(min=1, max=100, help=_("At most so many.", "最大の件数です。"))] = 10,
+    as_json: AsJson = False,
+) -> None:
+    if mode not in ("hybrid", "dense", "sparse"):
+        complain(
+            _("--mode should be hybrid, dense or sparse.", "--mode は hybrid、dense、sparse のどれかにしてください。"),
+            USAGE,
+        )
+
+    show(
+        "search",
+        output.search,
+        as_json=as_json,
+        whole=True,
+        query=readable(query),
+        collections=_readable(collections),
+        mode=mode,
+        limit=limit,
+    )
+
+
+@cli.command(help=_("List the documents.", "文書の一覧を表示します。"))
+def documents(collection: InCollection = None, as_json: AsJson = False) -> None:
+    show("documents", output.documents, as_json=as_json, collection=readable(collection) if collection else None)
+
+
+@cli.command(help=_("Forget documents, by name or id.", "名前または ID で文書を削除します。"))
+def forget(
+    names: Annotated[list[str] | None, typer.Argument(help=_("Names or ids.", "名前または ID です。"))] = None,
+    collection: InCollection = None,
+    user: Annotated[
+        str | None,
+        typer.Option(
+            "--user",
+            help=_(
+                "Erase a person instead: platform:id, such as slack:U012AB3CD.",
+                "文書ではなく人の記録を消します。slack:U012AB3CD のように指定します。",
+            ),
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    if (user is None) == (not names):
+        complain(_("Name documents, or a person with --user.", "文書の名前か、--user で人を指定してください。"), USAGE)
+    if user is not None:
+        maintenance.forget_person(readable(user))
+        return
+
+    async def work(home: "Operations | Owner") -> int:
+        status = ANSWERED
+        for name in map(readable, names or ()):
+            gone = await home("forget", name=name, collection=readable(collection) if collection else None)
+            if not gone["forgotten"]:
+                status = FAILED
+            if as_json:
+                output.print_json({"name": name, "forgotten": [row["id"] for row in gone["forgotten"]]})
+            elif gone["forgotten"]:
+                for row in gone["forgotten"]:
+                    output.say(
+                        _(
+                            "Forgotten: {name} ({collection})",
+                            "削除しました: {name}（{collection}）",
+                            name=row["name"],
+                            collection=row["collection"],
+                        )
+                    )
+            else:
+                output.warn(_("There is no document “{name}”.", "文書「{name}」はありません。", name=name))
+        return status
+
+    with_home(work, changes=True)
+
+
+collections_cli = Commands(
+    invoke_without_command=True, help=_("List and change collections.", "コレクションの一覧と変更です。")
+)
+cli.add_typer(collections_cli, name="collections")
+
+
+@collections_cli.callback()
+def collections(context: typer.Context, as_json: AsJson = False) -> None:
+    if context.invoked_subcommand:
+        return
+
+    show("collections", output.collections, as_json=as_json)
+
+
+@collections_cli.command(
+    help=_("Make a collection or change its description.", "コレクションを作るか、説明を変えます。")
+)
+def describe(name: str, description: str) -> None:
+    async def work(home: "Operations | Owner") -> int:
+        await home("describe", name=readable(name), description=readable(description))
+        return ANSWERED
+
+    with_home(work, changes=True)
+
+
+@collections_cli.command(
+    help=_("Move all documents into another collection.", "すべての文書を別のコレクションに移します。")
+)
+def merge(source: str, into: str) -> None:
+    async def work(home: "Operations | Owner") -> int:
+        done = await home("merge", source=readable(source), into=readable(into))
+        output.say(_("{n} document{n:|s} moved.", "{n} 件の文書を移しました。", n=done["moved"]))
+        return ANSWERED
+
+    with_home(work, changes=True)
+
+
+@collections_cli.command(help=_("Forget a collection and all its documents.", "コレクションをその文書ごと削除します。"))
+def delete(name: str) -> None:
+    async def work(home: "Operations | Owner") -> int:
+        done = await home("delete", name=readable(name))
+        output.say(_("{n} document{n:|s} forgotten.", "{n} 件の文書を削除しました。", n=done["forgotten"]))
+        return ANSWERED
+
+    with_home(work, changes=True)
+
+
+# -- how it goes ----------------------------------------------------------------------------------------------------
+
+
+@cli.command(help=_("List the questions nobody could answer yet.", "まだ答えられていない質問の一覧です。"))
+def unanswered(as_json: AsJson = False) -> None:
+    show("unanswered", output.unanswered, as_json=as_json)
+
+
+answers_cli = Commands(
+    invoke_without_command=True,
+    help=_("List what experts answered, correct it or take it back.", "専門家の回答の一覧・編集・取り消しです。"),
+)
+cli.add_typer(answers_cli, name="answers")
+
+AnswerId = Annotated[str, typer.Argument(metavar="ID", help=_("Its id, from the list.", "一覧にある回答の ID です。"))]
+
+
+@answers_cli.callback()
+def answers(context: typer.Context, as_json: AsJson = False) -> None:
+    if not context.invoked_subcommand:
+        show("answers", output.answers, as_json=as_json, whole=True)
+
+
+@answers_cli.command("list", help=_("List the answers.", "回答の一覧です。"))
+def list_answers(as_json: AsJson = False) -> None:
+    show("answers", output.answers, as_json=as_json, whole=True)
+
+
+@answers_cli.command(
+    help=_(
+        "Correct an answer; those who were told the old one are told the new one.",
+        "回答を修正します。以前の回答をお知らせした人に、新しい回答をお知らせします。",
+    )
+)
+def edit(
+    id: AnswerId,
+    answer: Annotated[str, typer.Argument(help=_("What it should say.", "新しい回答です。"))],
+    as_json: AsJson = False,
+) -> None:
+    _change_answer("edit_answer", output.corrected, as_json, id=readable(id), answer=readable(answer))
+
+
+@answers_cli.command(
+    "forget",
+    help=_("Take an answer back; its questions are open again.", "回答を取り消します。その質問は未回答に戻ります。"),
+)
+def take_back(id: AnswerId, as_json: AsJson = False) -> None:
+    _change_answer("take_back_answer", output.taken_back, as_json, id=readable(id))
+
+
+def _change_answer(command: str, done: Callable[[Json, Language], None], as_json: bool, **arguments: str) -> None:
+    async def work(home: "Operations | Owner") -> int:
+        changed = await home(command, **arguments)
+        if as_json:
+            output.print_json(changed)
+        elif changed["refusal"]:
+            output.warn(changed["refusal"])
+        else:
+            done(changed, LANGUAGE)
+        return FAILED if changed["refusal"] else ANSWERED
+
+    with_home(work, changes=True)
+
+
+@cli.command(
+    help=_(
+        "Show the digest: what was not answered since the last one.",
+        "ダイジェスト（前回以降に答えられなかった質問）を表示します。",
+    )
+)
+def digest(as_json: AsJson = False) -> None:
+    async def work(home: "Operations | Owner") -> int:
+        made = await home("digest")
+        if as_json:
+            output.print_json(made["digest"])
+        else:
+            output.say(made["text"])
+        return ANSWERED
+
+    with_home(work, changes=False)
+
+
+@cli.command(help=_("Measurements of searches and answers.", "検索と回答の計測値です。"))
+def metrics(
+    as_json: AsJson = False,
+    export: Annotated[
+        Path | None,
+        typer.Option(help=_("Write every search as JSON lines.", "検索ごとの計測値を JSON Lines で書き出します。")),
+    ] = None,
+    clear: Annotated[bool, typer.Option("--clear", help=_("Forget the measurements.", "計測値を消します。"))] = False,
+) -> None:
+    async def work(home: "ReadOperations | Owner") -> int:
+        if export:
+            rows = (await home("searches"))["searches"]
+            lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+            await asyncio.to_thread(export.write_text, lines, encoding="utf-8")
+        summary = await home("metrics")
+        if as_json:
+            output.print_json(summary)
+        else:
+            output.metrics(summary, LANGUAGE)
+        if clear:
+            await home("clear_metrics")
+        return ANSWERED
+
+    with_database(work)
+
+
+@cli.command(
+    help=_(
+        "Score the search on questions with known answers (BEIR layout).",
+        "答えのわかっている質問で検索を採点します（BEIR 形式）。",
+    )
+)
+def evaluate(
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            help=_(
+                "corpus.jsonl, queries.jsonl, qrels/test.tsv",
+                "corpus.jsonl、queries.jsonl、qrels/test.tsv のフォルダーです。",
+            )
+        ),
+    ],
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help=_("Only so many queries, spread over the file.", "ファイル全体から選ぶ質問の数です。")
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    from bot.app import make_embedder, min_relevance
+    from bot.logs import set_up
+    from bot.operations.evaluation import EvaluationError
+    from bot.operations.evaluation import evaluate as score
+
+    settings = settings_or_exit()
+
+    async def main() -> int:
+        set_up(settings.log_level or "WARNING", secrets=settings.secrets())
+        async with AsyncExitStack() as stack:
+            progress = stack.enter_context(output.progress(quiet=as_json))
+            report = await score(
+                folder,
+                await make_embedder(settings, stack),
+                limit=limit,
+                fusion=settings.fusion,
+                hits=settings.search_limit,
+                min_relevance=min_relevance(settings),
+                max_chars=settings.chunk_size,
+                language=LANGUAGE,
+                progress=progress,
+            )
+        if as_json:
+            output.print_json(report.as_json())
+        else:
+            output.table(("", ""), report.rows(LANGUAGE), wide=1)
+        return ANSWERED
+
+    try:
+        finish(main)
+    except EvaluationError as error:
+        complain(error.text(LANGUAGE), USAGE)
+
+
+cli.add_typer(maintenance.cli)
+
+
+def main() -> None:
+    """The command; never ends in a traceback for what is outside of it."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a terminal without emoji or kana gets `?`
+    obey(cli)

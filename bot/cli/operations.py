@@ -1,0 +1,149 @@
+"""What the commands do with a home, by name and with JSON going in and out: in this process, or in the one that owns
+the home and is asked over its socket (`bot/cli/remote.py`). So a command shows the same both ways."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import validate_call
+
+from bot import views
+from bot.types import Actor, Upload
+from bot.views import Json
+from retrieval.i18n import Language
+from retrieval.types import Mode
+
+if TYPE_CHECKING:  # `kotae documents` needs the database only, and neither where another process does the work
+    from bot.app import Application
+    from bot.database import Database
+    from bot.turns.turns import Turns
+
+LOOKING = frozenset({"documents", "collections", "unanswered", "metrics", "searches", "clear_metrics"})
+WORKING = LOOKING | {"check", "search", "forget", "describe", "merge", "delete", "digest", "backup"}
+WORKING |= {"answers", "edit_answer", "take_back_answer"}
+_ANSWERS = 1_000  # of experts that are listed
+_TERMINAL = Actor("terminal", "", "terminal", "editor")  # whoever has the home may change all that is in it
+
+
+class ReadOperations:
+    """The commands that need the database only. All raise StoreError, those that name a collection
+    CollectionNotFoundError; `language` is that of reasons."""
+
+    names = LOOKING
+
+    def __init__(self, data: "Database", language: Language) -> None:
+        self._data = data
+        self._language = language
+
+    async def __call__(self, command: str, **arguments: Any) -> Json:
+        """Raises KeyError for a command that is not offered here, pydantic.ValidationError for wrong arguments."""
+        if command not in self.names:
+            raise KeyError(command)
+        checked: Callable[..., Awaitable[Json]] = validate_call(getattr(self, command))
+        return await checked(**arguments)
+
+    async def documents(self, collection: str | None = None) -> Json:
+        if collection is not None:
+            await self._data.collections.require((collection,), self._data.readers, self._language)
+        return views.documents_json(await self._data.documents.listed(self._data.readers, collection=collection))
+
+    async def collections(self) -> Json:
+        return views.collections_json(await self._data.collections.listed(self._data.readers))
+
+    async def unanswered(self) -> Json:
+        return views.unanswered_json(await self._data.questions.open(self._data.readers.scopes))
+
+    async def metrics(self) -> Json:
+        return views.metrics_json(await self._data.summary())
+
+    async def searches(self) -> Json:
+        """Every measurement, for an export."""
+        rows = await self._data.searches.listed(self._data.readers.scopes)
+        return {"searches": [views.search_metrics_json(row) for row in rows]}
+
+    async def clear_metrics(self) -> Json:
+        return {"cleared": await self._data.searches.clear()}
+
+
+class Operations(ReadOperations):
+    """All commands, on the open application. These raise RAGToolError and SettingsError too."""
+
+    names = WORKING
+
+    def __init__(self, app: "Application", language: Language) -> None:
+        super().__init__(app.data, language)
+        self._app = app
+
+    @property
+    def turns(self) -> "Turns":
+        return self._app.bot.turns
+
+    async def ingest(
+        self, name: str, data: bytes, collection: str | None, scope: str, changed_at: str | None = None
+    ) -> Json:
+        """Add a document; `collection` None: the default one; `changed_at`: the day of the file's last change, ISO."""
+        into = collection or self._app.settings.default_collection
+        upload = Upload(name, data, into, scope, author="terminal", changed_at=changed_at)
+        return dict((await self._app.knowledge.add(upload, self._language)).as_json())
+
+    async def check(
+        self, model: str | None = None, strategy: str | None = None, collections: tuple[str, ...] | None = None
+    ) -> Json:
+        """Refuse what was chosen for a question before it is asked."""
+        await self._app.check(model, strategy, collections, self._language)
+        return {}
+
+    async def search(
+        self, query: str, collections: tuple[str, ...] | None = None, mode: Mode = "hybrid", limit: int = 10
+    ) -> Json:
+        await self._app.knowledge.check(collections, self._app.readers, self._language)
+        found = await self._app.knowledge.search(query, self._app.readers, collections, mode=mode, limit=limit)
+        return views.search_json(found)
+
+    async def forget(self, name: str, collection: str | None = None) -> Json:
+        """Forget the documents of that name or id, or whose id begins so."""
+        await self._app.knowledge.check((collection,) if collection else None, self._app.readers, self._language)
+        rows = await self._app.knowledge.documents(self._app.readers, collection)
+        matching = [row for row in rows if name in (row.id, row.name)]
+        if not matching and len(name) >= views.SHORT_ID:
+            matching = [row for row in rows if row.id.startswith(name)]
+        for row in matching:
+            await self._app.knowledge.forget(row.id)
+        return {"forgotten": [{"id": row.id, "name": row.name, "collection": row.collection} for row in matching]}
+
+    async def describe(self, name: str, description: str) -> Json:
+        await self._app.knowledge.describe(name, description)
+        return {}
+
+    async def merge(self, source: str, into: str) -> Json:
+        return {"moved": await self._app.knowledge.merge(source, into, self._app.readers, self._language)}
+
+    async def delete(self, name: str) -> Json:
+        return {"forgotten": await self._app.knowledge.drop_collection(name, self._app.readers, self._language)}
+
+    async def answers(self) -> Json:
+        """What experts have answered, the latest first."""
+        found, _ = await self._app.answers.listed(self._app.readers, limit=_ANSWERS)
+        return {"answers": [views.answer_json(one) for one in found]}
+
+    async def edit_answer(self, id: str, answer: str) -> Json:
+        """By its id, or by the first characters of it."""
+        changed = await self._app.answers.edit(_TERMINAL, self._app.readers, id, answer)
+        return views.changed_json(changed, self._language)
+
+    async def take_back_answer(self, id: str) -> Json:
+        changed = await self._app.answers.take_back(_TERMINAL, self._app.readers, id)
+        return views.changed_json(changed, self._language)
+
+    async def digest(self) -> Json:
+        """What was missed since the last digest that was sent, or since it would have been, as JSON and in words."""
+        from bot.unanswered.digest_card import as_json, card, plain
+
+        made = await self._app.digest(self._app.readers)
+        return {"digest": as_json(made), "text": plain(card(made, self._language, self._app.settings.timezone))}
+
+    async def backup(self, path: str) -> Json:
+        from bot.operations.backup import back_up
+
+        made = await back_up(self._app.settings, Path(path), index=self._app.index)
+        return {"text": made.text(self._language)} | made.as_json(self._language)

@@ -1,0 +1,258 @@
+"""What the terminal prints: lists, verdicts and figures from their JSON (`bot/views.py`), progress and warnings."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+
+from bot.config.settings import Settings
+from bot.texts import REASONS
+from bot.views import SHORT_ID, Json
+from retrieval.i18n import Language, Text
+from retrieval.types import CollectionInfo
+
+_EXCERPT = 160
+_DAY = len("2026-01-31")
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
+def warn(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def banner(settings: Settings, collections: Sequence[CollectionInfo], language: Language) -> None:
+    """What is running here and on what, in a few lines."""
+    ja = language == "ja"
+    model = settings.model_id
+    if model == "extractive":
+        model += (
+            "（キー不要。GEMINI_API_KEY を設定すると言語モデルが答えます）"
+            if ja
+            else " (no key needed; set GEMINI_API_KEY for a language model)"
+        )
+    held = ", ".join(f"{info.name} ({info.documents})" for info in collections) or "–"
+    say(f"{'ホーム' if ja else 'Home'}: {settings.home}")
+    say(f"{'モデル' if ja else 'Model'}: {model}")
+    say(f"{'文書' if ja else 'Documents'}: {held}")
+
+
+def print_json(value: object) -> None:
+    """One line; escaped where standard output is not UTF-8."""
+    escaped = (sys.stdout.encoding or "ascii").lower().replace("-", "") != "utf8"
+    print(json.dumps(value, ensure_ascii=escaped), flush=True)
+
+
+@contextmanager
+def progress(*, quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
+    """`show(what, done, total)`: a bar on a terminal's standard error; what is printed meanwhile stays above it."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    console = Console(stderr=True)
+    with Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        console=console,
+        disable=quiet or not console.is_terminal,
+        transient=True,
+        redirect_stdout=sys.stdout.isatty(),
+    ) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total)
+
+
+def table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, wide: int = 0) -> None:
+    """A table on standard output; plain lines with tabs where that is not a terminal."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text as RichText
+
+    console = Console()
+    if not console.is_terminal:
+        for row in rows:
+            print("\t".join(cell.replace("\t", " ").replace("\n", " ") for cell in row))
+        return
+    drawn = Table(box=None, pad_edge=False, header_style="bold")
+    for number, heading in enumerate(headings):
+        drawn.add_column(heading, overflow="fold", ratio=1 if number == wide else None)
+    for row in rows:
+        drawn.add_row(*(RichText(cell) for cell in row))  # document text is no markup
+    console.print(drawn)
+
+
+# -- documents ------------------------------------------------------------------------------------------------------
+
+_STATUS = {
+    "added": Text(en="added", ja="追加"),
+    "replaced": Text(en="replaced", ja="更新"),
+    "unchanged": Text(en="unchanged", ja="変更なし"),
+    "refused": Text(en="refused", ja="対象外"),
+}
+_CHUNKS = Text(en="{n} chunk{n:|s}", ja="{n} チャンク")
+
+
+def verdict(one: Json, language: Language) -> None:
+    """`messages.Verdict` as JSON."""
+    detail = one["reason"] if one["status"] == "refused" else _CHUNKS.to(language, n=one["chunks"])
+    say(f"{_STATUS[one['status']].to(language)}  {one['name']}  —  {detail}")
+
+
+def documents(found: Json, language: Language) -> None:
+    rows = found["documents"]
+    if not rows:
+        say(
+            Text(
+                en="No documents yet. Add some with: kotae ingest PATH",
+                ja="まだ文書がありません。追加するには: kotae ingest パス",
+            ).to(language)
+        )
+        return
+    headings = Text(
+        en="collection,name,chunks,scope,added,date,id", ja="コレクション,名前,チャンク,範囲,登録日,日付,ID"
+    ).to(language)
+    table(
+        headings.split(","),
+        [
+            (
+                row["collection"],
+                row["name"],
+                str(row["chunks"]),
+                row["scope"],
+                row["updated_at"][:_DAY],
+                row["date"] or "",
+                row["id"][:SHORT_ID],
+            )
+            for row in rows
+        ],
+        wide=1,
+    )
+
+
+def collections(found: Json, language: Language) -> None:
+    headings = Text(en="name,documents,chunks,languages,description", ja="名前,文書,チャンク,言語,説明").to(language)
+    table(
+        headings.split(","),
+        [
+            (
+                info["name"],
+                str(info["documents"]),
+                str(info["chunks"]),
+                " ".join(info["languages"]),
+                info["description"],
+            )
+            for info in found["collections"]
+        ],
+        wide=4,
+    )
+
+
+# -- search ---------------------------------------------------------------------------------------------------------
+
+
+def search(found: Json, language: Language) -> None:
+    if not found["results"]:
+        say(Text(en="Nothing relevant was found.", ja="関連する情報は見つかりませんでした。").to(language))
+    for number, hit in enumerate(found["results"], 1):
+        where = " › ".join(filter(None, (hit["document"], *hit["headings"])))
+        say(f"{number}. {hit['relevance']:.2f}  {where}  ({hit['collection']})")
+        text = " ".join(hit["text"].split())
+        say(f"   {text[:_EXCERPT]}{'…' if len(text) > _EXCERPT else ''}")
+    if found["rejected"]:
+        rejected = Text(
+            en="({n} more were not relevant enough; best {best:.2f})", ja="（ほか {n} 件は関連度不足、最高 {best:.2f}）"
+        )
+        best = max(hit["relevance"] for hit in found["rejected"])
+        say(rejected.to(language, n=len(found["rejected"]), best=best))
+
+
+# -- misses ---------------------------------------------------------------------------------------------------------
+
+
+_ANSWER_ROW = (
+    Text(en="Question", ja="質問"),
+    Text(en="Answer", ja="回答"),
+    Text(en="By", ja="回答者"),
+    Text(en="ID", ja="ID"),
+)
+_NO_ANSWERS = Text(en="No expert has answered anything yet.", ja="専門家の回答はまだありません。")
+_EDITED_BY = Text(en="{author}, edited by {editor}", ja="{author}、編集 {editor}")
+_CORRECTED = Text(en="Corrected. Threads that are told: {n}.", ja="修正しました。{n} 件のスレッドにお知らせします。")
+_TAKEN_BACK = Text(
+    en="Taken back. Questions that are open again: {n}.", ja="取り消しました。{n} 件の質問が未回答に戻りました。"
+)
+
+
+def answers(found: Json, language: Language) -> None:
+    rows = []
+    for one in found["answers"]:
+        by = (
+            _EDITED_BY.to(language, author=one["author"], editor=one["edited_by"])
+            if one["edited_by"]
+            else one["author"]
+        )
+        question = one["questions"][0] if one["questions"] else ""
+        rows.append((question, one["answer"][:_EXCERPT], by, one["id"][:SHORT_ID]))
+    if rows:
+        table([said.to(language) for said in _ANSWER_ROW], rows, wide=1)
+    else:
+        say(_NO_ANSWERS.to(language))
+
+
+def corrected(changed: Json, language: Language) -> None:
+    say(_CORRECTED.to(language, n=changed["told"]))
+
+
+def taken_back(changed: Json, language: Language) -> None:
+    say(_TAKEN_BACK.to(language, n=changed["reopened"]))
+
+
+def unanswered(misses: Json, language: Language) -> None:
+    if not misses["total"]:
+        say(Text(en="No open questions.", ja="未回答の質問はありません。").to(language))
+        return
+    headings = Text(en="asked,reason,question,searched", ja="日時,理由,質問,検索先").to(language)
+    rows = []
+    for one in misses["questions"]:
+        reason = REASONS[one["reason"]].to(language) + (f" ({one['detail']})" if one["detail"] else "")
+        asked = datetime.fromisoformat(one["asked_at"]).astimezone().strftime("%Y-%m-%d %H:%M")
+        rows.append((asked, reason, one["question"], ", ".join(one["searched"])))
+    table(headings.split(","), rows, wide=2)
+    if misses["hidden"]:
+        hidden = Text(en="and {n} from private places", ja="ほかに非公開の場所で {n} 件")
+        say(hidden.to(language, n=misses["hidden"]))
+
+
+# -- measurements ---------------------------------------------------------------------------------------------------
+
+
+def metrics(summary: Json, language: Language) -> None:
+    turns, searches, votes, cost = summary["turns"], summary["searches"], summary["feedback"], summary["cost"]
+    ja = language == "ja"
+    outcomes = ", ".join(f"{name} {count}" for name, count in sorted(turns["outcomes"].items()))
+    rows = [
+        ("回答" if ja else "answers", f"{turns['total']}" + (f" ({outcomes})" if outcomes else "")),
+        (
+            "回答時間 p50 / p95" if ja else "answer time p50 / p95",
+            _pair(turns["p50_seconds"], turns["p95_seconds"], "s"),
+        ),
+        ("評価 👍 / 👎" if ja else "votes 👍 / 👎", f"{votes.get('up', 0)} / {votes.get('down', 0)}"),
+        (
+            "モデル呼び出し / 入力 / 出力トークン" if ja else "model calls / tokens in / out",
+            f"{cost['calls']} / {cost['input_tokens']} / {cost['output_tokens'] + cost['thought_tokens']}",
+        ),
+        (
+            "検索（該当なし / 失敗）" if ja else "searches (empty / failed)",
+            f"{searches['total']} ({searches['empty']} / {searches['failed']})",
+        ),
+        ("検索時間 p50 / p95" if ja else "search time p50 / p95", _pair(searches["p50_ms"], searches["p95_ms"], "ms")),
+    ]
+    table(("", ""), rows, wide=1)
+
+
+def _pair(first: float | None, second: float | None, unit: str) -> str:
+    return "–" if first is None or second is None else f"{first:.1f} / {second:.1f} {unit}"

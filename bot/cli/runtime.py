@@ -1,0 +1,193 @@
+"""The frame of every command: settings, what it opens, and how it ends. Nothing heavy is imported before it is needed.
+
+Exit statuses are part of the contract for programs.
+"""
+
+import asyncio
+import errno
+import os
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import typer
+
+from bot.cli import output
+from bot.cli.remote import OwnerGoneError, OwnerRefusedError, at_home, reach
+from bot.config.settings import Settings, interface_language, load
+from bot.errors import SettingsError
+from retrieval.folder import own
+from retrieval.i18n import Language, Text
+from retrieval.types import CollectionNotFoundError, QdrantConnectionError, RAGToolError
+
+if TYPE_CHECKING:
+    from bot.app import Application
+    from bot.cli.operations import Operations, ReadOperations
+    from bot.cli.remote import Owner
+
+LANGUAGE = interface_language(os.environ)
+ANSWERED, FAILED, USAGE, UNANSWERED, INTERRUPTED = 0, 1, 2, 3, 130
+CONFIG = 78  # EX_CONFIG of sysexits.h: a platform refuses the settings
+
+
+def words(en: str, ja: str, **values: object) -> str:
+    """Of the two texts the one in the interface language."""
+    return Text(en=en, ja=ja).to(LANGUAGE, **values)
+
+
+def readable(text: str) -> str:
+    """Bytes of an argument or a file's name that are not UTF-8 become U+FFFD."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def settings_or_exit() -> Settings:
+    try:
+        return load()
+    except SettingsError as error:
+        complain(error.text(LANGUAGE), USAGE)
+
+
+def with_home(work: "Callable[[Operations | Owner], Awaitable[int]]", *, changes: bool) -> NoReturn:
+    """Do the work in the process that owns the home, or open the whole application here; exit with what it returns.
+
+    `changes`: of documents or collections. What only looks cleans nothing up.
+    """
+    settings = settings_or_exit()
+
+    async def alone(lock: int | None) -> int:
+        from bot.app import running
+        from bot.cli.operations import Operations
+        from bot.logs import set_up
+
+        redactor = set_up(settings.log_level or "WARNING", secrets=settings.secrets())
+        async with running(settings, redactor, lock=lock, tidy=changes) as app:
+            return await work(Operations(app, LANGUAGE))
+
+    finish(lambda: at_home(settings.home, LANGUAGE, work, alone, tell=output.warn))
+
+
+def with_database(work: "Callable[[ReadOperations | Owner], Awaitable[int]]") -> NoReturn:
+    """The same for what needs the database only."""
+    settings = settings_or_exit()
+
+    async def main() -> int:
+        with suppress(OwnerGoneError):
+            async with reach(settings.home, LANGUAGE) as owner:
+                if owner is not None:
+                    return await work(owner)
+        from bot.cli.operations import ReadOperations
+        from bot.database import database
+        from bot.knowledge.identity import refuse_strange
+        from bot.logs import set_up
+
+        set_up(settings.log_level or "WARNING", secrets=settings.secrets())
+        async with database(settings) as data:
+            await refuse_strange(settings, data.engine)
+            return await work(ReadOperations(data, LANGUAGE))
+
+    finish(main)
+
+
+def as_owner(
+    work: "Callable[[Application], Awaitable[int]]",
+    *,
+    first: Callable[[], None] = lambda: None,
+    level: str = "WARNING",
+    rebuild: Callable[[int, int], None] | None = None,
+    aside: Callable[[Path], None] | None = None,
+) -> NoReturn:
+    """Own the home for as long as `work` runs. `first` is done when the home is owned and nothing heavy is loaded yet.
+
+    `level`: of the log, where none is set. `rebuild`: told the progress when an index that does not fit is made anew;
+    `aside`: told where to what does not belong to the home was moved.
+    """
+    settings = settings_or_exit()
+
+    async def main() -> int:
+        settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            lock = own(settings.home)
+        except QdrantConnectionError as error:
+            raise OwnerRefusedError(error.text(LANGUAGE), usage=True) from error
+        first()
+        from bot.app import running
+        from bot.logs import set_up
+
+        redactor = set_up(settings.log_level or level, secrets=settings.secrets())
+        async with running(settings, redactor, rebuild, lock=lock, aside=aside) as app:
+            return await work(app)
+
+    finish(main)
+
+
+def show(
+    command: str,
+    listed: Callable[[Any, Language], None],
+    *,
+    as_json: bool,
+    whole: bool = False,
+    **arguments: Any,
+) -> NoReturn:
+    """The frame of every command that shows one document: ask for it, and print it as JSON or by `listed`.
+
+    `whole`: it takes more than the database.
+    """
+
+    async def work(home: "ReadOperations | Owner") -> int:
+        found = await home(command, **arguments)
+        if as_json:
+            output.print_json(found)
+        else:
+            listed(found, LANGUAGE)
+        return ANSWERED
+
+    if whole:
+        with_home(work, changes=False)
+    with_database(work)
+
+
+@asynccontextmanager
+async def aside(work: Coroutine[None, None, None]) -> AsyncIterator[None]:
+    """`work` goes on while the block runs."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+def finish(main: Callable[[], Coroutine[None, None, int]]) -> NoReturn:
+    """Run a command to its exit status; what went wrong outside of it is said in one readable text."""
+    try:
+        status = asyncio.run(main())
+    except KeyboardInterrupt:
+        status = INTERRUPTED
+    except (SettingsError, CollectionNotFoundError) as error:
+        complain(error.text(LANGUAGE), USAGE)
+    except OwnerRefusedError as error:
+        complain(error.text, USAGE if error.usage else FAILED)
+    except RAGToolError as error:
+        complain(error.text(LANGUAGE), FAILED)
+    except OSError as error:
+        if error.errno == errno.EPIPE:
+            raise  # whoever read our output is gone: Typer ends quietly
+        where = f": {error.filename}" if error.filename else ""
+        complain(f"{error.strerror or type(error).__name__}{where}", FAILED)
+    except Exception as error:
+        from bot.errors import StoreError
+        from bot.operations.backup import BackupError  # these load the database
+        from migrations import MigrationError
+
+        if not isinstance(error, BackupError | StoreError | MigrationError):
+            raise
+        complain(error.text(LANGUAGE), FAILED)
+    raise typer.Exit(status)
+
+
+def complain(text: str, status: int) -> NoReturn:
+    print(f"kotae: {text}", file=sys.stderr)
+    raise typer.Exit(status)

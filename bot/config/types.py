@@ -1,0 +1,185 @@
+"""The kinds of values that settings can have: what each should be, in words, and how it is checked."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo
+
+from pydantic import BeforeValidator, Field, SecretStr
+
+from retrieval.i18n import Text
+
+
+@dataclass(frozen=True, slots=True)
+class Wants:
+    """What a variable should be, to be said when it is not."""
+
+    what: Text
+    secret: bool = False  # the value given is not repeated
+
+
+def whole(low: int, high: int) -> Wants:
+    return Wants(Text(en=f"a whole number from {low} to {high}", ja=f"{low} から {high} までの整数"))
+
+
+def one_of(*names: str) -> Wants:
+    return Wants(Text(en=_or(names, " or "), ja=_or(names, " か ")))
+
+
+def _or(names: tuple[str, ...], last: str) -> str:
+    return ", ".join(names[:-1]) + last + names[-1]
+
+
+_SHARE = Wants(Text(en="a number from 0 to 1", ja="0 から 1 までの数"))
+_URL = Wants(
+    Text(en="an address that starts with http:// or https://", ja="http:// か https:// で始まるアドレス"), secret=True
+)
+_WS = Wants(Text(en="an address that starts with ws:// or wss://", ja="ws:// か wss:// で始まるアドレス"), secret=True)
+_MODEL = Wants(
+    Text(
+        en="extractive, gemini:<model> or openai:<model>",
+        ja="extractive、gemini:<モデル名>、openai:<モデル名> のどれか",
+    )
+)
+_JUDGE = Wants(Text(en="gemini:<model> or openai:<model>", ja="gemini:<モデル名> か openai:<モデル名>"))
+_RERANKER = Wants(
+    Text(
+        en="fastembed:<model> or fastembed:<folder>",
+        ja="fastembed:<モデル名> か fastembed:<フォルダー>",
+    )
+)
+_EMBEDDER = Wants(
+    Text(
+        en="local, fastembed:<model>, gemini:<model> or openai:<model>",
+        ja="local、fastembed:<モデル名>、gemini:<モデル名>、openai:<モデル名> のどれか",
+    )
+)
+_DATABASE = Wants(
+    Text(
+        en="sqlite:///path/to/file.db or postgresql://user:password@host/name",
+        ja="sqlite:///path/to/file.db か postgresql://user:password@host/name の形",
+    ),
+    secret=True,
+)
+_GUILDS = Wants(
+    Text(en="server (guild) ids, numbers with commas between", ja="サーバー（ギルド）ID の数字をコンマで区切ったもの")
+)
+_ZONE = Wants(Text(en="a time zone such as Asia/Tokyo or UTC", ja="Asia/Tokyo や UTC のようなタイムゾーン名"))
+_CRON = Wants(
+    Text(
+        en="five cron fields such as 0 9 * * mon (minute hour day month weekday)",
+        ja="0 9 * * mon のような cron の 5 項目（分 時 日 月 曜日）",
+    )
+)
+TEXT = Wants(Text(en="a text", ja="文字列"))
+_SECRET = Wants(Text(en="a text", ja="文字列"), secret=True)
+_FOLDER = Wants(Text(en="a folder", ja="フォルダー"))
+
+
+def _check(good: bool) -> None:
+    if not good:
+        raise ValueError
+
+
+def _url(text: str, schemes: tuple[str, ...] = ("http", "https")) -> str:
+    parts = urlsplit(text)
+    _check(parts.scheme in schemes and bool(parts.hostname))
+    return text
+
+
+def _ws(text: str) -> str:
+    return _url(text, ("ws", "wss"))
+
+
+def _provider(text: str, bare: str, providers: tuple[str, ...]) -> str:
+    provider, colon, name = text.partition(":")
+    _check(text == bare or (provider in providers and bool(colon) and bool(name.strip())))
+    return text
+
+
+def _model(text: str) -> str:
+    return _provider(text, "extractive", ("gemini", "openai"))
+
+
+def _judge(text: str) -> str:
+    return _provider(text, "", ("gemini", "openai"))
+
+
+def _reranker(text: str) -> str:
+    return _provider(text, "", ("fastembed",))
+
+
+def _embedder(text: str) -> str:
+    return _provider(text, "local", ("fastembed", "gemini", "openai"))
+
+
+def _database(text: str) -> str:
+    """The address as the store takes it: with its driver."""
+    scheme, colon, rest = text.partition("://")
+    kind = scheme.partition("+")[0]
+    if kind == "sqlite":
+        _check(bool(colon) and rest.startswith("/") and rest.strip("/") not in ("", ":memory:"))
+        return f"sqlite+aiosqlite://{rest}"
+    _check(kind in ("postgresql", "postgres") and bool(rest))
+    return f"postgresql+asyncpg://{rest}"
+
+
+def _list(text: object) -> object:
+    return tuple(part.strip() for part in text.split(",") if part.strip()) if isinstance(text, str) else text
+
+
+def _guilds(text: object) -> object:
+    ids = _list(text)
+    _check(isinstance(ids, tuple) and all(part.isascii() and part.isdigit() for part in ids))
+    return ids
+
+
+def _port(text: object) -> object:
+    """A port; Kubernetes puts `tcp://10.0.0.1:6333` into QDRANT_PORT when a service has that name."""
+    return text.rpartition(":")[2] if isinstance(text, str) and text.startswith("tcp://") else text
+
+
+def _zone(text: str) -> str:
+    if text != "UTC":
+        try:
+            ZoneInfo(text)
+        except (OSError, ValueError, LookupError) as error:  # not found; a path; a folder of zones
+            raise ValueError from error
+    return text
+
+
+def _cron(text: str) -> str:
+    from bot.unanswered.digest_schedule import Schedule  # it loads a scheduler, which only those need who set this
+
+    Schedule(text)  # CronError is a ValueError
+    return " ".join(text.split())
+
+
+def _lower(text: object) -> object:
+    return text.lower() if isinstance(text, str) else text
+
+
+def _upper(text: object) -> object:
+    return text.upper() if isinstance(text, str) else text
+
+
+LOWER = BeforeValidator(_lower)
+UPPER = BeforeValidator(_upper)
+
+Address = Annotated[str, BeforeValidator(_url), _URL]
+Names = Annotated[tuple[str, ...], BeforeValidator(_list), TEXT]
+Secret = Annotated[SecretStr, _SECRET]
+Share = Annotated[float, Field(ge=0, le=1), _SHARE]
+SettingText = Annotated[str, TEXT]
+Folder = Annotated[Path, _FOLDER]
+Socket = Annotated[str, BeforeValidator(_ws), _WS]
+Model = Annotated[str, BeforeValidator(_model), _MODEL]
+Judge = Annotated[str, BeforeValidator(_judge), _JUDGE]
+Reranker = Annotated[str, BeforeValidator(_reranker), _RERANKER]
+Embedder = Annotated[str, BeforeValidator(_embedder), _EMBEDDER]
+Database = Annotated[SecretStr, BeforeValidator(_database), _DATABASE]
+Guilds = Annotated[tuple[str, ...], BeforeValidator(_guilds), _GUILDS]
+Zone = Annotated[str, BeforeValidator(_zone), _ZONE]
+Cron = Annotated[str, BeforeValidator(_cron), _CRON]
+Port = Annotated[int, BeforeValidator(_port), Field(ge=0, le=65535), whole(0, 65535)]

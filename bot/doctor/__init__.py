@@ -1,0 +1,1 @@
+"""`kotae doctor`: checks, each finding with what to do about it."""

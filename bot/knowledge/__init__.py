@@ -1,0 +1,1 @@
+"""The team's documents: taken in, kept, searched, curated and indexed anew."""

@@ -1,0 +1,189 @@
+"""Documents that are there already: forgotten, moved between collections, and put right after a crash.
+
+Part of `bot.knowledge.documents`, which says who calls it. Source: architecture.md "Qdrant", "One visible step".
+"""
+
+import asyncio
+import logging
+import re
+from collections.abc import Sequence
+from functools import partial
+from itertools import groupby
+
+from bot.errors import StoreError
+from bot.knowledge.content_store import ContentStore
+from bot.knowledge.snapshots import Snapshots
+from bot.records import DocumentRow
+from bot.store.collections import Collections
+from bot.store.documents import Documents
+from bot.waiting import finished
+from retrieval.i18n import Language, Text
+from retrieval.index import Index
+from retrieval.types import RAGToolError, Readers, View
+
+log = logging.getLogger(__name__)
+
+_NAME = re.compile(
+    r"[^\s,\x00-\x1f\x7f\ud800-\udfff](?:[^,\x00-\x1f\x7f\ud800-\udfff]{0,78}[^\s,\x00-\x1f\x7f\ud800-\udfff])?"
+)
+_BAD_NAME = Text(
+    en="A collection's name must have 1 to 80 characters, without commas or line breaks.",
+    ja="コレクション名は 1～80 文字です。コンマと改行は使えません。",
+)
+_CLASH = Text(
+    en="“{source}” and “{into}” both have a document of these names with different contents: {names}. Forget one of each first.",
+    ja="「{source}」と「{into}」の両方に、名前が同じで内容の違う文書があります: {names}。先にどちらかを削除してください。",
+)
+_PRIVATE = Text(en="(documents of private places)", ja="（非公開の場所の文書）")
+_TAKEN = Text(
+    en="There is already a collection of this name. To put the two together, merge them.",
+    ja="同じ名前のコレクションがすでにあります。まとめるには統合してください。",
+)
+
+
+class StoredDocuments:
+    """Changes that read no document."""
+
+    def __init__(
+        self, documents: Documents, collections: Collections, index: Index, kept: ContentStore, generations: Snapshots
+    ) -> None:
+        self._documents = documents
+        self._collections = collections
+        self._index = index
+        self._kept = kept
+        self._generations = generations
+
+    # -- after a start ----------------------------------------------------------------------------------------------
+
+    async def recover(self) -> None:
+        """What was never committed goes, what has died is swept, a merge cut in two is finished."""
+        now = self._generations.current
+        await self._index.reconcile(now)
+        await self._index.sweep(now)
+        rows = await self._documents.listed()
+        await self._align(rows, now)
+        await asyncio.to_thread(self._kept.drop_all_but, {row.markdown for row in rows})
+
+    async def _align(self, rows: Sequence[DocumentRow], now: int) -> None:
+        """Passages follow their documents into the collection that the database says."""
+        everyone = Readers(frozenset(row.scope for row in rows))
+        for name, group in groupby(rows, key=lambda row: row.collection):  # `listed` sorts by it
+            members = list(group)
+            if await self._index.count(View(everyone, now, (name,))) == sum(row.chunks for row in members):
+                continue
+            for row in members:
+                first = await self._index.passages(row.id, range(1), View(everyone, now))
+                if first and first[0].collection != name:
+                    await self._index.move(first[0].collection, name)
+
+    # -- documents --------------------------------------------------------------------------------------------------
+
+    async def forget(self, *document_ids: str) -> int:
+        """Gone from every search in one step; returns how many were there."""
+        rows = await finished(self._hide(document_ids))
+        await self.tidy(*(row.markdown for row in rows))
+        return sum(row.id in document_ids for row in rows)
+
+    async def _hide(self, document_ids: Sequence[str]) -> list[DocumentRow]:
+        """What was made from them goes with them."""
+        async with self._generations.commit:
+            made = await self._documents.made_from(document_ids)
+            found = [await self._documents.get(document_id) for document_id in dict.fromkeys([*document_ids, *made])]
+            rows = [row for row in found if row is not None]
+            if rows:
+                await self._retire(*(row.id for row in rows))
+            return rows
+
+    async def _retire(self, *document_ids: str, copied: bool = False) -> None:
+        """Under `commit`: documents and their passages are gone, in one step. `copied`: what they say is still there."""
+        await self._generations.settle()
+        died = self._generations.current + 1
+        try:
+            for document_id in document_ids:
+                await self._index.retire(document_id, died=died)
+            await self._documents.forget(*document_ids, generation=died, copied=copied)
+        except BaseException:
+            for document_id in document_ids:
+                await self._generations.take_back(document_id, died)
+            raise
+        self._generations.current = died
+
+    # -- collections ------------------------------------------------------------------------------------------------
+
+    async def describe(self, name: str, description: str) -> None:
+        check_name(name)
+        await self._collections.describe(name, description)
+
+    async def rename(self, name: str, to: str, readers: Readers, language: Language) -> None:
+        check_name(to)
+        await self._collections.require((name,), readers, language)
+        if name == to:
+            return
+        if await self._collections.exists(to):
+            raise RAGToolError(_TAKEN)
+        infos = await self._collections.listed(readers)
+        await self._collections.describe(to, next(info.description for info in infos if info.name == name))
+        await finished(self._merge(name, to, readers, language))
+
+    async def merge(self, source: str, into: str, readers: Readers, language: Language) -> int:
+        check_name(into)
+        await self._collections.require((source,), readers, language)
+        if source == into:
+            return 0
+        moved, twins = await finished(self._merge(source, into, readers, language))
+        await self.tidy(*(row.markdown for row in twins))
+        return moved
+
+    async def _merge(
+        self, source: str, into: str, readers: Readers, language: Language
+    ) -> tuple[int, list[DocumentRow]]:
+        async with self._generations.commit:
+            await self._generations.settle()
+            moving = await self._documents.listed(collection=source)
+            there = {(row.scope, row.name): row for row in await self._documents.listed(collection=into)}
+            twins = [row for row in moving if (row.scope, row.name) in there]
+            clashes = [row for row in twins if row.hash != there[row.scope, row.name].hash]
+            if clashes:
+                named = [row.name for row in clashes if row.scope in readers.scopes]
+                names = ", ".join(named + [_PRIVATE.to(language)] * (len(named) < len(clashes)))
+                raise RAGToolError(_CLASH, source=source, into=into, names=names)
+            if twins:
+                await self._retire(*(row.id for row in twins), copied=True)
+            # The database first: what a crash leaves of `source` in the index then has one place to go (`_align`).
+            self._generations.merges += 1
+            await self._collections.merge(source, into)
+            self._generations.owe(partial(self._index.move, source, into))
+            await self._generations.settle()
+        return sum(row.scope in readers.scopes for row in moving), twins
+
+    async def drop_collection(self, name: str, readers: Readers, language: Language) -> int:
+        await self._collections.require((name,), readers, language)
+        forgotten = await self.forget(*(row.id for row in await self._documents.listed(readers, collection=name)))
+        await self._collections.remove(name)
+        return forgotten
+
+    # -- what nobody needs any longer -------------------------------------------------------------------------------
+
+    async def tidy(self, *addresses: str) -> None:
+        """After a change is visible: delete what no running search can still see. What fails is left to the next start."""
+        try:
+            await self._index.sweep(self._generations.oldest)
+            async with self._generations.commit:
+                for address in addresses:
+                    await self.drop_unneeded(address)
+        except RAGToolError:
+            log.warning("the index could not be swept", exc_info=True)
+
+    async def drop_unneeded(self, address: str) -> None:
+        """Under `commit`, so that nobody is about to need it again."""
+        try:
+            if not await self._documents.keeps(address):
+                await asyncio.to_thread(self._kept.drop, address)
+        except (StoreError, OSError):
+            log.warning("kept Markdown that nobody needs stays until the next start", exc_info=True)
+
+
+def check_name(collection: str) -> None:
+    """Raises RAGToolError for what cannot be a collection's name."""
+    if not _NAME.fullmatch(collection):
+        raise RAGToolError(_BAD_NAME)

@@ -1,0 +1,417 @@
+"""What the team has taught the bot: documents added, replaced, forgotten, searched and measured.
+
+The only owner of the generation: whatever changes what a search may see becomes visible in one step here.
+"""
+
+import asyncio
+import hashlib
+import logging
+import uuid
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from weakref import WeakValueDictionary
+
+from bot.access import valid_scope
+from bot.errors import StoreError
+from bot.knowledge.collections import StoredDocuments, check_name
+from bot.knowledge.content_store import ContentLostError, ContentStore, address_of, document_of, stored
+from bot.knowledge.snapshots import Snapshots
+from bot.records import DocumentRow
+from bot.store.collections import Collections
+from bot.store.documents import Documents
+from bot.store.searches import Searches, failure
+from bot.types import Upload, Verdict
+from bot.waiting import finished
+from retrieval.i18n import Language, Text
+from retrieval.index import Index
+from retrieval.index.payload import STAGED
+from retrieval.ingest import Ingest
+from retrieval.loaders.loader import Loader
+from retrieval.loaders.sanitize import clean_name
+from retrieval.search import Search, WrittenBy
+from retrieval.text import language_of, normalise
+from retrieval.types import (
+    EVERYONE,
+    TEAM,
+    CollectionInfo,
+    Document,
+    Found,
+    Hit,
+    Mode,
+    Passage,
+    RAGToolError,
+    Readers,
+    SearchMetrics,
+)
+
+log = logging.getLogger(__name__)
+
+Progress = Callable[[int, int], None]
+
+_AT_ONCE = 200  # chunks looked through for words
+_DISK = Text(
+    en="The document could not be stored on the disk: {why}.", ja="文書をディスクに保存できませんでした: {why}"
+)
+_LOST = Text(
+    en="The kept text of “{name}” is not there any more. Add the file again.",
+    ja="「{name}」の保存済みテキストが見つかりません。ファイルをもう一度登録してください。",
+)
+_TAKEN = Text(
+    en="There is a document “{name}” for these readers in “{collection}” already. Forget one of the two first.",
+    ja="「{collection}」には、同じ公開範囲の文書「{name}」がすでにあります。先にどちらかを削除してください。",
+)
+
+
+class KnowledgeBase:
+    """Documents in, hits out.
+
+    Two locks: one a document while it is read and embedded, and one, held for milliseconds, for whatever becomes
+    visible. Neither is taken by a search. Source: architecture.md "One visible step"; seeds/4_agentic_rag_api.md §3, §4.
+    """
+
+    def __init__(
+        self,
+        *,
+        documents: Documents,
+        collections: Collections,
+        searches: Searches,
+        index: Index,
+        ingest: Ingest,
+        search: Search,
+        loader: Loader,
+        folder: Path,
+        generation: int,
+    ) -> None:
+        self._documents = documents
+        self._collections = collections
+        self._searches = searches
+        self._index = index
+        self._ingest = ingest
+        self._search = search
+        self._loader = loader
+        self._kept = ContentStore(folder)
+        self._generations = Snapshots(index, generation)
+        self._shelves = StoredDocuments(documents, collections, index, self._kept, self._generations)
+        self._measured: list[tuple[SearchMetrics, str]] = []  # and not written yet
+        self._measuring: asyncio.Task[None] | None = None
+        self._changing: WeakValueDictionary[tuple[str, ...], asyncio.Lock] = WeakValueDictionary()
+
+    @property
+    def generation(self) -> int:
+        """What searches see; it has moved by one with every change."""
+        return self._generations.current
+
+    async def recover(self) -> None:
+        """After a start: what was never committed goes, what has died is swept, a merge cut in two is finished."""
+        await self._shelves.recover()
+
+    # -- documents in and out ---------------------------------------------------------------------------------------
+
+    async def add(self, upload: Upload, language: Language, progress: Progress | None = None) -> Verdict:
+        """Read, cut, embed and show one document; all or nothing. A refusal is a verdict with its reason in `language`."""
+        upload = replace(upload, name=clean_name(upload.name))
+        try:
+            return await self._add(upload, progress)
+        except (RAGToolError, StoreError) as refusal:
+            log.info("refused a document of %d bytes: %s", len(upload.data), type(refusal).__name__, exc_info=True)
+            reason = refusal.text(language)
+        except OSError as error:
+            log.warning("a document of %d bytes could not be stored", len(upload.data), exc_info=True)
+            reason = _DISK.to(language, why=error.strerror or type(error).__name__)
+        return Verdict(upload.name, "refused", upload.collection, reason=reason)
+
+    async def _add(self, upload: Upload, progress: Progress | None) -> Verdict:
+        check_name(upload.collection)
+        key = (upload.collection, upload.scope, upload.name)
+        async with self._alone(*key):
+            digest = hashlib.sha256(upload.data).hexdigest()
+            document: Document | None = None
+            while True:
+                merges = self._generations.merges
+                known = await self._documents.find(*key)
+                if known and known.hash == digest:
+                    return Verdict(known.name, "unchanged", known.collection, known.id, known.chunks)
+                document = document or await self._loader.load(upload.name, upload.data)
+                row = _row(upload, digest, document, known)
+                async with self._staging(row.id, known):
+                    row = await self._staged(row, document, progress)
+                    if await finished(self._show(row, known, merges, document.markdown)):
+                        break
+        await self._shelves.tidy(known.markdown if known else row.markdown)
+        log.info("added or replaced a document: %d chunks", row.chunks)
+        return Verdict(row.name, "replaced" if known else "added", row.collection, row.id, row.chunks)
+
+    async def reindex(self, document_id: str, readers: Readers, progress: Progress | None = None) -> DocumentRow | None:
+        """Cut and embed a document anew from its kept Markdown, and show that in one step; None when there is none that
+        these readers may read. `progress(done, total)` counts chunks.
+
+        Whatever ends it early leaves the document as it was. Raises RAGToolError, StoreError.
+        """
+        while True:
+            known = await self.document(document_id, readers)
+            if known is None:
+                return None
+            async with self._staging(document_id, known):
+                merges = self._generations.merges
+                row = await self._staged(known, await self._as_it_was(known), progress)
+                shown = await finished(self._show(row, known, merges))
+            if shown:
+                await self._shelves.tidy()
+                log.info("indexed a document anew: %d chunks", shown.chunks)
+                return shown
+
+    async def rescope(self, document_id: str, scope: str, readers: Readers) -> DocumentRow | None:
+        """Change who may read a document, in one step; None when there is none that these readers may read.
+
+        Raises ValueError for a scope that is none, RAGToolError when a document of its name is there for those readers,
+        StoreError.
+        """
+        if not valid_scope(scope):
+            raise ValueError(f"not a scope: {scope}")
+        while True:
+            known = await self.document(document_id, readers)
+            if known is None or known.scope == scope:
+                return known
+            async with self._alone(known.collection, scope, known.name), self._staging(document_id, known):
+                merges = self._generations.merges
+                if await self._documents.find(known.collection, scope, known.name):
+                    raise RAGToolError(_TAKEN, name=known.name, collection=known.collection)
+                await self._index.copy(document_id, scope=scope)
+                shown = await finished(self._show(known.with_(scope=scope), known, merges))
+            if shown:
+                await self._shelves.tidy()
+                return shown
+
+    async def made_from(self, document_id: str) -> list[str]:
+        """The documents that hold Q/A pairs of this one. Raises StoreError."""
+        return await self._documents.made_from([document_id])
+
+    async def forget(self, document_id: str) -> bool:
+        """Gone from every search at once; False when there is no such document."""
+        return bool(await self._shelves.forget(document_id))
+
+    # -- staged, then shown -----------------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def _alone(self, *key: str) -> AsyncIterator[None]:
+        """One at a time by collection, scope and name, or by a document's id: for as long as it is read and embedded."""
+        lock = self._changing.setdefault(key, asyncio.Lock())
+        async with lock:
+            yield
+
+    @asynccontextmanager
+    async def _staging(self, document_id: str, known: DocumentRow | None) -> AsyncIterator[None]:
+        """Nobody else stages this document meanwhile: what is staged is shown together. `known`: it is there already."""
+        async with self._alone(document_id):
+            try:
+                yield
+            except BaseException:
+                if known is not None:
+                    await finished(self._unstage(document_id))
+                raise
+
+    async def _unstage(self, document_id: str) -> None:
+        async with self._generations.commit:
+            await self._generations.take_back(document_id, STAGED)
+
+    async def _staged(self, row: DocumentRow, document: Document, progress: Progress | None) -> DocumentRow:
+        # Never the ids of points that somebody sees: the same content may be staged again.
+        version = f"{row.hash}@{uuid.uuid4().hex}"
+        return row.with_(
+            chunks=await self._ingest.stage(document, row.about(), version=version, progress=progress),
+        )
+
+    async def _as_it_was(self, row: DocumentRow) -> Document:
+        return document_of(row, await self.markdown(row), await stored(self._index, row))
+
+    async def _show(
+        self, row: DocumentRow, known: DocumentRow | None, merges: int, markdown: str | None = None
+    ) -> DocumentRow | None:
+        """The one visible step: staged points, row and generation together, or nothing of it.
+
+        None when collections were merged since `merges`, so that the staged points may have moved, or the document is
+        not as it was `known`: it has to start again.
+        """
+        generations = self._generations
+        async with generations.commit:
+            born = generations.current + 1
+            try:
+                await generations.settle()
+                if merges != generations.merges or (known and await self._documents.get(row.id) != known):
+                    await generations.take_back(row.id, STAGED)
+                    return None
+                if markdown is not None:
+                    await asyncio.to_thread(self._kept.put, markdown)
+                await self._index.publish(row.id, at=born)
+                row = row.with_(born=born)
+                await self._documents.commit(row, generation=born)
+            except BaseException:
+                await generations.take_back(row.id, born, STAGED)
+                await self._shelves.drop_unneeded(row.markdown)
+                raise
+            generations.current = born
+            return row
+
+    # -- collections ------------------------------------------------------------------------------------------------
+
+    async def describe(self, name: str, description: str) -> None:
+        """Make a collection, or give it another description for the router. Raises RAGToolError for a bad name."""
+        await self._shelves.describe(name, description)
+
+    async def rename(self, name: str, to: str, readers: Readers, language: Language = "en") -> None:
+        """Give a collection another name. Raises CollectionNotFoundError, RAGToolError for a bad or taken name."""
+        await self._shelves.rename(name, to, readers, language)
+
+    async def merge(self, source: str, into: str, readers: Readers, language: Language = "en") -> int:
+        """Move every document of `source` into `into`; equal copies become one. Returns how many of those that
+        `readers` may read have moved.
+
+        Raises CollectionNotFoundError, RAGToolError when two documents of one name and scope differ.
+        """
+        return await self._shelves.merge(source, into, readers, language)
+
+    async def drop_collection(self, name: str, readers: Readers, language: Language = "en") -> int:
+        """Forget what `readers` may read of a collection, in one step, and the collection once it is empty; returns how
+        many. Raises CollectionNotFoundError.
+        """
+        return await self._shelves.drop_collection(name, readers, language)
+
+    async def collections(self, readers: Readers) -> tuple[CollectionInfo, ...]:
+        """The collections with something these readers may read, and the empty ones people made."""
+        return await self._collections.listed(readers)
+
+    async def documents(self, readers: Readers, collection: str | None = None) -> list[DocumentRow]:
+        return await self._documents.listed(readers, collection=collection)
+
+    async def document(self, document_id: str, readers: Readers) -> DocumentRow | None:
+        """None also for one that these readers may not read."""
+        row = await self._documents.get(document_id)
+        return row if row is not None and row.scope in readers.scopes else None
+
+    async def markdown(self, row: DocumentRow) -> str:
+        """What a document says, as it was kept. Raises RAGToolError when that is lost."""
+        try:
+            return await asyncio.to_thread(self._kept.read, row.markdown)
+        except ContentLostError as error:
+            raise RAGToolError(_LOST, name=row.name) from error
+
+    # -- out --------------------------------------------------------------------------------------------------------
+
+    async def chunks(
+        self, document_id: str, readers: Readers, *, start: int = 0, limit: int = 20, containing: str = ""
+    ) -> tuple[list[Passage], int | None]:
+        """A page of a document's chunks from number `start` on, and the number where the next page begins. `containing`:
+        only those with these words in them, whatever their width or case. LookupError when it is not there for them.
+        """
+        row = await self.document(document_id, readers)
+        if row is None:
+            raise LookupError(document_id)
+        wanted = normalise(containing).strip()
+        found: list[Passage] = []
+        with self._generations.view(readers) as view:
+            while start < row.chunks:
+                numbers = range(start, min(row.chunks, start + (_AT_ONCE if wanted else limit)))
+                for passage in await self._index.passages(document_id, numbers, view):
+                    if wanted in normalise("\n".join((*passage.headings, passage.question or "", passage.text))):
+                        if len(found) == limit:
+                            return found, passage.chunk
+                        found.append(passage)
+                start = numbers.stop
+                if not wanted:
+                    break
+        return found, start if start < row.chunks else None
+
+    async def search(
+        self,
+        query: str | Sequence[str],
+        readers: Readers,
+        collections: Sequence[str] | None = None,
+        *,
+        written_by: WrittenBy = "asker",
+        mode: Mode = "hybrid",
+        limit: int | None = None,
+        min_relevance: float | None = None,
+        measured: bool = True,
+    ) -> Found:
+        """Search what these readers may read (`collections` None: in all, empty: in none) with one query or up to four
+        wordings of it, and keep the measurement, unless nobody asked for the search (`measured`).
+
+        A collection they cannot read has nothing for them: `check` names that people chose first. Raises RAGToolError
+        when nothing could be searched.
+        """
+        queries = [query] if isinstance(query, str) else [*query]
+        with self._generations.view(readers, collections) as view:
+            try:
+                found = await self._search(
+                    queries, view, written_by=written_by, mode=mode, limit=limit, min_relevance=min_relevance
+                )
+            except RAGToolError as error:
+                if measured:
+                    self._measure(failure(" / ".join(queries), collections, type(error).__name__), readers)
+                raise
+        if measured:
+            self._measure(found.metrics, readers)
+        return found
+
+    def _measure(self, metrics: SearchMetrics, readers: Readers) -> None:
+        """No search waits for it: a commit that is safe from power cuts takes longer than the search."""
+        self._measured.append((metrics, _query_scope(readers)))
+        if self._measuring is None or self._measuring.done():
+            self._measuring = asyncio.create_task(self._keep_measurements())
+
+    async def _keep_measurements(self) -> None:
+        """All that has gathered meanwhile at once; what cannot be kept costs a log line, not the answer."""
+        while self._measured:
+            some, self._measured = self._measured, []
+            try:
+                await self._searches.add(*some)
+            except StoreError:
+                log.warning("%d searches could not be measured", len(some), exc_info=True)
+
+    async def close(self) -> None:
+        """Wait for the measurements that are still being written."""
+        if self._measuring is not None:
+            await self._measuring
+
+    async def context(self, hit: Hit, readers: Readers, around: int = 2) -> list[Passage]:
+        """The chunks around a hit, as far as these readers may read them (the seed's full_text)."""
+        with self._generations.view(readers) as view:
+            return await self._search.context(hit, view, around=around)
+
+    async def readable(self, hits: Sequence[Hit], readers: Readers) -> frozenset[str]:
+        """Of the hits' documents those that are still there and still readable: asked again before an answer is given."""
+        return await self._documents.readable({hit.passage.document_id for hit in hits}, readers)
+
+    async def check(self, collections: Sequence[str] | None, readers: Readers, language: Language) -> None:
+        """Raises CollectionNotFoundError for a collection these readers cannot read."""
+        await self._collections.require(collections or (), readers, language)
+
+
+def _row(upload: Upload, digest: str, document: Document, known: DocumentRow | None) -> DocumentRow:
+    now = datetime.now(UTC)
+    return DocumentRow(
+        id=known.id if known else uuid.uuid4().hex,
+        collection=upload.collection,
+        scope=upload.scope,
+        name=upload.name,
+        title=document.title,
+        url=upload.url,
+        hash=digest,
+        markdown=address_of(document.markdown),
+        chunks=0,
+        language=language_of(document.markdown[:4000]),
+        author=upload.author,
+        born=0,
+        added_at=known.added_at if known else now,
+        updated_at=now,
+        changed_at=document.date or upload.changed_at or None,
+    )
+
+
+def _query_scope(readers: Readers) -> str:
+    """Who may see the words of a query: the place it was asked in where that is private, else the team."""
+    private = sorted(scope for scope in readers.scopes if scope.startswith("place:"))
+    return private[0] if private else TEAM if TEAM in readers.scopes else EVERYONE

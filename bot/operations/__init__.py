@@ -1,0 +1,1 @@
+"""What keeps a home well: backup, restore, retention, metrics, evaluation."""

@@ -1,0 +1,317 @@
+"""A home made from a backup (`bot/operations/backup.py`): whole, or refused, or as empty as it was; never half of one."""
+
+import asyncio
+import gzip
+import hashlib
+import json
+import os
+import re
+import shutil
+import sqlite3
+import tarfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO, Any
+
+from bot.config.settings import Settings
+from bot.knowledge.identity import Identity
+from bot.knowledge.vector_store import make_stores
+from bot.operations.backup import DATABASE, FORMAT, BackupError, digest, disk_error, sqlite_file, url_of
+from bot.operations.copies import NOTES
+from bot.operations.restore_marker import MANIFEST, UNFINISHED, unfinished
+from bot.records import DocumentRow
+from bot.store.documents import Documents
+from bot.store.engine import connect
+from bot.store.erasure import close_open_turns
+from bot.store.homes import Homes
+from bot.store.inspection import whole
+from bot.store.vector_stores import IndexRow, VectorStores
+from migrations import upgrade
+from retrieval.durable import to_disk
+from retrieval.embeddings.base import EmbeddingClient
+from retrieval.folder import Made, own
+from retrieval.i18n import Language, Text
+from retrieval.index import Index
+from retrieval.index.stores import EdgeStores
+from retrieval.ingest import Ingest
+from retrieval.sparse import TOKENIZER, SparseEncoder
+from retrieval.types import Document, QAPair
+
+Progress = Callable[[int, int], None]
+
+_MARKDOWN = re.compile(r"documents/([0-9a-f]{2})/(\1[0-9a-f]{62})\.md")
+_PAIRS = re.compile(r"pairs/[0-9a-f]{32}\.json")
+_MANIFEST_BYTES = 256 * 2**20
+_BLOCK = 2**20
+_MAY_BE_THERE = frozenset({"lock", "logs", "cache", NOTES, UNFINISHED, "lost+found"})
+
+_NO_BACKUP = Text(
+    en="{file} is not a backup of Kotae's, or it is damaged ({why}). Nothing was restored.",
+    ja="{file} は Kotae のバックアップではないか、壊れています（{why}）。何も復元していません。",
+)
+_NEWER_FILE = Text(
+    en="{file} was made by a newer version of Kotae. Update Kotae first. Nothing was restored.",
+    ja="{file} はより新しいバージョンの Kotae で作られています。先に Kotae を更新してください。何も復元していません。",
+)
+_NOT_EMPTY = Text(
+    en="{where} is not empty. A backup is restored only where nothing can be lost: set KOTAE_HOME to a new folder.",
+    ja="{where} は空ではありません。上書きを避けるため、復元先には新しいフォルダーを KOTAE_HOME に指定してください。",
+)
+_OTHERS = Text(
+    en="The collection {place} holds documents of another home. Set KOTAE_QDRANT_PREFIX to a name of its own. Nothing was"
+    " restored.",
+    ja="コレクション {place} には別のホームの文書があります。KOTAE_QDRANT_PREFIX に別の名前を指定してください。何も復元していません。",
+)
+_RESTORED = Text(
+    en="Restored into {home}: {documents} document{documents:|s}, {chunks} chunk{chunks:|s} re-indexed in {seconds} s.",
+    ja="{home} に復元しました。文書 {documents} 件、チャンク {chunks} 件を {seconds} 秒で再インデックスしました。",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    home: Path
+    documents: int
+    chunks: int
+    seconds: float
+
+    def text(self, language: Language) -> str:
+        return _RESTORED.to(
+            language, home=self.home, documents=self.documents, chunks=self.chunks, seconds=f"{self.seconds:.1f}"
+        )
+
+
+async def restore(
+    source: Path,
+    settings: Settings,
+    embedder: EmbeddingClient,
+    *,
+    progress: Progress | None = None,
+) -> Restored:
+    """Make the home of `settings` from a backup. Its vectors are made anew by `embedder`; an older database is upgraded.
+
+    Everything is prepared in a folder inside the home (which may be the root of a disk), then moved into place; until
+    it is, `unfinished` says so and the next restore starts anew. The home that the backup is of is the one it becomes; on
+    a Qdrant server the vectors are written at once to its own collection or to a new one, never to another home's.
+    `progress(done, total)` counts passages. Raises BackupError, MigrationError, RAGToolError, StoreError.
+    """
+    began = asyncio.get_running_loop().time()
+    file, home = sqlite_file(settings), settings.home
+    staging = home / UNFINISHED
+    try:
+        await asyncio.to_thread(_refuse_used, home, file)
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        lock = own(home)  # nobody starts here meanwhile
+        try:
+            try:
+                await asyncio.to_thread(_unpack, source, staging)
+                rows = await _prepare(staging, source, settings, embedder, progress)
+            except BaseException:
+                shutil.rmtree(staging, ignore_errors=True)
+                raise
+            await asyncio.to_thread(_move, staging, home, file)
+        finally:
+            os.close(lock)
+    except (OSError, sqlite3.Error) as error:
+        raise disk_error(error) from error
+    seconds = asyncio.get_running_loop().time() - began
+    return Restored(home, len(rows), sum(row.chunks for row in rows), seconds)
+
+
+def _refuse_used(home: Path, file: Path) -> None:
+    half = unfinished(home)
+    if file.exists() and not half:
+        raise BackupError(_NOT_EMPTY, where=file)
+    there = {path.name for path in home.iterdir()} if home.is_dir() else set()
+    if half:  # a restore that was cut off may have moved these already
+        there -= {"documents", "vectors", file.name, _arriving(file).name}
+    if there - _MAY_BE_THERE:
+        raise BackupError(_NOT_EMPTY, where=home)
+
+
+def _unpack(source: Path, staging: Path) -> None:
+    """The archive's files in `staging`, each with the size and the checksum that the manifest says, and no others."""
+    shutil.rmtree(staging, ignore_errors=True)
+    try:
+        with source.open("rb") as raw, tarfile.open(fileobj=raw, mode="r|gz") as archive:
+            entries = iter(archive)
+            manifest = _manifest(source, archive, entries)
+            staging.mkdir(mode=0o700)
+            (staging / MANIFEST).write_text("{}", encoding="utf-8")  # from here on the home is an unfinished one
+            expected: dict[str, Mapping[str, Any]] = dict(manifest["files"])
+            for entry in entries:
+                about = expected.pop(entry.name, None)
+                if about is None or not entry.isreg() or entry.size != about["size"] or not _expected(entry.name):
+                    raise _Damaged(f"unexpected: {entry.name[:100]!r}")
+                _extract(archive, entry, staging, str(about["sha256"]))
+            if expected:
+                raise _Damaged(f"{len(expected)} files are missing")
+    except (
+        tarfile.TarError,
+        EOFError,
+        zlib.error,
+        gzip.BadGzipFile,
+        ValueError,
+        KeyError,
+        TypeError,
+        _Damaged,
+    ) as error:
+        raise BackupError(_NO_BACKUP, file=source, why=str(error)[:200] or type(error).__name__) from error
+
+
+class _Damaged(Exception):
+    """The archive is not what was packed."""
+
+
+def _manifest(source: Path, archive: tarfile.TarFile, entries: Iterator[tarfile.TarInfo]) -> dict[str, Any]:
+    first = next(entries, None)
+    if first is None or first.name != MANIFEST or not first.isreg() or first.size > _MANIFEST_BYTES:
+        raise _Damaged("no manifest")
+    manifest = json.loads(_reader(archive, first).read())
+    if manifest["kotae"] > FORMAT:
+        raise BackupError(_NEWER_FILE, file=source)
+    if DATABASE not in manifest["files"]:
+        raise _Damaged("no database")
+    return dict(manifest)
+
+
+def _expected(name: str) -> bool:
+    return name == DATABASE or bool(_MARKDOWN.fullmatch(name) or _PAIRS.fullmatch(name))
+
+
+def _extract(archive: tarfile.TarFile, entry: tarfile.TarInfo, staging: Path, digest: str) -> None:
+    path = staging / entry.name
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    seen = hashlib.sha256()
+    reader = _reader(archive, entry)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        while block := reader.read(_BLOCK):
+            seen.update(block)
+            file.write(block)
+    if seen.hexdigest() != digest or (entry.name.endswith(".md") and path.stem != digest):
+        raise _Damaged(f"changed: {entry.name}")
+
+
+def _reader(archive: tarfile.TarFile, entry: tarfile.TarInfo) -> IO[bytes]:
+    reader = archive.extractfile(entry)
+    if reader is None:
+        raise _Damaged(f"not a file: {entry.name[:100]!r}")
+    return reader
+
+
+async def _prepare(
+    staging: Path,
+    source: Path,
+    settings: Settings,
+    embedder: EmbeddingClient,
+    progress: Progress | None,
+) -> list[DocumentRow]:
+    """The database at this version with nothing open in it, and the vectors of its documents."""
+    database = staging / DATABASE
+    # A backup from before homes had an identity gives the same one each time, so that a restore can go on.
+    of_file = (await asyncio.to_thread(digest, database))[:32]
+    if not await asyncio.to_thread(whole, database):
+        raise BackupError(_NO_BACKUP, file=source, why="integrity_check")
+    await asyncio.to_thread(_bring_up, database)
+    engine = connect(url_of(database))
+    try:
+        await close_open_turns(engine)
+        rows = await Documents(engine, "").listed()
+        lost = [row for row in rows if not _kept(staging, row).exists()]
+        if lost:
+            raise BackupError(_NO_BACKUP, file=source, why=f"{len(lost)} documents without their text")
+        made = Made(embedder.name, embedder.dimensions, TOKENIZER)
+        home = await Homes(engine).identity(of_file)
+        stores = EdgeStores(staging / "vectors", home) if settings.qdrant_url is None else make_stores(settings, home)
+        current = await VectorStores(engine).current()
+        identity = Identity.of(settings, home, current.generation if current else 0, rows)
+        index = await stores.open(made)
+        try:
+            await _take(index, identity, home)
+            ingest = Ingest(embedder, SparseEncoder(), index, max_chars=settings.chunk_size)
+            counts = await rebuild(rows, staging, index, ingest, progress)
+        finally:
+            await index.close()
+        await VectorStores(engine).swap(
+            IndexRow(made.embedder, made.dimensions, made.tokenizer, identity.generation), counts
+        )
+        await asyncio.to_thread(replace(identity, texts=staging / "documents").own_texts)
+        return [row.with_(chunks=counts[row.id]) for row in rows]
+    finally:
+        await engine.dispose()
+
+
+def _bring_up(database: Path) -> None:
+    upgrade(url_of(database))
+    for copied in database.parent.glob("*.backup.db"):
+        copied.unlink()
+
+
+async def rebuild(
+    rows: Sequence[DocumentRow], kept: Path, index: Index, ingest: Ingest, progress: Progress | None
+) -> dict[str, int]:
+    """Write the points of documents as they were written first, with the same ids; returns each one's chunks by its id."""
+    counts: dict[str, int] = {}
+    total = sum(row.chunks for row in rows)
+    for row in rows:
+        if progress:
+            progress(min(total, sum(counts.values())), total)
+        document = await asyncio.to_thread(_read, kept, row)
+        await index.discard(row.id)
+        counts[row.id] = await ingest.stage(document, row.about(), version=row.hash)
+        await index.publish(row.id, at=row.born)
+    if progress:
+        progress(total, total)
+    return counts
+
+
+def _read(kept: Path, row: DocumentRow) -> Document:
+    pairs = kept / "pairs" / f"{row.id}.json"
+    read = json.loads(pairs.read_bytes()) if pairs.exists() else []
+    markdown = _kept(kept, row).read_bytes().decode("utf-8")
+    return Document(row.name, markdown, row.title, tuple(QAPair(question, answer) for question, answer in read))
+
+
+async def _take(index: Index, identity: Identity, home: str) -> None:
+    """The index is for this home from now on, and shows nothing that came after the backup. Raises BackupError when it
+    holds another home's documents."""
+    if index.home != home:
+        if await identity.trouble(index) is not None:
+            raise BackupError(_OTHERS, place=index.place)
+        await index.claim(home)
+    await index.reconcile(identity.generation)
+
+
+def _arriving(file: Path) -> Path:
+    """Beside the database's place, which may be on another disk than the home."""
+    return file.with_name(f"{file.name}.restoring")
+
+
+def _move(staging: Path, home: Path, file: Path) -> None:
+    """What was prepared takes its places; the mark that it is unfinished goes last."""
+    os.sync()
+    for name in ("vectors", "documents"):
+        shutil.rmtree(home / name, ignore_errors=True)  # of a restore that was cut off here
+        if (staging / name).exists():
+            (staging / name).replace(home / name)
+    left = [path for path in (staging / f"{DATABASE}-wal",) if path.exists() and path.stat().st_size]
+    if left:
+        raise OSError("the prepared database is still open")
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    arriving = _arriving(file)
+    shutil.copyfile(staging / DATABASE, arriving)
+    arriving.chmod(0o600)
+    to_disk(arriving)
+    for old in (Path(f"{file}-wal"), Path(f"{file}-shm")):
+        old.unlink(missing_ok=True)
+    arriving.replace(file)
+    for folder in (file.parent, home):
+        to_disk(folder)
+    (staging / MANIFEST).unlink()
+    shutil.rmtree(staging)
+
+
+def _kept(folder: Path, row: DocumentRow) -> Path:
+    return folder / "documents" / row.markdown[:2] / f"{row.markdown}.md"

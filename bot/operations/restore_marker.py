@@ -1,0 +1,28 @@
+"""The mark of a home into which a backup is being restored. Apart from `bot/operations/restore.py`, since every start looks for it."""
+
+from pathlib import Path
+
+from bot.config.settings import filled
+from bot.errors import SettingsError
+from retrieval.i18n import Text
+
+UNFINISHED = "restoring"  # the folder in a home where everything is prepared
+MANIFEST = "manifest.json"
+
+_UNFINISHED = Text(
+    en="A restore into {folder} was cut short. Run kotae restore with the same file again, or delete {folder}/{inside} to"
+    " start empty.",
+    ja="{folder} への復元が途中で止まっています。同じファイルでもう一度 kotae restore を実行するか、空の状態から始める場合は"
+    " {folder}/{inside} を削除してください。",
+)
+
+
+def unfinished(home: Path) -> bool:
+    """Whether a restore into this home began and did not end: then it is not to be opened."""
+    return (home / UNFINISHED / MANIFEST).exists()
+
+
+def refuse_unfinished(home: Path) -> None:
+    """Raises SettingsError for a home whose restore did not end."""
+    if unfinished(home):
+        raise SettingsError(filled(_UNFINISHED, folder=str(home), inside=UNFINISHED))

@@ -1,0 +1,241 @@
+"""How long things are kept, and how a person is forgotten: in the database and in the chat log.
+
+What is kept: questions with their answers, traces, votes and misses, and the words of searches, for `keep` (90 days by
+default); a claim without an answer for 7 days, as long as a platform may deliver it again; the chat log's lines for
+`keep`; what was posted on platforms, and files that came with a question, which only its thread can search, for `keep`
+too; who changed what everybody reads for at least a year. A miss that is still open stays until it is closed, since the digest and the list of unanswered questions live
+on it, but its turn is emptied of the person and the answer. Source: reliability.md R61.
+"""
+
+import asyncio
+import fcntl
+import json
+import logging
+import os
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from bot.errors import StoreError
+from bot.logs import CHAT_LOG_FILES
+from bot.store.engine import Engine
+from bot.store.erasure import FORGOTTEN, Erased, Erasure, Expired
+from bot.store.inspection import file_of
+from retrieval.i18n import Language, Text
+from retrieval.types import RAGToolError
+
+log = logging.getLogger(__name__)
+
+KEEP_DAYS = 90
+CLAIMS = timedelta(days=7)  # a claim keeps a question from being answered twice (R3)
+TRACES = timedelta(days=365)  # of privileged acts, at least
+FIRST_AFTER = timedelta(minutes=5)  # a start has more urgent things to do
+EVERY = timedelta(days=1)
+
+Clock = Callable[[], datetime]
+Sleep = Callable[[float], Awaitable[None]]
+ForgetDocument = Callable[[str], Awaitable[object]]
+"""`KnowledgeBase.forget`: the index has an owner, so retention asks for it."""
+
+_WHO = Text(
+    en="Name the person as PLATFORM:ID, such as slack:U012AB3CD or discord:80351110224678912.",
+    ja="対象者は slack:U012AB3CD や discord:80351110224678912 のように プラットフォーム:ID で指定してください。",
+)
+_DONE = Text(
+    en="{who} is forgotten: {questions} question{questions:|s} with their answers, {votes} vote{votes:|s}, {searches} search{searches:|es} and {lines} line{lines:|s}"
+    " of the chat log were deleted; {documents} document{documents: stays|s stay} without {documents:its|their} author, and the id is gone from {mentions}"
+    " texts of others.",
+    ja="{who} のデータを削除しました。質問と回答 {questions} 件、評価 {votes} 件、検索 {searches} 件、チャットログ {lines} 行を"
+    "削除しました。文書 {documents} 件は登録者名を消して残し、ほかの人の文章 {mentions} 件から ID を消しました。",
+)
+_STAYS = Text(
+    en="What others wrote or documents say about the person stays. Messages in Slack or Discord are deleted there.",
+    ja="ほかの人が書いた内容や、文書に書かれた内容は残ります。Slack や Discord 上のメッセージは各サービスで削除してください。",
+)
+_BACKUPS = Text(
+    en="Backups still have it all: delete those made with kotae backup{copies}, or forget the person again after a restore.",
+    ja="バックアップには残っています。kotae backup で作ったもの{copies}を削除するか、復元後にもう一度実行してください。",
+)
+_COPIES = Text(en=", and these copies from before upgrades: {files}", ja="と、更新前のコピー（{files}）")
+_NOT_COMPACT = Text(
+    en="The database was too busy to be rewritten, so traces may be left in its files. Run the same command again.",
+    ja="データベースが使用中で書き直せなかったため、ファイルに痕跡が残っている可能性があります。同じコマンドをもう一度実行してください。",
+)
+
+
+class WhoError(ValueError):
+    """Not the name of a person on a platform."""
+
+    def text(self, language: Language) -> str:
+        return _WHO.to(language)
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody on a platform, by the platform's own id."""
+
+    platform: str
+    id: str
+
+    @classmethod
+    def named(cls, text: str) -> "Person":
+        """From `slack:U012AB3CD`. Raises WhoError."""
+        platform, colon, person = text.strip().partition(":")
+        if not (platform and colon and person.strip()):
+            raise WhoError(text)
+        return cls(platform.lower(), person.strip())
+
+    def __str__(self) -> str:
+        return f"{self.platform}:{self.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What was kept of a person and is gone; `copies` of the database from before upgrades still have it."""
+
+    who: Person
+    erased: Erased
+    lines: int
+    copies: tuple[Path, ...]
+
+    def text(self, language: Language) -> str:
+        done = _DONE.to(
+            language,
+            who=self.who,
+            questions=len(self.erased.turns),
+            votes=self.erased.votes,
+            searches=self.erased.searches,
+            lines=self.lines,
+            documents=self.erased.documents,
+            mentions=self.erased.mentions,
+        )
+        copies = _COPIES.to(language, files=", ".join(map(str, self.copies))) if self.copies else ""
+        said = [done, _STAYS.to(language), _BACKUPS.to(language, copies=copies)]
+        return "\n".join(said if self.erased.compacted else [*said, _NOT_COMPACT.to(language)])
+
+
+async def forget(engine: Engine, chat_log: Path, who: Person) -> Forgotten:
+    """Erase a person from the database and the chat log. May run beside the bot. Raises StoreError, OSError."""
+    erased = await Erasure(engine).forget(who.platform, who.id)
+    lines = await asyncio.to_thread(_forget_in_log, chat_log, who, frozenset(erased.turns))
+    file = file_of(str(engine.url))
+    copies = tuple(sorted(file.parent.glob(f"{file.stem}-*.backup.db"))) if file else ()
+    return Forgotten(who, erased, lines, copies)
+
+
+async def retain(
+    engine: Engine, chat_log: Path, *, keep: timedelta, now: datetime, forget_document: ForgetDocument | None = None
+) -> Expired:
+    """Delete what is older than `keep` (at least the 7 days of a claim); documents only with `forget_document`.
+
+    Raises StoreError, OSError, RAGToolError.
+    """
+    if keep < CLAIMS:
+        raise ValueError(f"claims are kept for {CLAIMS.days} days")
+    before = now - keep
+    erasure = Erasure(engine)
+    expired = await erasure.expire(before=before, inbox_before=now - CLAIMS, audit_before=now - max(keep, TRACES))
+    lines = await asyncio.to_thread(_drop_old_lines, chat_log, before)
+    files = 0
+    if forget_document is not None:
+        for document in await erasure.thread_documents(before=before):
+            await forget_document(document)
+            files += 1
+    if expired or lines or files:
+        log.info(
+            "retention: %d questions deleted, %d emptied, %d searches, %d files of threads, %d posts, intakes and traces, and "
+            "%d log lines deleted",
+            *(expired.deleted, expired.emptied, expired.searches, files, expired.others, lines),
+        )
+    return expired
+
+
+async def daily(
+    engine: Engine,
+    chat_log: Path,
+    *,
+    keep: timedelta,
+    clock: Clock = lambda: datetime.now(UTC),
+    sleep: Sleep = asyncio.sleep,
+    forget_document: ForgetDocument | None = None,
+) -> None:
+    """`retain` soon after the start and every day, until cancelled. What fails is tried again the next day."""
+    await sleep(FIRST_AFTER.total_seconds())
+    while True:
+        try:
+            await retain(engine, chat_log, keep=keep, now=clock(), forget_document=forget_document)
+        except (StoreError, OSError, RAGToolError):
+            log.warning("what is too old could not be deleted; it is tried again tomorrow", exc_info=True)
+        await sleep(EVERY.total_seconds())
+
+
+# -- the chat log ---------------------------------------------------------------------------------------------------
+
+
+def _forget_in_log(path: Path, who: Person, known: Collection[str]) -> int:
+    """Delete the lines of the person's turns, and the id from the others; returns how many lines went.
+
+    The log may know turns that the database no longer has, so their questions are looked for first.
+    """
+    theirs = set(known)
+    for file in _files(path):
+        for line in file.read_bytes().splitlines():
+            entry = _entry(line)
+            if (entry.get("author"), entry.get("platform")) == (who.id, who.platform):
+                theirs.add(str(entry.get("turn")))
+    nameless = FORGOTTEN.encode() if len(who.id) >= 6 and any(map(str.isdigit, who.id)) else who.id.encode()
+
+    def kept(line: bytes) -> bytes | None:
+        return None if _entry(line).get("turn") in theirs else line.replace(who.id.encode(), nameless)
+
+    return sum(_rewrite(file, kept) for file in _files(path))
+
+
+def _drop_old_lines(path: Path, before: datetime) -> int:
+    oldest = before.astimezone(UTC).isoformat(timespec="milliseconds")
+
+    def kept(line: bytes) -> bytes | None:
+        at = _entry(line).get("at")
+        return line if isinstance(at, str) and at >= oldest else None
+
+    return sum(_rewrite(file, kept) for file in _files(path))
+
+
+def _files(path: Path) -> list[Path]:
+    """The log and its older files, newest first: one that is renamed meanwhile is met again, not missed."""
+    names = (path, *(path.with_name(f"{path.name}.{number}") for number in range(1, CHAT_LOG_FILES + 1)))
+    return [name for name in names if name.exists()]
+
+
+def _entry(line: bytes) -> dict[str, object]:
+    try:
+        entry = json.loads(line)
+    except ValueError:  # a line cut by a full disk
+        return {}
+    return entry if isinstance(entry, dict) else {}
+
+
+def _rewrite(file: Path, kept: Callable[[bytes], bytes | None]) -> int:
+    """Keep some of a log's lines, changed or not; returns how many went. An older file without lines goes itself.
+
+    In place and under the lock that writers take: one that waits for it then appends to this file, and what is cut
+    off is off the disk's file too.
+    """
+    try:
+        opened = os.open(file, os.O_RDWR)
+    except FileNotFoundError:
+        return 0
+    with os.fdopen(opened, "r+b") as log_file:
+        fcntl.flock(log_file, fcntl.LOCK_EX)
+        lines = log_file.read().splitlines(keepends=True)
+        left = [new for line in lines if (new := kept(line)) is not None]
+        if left != lines:
+            log_file.seek(0)
+            log_file.write(b"".join(left))
+            log_file.truncate()
+            log_file.flush()
+            os.fsync(log_file.fileno())
+        if not left and file.suffix != ".log":
+            file.unlink(missing_ok=True)
+    return len(lines) - len(left)

@@ -1,0 +1,1 @@
+"""Q/A pairs that a model writes from documents and people review."""

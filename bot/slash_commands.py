@@ -1,0 +1,461 @@
+"""`/kotae …` on a platform: each answer is a card of plain text, made from what everyone who sees the place may read.
+
+Source: product.md §1 (settings), §3 (who may read what) and §5; reliability.md R11 and R19.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Literal, cast, get_args
+
+from bot.access import readers, role
+from bot.channel_settings import Channels
+from bot.config.settings import Settings, Steps
+from bot.database import Database
+from bot.errors import SettingsError
+from bot.knowledge.documents import KnowledgeBase
+from bot.records import DocumentRow, ExpertAnswer
+from bot.store.audit import Audit
+from bot.texts import HIDDEN, NONE_OPEN, REASONS
+from bot.types import Card, CardRow, Command, Link, Preferences
+from bot.unanswered.corrections import ExpertAnswers
+from bot.unanswered.digest import Digest
+from bot.unanswered.digest_card import card as digest_card
+from bot.unanswered.digest_card import offers, safe_link, shortened
+from bot.views import SHORT_ID
+from retrieval.i18n import Language, Text, date_words
+from retrieval.text import normalise
+from retrieval.types import EVERYONE, TEAM, CollectionInfo, Hit, RAGToolError, Readers
+
+ROWS = 10
+TEXT = 160  # characters of a line that shows people's text
+QUERY = 1_000
+
+Name = Literal["help", "search", "collections", "documents", "forget", "unanswered", "answers", "digest", "settings"]
+MakeDigest = Callable[[Readers], Awaitable[Digest]]
+
+_ALIASES: dict[str, Name] = {
+    "ヘルプ": "help",
+    "使い方": "help",
+    "": "help",
+    "検索": "search",
+    "コレクション": "collections",
+    "文書": "documents",
+    "ドキュメント": "documents",
+    "削除": "forget",
+    "未回答": "unanswered",
+    "回答": "answers",
+    "ダイジェスト": "digest",
+    "設定": "settings",
+}
+_NAMES: dict[str, Name] = {normalise(alias): name for alias, name in _ALIASES.items()} | {
+    name: name for name in get_args(Name)
+}
+_HELP: dict[str, Text] = {
+    "search": Text(en="/kotae search <words>: search the documents", ja="/kotae search <語句>：文書を検索します"),
+    "collections": Text(
+        en="/kotae collections: what the documents are about", ja="/kotae collections：コレクションの一覧"
+    ),
+    "documents": Text(
+        en="/kotae documents [collection]: the documents, the latest first",
+        ja="/kotae documents [コレクション]：文書の一覧（新しい順）",
+    ),
+    "forget": Text(
+        en="/kotae forget <name or id>: delete a document (its author or an editor)",
+        ja="/kotae forget <名前か ID>：文書を削除します（登録した本人か編集者）",
+    ),
+    "unanswered": Text(
+        en="/kotae unanswered: questions nobody could answer yet", ja="/kotae unanswered：未回答の質問の一覧"
+    ),
+    "answers": Text(
+        en="/kotae answers [edit <id> <answer> | forget <id>]: what members answered; correct it or take it back",
+        ja="/kotae answers [edit <ID> <回答> | forget <ID>]：メンバーの回答の一覧・編集・取り消し",
+    ),
+    "digest": Text(en="/kotae digest: the unanswered questions in groups", ja="/kotae digest：未回答の質問のまとめ"),
+    "settings": Text(
+        en="/kotae settings [model|strategy|steps|collections <value or reset>]: what holds in this channel",
+        ja="/kotae settings [model|strategy|steps|collections <値か reset>]：このチャンネルの設定",
+    ),
+}
+_TITLES: dict[Name, Text] = {
+    "help": Text(en="What I can do", ja="使い方"),
+    "search": Text(en="Search", ja="検索"),
+    "collections": Text(en="Collections", ja="コレクション"),
+    "documents": Text(en="Documents", ja="文書"),
+    "forget": Text(en="Delete a document", ja="文書の削除"),
+    "unanswered": Text(en="Unanswered questions", ja="未回答の質問"),
+    "answers": Text(en="Answers by members", ja="メンバーの回答"),
+    "digest": Text(en="Digest", ja="ダイジェスト"),
+    "settings": Text(en="Settings of this channel", ja="このチャンネルの設定"),
+}
+_ASK = Text(
+    en="Mention me with a question and I will answer with the sources. Add documents with /ingest.",
+    ja="メンションして質問すると、出典を添えてお答えします。文書の追加は /ingest です。",
+)
+_UNKNOWN = Text(en="There is no command “{name}”.", ja="「{name}」というコマンドはありません。")
+_MEMBERS = Text(en="Only members of the team can use this.", ja="チームのメンバーだけが使えます。")
+_MORE = Text(en="and {n} more", ja="ほか {n} 件")
+_WORDS = Text(
+    en="Say what to search for: /kotae search <words>", ja="検索する語句を入力してください: /kotae search <語句>"
+)
+_NOTHING = Text(en="Nothing relevant was found.", ja="関連する情報は見つかりませんでした。")
+_PART = Text(
+    en="Part of the search did not work, so there may be more.",
+    ja="検索の一部が失敗したため、ほかにもあるかもしれません。",
+)
+_RELEVANCE = Text(en="{collection}, relevance {relevance:.2f}", ja="{collection}、関連度 {relevance:.2f}")
+_OPEN = Text(en="open", ja="開く")
+_THREAD = Text(en="thread", ja="スレッド")
+_NO_COLLECTIONS = Text(en="There are no collections yet.", ja="コレクションはまだありません。")
+_NO_DOCUMENTS = Text(en="There are no documents here yet.", ja="ここで読める文書はまだありません。")
+_COLLECTION = Text(
+    en="{documents} document{documents:|s}, {chunks} chunk{chunks:|s}", ja="文書 {documents} 件、チャンク {chunks} 件"
+)
+_DOCUMENT = Text(
+    en="{collection}, {chunks} chunk{chunks:|s}, for {scope}, added {day},{date} id {id}",
+    ja="{collection}、チャンク {chunks} 件、公開範囲: {scope}、登録 {day}、{date}ID {id}",
+)
+_DATED = Text(en=" dated {date},", ja="文書の日付 {date}、")
+_SCOPES = {EVERYONE: Text(en="everyone", ja="全員（社外を含む）"), TEAM: Text(en="the team", ja="チーム")}
+_HERE = Text(en="this place only", ja="この場所のみ")
+_WHICH = Text(
+    en="Say which document: /kotae forget <name or id>", ja="文書を指定してください: /kotae forget <名前か ID>"
+)
+_NO_SUCH = Text(en="There is no document “{name}” here.", ja="「{name}」という文書はここにはありません。")
+_SEVERAL = Text(
+    en="{n} documents have this name. Say which one by its id.",
+    ja="同じ名前の文書が {n} 件あります。ID で指定してください。",
+)
+_NOT_YOURS = Text(
+    en="“{name}” can be deleted by whoever added it, or by an editor.",
+    ja="「{name}」を削除できるのは、登録した本人か編集者だけです。",
+)
+_FORGOTTEN = Text(
+    en="“{name}” is deleted and will not be found any more.", ja="「{name}」を削除しました。今後は検索されません。"
+)
+_GONE = Text(en="“{name}” had been deleted already.", ja="「{name}」はすでに削除されています。")
+_OPEN_ONES = Text(en="{n} question{n: is|s are} open.", ja="未回答の質問は {n} 件です。")
+_EDITS = frozenset({"edit", "編集", "修正"})
+_TAKES_BACK = frozenset({"forget", "取り消し", "取消", "削除"})
+_NO_ANSWERS = Text(en="Nobody has answered a question here yet.", ja="ここで読めるメンバーの回答はまだありません。")
+_ANSWER = Text(en="{day}, id {id}", ja="{day}、ID {id}")
+_EDITED = Text(en="{day}, edited {edited}, id {id}", ja="{day}、編集 {edited}、ID {id}")
+_HOW_ANSWERS = Text(
+    en="Say what to do: /kotae answers edit <id> <answer>, or /kotae answers forget <id>",
+    ja="操作を指定してください: /kotae answers edit <ID> <回答>、または /kotae answers forget <ID>",
+)
+_CORRECTED = Text(
+    en="The answer is corrected. Threads that are told: {n}.",
+    ja="回答を修正しました。{n} 件のスレッドにお知らせします。",
+)
+_TAKEN_BACK = Text(
+    en="The answer is taken back. Questions that are open again: {n}.",
+    ja="回答を取り消しました。{n} 件の質問が未回答に戻りました。",
+)
+_KEYS = {
+    "model": "model",
+    "モデル": "model",
+    "strategy": "strategy",
+    "戦略": "strategy",
+    "steps": "steps",
+    "ステップ": "steps",
+    "途中経過": "steps",
+    "collections": "collections",
+    "collection": "collections",
+    "コレクション": "collections",
+}
+_RESET = frozenset({"reset", "default", "リセット", "既定", "初期化"})
+_LABELS = {
+    "model": Text(en="model", ja="モデル（model）"),
+    "strategy": Text(en="strategy", ja="戦略（strategy）"),
+    "steps": Text(en="steps", ja="途中経過の表示（steps）"),
+    "collections": Text(en="collections", ja="コレクション（collections）"),
+}
+_CHOSEN = Text(en="{label}: {value} (chosen here)", ja="{label}: {value}（このチャンネルで指定）")
+_GENERAL = Text(en="{label}: {value}", ja="{label}: {value}")
+_ALL = Text(en="all", ja="すべて")
+_HOW = Text(
+    en="Change with /kotae settings <name> <value>, or reset; strategy is react or synthesis, steps is live, verbose or off.",
+    ja="変更: /kotae settings <名前> <値>（元に戻すには reset）。strategy は react か synthesis、steps は live・verbose・off です。",
+)
+_SAVED = Text(en="Saved.", ja="保存しました。")
+_NO_KEY = Text(
+    en="There is no setting “{key}”. There are: model, strategy, steps, collections.",
+    ja="「{key}」という設定はありません。model、strategy、steps、collections があります。",
+)
+_NO_VALUE = Text(
+    en="Say the value: /kotae settings {key} <value or reset>",
+    ja="値を入力してください: /kotae settings {key} <値か reset>",
+)
+
+
+class SlashCommands:
+    """Does what a command asks for. Raises StoreError; all else that goes wrong is said on the card."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        data: Database,
+        knowledge: KnowledgeBase,
+        channels: Channels,
+        answers: ExpertAnswers,
+        audit: Audit,
+        make_digest: MakeDigest,
+    ) -> None:
+        self._settings = settings
+        self._data = data
+        self._knowledge = knowledge
+        self._channels = channels
+        self._answers = answers
+        self._audit = audit
+        self._make_digest = make_digest
+
+    async def __call__(self, command: Command) -> Card:
+        name = _NAMES.get(normalise(command.name).strip())
+        if name is None:
+            return _help(command.language, _UNKNOWN.to(command.language, name=shortened(command.name, TEXT)))
+        if name == "help":
+            return _help(command.language)
+        if role(command.actor, self._settings) == "outsider":
+            return _said(name, _MEMBERS, command.language)
+        allowed = readers(command.place, command.audience)
+        try:
+            match name:
+                case "search":
+                    return await self._search(command, allowed)
+                case "collections":
+                    return await self._collections(command, allowed)
+                case "documents":
+                    return await self._documents(command, allowed)
+                case "forget":
+                    return await self._forget(command, allowed)
+                case "unanswered":
+                    return await self._unanswered(command, allowed)
+                case "answers":
+                    return await self._expert_answers(command, allowed)
+                case "digest":
+                    return digest_card(await self._make_digest(allowed), command.language, self._settings.timezone)
+                case "settings":
+                    return await self._change(command, allowed)
+        except (RAGToolError, SettingsError) as refusal:
+            lines = refusal.text(command.language).splitlines()
+            return Card(_TITLES[name].to(command.language), tuple(shortened(line, 4 * TEXT) for line in lines))
+
+    # -- knowledge --------------------------------------------------------------------------------------------------
+
+    async def _search(self, command: Command, allowed: Readers) -> Card:
+        language, query = command.language, shortened(command.text, QUERY)
+        if not query:
+            return _said("search", _WORDS, language)
+        found = await self._knowledge.search(query, allowed, limit=ROWS)
+        lines = [shortened(query, TEXT)]
+        if not found.hits:
+            lines.append(_NOTHING.to(language))
+        if found.failed:
+            lines.append(_PART.to(language))
+        rows = tuple(_hit(number, hit, language) for number, hit in enumerate(found.hits[:ROWS], 1))
+        return Card(_TITLES["search"].to(language), tuple(lines), rows)
+
+    async def _collections(self, command: Command, allowed: Readers) -> Card:
+        infos = await self._knowledge.collections(allowed)
+        rows = [_collection(info, command.language) for info in infos]
+        return _listed("collections", rows, command.language, none=_NO_COLLECTIONS)
+
+    async def _documents(self, command: Command, allowed: Readers) -> Card:
+        chosen = command.text.strip() or None
+        await self._knowledge.check((chosen,) if chosen else None, allowed, command.language)
+        found = await self._knowledge.documents(allowed, chosen)
+        found.sort(key=lambda row: row.updated_at, reverse=True)
+        rows = [_document(row, command.language) for row in found]
+        return _listed("documents", rows, command.language, none=_NO_DOCUMENTS)
+
+    async def _forget(self, command: Command, allowed: Readers) -> Card:
+        language, wanted = command.language, command.text.strip()
+        if not wanted:
+            return _said("forget", _WHICH, language)
+        there = await self._knowledge.documents(allowed)
+        matching = [row for row in there if wanted in (row.id, row.name)]
+        if not matching and len(wanted) >= SHORT_ID:
+            matching = [row for row in there if row.id.startswith(wanted)]
+        if not matching:
+            return _said("forget", _NO_SUCH, language, name=shortened(wanted, TEXT))
+        if len(matching) > 1:
+            rows = [_document(row, language) for row in matching]
+            return _listed("forget", rows, language, first=_SEVERAL.to(language, n=len(matching)))
+        row = matching[0]
+        who = command.actor
+        if role(who, self._settings) != "editor" and (not row.author or row.author != who.id):
+            said, result = _NOT_YOURS, "refused"
+        elif await self._knowledge.forget(row.id):
+            said, result = _FORGOTTEN, "forgotten"
+        else:
+            said, result = _GONE, "gone"
+        subject = f"{row.collection}/{row.name} ({row.scope}) sha256:{row.hash}"
+        await self._audit.note(f"{who.platform}:{who.id}", "forget", subject, result)
+        return _said("forget", said, language, name=shortened(row.name, TEXT))
+
+    # -- misses -----------------------------------------------------------------------------------------------------
+
+    async def _unanswered(self, command: Command, allowed: Readers) -> Card:
+        language = command.language
+        found = await self._data.questions.open(allowed.scopes, limit=ROWS)
+        rows = []
+        for one in found.questions:
+            day = one.asked_at.astimezone(self._settings.timezone).date().isoformat()
+            link = safe_link(one.link)
+            rows.append(
+                CardRow(
+                    shortened(one.question, TEXT),
+                    (f"{REASONS[one.reason].to(language)} · {day}",),
+                    (Link(_THREAD.to(language), link),) if link else (),
+                    offers((one.id,), one.id, language),
+                )
+            )
+        foot = []
+        if found.shown > len(rows):
+            foot.append(_MORE.to(language, n=found.shown - len(rows)))
+        if found.hidden:
+            foot.append(HIDDEN.to(language, n=found.hidden))
+        first = _OPEN_ONES.to(language, n=found.shown) if rows else "" if foot else NONE_OPEN.to(language)
+        return Card(_TITLES["unanswered"].to(language), tuple(filter(None, (first,))), tuple(rows), tuple(foot))
+
+    async def _expert_answers(self, command: Command, allowed: Readers) -> Card:
+        language = command.language
+        what, _, rest = command.text.strip().partition(" ")
+        if not what:
+            found, total = await self._answers.listed(allowed, limit=ROWS)
+            rows = [self._answer(one, language) for one in found]
+            listed = _listed("answers", rows, language, none=_NO_ANSWERS)
+            return replace(listed, foot=(_MORE.to(language, n=total - len(rows)),)) if total > len(rows) else listed
+        id, text = [*rest.split(maxsplit=1), "", ""][:2]
+        if normalise(what) in _EDITS and id and text:
+            changed = await self._answers.edit(command.actor, allowed, id, text)
+            said = _CORRECTED.to(language, n=changed.told)
+        elif normalise(what) in _TAKES_BACK and id:
+            changed = await self._answers.take_back(command.actor, allowed, id)
+            said = _TAKEN_BACK.to(language, n=changed.reopened)
+        else:
+            return _said("answers", _HOW_ANSWERS, language)
+        return Card(
+            _TITLES["answers"].to(language), (said if changed.refusal is None else changed.refusal.to(language),)
+        )
+
+    def _answer(self, one: ExpertAnswer, language: Language) -> CardRow:
+        days = [at.astimezone(self._settings.timezone).date().isoformat() if at else "" for at in _moments(one)]
+        said = _EDITED if days[1] else _ANSWER
+        link = safe_link(one.row.url)
+        return CardRow(
+            shortened(one.wordings[0] if one.wordings else one.row.name, TEXT),
+            (shortened(one.answer, TEXT), said.to(language, day=days[0], edited=days[1], id=one.row.id[:SHORT_ID])),
+            (Link(_OPEN.to(language), link),) if link else (),
+        )
+
+    # -- settings of the place --------------------------------------------------------------------------------------
+
+    async def _change(self, command: Command, allowed: Readers) -> Card:
+        typed, _, value = " ".join(command.text.split()).partition(" ")
+        chosen = await self._channels.chosen(command.place)
+        if not typed:
+            return self._shown(chosen, command.language)
+        if normalise(typed) in _RESET:
+            chosen = Preferences()
+        else:
+            key = _KEYS.get(normalise(typed))
+            if key is None:
+                return _said("settings", _NO_KEY, command.language, key=shortened(typed, TEXT))
+            if not value:
+                return _said("settings", _NO_VALUE, command.language, key=key)
+            chosen = _with(chosen, key, None if normalise(value) in _RESET else value)
+            await self._knowledge.check(chosen.collections, allowed, command.language)
+        await self._channels.prefer(command.actor, command.place, chosen)
+        return self._shown(chosen, command.language, _SAVED.to(command.language))
+
+    def _shown(self, chosen: Preferences, language: Language, *first: str) -> Card:
+        everywhere = self._settings.collections
+        values = (
+            ("model", chosen.model, self._settings.model_id),
+            ("strategy", chosen.strategy, self._settings.strategy),
+            ("steps", chosen.steps, self._settings.steps),
+            (
+                "collections",
+                None if chosen.collections is None else ", ".join(chosen.collections),
+                _ALL.to(language) if everywhere is None else ", ".join(everywhere),
+            ),
+        )
+        lines = tuple(
+            (_GENERAL if here is None else _CHOSEN).to(
+                language, label=_LABELS[key].to(language), value=shortened(general if here is None else here, TEXT)
+            )
+            for key, here, general in values
+        )
+        return Card(_TITLES["settings"].to(language), (*first, *lines), foot=(_HOW.to(language),))
+
+
+# -- parts of cards -------------------------------------------------------------------------------------------------
+
+
+def _help(language: Language, *first: str) -> Card:
+    lines = (*first, _ASK.to(language), *(said.to(language) for said in _HELP.values()))
+    return Card(_TITLES["help"].to(language), lines)
+
+
+def _said(about: Name, said: Text, language: Language, **values: object) -> Card:
+    return Card(_TITLES[about].to(language), (said.to(language, **values),))
+
+
+def _listed(
+    name: Name, rows: Sequence[CardRow], language: Language, *, none: Text | None = None, first: str = ""
+) -> Card:
+    more = len(rows) - ROWS
+    lines = (first,) if first else (none.to(language),) if none and not rows else ()
+    foot = (_MORE.to(language, n=more),) if more > 0 else ()
+    return Card(_TITLES[name].to(language), lines, tuple(rows[:ROWS]), foot)
+
+
+def _moments(one: ExpertAnswer) -> tuple[datetime, datetime | None]:
+    return one.row.added_at, one.edited.at if one.edited else None
+
+
+def _hit(number: int, hit: Hit, language: Language) -> CardRow:
+    passage = hit.passage
+    where = " › ".join(filter(None, (passage.document, *passage.headings)))
+    link = safe_link(passage.url)
+    collection = shortened(passage.collection, TEXT)
+    return CardRow(
+        f"{number}. {shortened(where, TEXT)}",
+        (shortened(passage.text, TEXT), _RELEVANCE.to(language, collection=collection, relevance=hit.relevance)),
+        (Link(_OPEN.to(language), link),) if link else (),
+    )
+
+
+def _collection(info: CollectionInfo, language: Language) -> CardRow:
+    counts = _COLLECTION.to(language, documents=info.documents, chunks=info.chunks)
+    about = shortened(info.description, TEXT)
+    return CardRow(shortened(info.name, TEXT), (counts, about) if about else (counts,))
+
+
+def _document(row: DocumentRow, language: Language) -> CardRow:
+    link = safe_link(row.url)
+    about = _DOCUMENT.to(
+        language,
+        collection=shortened(row.collection, TEXT),
+        chunks=row.chunks,
+        scope=_SCOPES.get(row.scope, _HERE).to(language),
+        day=row.updated_at.date().isoformat(),
+        date=_DATED.to(language, date=date_words(row.changed_at, language)) if row.changed_at else "",
+        id=row.id[:SHORT_ID],
+    )
+    return CardRow(shortened(row.name, TEXT), (about,), (Link(_OPEN.to(language), link),) if link else ())
+
+
+def _with(chosen: Preferences, key: str, value: str | None) -> Preferences:
+    match key:
+        case "model":
+            return replace(chosen, model=value)
+        case "strategy":
+            return replace(chosen, strategy=value and value.lower())
+        case "steps":
+            return replace(chosen, steps=cast(Steps | None, value and value.lower()))  # `Channels.prefer` checks it
+        case _:
+            names = None if value is None else tuple(name.strip() for name in value.replace("、", ",").split(","))
+            return replace(chosen, collections=None if names is None else tuple(filter(None, names)))

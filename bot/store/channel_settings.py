@@ -1,0 +1,55 @@
+"""What was chosen for a channel over what the settings say."""
+
+from datetime import UTC, datetime
+
+from sqlalchemy import ColumnElement, and_, delete, select
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from bot.store.engine import change, insert, rows
+from bot.store.schema import places
+from bot.types import Place, Preferences
+
+
+class ChannelSettings:
+    """Preferences, one row a channel that has any. Source: product.md §1."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine
+
+    async def get(self, place: Place) -> Preferences:
+        """What was chosen there; all None where nothing was."""
+        columns = (places.c.model, places.c.strategy, places.c.steps, places.c.collections)
+        found = await rows(self._engine, select(*columns).where(_is(place)))
+        if not found:
+            return Preferences()
+        row = found[0]
+        chosen = tuple(row.collections) if row.collections is not None else None
+        return Preferences(row.model, row.strategy, row.steps, chosen)
+
+    async def put(self, place: Place, chosen: Preferences) -> None:
+        """Keep all of it, in place of what was chosen before. Raises StoreError."""
+        if chosen == Preferences():
+            await change(self._engine, lambda db: db.execute(delete(places).where(_is(place))))
+            return
+        values = {
+            "model": chosen.model,
+            "strategy": chosen.strategy,
+            "steps": chosen.steps,
+            "collections": list(chosen.collections) if chosen.collections is not None else None,
+            "changed_at": datetime.now(UTC),
+        }
+        key = {"platform": place.platform, "workspace": place.workspace, "channel": place.channel}
+        await change(
+            self._engine,
+            lambda db: db.execute(
+                insert(db, places).values(**key, **values).on_conflict_do_update(index_elements=list(key), set_=values)
+            ),
+        )
+
+
+def _is(place: Place) -> ColumnElement[bool]:
+    return and_(
+        places.c.platform == place.platform,
+        places.c.workspace == place.workspace,
+        places.c.channel == place.channel,
+    )

@@ -1,0 +1,357 @@
+"""The inbox's rows: every question from its claim to its shown answer, so that nothing of it rests on memory.
+
+An open turn belongs to its owner until the lease on it passes. Times are the caller's; leases go by `bot.store.leases`, and
+no clock takes from this process what it holds itself (`held`).
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Literal
+
+from sqlalchemy import ColumnElement, Connection, Executable, Select, and_, bindparam, or_, select, tuple_, update
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from agent.events import Answered
+from bot.errors import LostError
+from bot.store.batching import WriteBatcher
+from bot.store.conversations import answered, incoming, keep_answers
+from bot.store.engine import change, insert, look, rows, storable, write
+from bot.store.leases import lease, present
+from bot.store.schema import answers, turns
+from bot.store.traces import Noted, keep_traces
+from bot.store.unanswered import MissedQuestion, add_misses
+from bot.types import Claimed, Incoming
+
+State = Literal["waiting", "running", "answered", "done"]
+Thread = tuple[str, str, str, str]  # platform, workspace, channel, thread
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A turn's place has come. `answer` is there already when an earlier try stored but never showed it."""
+
+    attempt: int
+    answer: Answered | None
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """Others come first; `owners` hold them."""
+
+    owners: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    turn: str
+    answer: Answered
+    owner: str
+    steps: Sequence[Noted]
+    misses: Sequence[MissedQuestion]
+    now: datetime
+
+
+class TurnStore:
+    """The claims. Source: reliability.md R3, R5 and R9."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine
+        self._finishing = WriteBatcher(self._finish, name="turns-finish")
+        self._showing = WriteBatcher(self._shown, name="turns-shown")
+
+    async def claim(
+        self,
+        messages: Mapping[str, Incoming],
+        *,
+        owner: str,
+        now: datetime,
+        until: datetime,
+        held: Collection[str] = (),
+    ) -> dict[str, Claimed]:
+        """Take questions, each by a fresh turn id, in one transaction; the first of a thread that is free starts with it.
+
+        A question is taken that is new, or open and abandoned (it keeps its id). Those in the result are now this
+        owner's, under the ids they were given here; the rest are somebody's, or done.
+        """
+
+        def take(db: Connection) -> tuple[dict[Thread, list[Any]], list[dict[str, Any]], dict[str, int], Sequence[Any]]:
+            at, end = lease(db, now, until)
+            ahead = _open_turns(db, messages.values(), at, held)
+            # On PostgreSQL the claims of others show only when they are committed: there `start` decides.
+            free = {thread for thread, others in ahead.items() if not others} if db.dialect.name == "sqlite" else set()
+            new = []
+            for turn, message in messages.items():
+                started = _thread(message) in free
+                free.discard(_thread(message))
+                new.append(_new(turn, message, owner, at, end, started))
+            added = {row.id: row.sequence for row in db.execute(_add(db), new)}
+            left = [values["claim"] for values in new if values["id"] not in added]
+            return ahead, new, added, _take(db, left, owner, at, end, held) if left else ()
+
+        ahead, new, added, taken = await change(self._engine, take)
+        known = {values["claim"]: values["id"] for values in reversed(new) if values["id"] not in added}
+        found = {known[row.claim]: Claimed(row.id, incoming(row), row.sequence, waiting=0) for row in taken}
+        queues = {thread: [row.sequence for row in held if row.state == "waiting"] for thread, held in ahead.items()}
+        for row in taken:
+            if row.state == "waiting" and (queue := queues.get(_thread(incoming(row)))) is not None:
+                queue.append(row.sequence)
+        for values in new:
+            if (sequence := added.get(values["id"])) is not None:
+                message = replace(messages[values["id"]], text=values["text"])
+                queue = queues[_thread(message)]
+                waiting = sum(other < sequence for other in queue)
+                started = values["state"] == "running"
+                found[values["id"]] = Claimed(values["id"], message, sequence, waiting, started)
+                if not started:
+                    queue.append(sequence)
+        return found
+
+    async def start(
+        self, claimed: Claimed, *, owner: str, now: datetime, held: Collection[str] = ()
+    ) -> Started | Blocked:
+        """Start a turn if nothing of its thread runs and nothing that came before it is held by a living owner.
+
+        Raises LostError. One that has started with its claim is not looked up again.
+        """
+        if claimed.started:
+            return Started(1, None)
+
+        def start(db: Connection) -> Started | Blocked:
+            # The open turns of the thread are locked together, so that on PostgreSQL too only one starter decides.
+            queue = db.execute(_open_in_thread(claimed.message)).all()
+            mine = next((row for row in queue if row.id == claimed.id and row.owner == owner), None)
+            if mine is None:
+                raise LostError(claimed.id)
+            at = present(db, now)
+            blocking = [
+                row.owner
+                for row in queue
+                if row.id != mine.id
+                and _alive(row, at, held)
+                and (row.sequence < mine.sequence or row.state in ("running", "answered"))
+            ]
+            if blocking:
+                return Blocked(frozenset(blocking))
+            state: State = "answered" if mine.state == "answered" else "running"
+            db.execute(update(turns).where(turns.c.id == mine.id).values(state=state, attempts=mine.attempts + 1))
+            answer = None
+            if state == "answered":
+                answer = answered(db.execute(select(answers).where(answers.c.turn == mine.id)).one())
+            return Started(mine.attempts + 1, answer)
+
+        return await change(self._engine, start)
+
+    async def finish(
+        self,
+        claimed: Claimed,
+        answer: Answered,
+        *,
+        owner: str,
+        steps: Sequence[Noted],
+        misses: Sequence[MissedQuestion],
+        now: datetime,
+    ) -> None:
+        """Store a turn's answer, what it cost and what it missed, and its trace (`keep_traces`), in one transaction,
+        which turns that end together share. Raises LostError."""
+        if not await self._finishing(_Ended(claimed.id, answer, owner, steps, misses, now)):
+            raise LostError(claimed.id)
+
+    async def _finish(self, ended: Sequence[_Ended]) -> list[bool]:
+        def finish(db: Connection) -> list[bool]:
+            kept: set[str] = set()
+            for owner in {each.owner for each in ended}:
+                theirs = [each for each in ended if each.owner == owner]
+                values = {"now": theirs[0].now, "mine": owner, "ids": [each.turn for each in theirs]}
+                kept.update(db.scalars(_FINISH, values))
+            stored = [each for each in ended if each.turn in kept]
+            if stored:
+                keep_answers(db, [(each.turn, each.answer, each.now) for each in stored])
+                keep_traces(db, [(each.turn, each.steps) for each in stored])
+            add_misses(db, [miss for each in stored for miss in each.misses])
+            return [each.turn in kept for each in ended]
+
+        return await change(self._engine, finish)
+
+    async def shown(self, turn: str, *, owner: str) -> None:
+        """The answer has reached its thread: the turn is done."""
+        await self._showing((turn, owner))
+
+    async def _shown(self, shown: Sequence[tuple[str, str]]) -> list[None]:
+        def mark(db: Connection) -> None:
+            for owner in {owner for _, owner in shown}:
+                db.execute(_DONE, {"mine": owner, "ids": [turn for turn, theirs in shown if theirs == owner]})
+
+        await change(self._engine, mark)
+        return [None] * len(shown)
+
+    async def release(self, turn: str, *, owner: str, now: datetime) -> None:
+        """Give an open turn back, so that whoever looks for abandoned ones finds it at once."""
+        given = update(turns).where(_mine(turn, owner), turns.c.state != "done")
+        async with write(self._engine) as db:
+            await db.execute(given.values(owner=None, lease_until=now))
+
+    async def renew(self, held: Collection[str], *, owner: str, now: datetime, until: datetime) -> None:
+        """The owner is alive and still holds these turns."""
+        kept = update(turns).where(turns.c.id.in_(held), turns.c.owner == owner, turns.c.state != "done")
+        await change(self._engine, lambda db: db.execute(kept.values(lease_until=lease(db, now, until)[1])))
+
+    async def describe(self, claimed: Claimed, message: Incoming, *, owner: str) -> None:
+        """Keep what was looked up of a question after its claim: who reads its place, its link, its language."""
+        values = {"audience": message.audience.visibility, "link": message.link, "language": message.language}
+        described = update(turns).where(_mine(claimed.id, owner)).values(values)
+        await change(self._engine, lambda db: db.execute(described), durable=False)
+
+    async def knows(self, message: Incoming) -> bool:
+        """Whether this question was claimed and is not done."""
+        wanted = select(turns.c.id).where(turns.c.claim == claim_key(message), turns.c.state != "done")
+        return bool(await rows(self._engine, wanted))
+
+    async def cancel(self, message: Incoming) -> bool:
+        """Close a question that has no answer yet, whoever works on it: its owner has LostError it. Was it open?"""
+        closed = update(turns).where(_unanswered(message)).values(state="done", owner=None, lease_until=None)
+        async with write(self._engine) as db:
+            return bool((await db.execute(closed)).rowcount)
+
+    async def amend(self, message: Incoming, *, now: datetime) -> bool:
+        """Put new words to a question that has no answer yet and take it from whoever works on it. Was it open?"""
+        values = {"text": storable(message.text), "state": "waiting", "attempts": 0, "owner": None, "lease_until": now}
+        changed = update(turns).where(_unanswered(message)).values(values)
+        async with write(self._engine) as db:
+            return bool((await db.execute(changed)).rowcount)
+
+    async def expire(self, *, now: datetime) -> None:
+        """Nobody holds an open turn any longer."""
+        held = update(turns).where(turns.c.state != "done", turns.c.owner.is_not(None))
+        async with write(self._engine) as db:
+            await db.execute(held.values(owner=None, lease_until=now))
+
+    async def unfinished(self, platform: str, *, now: datetime, held: Collection[str] = ()) -> list[Incoming]:
+        """The open questions of a platform that nobody living holds, oldest first."""
+
+        def unfinished(db: Connection) -> list[Incoming]:
+            wanted = select(turns).where(turns.c.platform == platform, turns.c.state != "done", _free(present(db, now)))
+            found = db.execute(wanted.order_by(turns.c.sequence))
+            return [incoming(row) for row in found if row.id not in held]
+
+        return await look(self._engine, unfinished)
+
+
+def claim_key(message: Incoming) -> str:
+    """What a person did, once: platform, workspace, channel and message (R3)."""
+    place = message.place
+    return "\x1f".join((place.platform, place.workspace, place.channel, message.message))
+
+
+def _mine(turn: str, owner: str) -> ColumnElement[bool]:
+    return and_(turns.c.id == turn, turns.c.owner == owner)
+
+
+def _unanswered(message: Incoming) -> ColumnElement[bool]:
+    return and_(turns.c.claim == claim_key(message), turns.c.state.in_(("waiting", "running")))
+
+
+def _in_thread(message: Incoming) -> ColumnElement[bool]:
+    place = message.place
+    return and_(
+        turns.c.platform == place.platform,
+        turns.c.workspace == place.workspace,
+        turns.c.channel == place.channel,
+        turns.c.thread == message.thread,
+    )
+
+
+def _open_in_thread(message: Incoming) -> Select[Any]:
+    return (
+        select(turns).where(_in_thread(message), turns.c.state != "done").order_by(turns.c.sequence).with_for_update()
+    )
+
+
+def _new(turn: str, message: Incoming, owner: str, now: datetime, until: datetime, started: bool) -> dict[str, Any]:
+    place = message.place
+    return {
+        "id": turn,
+        "claim": claim_key(message),
+        "platform": place.platform,
+        "workspace": place.workspace,
+        "channel": place.channel,
+        "thread": message.thread,
+        "message": message.message,
+        "author": message.author,
+        "text": storable(message.text),
+        "audience": message.audience.visibility,
+        "language": message.language,
+        "link": message.link,
+        "model": message.model,
+        "strategy": message.strategy,
+        "collections": list(message.collections) if message.collections is not None else None,
+        "state": "running" if started else "waiting",
+        "attempts": 1 if started else 0,
+        "owner": owner,
+        "lease_until": until,
+        "claimed_at": now,
+    }
+
+
+def _thread(message: Incoming) -> Thread:
+    place = message.place
+    return (place.platform, place.workspace, place.channel, message.thread)
+
+
+def _free(now: datetime) -> ColumnElement[bool]:
+    """Given back, or left by an owner whose lease has passed."""
+    return or_(turns.c.owner.is_(None), turns.c.lease_until <= now)
+
+
+def _alive(row: Any, now: datetime, held: Collection[str]) -> bool:
+    """Whether somebody living holds this open turn."""
+    return row.owner is not None and (row.lease_until > now or row.id in held)
+
+
+def _open_turns(
+    db: Connection, messages: Iterable[Incoming], now: datetime, held: Collection[str]
+) -> dict[Thread, list[Any]]:
+    """What somebody living holds in the threads of `messages`: thread, sequence and state of each turn."""
+    found: dict[Thread, list[Any]] = {_thread(message): [] for message in messages}
+    for row in db.execute(_OPEN, {"threads": list(found)}):
+        if _alive(row, now, held):
+            found[(row.platform, row.workspace, row.channel, row.thread)].append(row)
+    return found
+
+
+def _add(db: Connection) -> Executable:
+    added: Executable = (
+        insert(db, turns).on_conflict_do_nothing(index_elements=["claim"]).returning(turns.c.id, turns.c.sequence)
+    )
+    return added
+
+
+def _take(
+    db: Connection, claims: Collection[str], owner: str, now: datetime, until: datetime, held: Collection[str]
+) -> Sequence[Any]:
+    """The open turns among `claims` that nobody living holds: they are this owner's now."""
+    abandoned = (
+        update(turns)
+        .where(turns.c.claim.in_(claims), turns.c.state != "done", _free(now), turns.c.id.not_in(held))
+        .values(owner=owner, lease_until=until)
+        .returning(turns)
+    )
+    taken: Sequence[Any] = db.execute(abandoned).all()
+    return taken
+
+
+# What every turn runs is put together once: that takes SQLAlchemy longer than the statement takes the database.
+
+_THREAD = (turns.c.platform, turns.c.workspace, turns.c.channel, turns.c.thread)
+_OPEN = select(*_THREAD, *(turns.c.id, turns.c.sequence, turns.c.state, turns.c.owner, turns.c.lease_until)).where(
+    tuple_(*_THREAD).in_(bindparam("threads", expanding=True)),
+    turns.c.state.in_(("waiting", "running", "answered")),  # few: found by the index of the states
+)
+_THEIRS = and_(turns.c.id.in_(bindparam("ids", expanding=True)), turns.c.owner == bindparam("mine"))
+_FINISH = (
+    update(turns)
+    .where(_THEIRS, turns.c.state.in_(("waiting", "running")))
+    .values(state="answered", finished_at=bindparam("now"))
+    .returning(turns.c.id)
+)
+_DONE = update(turns).where(_THEIRS, turns.c.state == "answered").values(state="done", owner=None, lease_until=None)

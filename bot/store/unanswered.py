@@ -1,0 +1,292 @@
+"""Misses: questions that nobody could answer yet, and who may see which of them."""
+
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Text, and_, case, cast, delete, func, or_, select, true, update
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from bot.access import default_scope
+from bot.records import MissState, WantedQuestions
+from bot.store.engine import change, insert, read, storable, write
+from bot.store.schema import answers, notices, questions, turns
+from bot.store.time_spans import TimeSpan, count, of, table
+from bot.types import Audience, MissReason, OpenQuestions, Place, Question
+
+OFFLINE = "extractive"
+"""What answers without a model, as `answers.model` names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class MissedQuestion:
+    """A question on its way in. `scope` says who may see its words; elsewhere it only counts."""
+
+    turn: str
+    question: str
+    reason: MissReason
+    searched: tuple[str, ...]
+    confidence: float | None  # best relevance 0..1; None: nothing was searched
+    scope: str
+    link: str | None
+    asked_at: datetime
+    detail: str = ""  # of a report: wrong, outdated, … and the free text
+
+
+@dataclass(frozen=True, slots=True)
+class AskedQuestion:
+    """A miss and who asked: to be counted, not to be shown."""
+
+    question: Question
+    asker: tuple[str, str, str]  # platform, workspace, author
+
+
+@dataclass(frozen=True, slots=True)
+class Doubted:
+    """A question answered without a model that the bot was not sure of, as the miss it would be; `kept`: it is one."""
+
+    miss: MissedQuestion
+    asker: tuple[str, str, str]  # platform, workspace, author
+    kept: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """Misses, newest first; `shown` are all that readers may see, also beyond the limit; `hidden` those of the same
+    state, reason and time in places they do not see."""
+
+    asked: tuple[AskedQuestion, ...]
+    shown: int
+    hidden: int
+
+
+@dataclass(frozen=True, slots=True)
+class Week:
+    """Questions put in a week, by its first day: how many were missed, and of those are closed by now."""
+
+    day: date
+    asked: int
+    missed: int
+    closed: int
+
+
+class UnansweredQuestions:
+    """Questions nobody could answer yet. Source: product.md §4."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine
+
+    async def add(self, *misses: MissedQuestion) -> None:
+        """Keep misses; the same turn and reason once only."""
+        await change(self._engine, lambda db: add_misses(db, misses))
+
+    async def doubted(self, since: datetime, *, limit: int) -> list[Doubted]:
+        """What was asked since a moment and answered without a model, unsurely, newest first; without those that somebody
+        has closed."""
+        about = (questions.c.turn == turns.c.id) & (questions.c.reason == "low_confidence")
+        wanted = (
+            select(turns, answers, questions.c.id.label("kept"))
+            .join(answers, answers.c.turn == turns.c.id)
+            .outerjoin(questions, about)
+            .where(
+                answers.c.answered_at >= since,
+                answers.c.outcome == "answered",
+                answers.c.unsure,
+                answers.c.model == OFFLINE,
+                questions.c.resolved_at.is_(None),
+            )
+            .order_by(answers.c.answered_at.desc(), turns.c.sequence.desc())
+            .limit(limit)
+        )
+        async with read(self._engine) as db:
+            return [_doubted(row) for row in await db.execute(wanted)]
+
+    async def open(
+        self, scopes: Collection[str], *, since: datetime | None = None, limit: int | None = None
+    ) -> OpenQuestions:
+        """The open questions asked since a moment: those of `scopes` in words, the rest as a count."""
+        is_open = questions.c.resolved_at.is_(None) & (questions.c.asked_at >= since if since else true())
+        theirs = questions.c.scope.in_(scopes)
+        wanted = select(questions).where(is_open, theirs).order_by(questions.c.asked_at.desc(), questions.c.id.desc())
+        counted = select(count(theirs), count(~theirs)).where(is_open)
+        async with read(self._engine) as db:
+            rows = (await db.execute(wanted.limit(limit))).all()
+            shown, hidden = (await db.execute(counted)).one()
+        return OpenQuestions(tuple(_question(row) for row in rows), shown, hidden)
+
+    async def asked_between(
+        self, scopes: Collection[str], since: datetime, until: datetime, *, limit: int
+    ) -> tuple[list[AskedQuestion], int, int]:
+        """The open questions of `scopes` asked, or opened again, from `since` up to `until`, newest first; how many there
+        are of these beyond the limit too, and how many turns asked in other scopes, whose words stay there."""
+        asked, again = (and_(at >= since, at < until) for at in (questions.c.asked_at, questions.c.reopened_at))
+        within = questions.c.resolved_at.is_(None) & or_(asked, again)
+        theirs = questions.c.scope.in_(scopes)
+        wanted = (
+            select(questions, turns.c.platform, turns.c.workspace, turns.c.author)
+            .join(turns, turns.c.id == questions.c.turn)
+            .where(within, theirs)
+            .order_by(questions.c.asked_at.desc(), questions.c.id.desc())
+            .limit(limit)
+        )
+        hidden = select(func.count(questions.c.turn.distinct())).where(within, ~theirs)
+        shown = select(func.count()).where(within, theirs)
+        async with read(self._engine) as db:
+            rows = (await db.execute(wanted)).all()
+            return [_asked(row) for row in rows], await db.scalar(shown) or 0, await db.scalar(hidden) or 0
+
+    async def find(self, wanted: WantedQuestions, scopes: Collection[str], *, limit: int, offset: int = 0) -> Matches:
+        """The misses that match, of `scopes` in words. What is hidden is not counted by its text or where it was searched:
+        that would tell what somebody asked."""
+        alike = _alike(wanted)
+        theirs = alike & questions.c.scope.in_(scopes) & _about(wanted)
+        listed = (
+            select(questions, turns.c.platform, turns.c.workspace, turns.c.author)
+            .join(turns, turns.c.id == questions.c.turn)
+            .where(theirs)
+            .order_by(questions.c.asked_at.desc(), questions.c.id.desc())
+            .limit(limit)
+            .offset(offset)
+        )
+        shown = select(func.count()).select_from(questions).where(theirs)
+        hidden = select(func.count()).select_from(questions).where(alike, questions.c.scope.not_in(scopes))
+        async with read(self._engine) as db:
+            found = tuple(_asked(row) for row in await db.execute(listed))
+            return Matches(found, await db.scalar(shown) or 0, await db.scalar(hidden) or 0)
+
+    async def weeks(self, spans: Sequence[TimeSpan]) -> tuple[Week, ...]:
+        """What was asked and missed in each week, wherever. A question missed for two reasons counts once."""
+        weeks = table(spans)
+        missed = (
+            select(
+                weeks.c.day,
+                func.count(questions.c.turn.distinct()).label("missed"),
+                func.count(case((questions.c.resolved_at.is_(None), questions.c.turn)).distinct()).label("open"),
+            )
+            .join(questions, of(weeks, questions.c.asked_at))
+            .group_by(weeks.c.day)
+        )
+        answered = (
+            select(weeks.c.day, func.count().label("asked"))
+            .join(answers, of(weeks, answers.c.answered_at))
+            .group_by(weeks.c.day)
+        )
+        async with read(self._engine) as db:
+            counted = {row.day: (row.missed, row.missed - row.open) for row in await db.execute(missed)}
+            asked = {row.day: row.asked for row in await db.execute(answered)}
+        return tuple(Week(one.day, asked.get(one.day, 0), *counted.get(one.day, (0, 0))) for one in spans)
+
+    async def get(self, ids: Collection[int], scopes: Collection[str]) -> list[Question]:
+        """Of `ids` those that readers of `scopes` may see, oldest first."""
+        wanted = select(questions).where(questions.c.id.in_(ids), questions.c.scope.in_(scopes))
+        async with read(self._engine) as db:
+            return [_question(row) for row in await db.execute(wanted.order_by(questions.c.asked_at))]
+
+    async def answered_by(self, document: str) -> list[Question]:
+        """The questions that a document answers, oldest first."""
+        wanted = select(questions).where(questions.c.answer == document).order_by(questions.c.asked_at, questions.c.id)
+        async with read(self._engine) as db:
+            return [_question(row) for row in await db.execute(wanted)]
+
+    async def closed(self, ids: Collection[int], *, before: datetime) -> set[int]:
+        """Which of `ids` were closed before a moment, or are not there any more."""
+        still = select(questions.c.id).where(
+            questions.c.id.in_(ids), or_(questions.c.resolved_at.is_(None), questions.c.resolved_at >= before)
+        )
+        async with read(self._engine) as db:
+            return set(ids) - {row.id for row in await db.execute(still)}
+
+    async def resolve(self, ids: Collection[int], scopes: Collection[str]) -> int:
+        """Close questions that readers of `scopes` may see; returns how many were open until now."""
+        closed = (
+            update(questions)
+            .where(questions.c.id.in_(ids), questions.c.scope.in_(scopes), questions.c.resolved_at.is_(None))
+            .values(resolved_at=datetime.now(UTC))
+        )
+        async with write(self._engine) as db:
+            return (await db.execute(closed)).rowcount
+
+
+def add_misses(db: Connection, misses: Sequence[MissedQuestion]) -> None:
+    """Inside a transaction of the caller's: a turn and its misses are stored together."""
+    if misses:
+        added = insert(db, questions).on_conflict_do_nothing(index_elements=["turn", "reason"])
+        db.execute(added, [_values(miss) for miss in misses])
+
+
+def reopen(db: Connection, forgotten: Collection[str], now: datetime) -> None:
+    """Inside the transaction that forgets these documents: the questions they answered are open again, and nobody is told
+    an answer that is not there any more."""
+    theirs = questions.c.answer.in_(forgotten)
+    db.execute(delete(notices).where(notices.c.turn.in_(select(questions.c.turn).where(theirs))))
+    opened = {"resolved_at": None, "resolution": None, "answer": None, "reopened_at": now}
+    db.execute(update(questions).where(theirs).values(**opened))
+
+
+def _values(miss: MissedQuestion) -> dict[str, Any]:
+    return {
+        "turn": miss.turn,
+        "question": storable(miss.question),
+        "reason": miss.reason,
+        "detail": storable(miss.detail),
+        "searched": list(miss.searched),
+        "confidence": miss.confidence,
+        "scope": miss.scope,
+        "link": miss.link,
+        "asked_at": miss.asked_at,
+    }
+
+
+def _alike(wanted: WantedQuestions) -> ColumnElement[bool]:
+    dismissed = questions.c.resolution == "dismissed"
+    states: dict[MissState, ColumnElement[bool]] = {
+        "open": questions.c.resolved_at.is_(None),
+        "closed": questions.c.resolved_at.is_not(None) & func.coalesce(~dismissed, true()),
+        "dismissed": questions.c.resolved_at.is_not(None) & dismissed,
+        "all": true(),
+    }
+    return and_(
+        states[wanted.state],
+        questions.c.reason == wanted.reason if wanted.reason else true(),
+        questions.c.asked_at >= wanted.since if wanted.since else true(),
+        questions.c.asked_at < wanted.until if wanted.until else true(),
+    )
+
+
+def _about(wanted: WantedQuestions) -> ColumnElement[bool]:
+    text, name = wanted.text.strip(), json.dumps(wanted.collection)
+    return and_(
+        or_(*(column.icontains(text, autoescape=True) for column in (questions.c.question, questions.c.detail)))
+        if text
+        else true(),
+        cast(questions.c.searched, Text).contains(name, autoescape=True) if wanted.collection else true(),
+    )
+
+
+def _question(row: Any) -> Question:
+    values = dict(row._mapping)
+    return Question(**(values | {"searched": tuple(values["searched"])}))
+
+
+def _doubted(row: Any) -> Doubted:
+    values = row._mapping
+    place = Place(values[turns.c.platform], values[turns.c.workspace], values[turns.c.channel])
+    miss = MissedQuestion(
+        turn=values[turns.c.id],
+        question=values[turns.c.text],
+        reason="low_confidence",
+        searched=tuple(values[answers.c.searched]),
+        confidence=values[answers.c.confidence],
+        scope=default_scope(place, Audience(values[turns.c.audience])),
+        link=values[turns.c.link],
+        asked_at=values[answers.c.answered_at],
+    )
+    return Doubted(miss, (place.platform, place.workspace, values[turns.c.author]), values["kept"] is not None)
+
+
+def _asked(row: Any) -> AskedQuestion:
+    values = dict(row._mapping)
+    asker = (values.pop("platform"), values.pop("workspace"), values.pop("author"))
+    return AskedQuestion(Question(**(values | {"searched": tuple(values["searched"])})), asker)

@@ -1,0 +1,1 @@
+"""A question's life, from its claim to its stored answer."""

@@ -1,0 +1,217 @@
+"""Claimed once, one at a time in a thread, found again after a crash: a question's place in the queue.
+
+All of it is rows (`bot/store/turns.py`); what is kept in memory here only makes waiting shorter.
+Source: reliability.md R1, R3, R5 and R9.
+"""
+
+import asyncio
+import logging
+import os
+import socket
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+
+from agent.events import Answered
+from bot.errors import LostError, StoreError
+from bot.store.batching import WriteBatcher
+from bot.store.traces import Noted
+from bot.store.turns import Blocked, Started, TurnStore
+from bot.store.unanswered import MissedQuestion
+from bot.types import Claimed, Incoming
+from bot.waiting import finished
+
+log = logging.getLogger(__name__)
+
+QUEUE = 5
+LEASE = timedelta(seconds=15)
+POLL_SECONDS = 0.5
+
+Clock = Callable[[], datetime]
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class TurnQueue:
+    """The questions put to this process, and those another one left behind.
+
+    A turn is held from its claim until it is `shown` or `release`d; a heartbeat keeps the lease meanwhile. What this process
+    holds it never takes a second time, whatever the clock says.
+    """
+
+    def __init__(
+        self, rows: TurnStore, *, owner: str | None = None, lease: timedelta = LEASE, clock: Clock = _now
+    ) -> None:
+        self._rows = rows
+        self.owner = owner or f"{socket.gethostname()[:30]}:{os.getpid()}:{uuid.uuid4().hex}"
+        self._lease = lease
+        self._clock = clock
+        self._held: set[str] = set()
+        self._owed: dict[str, Callable[[], Awaitable[None]]] = {}  # what could not be stored and is tried again
+        self._changed: dict[tuple[str, ...], asyncio.Event] = {}  # a thread's queue has moved
+        self._heart: asyncio.Task[None] | None = None
+        self._claims = WriteBatcher(self._claim, name="inbox-claims", unwanted=self._give_back)
+
+    async def claim(self, message: Incoming) -> Claimed | None:
+        """Take a question durably, before anything is acknowledged. None: it is taken or answered already.
+
+        Raises StoreError; then nothing was stored and nothing may be acknowledged.
+        """
+        return await self._claims(message)
+
+    async def _claim(self, messages: Sequence[Incoming]) -> list[Claimed | None]:
+        arrived = {uuid.uuid4().hex: message for message in messages}
+        now = self._clock()
+        found = await self._rows.claim(arrived, owner=self.owner, now=now, until=now + self._lease, held=self._held)
+        for claimed in found.values():
+            self._hold(claimed.id)
+        return [found.get(turn) for turn in arrived]
+
+    async def _give_back(self, claimed: Claimed | None) -> None:
+        """Whoever asked was cancelled while the claim was stored."""
+        if claimed is not None:
+            await self.release(claimed)
+
+    async def describe(self, claimed: Claimed, message: Incoming) -> None:
+        """Keep what was looked up of a question after its claim. Raises StoreError."""
+        await self._rows.describe(claimed, message, owner=self.owner)
+
+    async def knows(self, message: Incoming) -> bool:
+        """Whether this question was claimed and is not done. Raises StoreError."""
+        return await self._rows.knows(message)
+
+    async def cancel(self, message: Incoming) -> bool:
+        """Close a question that has no answer yet, whoever works on it. Raises StoreError."""
+        return await self._rows.cancel(message)
+
+    async def amend(self, message: Incoming) -> bool:
+        """New words for a question that has no answer yet; whoever works on it has LostError it. Raises StoreError."""
+        return await self._rows.amend(message, now=self._clock())
+
+    def busy(self, claimed: Claimed) -> bool:
+        """Too many wait in its thread already: it is answered with that instead of queueing."""
+        return claimed.waiting >= QUEUE
+
+    async def start(self, claimed: Claimed) -> Started:
+        """Wait until the turns before it in its thread have ended. Raises LostError, StoreError."""
+        thread = _thread(claimed)
+        while True:
+            changed = self._changed.setdefault(thread, asyncio.Event())
+            match await self._rows.start(claimed, owner=self.owner, now=self._clock(), held=self._held):
+                case Started() as started:
+                    return started
+                case Blocked(owners):
+                    ours = owners == {self.owner}  # then the event tells; a lease must still be able to pass
+                    patience = self._lease.total_seconds() if ours else POLL_SECONDS
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(patience):
+                            await changed.wait()
+
+    async def finish(
+        self, claimed: Claimed, answer: Answered, steps: Sequence[Noted], misses: Sequence[MissedQuestion]
+    ) -> None:
+        """Store the answer, its cost and its misses at once. Raises LostError, StoreError."""
+        await self._rows.finish(claimed, answer, owner=self.owner, steps=steps, misses=misses, now=self._clock())
+
+    def finish_later(
+        self, claimed: Claimed, answer: Answered, steps: Sequence[Noted], misses: Sequence[MissedQuestion]
+    ) -> None:
+        """The answer is shown although it could not be stored: keep the turn, and store it once that works again."""
+
+        async def store() -> None:
+            await self.finish(claimed, answer, steps, misses)
+            self._owed.pop(claimed.id, None)
+            await self.shown(claimed)
+
+        self._owed[claimed.id] = store
+
+    async def shown(self, claimed: Claimed) -> None:
+        """The answer has reached its thread. Never raises for want of a database: it is tried again."""
+        if claimed.id in self._owed:
+            return
+        try:
+            await self._rows.shown(claimed.id, owner=self.owner)
+        except StoreError:
+            log.warning("a shown answer could not be marked; trying again", extra={"turn": claimed.id}, exc_info=True)
+            self._owed[claimed.id] = lambda: self._shown_at_last(claimed)
+        else:
+            self._let_go(claimed)
+
+    async def _shown_at_last(self, claimed: Claimed) -> None:
+        await self._rows.shown(claimed.id, owner=self.owner)
+        self._let_go(claimed)
+
+    async def release(self, claimed: Claimed) -> None:
+        """Give a turn back without its answer having been shown; `unfinished` finds it. Never raises."""
+        if claimed.id in self._owed:
+            return
+        self._held.discard(claimed.id)
+        try:
+            await self._rows.release(claimed.id, owner=self.owner, now=self._clock())
+        except StoreError:
+            log.warning("a turn could not be given back; its lease passes soon", extra={"turn": claimed.id})
+        self._let_go(claimed)
+
+    async def unfinished(self, platform: str) -> list[Incoming]:
+        """Questions of a platform that were claimed and never answered, because a process or a reply ended.
+
+        To be handed to `Turns.reply` at start and every few seconds: a dead process's lease passes only after 15 s.
+        """
+        return await self._rows.unfinished(platform, now=self._clock(), held=self._held)
+
+    async def inherit(self) -> None:
+        """This process is the only one on its database: what is open was left by one that is dead. Raises StoreError."""
+        await self._rows.expire(now=self._clock())
+
+    async def close(self) -> None:
+        """Stop the heartbeat. What is still held is found by others when its lease passes."""
+        await self._claims.close()
+        heart, self._heart = self._heart, None
+        if heart is not None:
+            heart.cancel()
+            await asyncio.wait({heart})
+
+    # -- the heartbeat ----------------------------------------------------------------------------------------------
+
+    def _hold(self, turn: str) -> None:
+        self._held.add(turn)
+        if self._heart is None or self._heart.done():
+            self._heart = asyncio.create_task(self._beat(), name="inbox-heartbeat")
+
+    def _let_go(self, claimed: Claimed) -> None:
+        self._held.discard(claimed.id)
+        self._owed.pop(claimed.id, None)
+        if changed := self._changed.pop(_thread(claimed), None):
+            changed.set()
+        if not self._held and self._heart is not None:
+            self._heart.cancel()
+            self._heart = None
+
+    async def _beat(self) -> None:
+        while self._held:
+            await asyncio.sleep(self._lease.total_seconds() / 3)
+            await finished(self._once())
+
+    async def _once(self) -> None:
+        try:
+            now = self._clock()
+            await self._rows.renew(tuple(self._held), owner=self.owner, now=now, until=now + self._lease)
+        except StoreError:
+            log.warning("the leases of %d turns could not be renewed", len(self._held), exc_info=True)
+        for turn, store in list(self._owed.items()):
+            try:
+                await store()
+            except StoreError:
+                log.warning("still nothing can be stored", extra={"turn": turn})
+            except LostError:
+                log.warning("another process has taken over a turn", extra={"turn": turn})
+                self._owed.pop(turn, None)
+                self._held.discard(turn)
+
+
+def _thread(claimed: Claimed) -> tuple[str, ...]:
+    place = claimed.message.place
+    return (place.platform, place.workspace, place.channel, claimed.message.thread)

@@ -1,0 +1,167 @@
+"""What experts have answered: listed, edited and taken back. An edited answer is replaced in one visible step and whoever
+was told the old one hears of it; with one that is taken back its questions are open again.
+
+Source: product.md §4 ("a taught answer can be edited"); reliability.md R11 and R19.
+"""
+
+import asyncio
+import hashlib
+import logging
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from bot.access import role
+from bot.config.settings import Settings, filled
+from bot.knowledge.documents import KnowledgeBase
+from bot.records import AuditRecord, Changed, DocumentRow, ExpertAnswer
+from bot.store.audit import Audit
+from bot.store.documents import Documents
+from bot.store.notifications import Notices, Telling
+from bot.store.unanswered import UnansweredQuestions
+from bot.types import Actor, Upload
+from bot.unanswered.expert_answers import ANSWERS, NAMED, NOT_KEPT, UNTOLD, cleaned, today, unfit, written
+from bot.views import SHORT_ID
+from retrieval.i18n import Text
+from retrieval.text import language_of
+from retrieval.types import Readers
+
+log = logging.getLogger(__name__)
+
+EDIT, TAKE_BACK = "edit answer", "take back answer"  # in the traces
+
+_GONE = Text(en="There is no such answer here.", ja="その回答はここにはありません。")
+_SEVERAL = Text(en="Several answers begin with this id.", ja="この ID で始まる回答が複数あります。")
+_NOT_YOURS = Text(
+    en="An answer can be changed by whoever wrote it, or by an editor.",
+    ja="回答を変更できるのは、書いた本人か編集者だけです。",
+)
+_SAME = Text(en="The answer says this already.", ja="回答はすでにこの内容です。")
+_PAIR = re.compile(r"Q: ([^\n]*)\nA: ")
+
+
+class ExpertAnswers:
+    """All raise StoreError, RAGToolError. `readers` are those of the place where somebody looks or acts."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        knowledge: KnowledgeBase,
+        questions: UnansweredQuestions,
+        notices: Notices,
+        documents: Documents,
+        audit: Audit,
+    ) -> None:
+        self._settings = settings
+        self._knowledge = knowledge
+        self._questions = questions
+        self._notices = notices
+        self._documents = documents
+        self._audit = audit
+        self._one_by_one = asyncio.Lock()  # an answer that is taken back is not edited meanwhile
+
+    async def listed(self, readers: Readers, *, start: int = 0, limit: int = 20) -> tuple[list[ExpertAnswer], int]:
+        """A page of what these readers may read, the latest first, and how many there are."""
+        rows = await self._rows(readers)
+        rows.sort(key=lambda row: row.updated_at, reverse=True)
+        some = rows[start : start + limit]
+        edited = await self._audit.latest(EDIT, [_subject(row) for row in some])
+        return [await self._read(row, edited.get(_subject(row))) for row in some], len(rows)
+
+    async def get(self, id: str, readers: Readers) -> ExpertAnswer | Text:
+        """One by its id, or by the first characters of it."""
+        row = await self._row(id, readers)
+        if isinstance(row, Text):
+            return row
+        edited = await self._audit.latest(EDIT, [_subject(row)])
+        return await self._read(row, edited.get(_subject(row)))
+
+    def may_change(self, actor: Actor, row: DocumentRow) -> bool:
+        """Whoever wrote it, or an editor."""
+        who = role(actor, self._settings)
+        return who == "editor" or (who == "member" and bool(row.author) and row.author == actor.id)
+
+    async def edit(self, actor: Actor, readers: Readers, id: str, answer: str) -> Changed:
+        """Say something else to the same questions. Its author stays; who edited it stands in the trace and is named to
+        those who are told. An edit that was cut short and is made again ends as it would have."""
+        text = cleaned(answer)
+        refusal = unfit(text)
+        if refusal is not None:
+            return Changed(refusal=refusal)
+        async with self._one_by_one:
+            row = await self._theirs(actor, readers, id, EDIT)
+            if isinstance(row, Text):
+                return Changed(refusal=row)
+            data = written((await self._read(row)).wordings, text)
+            upload = Upload(row.name, data, row.collection, row.scope, row.author, row.url, today(self._settings))
+            verdict = await self._knowledge.add(upload, language_of(text))
+            if verdict.document_id is None:
+                return Changed(refusal=filled(NOT_KEPT, reason=verdict.reason))
+            if verdict.document_id != row.id:  # somebody forgot it meanwhile
+                await self._knowledge.forget(verdict.document_id)
+                return Changed(refusal=_GONE)
+            version = f"sha256:{hashlib.sha256(data).hexdigest()}"
+            if verdict.status == "unchanged" and await self._audit.mentions(version):
+                return Changed(refusal=_SAME)
+            who = f"{actor.platform}:{actor.id}"
+            told = await self._notices.correct(
+                row.id,
+                now=datetime.now(UTC),
+                trace=AuditRecord(who, EDIT, _subject(row), f"{row.collection} ({row.scope}) {version}"),
+                telling=Telling(text, who, silent=UNTOLD),
+            )
+            log.info("edited an answer: %d threads to be told", told)
+            return Changed(told=told)
+
+    async def take_back(self, actor: Actor, readers: Readers, id: str) -> Changed:
+        """Nobody finds it any more, in one step, and the questions it closed are open again: the next digest has them."""
+        async with self._one_by_one:
+            row = await self._theirs(actor, readers, id, TAKE_BACK)
+            if isinstance(row, Text):
+                return Changed(refusal=row)
+            asked = [one.id for one in await self._questions.answered_by(row.id)]
+            if not await self._knowledge.forget(row.id):
+                return Changed(refusal=_GONE)
+            opened = f"forgotten, open again: {', '.join(map(str, asked)) or '–'} sha256:{row.hash}"
+            await self._audit.note(f"{actor.platform}:{actor.id}", TAKE_BACK, _subject(row), opened)
+            return Changed(reopened=len(asked))
+
+    # -- parts --------------------------------------------------------------------------------------------------------
+
+    async def _rows(self, readers: Readers) -> list[DocumentRow]:
+        rows = await self._documents.listed(readers, collection=ANSWERS)
+        return [row for row in rows if NAMED.fullmatch(row.name) and row.author != "kotae"]
+
+    async def _row(self, id: str, readers: Readers) -> DocumentRow | Text:
+        rows = await self._rows(readers) if len(id) >= SHORT_ID else []
+        found = [row for row in rows if row.id.startswith(id.lower())]
+        return found[0] if len(found) == 1 else _SEVERAL if found else _GONE
+
+    async def _theirs(self, actor: Actor, readers: Readers, id: str, action: str) -> DocumentRow | Text:
+        row = await self._row(id, readers)
+        if isinstance(row, DocumentRow) and not self.may_change(actor, row):
+            await self._audit.note(f"{actor.platform}:{actor.id}", action, _subject(row), "refused")
+            return _NOT_YOURS
+        return row
+
+    async def _read(self, row: DocumentRow, edited: AuditRecord | None = None) -> ExpertAnswer:
+        wordings, answer = parse(await self._knowledge.markdown(row))
+        return ExpertAnswer(row, tuple(wordings), answer, edited)
+
+
+def parse(markdown: str) -> tuple[Sequence[str], str]:
+    """The wordings, each another, and the one answer of kept pairs. The answer may hold lines that look like another pair:
+    it is what all have in common."""
+    starts = [*_PAIR.finditer(markdown)]
+    for end in [*(start.start() for start in starts[1:]), len(markdown)] if starts else ():
+        answer = markdown[starts[0].end() : end].rstrip("\n")
+        pairs = [start for start in starts if markdown.startswith(answer, start.end())]
+        wordings = [start[1] for start in pairs]
+        whole = markdown.rstrip("\n") == "\n\n".join(f"Q: {wording}\nA: {answer}" for wording in wordings)
+        if whole and len(set(wordings)) == len(wordings):
+            return wordings, answer
+    return [], markdown
+
+
+def _subject(row: DocumentRow) -> str:
+    return f"answer {row.id}"

@@ -1,0 +1,262 @@
+"""An expert's answer to a question nobody could answer: it becomes a Q/A pair, the question and those that say the same are
+closed, and their askers are told. Source: product.md §3 (who may read it) and §4; reliability.md R11 and R19.
+"""
+
+import asyncio
+import hashlib
+import json
+import logging
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from bot.access import readers, role
+from bot.config.settings import Settings, filled
+from bot.knowledge.documents import KnowledgeBase
+from bot.records import AuditRecord
+from bot.store.documents import Documents
+from bot.store.notifications import Notices, Telling
+from bot.store.outbox import Outbox
+from bot.store.unanswered import UnansweredQuestions
+from bot.texts import MEMBERS
+from bot.types import Actor, AnswerGiven, AnswerTaken, Audience, OpenQuestions, Place, Post, Question, Upload
+from bot.unanswered.closing import Closing, closing
+from bot.unanswered.notices import Due
+from retrieval.i18n import Text
+from retrieval.loaders.sanitize import clean, clean_line
+from retrieval.text import language_of, normalise
+from retrieval.types import TEAM, Readers
+
+log = logging.getLogger(__name__)
+
+ANSWERS = "answers"  # the collection of what people answered
+LONGEST = 8_000  # characters of an answer
+QUESTION = 1_000  # of a question
+WORDINGS = 5  # of one question, each a pair, so that whoever asks like one of them finds the answer
+UNTOLD = frozenset({"terminal", "api"})  # platforms where nobody looks at a thread again
+NAME = 80  # characters of a question in its document's name
+SETTLED = timedelta(seconds=10)  # by then whoever closed a card's questions has redrawn it, and said who it was
+NAMED = re.compile(r"Q&A: .+\.json")  # its documents
+
+_ABOUT = Text(
+    en="What members of the team answered to questions the documents had no answer to.",
+    ja="文書では答えられなかった質問に、チームのメンバーが回答した内容です。",
+)
+_GONE = Text(
+    en="These questions are not there any more, or they were asked in a place that cannot be read here.",
+    ja="この質問はすでに削除されたか、ここからは閲覧できない場所で聞かれたものです。",
+)
+_CLOSED = Text(
+    en="These questions have been answered or dismissed already.",
+    ja="この質問はすでに回答されたか、回答せずに閉じられています。",
+)
+_EMPTY = Text(en="The answer is empty.", ja="回答が空です。")
+_LONG = Text(
+    en="The answer has {n} characters; I can keep at most {most}. Please shorten it, or add it as a document with /ingest.",
+    ja="回答が {n} 文字あります。保存できるのは {most} 文字までです。短くするか、/ingest で文書として追加してください。",
+)
+NOT_KEPT = Text(
+    en="The answer could not be stored: {reason}",
+    ja="回答を保存できませんでした: {reason}",
+)
+
+
+class Experts:
+    """Open questions, their answers and who is told. All raise StoreError.
+
+    The pair is stored first, then one transaction closes the questions and leaves a notice for each asker: a lesson that
+    was cut short and is given again ends as it would have.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        knowledge: KnowledgeBase,
+        questions: UnansweredQuestions,
+        notices: Notices,
+        documents: Documents,
+        outbox: Outbox,
+        *,
+        owner: str,
+    ) -> None:
+        """`owner` names this process in the leases."""
+        self._settings = settings
+        self._knowledge = knowledge
+        self._questions = questions
+        self._rows = notices
+        self._documents = documents
+        self._outbox = outbox
+        self.notices = Due(notices, owner=owner)  # what is to be said to askers now
+        self._one_by_one = asyncio.Lock()  # two answers to one question at once: the second is told so
+
+    async def open(self, place: Place, audience: Audience) -> OpenQuestions:
+        """The misses that everyone who sees `place` may read, newest first, and how many more there are."""
+        return await self._questions.open(readers(place, audience).scopes)
+
+    async def questions(self, ids: Collection[int], place: Place, audience: Audience) -> list[Question]:
+        """Of these misses those that everyone who sees `place` may read."""
+        return await self._questions.get(ids, readers(place, audience).scopes)
+
+    async def settled(self, platform: str) -> list[Post]:
+        """The cards of a platform whose question was closed elsewhere; `closed` where none of theirs is open any more."""
+        found = [card for card in await self._outbox.open_cards(platform) if card.data.get("questions")]
+        ids = {question for card in found for question in card.data["questions"]}
+        closed = await self._questions.closed(ids, before=datetime.now(UTC) - SETTLED)
+        over = [card for card in found if closed.issuperset(card.data["questions"])]
+        partly = [card for card in found if card not in over and card.data.get("reference") in closed]
+        return [*(replace(card, data={**card.data, "closed": True}) for card in over), *partly]
+
+    async def answer(self, lesson: AnswerGiven) -> AnswerTaken:
+        """Learn an answer: it becomes a Q/A pair, the questions are closed, their askers will be told.
+
+        Who may read the answer follows from who may read the questions: the team, or the private place they are of.
+        """
+        answer = cleaned(lesson.answer)
+        refusal = unfit(answer)
+        if refusal is not None:
+            return AnswerTaken(refusal=refusal)
+        async with self._one_by_one:
+            ids = {*lesson.questions} | ({lesson.reference} if lesson.reference is not None else set())
+            asked = await self._theirs(lesson.actor, ids, lesson.place, lesson.audience)
+            if isinstance(asked, Text):
+                return AnswerTaken(refusal=asked)
+            found = await asyncio.to_thread(closing, asked, lesson.reference)
+            if found is None:
+                return AnswerTaken(refusal=_GONE)
+            if found.reference.resolved_at is not None:
+                return await self._again(lesson, answer, found)
+            return await self._learn(lesson, answer, found)
+
+    async def _learn(self, lesson: AnswerGiven, answer: str, found: Closing) -> AnswerTaken:
+        asked = [one for one in found.closes if one.resolved_at is None]
+        pairs, documents = _pairs(lesson, answer, found.reference, asked), dict[str, str]()
+        for pair in pairs:
+            await self._introduce()
+            said = replace(pair, changed_at=today(self._settings))
+            verdict = await self._knowledge.add(said, language_of(answer))
+            if verdict.document_id is None:
+                return AnswerTaken(refusal=filled(NOT_KEPT, reason=verdict.reason))
+            documents[pair.scope] = verdict.document_id
+        who, author = (f"{lesson.actor.platform}:{one}" for one in (lesson.actor.id, _author(lesson)))
+        kept = f"{ANSWERS} ({', '.join(pair.scope for pair in pairs)})"
+        closed = await self._rows.close(
+            [one.id for one in asked],
+            {one.scope for one in asked},
+            now=datetime.now(UTC),
+            trace=AuditRecord(
+                who, "teach", _subject(asked, pairs), kept if who == author else f"{kept}, written by {author}"
+            ),
+            telling=Telling(answer, author, here=lesson.url, silent=UNTOLD, documents=documents),
+        )
+        log.info("learnt an answer: %d questions closed, %d threads to be told", len(closed.ids), closed.told)
+        left = sum(one.resolved_at is None for one in found.others)
+        return AnswerTaken(closed.ids, closed.told, left) if closed.ids else AnswerTaken(refusal=_CLOSED)
+
+    async def dismiss(self, actor: Actor, ids: Collection[int], place: Place, audience: Audience) -> AnswerTaken:
+        """Close questions without an answer; nobody is told."""
+        asked = await self._theirs(actor, ids, place, audience)
+        if isinstance(asked, Text):
+            return AnswerTaken(refusal=asked)
+        closed = await self._rows.close(
+            [one.id for one in asked],
+            {one.scope for one in asked},
+            now=datetime.now(UTC),
+            trace=AuditRecord(f"{actor.platform}:{actor.id}", "dismiss", _subject(asked), "closed"),
+        )
+        return AnswerTaken(closed.ids) if closed.ids else AnswerTaken(refusal=_CLOSED)
+
+    async def _theirs(
+        self, actor: Actor, ids: Collection[int], place: Place, audience: Audience
+    ) -> list[Question] | Text:
+        """Of these questions those that this person may close here, or why there are none."""
+        if role(actor, self._settings) == "outsider":
+            return MEMBERS
+        return await self.questions(ids, place, audience) or _GONE
+
+    async def _again(self, lesson: AnswerGiven, answer: str, found: Closing) -> AnswerTaken:
+        """It is closed: by this very lesson, whose outcome then got lost on its way, or by somebody else."""
+        asked = found.closes
+        for pair in _pairs(lesson, answer, found.reference, asked):
+            known = await self._documents.find(ANSWERS, pair.scope, pair.name)
+            if known is None or (known.hash, known.author) != (hashlib.sha256(pair.data).hexdigest(), pair.author):
+                return AnswerTaken(refusal=_CLOSED)
+        told = await self._rows.waiting({one.turn for one in asked})
+        left = sum(one.resolved_at is None for one in found.others)
+        return AnswerTaken(tuple(sorted(one.id for one in asked)), told, left)
+
+    async def _introduce(self) -> None:
+        """Say what the collection is about before its first document is in; people's own words for it stay."""
+        empty = {info.name for info in await self._knowledge.collections(Readers(frozenset()))}
+        if ANSWERS not in empty and not await self._documents.listed(collection=ANSWERS):
+            await self._knowledge.describe(ANSWERS, _ABOUT.to(self._settings.language))
+
+
+def today(settings: Settings) -> str:
+    """The day on which an answer is given or edited: the date of its document."""
+    return datetime.now(settings.timezone).date().isoformat()
+
+
+def cleaned(answer: str) -> str:
+    return clean(answer).strip()
+
+
+def unfit(answer: str) -> Text | None:
+    """Why an answer cannot be kept, in words."""
+    if not any(character.isalnum() for character in answer):
+        return _EMPTY
+    if len(answer) > LONGEST:
+        return filled(_LONG, n=str(len(answer)), most=str(LONGEST))
+    return None
+
+
+def _author(lesson: AnswerGiven) -> str:
+    return lesson.author or lesson.actor.id
+
+
+def _pairs(lesson: AnswerGiven, answer: str, reference: Question, asked: Sequence[Question]) -> list[Upload]:
+    """Whoever may read the team's questions reads the answer to them; else each private place has its own."""
+    asked = sorted(asked, key=lambda one: one.id != reference.id)
+    scopes = {one.scope for one in asked}
+    return [_pair(lesson, answer, scope, asked) for scope in ([TEAM] if TEAM in scopes else sorted(scopes))]
+
+
+def _pair(lesson: AnswerGiven, answer: str, scope: str, asked: Sequence[Question]) -> Upload:
+    """The document of one scope. Only what was asked in that scope is in it: a private question's words stay private,
+    also where they were taken over as the better ones."""
+    own = [_line(one.question) for one in asked if one.scope == scope]
+    others = {normalise(_line(one.question)) for one in asked if one.scope != scope}
+    better = _line(lesson.question)
+    if better and normalise(better) not in others - {normalise(text) for text in own}:
+        own.insert(0, better)
+    distinct: dict[str, str] = {}
+    for text in filter(None, own):
+        distinct.setdefault(normalise(text), text)
+    wordings = [*distinct.values()][:WORDINGS] or ["?"]
+    return Upload(_name(wordings[0]), written(wordings, answer), ANSWERS, scope, _author(lesson), lesson.url)
+
+
+def written(wordings: Sequence[str], answer: str) -> bytes:
+    """The document of an answer: a pair a wording."""
+    return json.dumps(
+        [{"question": text, "answer": answer} for text in wordings], ensure_ascii=False, indent=1
+    ).encode()
+
+
+def _line(question: str) -> str:
+    return clean_line(question, QUESTION)
+
+
+def _name(question: str) -> str:
+    """One question, one name: who answers it anew replaces the answer."""
+    plain = question.replace("/", "／").replace("\\", "＼")
+    if len(plain) > NAME:
+        plain = f"{plain[: NAME - 10].rstrip()}… {hashlib.sha256(question.encode()).hexdigest()[:8]}"
+    return f"Q&A: {plain}.json"
+
+
+def _subject(asked: Sequence[Question], pairs: Sequence[Upload] = ()) -> str:
+    """By number: whoever reads the trace may not be allowed to read the questions."""
+    numbers = ", ".join(str(one.id) for one in asked)
+    hashes = "".join(f" sha256:{hashlib.sha256(pair.data).hexdigest()}" for pair in pairs)
+    return f"questions {numbers}{hashes}"

@@ -1,0 +1,59 @@
+"""Words that people see, in both languages."""
+
+import string
+from dataclasses import dataclass
+from typing import Literal
+
+Language = Literal["ja", "en"]
+
+
+class _Counting(string.Formatter):
+    def format_field(self, value: object, spec: str) -> str:
+        one, several, many = spec.partition("|")
+        if several:
+            return one if value in (1, "1") else many
+        return str(super().format_field(value, spec))
+
+
+_counting = _Counting()
+
+
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """One message to people, in both languages: `Text(en="…{name}…", ja="…{name}…")`.
+
+    `{n:one|many}` is the first when `n` is 1: “{n} file{n:|s}”.
+    """
+
+    en: str
+    ja: str
+
+    def to(self, language: Language, **values: object) -> str:
+        text = self.ja if language == "ja" else self.en
+        return _counting.format(text, **values) if values else text
+
+
+class TextError(Exception):
+    """A failure whose `reason` is fit for people, with `values` for its places; its own text is English, for the log."""
+
+    def __init__(self, reason: Text, **values: object) -> None:
+        super().__init__(reason.to("en", **values))
+        self.reason = reason
+        self.values = values
+
+    def text(self, language: Language) -> str:
+        return self.reason.to(language, **self.values)
+
+
+def date_words(date: str, language: Language) -> str:
+    """A day `2026-04-01` or a month `2026-04` as people write it; empty: empty."""
+    year, _, rest = date.partition("-")
+    month, _, day = rest.partition("-")
+    if not month:
+        return date
+    if language == "ja":
+        return f"{year}年{int(month)}月{f'{int(day)}日' if day else ''}"
+    return f"{f'{int(day)} ' if day else ''}{_MONTHS[int(month) - 1]} {year}"

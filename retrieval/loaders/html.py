@@ -1,0 +1,171 @@
+"""A saved web page → the HTML of what a visitor would have read: no scripts, menus or hidden words."""
+
+import re
+from collections.abc import Iterator
+from urllib.parse import urljoin
+
+from bs4 import BeautifulSoup
+from bs4.element import Comment, Tag
+
+from retrieval.loaders.dates import stated
+from retrieval.loaders.encodings import decode
+
+_DECLARED = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?\s*([\w-]+)|<\?xml[^>]+encoding\s*=\s*[\"']([\w-]+)", re.I)
+_CODECS = {"shift_jis": "cp932", "x-sjis": "cp932", "sjis": "cp932", "windows-31j": "cp932", "ms_kanji": "cp932"}
+_CODECS |= {"iso-8859-1": "cp1252", "latin1": "cp1252", "us-ascii": "cp1252", "gb2312": "gb18030", "gbk": "gb18030"}
+_DECLARABLE = re.compile(
+    r"utf-8|utf8|windows-125\d|iso-8859-\d+|koi8-[ru]|big5(?:-hkscs)?|gb18030|euc-kr|cp932|cp1252", re.I
+)
+_LINKED_DATA = re.compile(r'"(dateModified|datePublished|dateCreated)"\s*:\s*"([^"]+)"')
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.I)
+_SILENT = (
+    "script, style, template, noscript, iframe, object, svg, canvas, input, select, textarea, dialog,"
+    " button:not([aria-expanded], [aria-controls], h1 *, h2 *, h3 *, h4 *, summary *)"  # those head a fold-out answer
+)
+_AROUND = (
+    'nav, aside, [role="navigation"], [role="search"], [role="banner"], [role="contentinfo"], [role="complementary"]'
+)
+_HIDING = re.compile(
+    r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|(?:font-size|opacity|max-height|max-width)\s*:\s*0(?:\.0*)?(?![\d.])"
+    r"|(?:left|top|text-indent|margin-left)\s*:\s*-\d{3,}|clip\s*:\s*rect\(\s*[01](?:px)?[ ,]",
+    re.I,
+)
+_RULE = re.compile(r"(?P<selectors>[^{}]+)\{(?P<body>[^{}]*)\}")
+_PLAIN_SELECTOR = re.compile(r"(?:[a-zA-Z][\w-]*)?[.#][\w-]+")
+_COLOUR = re.compile(r"(?:^|[;\s])color\s*:\s*([^;!]+)", re.I)
+_BACKGROUND = re.compile(r"background(?:-color)?\s*:\s*(#[0-9a-f]{3,8}|rgba?\([^)]*\)|[a-z]+)", re.I)
+_WORTH = 0.25  # a main part this small beside the whole page is not the main part
+_NAMED = {"white": (255, 255, 255), "snow": (255, 250, 250), "ivory": (255, 255, 240), "black": (0, 0, 0)}
+
+
+def decode_page(data: bytes) -> str:
+    """The text of an HTML file: by the encoding it declares if its bytes agree, else by what they look like."""
+    found = _DECLARED.search(data[:4096])
+    if found:
+        name = (found[1] or found[2]).decode("ascii").lower()
+        name = _CODECS.get(name, name)
+        if _DECLARABLE.fullmatch(name):
+            try:
+                return data.decode(name).removeprefix("\ufeff")
+            except (UnicodeDecodeError, LookupError):
+                pass
+    return decode(data)
+
+
+def readable_part(page: str) -> tuple[str, str, str]:
+    """HTML of the main content without what is hidden or around it, the page's title and its date (`""` if none)."""
+    soup = BeautifulSoup(page, "html.parser")
+    title = soup.title.get_text(" ", strip=True) if soup.title else ""
+    date = stated(_dates(soup))
+    styles = "\n".join(style.get_text() for style in soup.find_all("style"))
+    for comment in soup.find_all(string=lambda text: isinstance(text, Comment)):
+        comment.extract()
+    for hidden in [*soup.select(_SILENT), *_hidden(soup), *_hidden_by(styles, soup)]:
+        hidden.extract()
+    _absolute_links(soup)
+    part = _main(soup)
+    headings = part.find_all("h1")
+    return str(part), headings[0].get_text(" ", strip=True) if len(headings) == 1 else title, date
+
+
+def _dates(soup: BeautifulSoup) -> Iterator[tuple[str, str]]:
+    """What may be dates of the page, by name: of `<meta>`, of schema.org in JSON and in attributes."""
+    for tag in soup.select("meta[content], time[itemprop]"):
+        value = str(tag.get("content") or tag.get("datetime") or tag.get_text(" ", strip=True))
+        for name in ("name", "property", "itemprop", "http-equiv"):
+            yield str(tag.get(name) or ""), value
+    for script in soup.select('script[type="application/ld+json"]'):
+        yield from _LINKED_DATA.findall(script.get_text())
+
+
+def _absolute_links(soup: BeautifulSoup) -> None:
+    """A saved page's relative links lead nowhere unless it says where it came from; then only their words stay."""
+    origin = soup.select_one('base[href^="http"], link[rel="canonical"][href^="http"]')
+    for link in soup.select("a[href]"):
+        address = str(link["href"]).strip()
+        del link["title"]
+        if address.startswith("#") or not (_SCHEME.match(address) or origin):
+            del link["href"]
+        elif origin:
+            link["href"] = urljoin(str(origin["href"]), address)
+
+
+def without_hidden(page: str) -> str:
+    """The whole page, for chapters of a book: only scripts and what is hidden are taken out."""
+    soup = BeautifulSoup(page, "html.parser")
+    for hidden in [*soup.select("script, style"), *_hidden(soup)]:
+        hidden.extract()
+    return str(soup)
+
+
+def _main(soup: BeautifulSoup) -> Tag:
+    body = soup.body or soup
+    whole = len(body.get_text(strip=True))
+    for selector in ("main", '[role="main"]', "article"):
+        found = soup.select(selector)
+        if len(found) == 1 and len(found[0].get_text(strip=True)) >= whole * _WORTH:
+            for around in found[0].select('nav, [role="navigation"], header ul, header ol'):
+                around.extract()
+            return found[0]
+    for around in body.select(_AROUND):
+        around.extract()
+    for around in body.select("header, footer"):
+        if around.name == "footer" or not around.find(["h1", "h2"]):
+            around.extract()
+    return body
+
+
+def _hidden(soup: BeautifulSoup) -> Iterator[Tag]:
+    for tag in soup.find_all(True):
+        style = str(tag.get("style") or "")
+        colour = _colour(tag, style)
+        if (
+            tag.has_attr("hidden")
+            or str(tag.get("aria-hidden")).lower() == "true"
+            or _HIDING.search(style)
+            or (colour and _alike(colour, _background(tag)))
+        ):
+            yield tag
+
+
+def _hidden_by(styles: str, soup: BeautifulSoup) -> Iterator[Tag]:
+    """By the page's own style sheet, where a rule names one class or id; rules for printing and the like are left."""
+    for rule in _RULE.finditer(
+        re.sub(r"/\*.*?\*/|@[\w-]+[^{};]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}", "", styles, flags=re.S)
+    ):
+        if _HIDING.search(rule["body"]):
+            for selector in rule["selectors"].split(","):
+                if _PLAIN_SELECTOR.fullmatch(selector.strip()):
+                    yield from soup.select(selector.strip())
+
+
+def _colour(tag: Tag, style: str) -> tuple[int, ...] | None:
+    found = _COLOUR.search(style)
+    return _rgb(found[1] if found else str(tag.get("color") or "") if tag.name == "font" else "")
+
+
+def _background(tag: Tag) -> tuple[int, ...]:
+    """Of the nearest element that states one; a page is white."""
+    for element in [tag, *tag.parents]:
+        found = _BACKGROUND.search(str(element.get("style") or ""))
+        colour = _rgb(found[1] if found else str(element.get("bgcolor") or ""))
+        if colour:
+            return colour
+    return 255, 255, 255
+
+
+def _rgb(value: str) -> tuple[int, ...] | None:
+    value = value.strip().lower()
+    if value == "transparent":
+        return None
+    if re.fullmatch(r"#[0-9a-f]{3,4}", value):
+        return tuple(int(digit * 2, 16) for digit in value[1:4])
+    if re.fullmatch(r"#[0-9a-f]{6}(?:[0-9a-f]{2})?", value):
+        return tuple(int(value[at : at + 2], 16) for at in (1, 3, 5))
+    if found := re.match(r"rgba?\(\s*(\d+)[\s,]+(\d+)[\s,]+(\d+)", value):
+        return tuple(int(part) for part in found.groups())
+    return _NAMED.get(value)
+
+
+def _alike(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    return max(abs(a - b) for a, b in zip(one, other, strict=True)) <= 16

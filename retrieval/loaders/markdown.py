@@ -1,0 +1,164 @@
+"""Markdown as people write it → Markdown that reads as text: no front matter, short codes, comments, tags, images."""
+
+import html
+import re
+
+from retrieval.loaders.dates import stated
+
+_YAML = re.compile(r"\A---[ \t]*\n(?P<body>(?:[\w-][^\n]*:.*\n|[ \t#\-].*\n|\n)*?)(?:---|\.\.\.)[ \t]*(?:\n|\Z)")
+_TOML = re.compile(r"\A\+\+\+[ \t]*\n(?P<body>(?:.*\n)*?)\+\+\+[ \t]*(?:\n|\Z)")
+_TITLE = re.compile(r"^title\s*[:=]\s*(?P<title>.+?)\s*$", re.MULTILINE | re.IGNORECASE)
+_FIELD = re.compile(r"^(\w[\w .-]*?)[\"']?\s*[:=]\s*(\S.*)$", re.MULTILINE)
+_HEADING = re.compile(
+    r"^ {0,3}#{1,6}[ \t]+(?P<atx>.*?)[ \t]*#*[ \t]*$|^(?P<setext>[^\s#>|`*+-].*)\n(?:=+|-{3,})[ \t]*$", re.M
+)
+_CODE = re.compile(
+    r"^[ \t]*(?P<fence>`{3,}|~{3,})[^\n]*\n(?:.*\n)*?(?:[ \t]*(?P=fence)[`~]*[ \t]*$|.*\Z)|(?P<tick>`+)[^`\n]+(?P=tick)",
+    re.MULTILINE,
+)
+_STASHED = re.compile(r"\0(\d+)\0")
+_COMMENT = re.compile(r"<!--(?:.|\n)*?(?:-->|\Z)|^\[//\]:[ \t]*#.*$", re.MULTILINE)
+_SILENT = re.compile(r"<(script|style|template|noscript)\b[^>]*>.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE)
+_HIDDEN = re.compile(
+    r"<(\w+)\b[^>]*?(?:\shidden(?=[\s=>])|aria-hidden\s*=\s*[\"']?true|display\s*:\s*none|visibility\s*:\s*hidden"
+    r"|font-size\s*:\s*0(?![\d.]*[1-9])|opacity\s*:\s*0(?![\d.]*[1-9]))[^>]*>.*?</\1\s*>",
+    re.DOTALL | re.IGNORECASE,
+)
+_SHORT_CODE = re.compile(r"\{\{[<%]\s*(?P<hugo>.*?)\s*[%>]\}\}|\{%-?\s*(?P<liquid>.*?)\s*-?%\}", re.DOTALL)
+_QUOTED = re.compile(r"(?:(?P<key>\w+)=)?[\"“](?P<value>[^\"”]*)[\"”]")
+_ATTRIBUTES = re.compile(r"[ \t]*\{[:#.][^{}\n]*\}[ \t]*$", re.MULTILINE)
+_IMAGE = re.compile(
+    r"!\[(?P<alt>[^\]\n]*)\](?:\((?P<src>[^()\s]*(?:\([^()]*\)[^()\s]*)*)(?:\s+[\"'][^)]*[\"'])?\s*\)|\[[^\]\n]*\])"
+)
+_WORDLESS_LINK = re.compile(r"(?<!!)\[\s*\]\([^()\s]*(?:\([^()]*\)[^()\s]*)*[^()]*\)")
+_EMPTY_LINK = re.compile(
+    r"(?<!!)\[(?P<text>[^\[\]\n]*)\]\(\s*(?:(?:javascript|data|vbscript|file):[^()]*(?:\([^()]*\)[^()]*)*)?\s*\)", re.I
+)
+_ANCHOR = re.compile(r"<a\b[^>]*?\bhref\s*=\s*[\"']?(?P<href>[^\"'\s>]+)[^>]*>(?P<text>.*?)</a\s*>", re.DOTALL | re.I)
+_PICTURE = re.compile(r"<img\b[^>]*?\balt\s*=\s*(?:\"(?P<double>[^\"]*)\"|'(?P<single>[^']*)')[^>]*>", re.IGNORECASE)
+_TABLE = re.compile(r"<table\b[^>]*>.*?</table\s*>", re.DOTALL | re.IGNORECASE)
+_TAG = re.compile(r"</?(?P<name>[A-Za-z][A-Za-z0-9]*)(?:\s[^<>]*)?/?>")
+_INLINE = frozenset(
+    re.findall(
+        r"\w+",
+        "a abbr acronym b bdi bdo big cite code data del dfn em embed font i iframe img input ins kbd"
+        " label map mark meta object param picture q rp rt ruby s samp small source span strike strong sub"
+        " sup svg time tt u var video wbr audio button canvas link select option textarea path g use",
+    )
+)
+_BLOCK = frozenset(
+    re.findall(
+        r"\w+",
+        "address article aside blockquote body br caption center col colgroup dd details dialog div dl dt"
+        " fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 head header hgroup hr html li main menu"
+        " nav ol p pre section summary table tbody td tfoot th thead title tr ul",
+    )
+)
+
+
+def front_matter(text: str) -> tuple[str, str, str]:
+    """Title and date (ISO) that YAML (`---`) or TOML (`+++`) front matter gives, `""` if none, and the text after it."""
+    found = _YAML.match(text) or _TOML.match(text)
+    if not found:
+        return "", "", text
+    title = _TITLE.search(found["body"])
+    dated = stated(_FIELD.findall(found["body"]))
+    return _unquoted(title["title"]) if title else "", dated, text[found.end() :]
+
+
+def first_heading(text: str) -> str:
+    """The words of the first heading outside code, `""` if there is none."""
+    found = _HEADING.search(_CODE.sub(lambda code: "" if code["fence"] else code.group(), text))
+    return plain(found["atx"] or found["setext"] or "") if found else ""
+
+
+def plain(line: str) -> str:
+    """A line of Markdown without emphasis, links and code marks."""
+    line = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", line)
+    return re.sub(r"[*`]+|(?<!\w)_+|_+(?!\w)|\\(?=\W)", "", line).strip()
+
+
+def tidy(text: str) -> str:
+    """Markdown from a file, in its own words only; code stays as it is, links keep their address."""
+    stash: list[str] = []
+
+    def hide(code: re.Match[str]) -> str:
+        stash.append(code.group())
+        return f"\0{len(stash) - 1}\0"
+
+    text = _CODE.sub(hide, text.replace("\0", ""))
+    for silent in (_COMMENT, _SILENT, _HIDDEN):
+        text = silent.sub("", text)
+    text = _SHORT_CODE.sub(_short_code, text)
+    text = _ATTRIBUTES.sub("", text)
+    text = _TABLE.sub(_table, text)
+    text = _ANCHOR.sub(_link, _PICTURE.sub(lambda image: image["double"] or image["single"] or "", text))
+    text = html.unescape(_TAG.sub(_tag, text))
+    text = tidy_images(text)
+    return _STASHED.sub(lambda found: stash[int(found[1])] if int(found[1]) < len(stash) else "", text)
+
+
+def tidy_images(text: str) -> str:
+    """Images become their description, links to nowhere or to scripts their text; for Markdown made by a converter."""
+    text = _COMMENT.sub("", text)
+    text = _WORDLESS_LINK.sub("", _IMAGE.sub(_description, text))
+    return _EMPTY_LINK.sub(lambda link: link["text"], text)
+
+
+def _description(image: re.Match[str]) -> str:
+    """Converters name a picture without description after its shape (“Picture 4”, Picture4.jpg): that says nothing."""
+    alt = image["alt"].strip()
+    nameless = re.sub(r"\W", "", alt) + ".jpg" == image["src"]
+    return "" if nameless else alt
+
+
+def _short_code(found: re.Match[str]) -> str:
+    """Hugo `{{< … >}}`, `{{% … %}}` and Liquid `{% … %}`: the words in them that a reader of the page would see."""
+    quoted = [(part["key"], part["value"]) for part in _QUOTED.finditer(found["hugo"] or found["liquid"] or "")]
+    if found.string[max(0, found.start() - 2) : found.start()] == "](":
+        return next((value for _, value in quoted), "")  # the address of a link
+    if found["hugo"] is not None:
+        title = next((value for key, value in quoted if key == "title"), "")
+        return f"**{title}**" if title else ""
+    words = [value for key, value in quoted if not key and not re.search(r"/|\.\w{1,5}$", value)]
+    return words[-1] if words else ""
+
+
+def _link(anchor: re.Match[str]) -> str:
+    text = " ".join(_TAG.sub(" ", anchor["text"]).split())
+    return f"[{text}]({html.unescape(anchor['href'])})" if text else ""
+
+
+def _table(found: re.Match[str]) -> str:
+    """An HTML table as a Markdown one; its first row names the columns."""
+    rows = [
+        [" ".join(_TAG.sub(" ", _ANCHOR.sub(_link, cell)).split()) for cell in re.split(r"</t[dh]\s*>", row)[:-1]]
+        for row in re.split(r"</tr\s*>", found.group())
+    ]
+    lines = ["| " + " | ".join(row) + " |" for row in rows if any(row)]
+    if lines:
+        lines.insert(1, "| --- " * (lines[0].count(" | ") + 1) + "|")
+    return "\n\n" + "\n".join(lines) + "\n\n"
+
+
+def _tag(found: re.Match[str]) -> str:
+    """What a tag leaves behind; `<your-name>` and `<T>` are no tags of HTML and stay."""
+    name = found["name"].lower()
+    closing = found.group().startswith("</")
+    if name in ("td", "th"):
+        return " | " if closing else ""
+    if name in ("li", "h1", "h2", "h3", "h4", "h5", "h6") and not closing:
+        return "\n- " if name == "li" else "\n\n" + "#" * int(name[1]) + " "
+    if name in ("p", "div", "section", "article", "h1", "h2", "h3", "h4", "h5", "h6", "summary", "blockquote", "table"):
+        return "\n\n"
+    if name in _BLOCK:
+        return "\n"
+    return "" if name in _INLINE else found.group()
+
+
+def _unquoted(value: str) -> str:
+    for quote in "\"'":
+        if len(value) >= 2 and value[0] == value[-1] == quote:
+            inner = value[1:-1]
+            return inner.replace("''", "'") if quote == "'" else inner.replace('\\"', '"').replace("\\\\", "\\")
+    return value.split(" #")[0].strip()

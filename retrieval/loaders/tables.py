@@ -1,0 +1,122 @@
+"""Rows of cells (of csv, tsv, xlsx and JSON) → text in which every row says what its values mean, and Q/A pairs."""
+
+import csv
+import io
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from retrieval.loaders.limits import FileRefused, ParsingLimits
+from retrieval.types import QAPair
+
+_QUESTION = frozenset({"question", "questions", "q", "質問", "ご質問", "質問文", "質問内容", "問", "問い"})
+_ANSWER = frozenset({"answer", "answers", "a", "回答", "ご回答", "回答文", "回答内容", "答", "答え"})
+_NUMBER = re.compile(r"[-+(]?[¥$€£]?[\d.,/:%\- ]*\d[\d.,/:%\- ]*[%円)]?")
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_LONGEST_NAME = 60  # of a column; longer cells are values
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Markdown and the question/answer pairs in it."""
+
+    markdown: str
+    pairs: tuple[QAPair, ...] = ()
+
+
+def write_rows(rows: Iterable[Sequence[str]]) -> Written:
+    """Rows of a sheet: lines above the table stay text, the first full row names the columns if it looks like names.
+
+    A row becomes one line `名前: 佐藤太郎, 年齢: 30`, so that a passage cut from the middle is still understood; a row
+    with a question and an answer column becomes `Q: …` / `A: …`, then its other columns.
+    """
+    filled = [cells for row in rows if any(cells := [cell.strip() for cell in row])]
+    widest = max((sum(map(bool, row)) for row in filled), default=0)
+    above: list[str] = []
+    while widest > 1 and filled and sum(map(bool, filled[0])) == 1:
+        above.append(next(filter(None, filled.pop(0))))
+    if len(filled) > 1 and _names_columns(filled[0]):
+        written = write_records(filled[0], filled[1:])
+    else:
+        written = Written("\n".join("- " + ", ".join(map(_one_line, filter(None, row))) for row in filled))
+    return Written("\n\n".join(filter(None, ["\n".join(above), written.markdown])), written.pairs)
+
+
+def write_records(names: Sequence[str], rows: Iterable[Sequence[str]]) -> Written:
+    """Rows under known column names. See `write_rows`."""
+    question, answer = _column(names, _QUESTION), _column(names, _ANSWER)
+    blocks: list[str] = []
+    pairs: list[QAPair] = []
+    for row in rows:
+        cells = dict(enumerate(row))
+        if question is not None and answer is not None and cells.get(question) and cells.get(answer):
+            pairs.append(QAPair(cells.pop(question).strip(), cells.pop(answer).strip()))
+            rest = _described(names, cells)
+            blocks.append(f"Q: {pairs[-1].question}\nA: {pairs[-1].answer}\n" + (f"{rest}\n" if rest else ""))
+        elif described := _described(names, cells):
+            blocks.append(f"- {described}")
+    return Written("\n".join(blocks).strip("\n"), tuple(pairs))
+
+
+def has_pair(names: Sequence[str]) -> bool:
+    """Whether these columns hold questions and answers (question/answer, 質問/回答, q/a, 問/答; any case and width)."""
+    return _column(names, _QUESTION) is not None and _column(names, _ANSWER) is not None
+
+
+def read_csv(text: str, delimiter: str | None, limits: ParsingLimits) -> list[list[str]]:
+    """The rows of a csv or tsv file; without a given delimiter, the one that cuts its first lines most evenly."""
+    csv.field_size_limit(limits.text * 4)
+    if delimiter is None:
+        delimiter = max(",\t;", key=lambda mark: _evenness(text, mark))
+    rows: list[list[str]] = []
+    try:
+        for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter):
+            if any(cell.strip() for cell in row):
+                rows.append(row)
+            if len(rows) > limits.rows + 1:  # one names the columns
+                raise FileRefused("rows", limit=limits.rows)
+    except csv.Error as error:
+        raise FileRefused("corrupt", kind="CSV") from error
+    return rows
+
+
+def _names_columns(row: Sequence[str]) -> bool:
+    names = [cell for cell in row if cell]
+    return len(set(names)) * 2 > len(names) and not any(
+        len(name) > _LONGEST_NAME or (_NUMBER.fullmatch(name) and not _YEAR.fullmatch(name)) for name in names
+    )
+
+
+def _column(names: Sequence[str], known: frozenset[str]) -> int | None:
+    plain = ("".join(unicodedata.normalize("NFKC", name).casefold().split()).strip(":.*") for name in names)
+    return next((at for at, name in enumerate(plain) if name in known), None)
+
+
+def _described(names: Sequence[str], cells: dict[int, str]) -> str:
+    """`名前: 佐藤太郎, 年齢: 30`; a value without a column name stands alone."""
+    return ", ".join(
+        f"{_one_line(names[at])}: {_one_line(cell)}" if at < len(names) and names[at].strip() else _one_line(cell)
+        for at, cell in cells.items()
+        if cell.strip()
+    )
+
+
+def _one_line(cell: str) -> str:
+    return " ".join(cell.split())
+
+
+def _evenness(text: str, delimiter: str) -> float:
+    """How many cells the first lines have in common under this delimiter, less for each line that differs."""
+    try:
+        widths = [
+            len(row)
+            for row, _ in zip(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), range(20), strict=False)
+            if row
+        ]
+    except csv.Error:
+        return 0.0
+    if not widths or max(widths) == 1:
+        return 0.0
+    usual = max(set(widths), key=lambda width: (widths.count(width), width))
+    return usual * widths.count(usual) / len(widths) if usual > 1 else 0.0

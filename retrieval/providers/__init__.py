@@ -1,0 +1,1 @@
+"""What chat and embedding providers share over HTTP."""

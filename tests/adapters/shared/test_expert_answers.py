@@ -1,0 +1,56 @@
+"""What experts and askers read about an answer, in both languages."""
+
+from dataclasses import replace
+
+import pytest
+
+from adapters.shared import expert_answers
+from bot.types import AnswerTaken, Notice, Place, Post
+from retrieval.i18n import Language
+
+NOTICE = Notice(1, Place("slack", "T1", "C1"), "1.0", "U1", "en", "When?", "Now.", "U2")
+
+
+@pytest.mark.parametrize(
+    ("language", "corrects", "who", "said"),
+    [
+        ("en", False, "Ann", "@U1 Your question “When?” has an answer now, from Ann:"),
+        ("en", False, None, "@U1 Your question “When?” has an answer now:"),
+        ("en", True, "Ann", "@U1 The answer to your question “When?” has been corrected by Ann:"),
+        ("ja", True, "アン", "@U1 ご質問「When?」への回答が修正されました（アン さんが編集）:"),
+        ("ja", True, None, "@U1 ご質問「When?」への回答が修正されました:"),
+    ],
+)
+def test_what_an_asker_is_told(language: Language, corrects: bool, who: str | None, said: str) -> None:
+    notice = replace(NOTICE, language=language, corrects=corrects)
+    assert expert_answers.heading(notice, asker="@U1", question="When?", who=who) == said
+
+
+def test_what_an_answer_will_do_is_said_before_and_what_it_did_after() -> None:
+    opened = expert_answers.OpenedQuestion("When?", True, 1, ("When is it?",), tuple(f"Where {n}?" for n in range(9)))
+    closes, others, read_by = opened.notes("en")
+    assert closes == "An answer also closes: “When is it?”" and read_by.startswith("Everyone in the team")
+    assert others.startswith("These ask something else and stay open: “Where 0?”, ") and others.endswith(", and 3 more")
+    assert expert_answers.OpenedQuestion("When?", False, 1).notes("ja") == [expert_answers.READ_THERE.ja]
+    long = expert_answers.OpenedQuestion("?", True, 1, ("長" * 900,) * 99, ("long " * 900,) * 99)
+    assert all(len(note) < 1_000 for note in long.notes("ja"))
+    assert expert_answers.saved(AnswerTaken((1,), 2), "en") == "Saved as the answer. Threads that are told: 2."
+    assert "内容が異なる質問 3 件" in expert_answers.saved(AnswerTaken((1,), 2, 3), "ja")
+
+
+def test_a_form_remembers_which_question_it_was_opened_for() -> None:
+    name = "digest:20261123T000000:7"
+    assert expert_answers.without_reference(expert_answers.with_reference(name, 12)) == (name, 12)
+    assert expert_answers.without_reference(name) == (name, None)  # opened by an earlier version
+    assert len(f"kotae:answer:{expert_answers.with_reference(name, 10**9)}") <= 100  # of Discord's custom_id
+
+
+def test_a_card_that_is_only_partly_done_says_so() -> None:
+    card = Post("digest:1", "card", 0, NOTICE.place, data={"closed": False})
+    assert (
+        expert_answers.status(card, expert_answers.ANSWERED, "en", "Ann")
+        == "✅ Ann settled other questions of this card"
+    )
+    assert "ほかの場所で" in expert_answers.status(card, expert_answers.SETTLED, "ja")
+    done = replace(card, data={"closed": True})
+    assert expert_answers.status(done, expert_answers.ANSWERED, "ja", "アン") == "✅ アン さんが回答しました"

@@ -1,0 +1,57 @@
+"""Whether a text that somebody gives to the knowledge means the message that a link in it leads to, on each platform."""
+
+from collections.abc import Callable
+
+import pytest
+
+from adapters.discord import message_links
+from adapters.shared import ingestion
+from adapters.slack import ingestion as slack_ingestion
+
+SLACK = "https://acme.slack.com/archives/C1/p1790000000000001"
+REPLY = "https://acme.enterprise.slack.com/archives/C1/p1790000000000002?thread_ts=1790000000.000001&cid=C1"
+DISCORD = "https://discord.com/channels/1/2/3"
+PROSE = "The harbour master keeps the list of piers, and it changes every spring when the ferries come back. " * 2
+
+Links = Callable[[str], list[str]]
+
+
+@pytest.mark.parametrize(
+    ("links_in", "link", "other"),
+    [(slack_ingestion.links_in, SLACK, REPLY), (message_links.links_in, DISCORD, f"{DISCORD}4")],
+)
+def test_few_words_around_one_link_mean_its_message(links_in: Links, link: str, other: str) -> None:
+    def meant(text: str, *, as_text: bool = False) -> object:
+        return ingestion.link_meant(text, links_in(text), as_text=as_text)
+
+    for text in (
+        link,
+        f"<{link}>",
+        f"see {link}",
+        f"{link}を追加してください。",
+        f"「{link}」",
+        f"{link}. And {link}!",
+    ):
+        assert meant(text) == link
+    assert meant(f"see {other}, please") == other
+    for text in (f"{link} {other}", f"{PROSE} {link}", f"{PROSE} {link} {other}"):
+        assert meant(text) is ingestion.AMBIGUOUS
+    for text in (PROSE, "", "See https://example.com/archives/C1/p1790000000000001", "See https://example.com/a"):
+        assert meant(text) is None
+    # Where a text is asked for, it is one unless a link stands alone.
+    assert meant(link, as_text=True) == meant(f"<{link}>", as_text=True) == link
+    for text in (f"see {link}", f"{link} {other}", f"{PROSE} {link}"):
+        assert meant(text, as_text=True) is None
+
+
+def test_a_link_of_slacks_leads_to_a_message_in_its_thread() -> None:
+    assert slack_ingestion.link_target(f" {SLACK}/ ") == ("C1", "1790000000.000001", "1790000000.000001")
+    assert slack_ingestion.link_target(REPLY) == ("C1", "1790000000.000002", "1790000000.000001")
+    assert slack_ingestion.link_target(f"{SLACK}?cid=C1&thread_ts=1790000000.000009") == (
+        "C1",
+        "1790000000.000001",
+        "1790000000.000009",
+    )
+    assert slack_ingestion.link_target(f"{SLACK}?thread_ts=x") == ("C1", "1790000000.000001", "1790000000.000001")
+    for other in ("", "C1", SLACK.replace("slack", "slack.evil"), "https://acme.slack.com/archives/C1", "https://[/"):
+        assert slack_ingestion.link_target(other) is None

@@ -1,0 +1,73 @@
+"""The manifest is what Slack takes, its table says of all of it what it is for, and the link carries it whole."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from adapters.slack.setup import manifest
+
+# Source: github.com/slackapi/manifest-schema, manifest.schema.1.0.0.json
+LONGEST = {"name": 35, "description": 140, "agent_description": 300, "display_name": 80}
+
+
+def test_the_table_explains_each_scope_and_event_once() -> None:
+    assert sorted(need.name for need in manifest.SCOPES) == sorted(manifest.scopes())
+    assert sorted(need.name for need in manifest.EVENTS) == sorted(manifest.events())
+    for need in (*manifest.SCOPES, *manifest.EVENTS):
+        assert need.purpose.en != need.purpose.ja and need.without.en != need.without.ja, need.name
+
+
+def test_the_scope_of_each_event_is_asked_for() -> None:
+    for need in manifest.EVENTS:
+        assert need.scope in manifest.scopes() or need.name == "app_home_opened", need.name
+
+
+def test_it_is_as_long_as_slack_takes() -> None:
+    def fields(value: Mapping[str, Any]) -> None:
+        for name, inner in value.items():
+            if isinstance(inner, dict):
+                fields(inner)
+            elif name in LONGEST:
+                assert 0 < len(inner) <= LONGEST[name], name
+
+    fields({**manifest.manifest(), "features": {**manifest.manifest()["features"], "slash_commands": None}})
+    for shortcut in manifest.manifest()["features"]["shortcuts"]:
+        assert len(shortcut["name"]) <= 24 and len(shortcut["description"]) <= 150
+
+
+def test_it_turns_on_what_the_adapter_lives_on() -> None:
+    whole = manifest.manifest()
+    features, settings = whole["features"], whole["settings"]
+    assert features["app_home"] == {
+        "home_tab_enabled": True,
+        "messages_tab_enabled": True,
+        "messages_tab_read_only_enabled": False,
+    }
+    assert features["agent_view"]["agent_description"] and features["bot_user"]["always_online"]
+    assert [command["command"] for command in features["slash_commands"]] == ["/ingest", "/kotae"]
+    assert [(each["type"], each["callback_id"]) for each in features["shortcuts"]] == [("message", "add_to_knowledge")]
+    assert settings["socket_mode_enabled"] and settings["interactivity"]["is_enabled"]
+    assert not settings["token_rotation_enabled"] and not settings["org_deploy_enabled"]
+    assert "request_url" not in json.dumps(whole)  # Socket Mode has none
+
+
+def test_the_link_opens_an_app_with_everything_filled_in() -> None:
+    link = urlsplit(manifest.link())
+    assert (link.scheme, link.netloc, link.path) == ("https", "api.slack.com", "/apps")
+    query = parse_qs(link.query, strict_parsing=True)
+    assert query["new_app"] == ["1"]
+    assert json.loads(query["manifest_json"][0]) == manifest.manifest()
+    assert len(manifest.link()) < 4_000 and " " not in manifest.link()
+
+
+@pytest.mark.parametrize("scope", manifest.scopes())
+def test_a_scope_that_is_missing_is_named(scope: str) -> None:
+    (need,) = manifest.missing(set(manifest.scopes()) - {scope})
+    assert need.name == scope
+
+
+def test_more_scopes_than_are_asked_for_are_no_fault() -> None:
+    assert manifest.missing({*manifest.scopes(), "files:write"}) == []

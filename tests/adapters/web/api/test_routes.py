@@ -1,0 +1,232 @@
+"""The HTTP API over real connections: product.md §6, endpoint by endpoint."""
+
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from agent.conversation import Ask
+from agent.events import Events
+from bot.types import Upload
+from tests.adapters.service import Service
+from tests.bot.acting import ANSWER, says
+from tests.bot.cli.test_commands import check
+
+HARBOUR = "---\nupdated: 2026-04-01\n---\n# Harbour\n\nShips moor at pier seven until midnight. The harbour master is Ms Kawabata.\n"
+PRIVATE = "place:slack:T1:C9"
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    with Service(tmp_path_factory.mktemp("web") / "home", KOTAE_MIN_RELEVANCE=0.1) as one:
+        with one.client() as client:
+            added = client.post("/documents", json={"name": "harbour.md", "text": HARBOUR, "collection": "port"})
+            assert added.status_code == 201
+        secret = Upload("secret.md", b"# Secret\n\nThe vault code of the harbour is 4711.\n", "vault", PRIVATE, "U1")
+        one.do(lambda app: app.knowledge.add(secret, "en"))
+        yield one
+
+
+@pytest.fixture
+def client(service: Service) -> Iterator[httpx.Client]:
+    with service.client() as one:
+        yield one
+
+
+def events(response: httpx.Response) -> list[dict[str, Any]]:
+    blocks = response.text.strip().split("\n\n")
+    return [json.loads(block.removeprefix("data: ")) for block in blocks if block.startswith("data: ")]
+
+
+# -- asking ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_question_gets_its_answer_with_sources(client: httpx.Client) -> None:
+    found = client.post("/chat", json={"query": "When do ships moor at pier seven?"}).json()
+    assert found.keys() == {"answer", "outcome", "unsure", "session_id", "sources"} and found["outcome"] == "answered"
+    assert "until midnight" in found["answer"]
+    (source,) = found["sources"]
+    assert source == {
+        "n": 1,
+        "document": "harbour.md",
+        "collection": "port",
+        "excerpt": source["excerpt"],
+        "url": None,
+        "date": "2026-04-01",
+    }
+    assert source["excerpt"] == "Ships moor at pier seven…"  # the answer has it whole
+
+
+def test_what_nobody_knows_is_a_miss_and_private_documents_are_not_read(client: httpx.Client) -> None:
+    question = "Which penguin won the Eurovision Song Contest in the vault?"
+    found = client.post("/chat", json={"query": question}).json()
+    assert "4711" not in found["answer"] and found["outcome"] != "answered"
+    misses = client.get("/unanswered").json()
+    assert question in [one["question"] for one in misses["questions"]]
+    assert misses["total"] == len(misses["questions"]) + misses["hidden"]
+
+
+def test_a_session_is_a_conversation_of_its_own(client: httpx.Client) -> None:
+    first = client.post("/chat", json={"query": "Who is the harbour master?"}).json()
+    again = client.post(
+        "/chat", json={"query": "Until when do ships moor?", "session_id": first["session_id"], "collections": ["port"]}
+    ).json()
+    assert again["session_id"] == first["session_id"]
+    other = client.post("/chat", json={"query": "Who is the harbour master?"}).json()
+    assert other["session_id"] != first["session_id"]
+
+
+def test_the_conversation_is_told_to_the_agent(tmp_path: Path) -> None:
+    asked: list[Ask] = []
+
+    async def second(ask: Ask) -> Events:
+        asked.append(ask)
+        yield ANSWER
+
+    with Service(tmp_path / "home", says(ANSWER), second, says(ANSWER)) as service, service.client() as client:
+        for session in ("会議", "会議", "x"):
+            found = client.post("/chat", json={"query": "経費の締切は？", "session_id": session}).json()
+            assert found["session_id"] == session and found["answer"] == ANSWER.text
+    (ask,) = asked
+    assert [one.answer for one in ask.history] == [ANSWER.text]
+
+
+def test_events_are_those_of_kotae_ask(client: httpx.Client) -> None:
+    question = {"query": "When do ships moor at pier seven?", "session_id": "s-1"}
+    response = client.post("/chat", json=question, headers={"Accept": "text/event-stream"})
+    assert response.headers["content-type"].startswith("text/event-stream")
+    assert response.headers["x-session-id"] == "s-1"
+    assert check(events(response))["outcome"] == "answered"
+    assert events(response)[0]["type"] == "thought"
+
+
+def test_what_is_not_offered_is_refused_before_it_is_asked(client: httpx.Client) -> None:
+    nowhere = client.post("/chat", json={"query": "x", "collections": ["nope"]}, headers={"Accept-Language": "ja-JP"})
+    assert (nowhere.status_code, nowhere.json()["error"]) == (404, "collection_not_found")
+    assert "コレクション「nope」" in nowhere.json()["message"] and "vault" not in nowhere.json()["message"]
+    assert client.post("/chat", json={"query": "x", "strategy": "nope"}).json()["error"] == "wrong_fields"
+
+
+# -- searching ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", [None, "sparse", "dense", "hybrid"])
+def test_search(client: httpx.Client, mode: str | None) -> None:
+    wanted = {"query": "pier seven", "limit": "1"} | ({"mode": mode} if mode else {})
+    found = client.get("/search", params=wanted).json()
+    (hit,) = found["results"] or found["rejected"]
+    assert hit["document"] == "harbour.md" and 0 <= hit["relevance"] <= 1
+    assert ("dense" in hit["scores"]) == (mode in ("dense", "hybrid"))  # keywords by default
+
+
+def test_a_search_reads_what_the_team_may_read(client: httpx.Client) -> None:
+    found = client.get("/search", params={"query": "vault code harbour", "collection": ["port"]})
+    assert found.status_code == 200 and "4711" not in found.text
+    assert "4711" not in client.get("/search?query=vault+code+4711&mode=hybrid").text
+    assert client.get("/search?query=x&collection=vault").status_code == 404
+
+
+# -- documents ------------------------------------------------------------------------------------------------------
+
+
+def test_a_document_comes_changes_and_goes(client: httpx.Client) -> None:
+    def add(text: str) -> httpx.Response:
+        return client.post("/documents", json={"name": "灯台", "text": text, "collection": "c1"})
+
+    first = add("# 灯台\n\n点検は毎月10日です。\n")
+    assert first.status_code == 201
+    assert first.json() == {
+        "id": first.json()["id"],
+        "name": "灯台.md",
+        "collection": "c1",
+        "chunks": 1,
+        "status": "added",
+    }
+    same, changed = add("# 灯台\n\n点検は毎月10日です。\n"), add("# 灯台\n\n点検は毎月20日です。\n")
+    assert (same.status_code, same.json()["status"]) == (200, "unchanged")
+    assert (changed.status_code, changed.json()["status"]) == (200, "replaced")
+    where = f"/documents/{first.json()['id']}"
+    assert client.get(where).json()["scope"] == "team" and client.get(where).json()["language"] == "ja"
+    listed = client.get("/documents?collection=c1").json()["documents"]
+    assert [one["id"] for one in listed] == [first.json()["id"]]
+    assert "c1" in [one["name"] for one in client.get("/collections").json()["collections"]]
+    gone = client.delete(where)
+    assert (gone.status_code, gone.content) == (204, b"")
+    assert client.get(where).status_code == client.delete(where).status_code == 404
+    assert client.get("/search", params={"query": "点検は毎月20日", "collection": "c1"}).json()["results"] == []
+
+
+def test_a_file_in_a_form(client: httpx.Client) -> None:
+    content = "質問,回答\n灯台の色は？,白です。\n".encode("cp932")
+    form = {"collection": "c2", "scope": "everyone"}
+    added = client.post("/documents", files={"file": ("資料/よくある質問.csv", io.BytesIO(content))}, data=form)
+    assert added.status_code == 201, added.text
+    assert added.json()["name"] == "よくある質問.csv" and added.json()["collection"] == "c2"
+    assert client.get(f"/documents/{added.json()['id']}").json()["scope"] == "everyone"
+    assert client.get("/search", params={"query": "灯台の色は？"}).json()["results"][0]["question"] == "灯台の色は？"
+
+
+def test_a_refusal_is_in_the_askers_language(client: httpx.Client) -> None:
+    def add(**headers: str) -> httpx.Response:
+        return client.post("/documents", files={"file": ("mail.eml", b"Subject: no")}, headers=headers)
+
+    english, japanese = add(), add(**{"Accept-Language": "fr, ja;q=0.9, en;q=0.1"})
+    assert english.status_code == japanese.status_code == 422
+    assert english.json()["error"] == japanese.json()["error"] == "refused"
+    assert english.json()["message"].isascii() and not japanese.json()["message"].isascii()
+    name = client.post("/documents", json={"name": "a.md", "text": "# A\n\nB.", "collection": "a,b"})
+    assert (name.status_code, name.json()["error"]) == (422, "refused")
+
+
+def test_private_documents_are_not_there(service: Service, client: httpx.Client) -> None:
+    (row,) = service.do(lambda app: app.data.documents.listed(collection="vault"))
+    assert client.get(f"/documents/{row.id}").status_code == client.delete(f"/documents/{row.id}").status_code == 404
+    assert "secret" not in client.get("/documents").text and "vault" not in client.get("/collections").text
+    assert service.do(lambda app: app.data.documents.get(row.id)) is not None
+
+
+# -- how it is ------------------------------------------------------------------------------------------------------
+
+
+def test_it_says_how_it_is(client: httpx.Client) -> None:
+    assert client.get("/healthz").json() == {"status": "ok"}
+    assert client.get("/readyz").json() == {
+        "status": "ready",
+        "parts": {"database": "ok", "store": "ok", "home": "ok"},
+        "why": {},
+    }
+
+
+def test_metrics_have_bounded_labels(client: httpx.Client) -> None:
+    client.get("/search?query=pier")
+    before = client.get("/metrics")
+    assert before.headers["content-type"].startswith("text/plain")
+    client.post("/chat", json={"query": "When do ships moor at pier seven?", "session_id": "canary-session"})
+    after = client.get("/metrics")
+    assert "canary" not in after.text and 'kotae_turns_total{outcome="answered"}' in after.text
+
+    def series(response: httpx.Response) -> dict[str, float]:
+        lines = [line for line in response.text.splitlines() if not line.startswith("#")]
+        return {line.rsplit(" ", 1)[0]: float(line.rsplit(" ", 1)[1]) for line in lines}
+
+    grown = (
+        series(after)['kotae_turns_total{outcome="answered"}'] - series(before)['kotae_turns_total{outcome="answered"}']
+    )
+    assert grown == 1 and series(after).keys() == series(before).keys()
+    assert 0 <= series(after)["kotae_loop_lag_seconds"] < 60
+
+
+def test_the_description_names_every_endpoint_and_no_command(service: Service, client: httpx.Client) -> None:
+    described = client.get("/openapi.json").json()["paths"]
+    assert described.keys() == {
+        *("/chat", "/search", "/documents", "/documents/{document_id}", "/collections", "/unanswered"),
+        *("/healthz", "/readyz", "/metrics"),
+    }
+    with service.commands() as local:
+        assert local.get("/openapi.json").json()["paths"].keys() == described.keys()
+        assert local.get("/search?query=pier").status_code == 200
+    assert client.post("/commands/collections", json={}).status_code == 404

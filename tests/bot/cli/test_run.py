@@ -1,0 +1,81 @@
+"""`kotae run` as people start it: at a terminal, with lines from a pipe, and as a service without any input."""
+
+import os
+import re
+import termios
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from subprocess import DEVNULL, PIPE
+
+import httpx
+
+from tests.adapters.terminal.pseudo_terminal import Terminal
+from tests.bot.program import Process, environment
+
+PROMPT = "kotae› "
+FREE = {"KOTAE_WEB_PORT": "0", "KOTAE_LANGUAGE": "en", "KOTAE_MODEL": "extractive"}
+
+
+@contextmanager
+def started(home: Path, stdin: int) -> Iterator[tuple[Process, str]]:
+    """The program, and the address it has said."""
+    env = environment(home, **FREE)
+    with Process("run", stdin=stdin, stdout=PIPE, stderr=PIPE, env=env) as one:
+        assert one.stdout is not None
+        try:
+            found = None
+            while found is None and (line := one.stdout.readline()):
+                found = re.search(rb"Browser: (http://\S+)", line)
+            assert found, one.stderr and one.stderr.read()
+            yield one, found[1].decode()
+        finally:
+            one.kill()
+
+
+def test_at_a_terminal_both_channels_are_open_and_leaving_one_ends_the_bot(tmp_path: Path) -> None:
+    with closing(
+        Terminal(["run", "--sample"], environment(tmp_path / "home", TERM="xterm-256color", **FREE))
+    ) as terminal:
+        said = terminal.expect(PROMPT)
+        address = re.search(r"Browser: (http://\S+)", said)
+        assert address
+        page = httpx.get(address[1], follow_redirects=True, trust_env=False)
+        assert page.status_code == 200 and "<html" in page.text
+        terminal.type("How much is the daily allowance for an overnight business trip?\r")
+        terminal.expect("Sources")
+        terminal.expect(PROMPT)
+        terminal.type("/quit\r")
+        assert terminal.ended() == 0
+
+
+def test_sigterm_gives_the_terminal_back_as_it_was(tmp_path: Path) -> None:
+    with closing(Terminal(["run"], environment(tmp_path / "home", TERM="xterm", **FREE))) as terminal:
+        terminal.expect(PROMPT)
+        terminal.terminate()
+        terminal.expect("Stopping")
+        assert terminal.ended() == 0
+        assert terminal.flags() & termios.ECHO and terminal.flags() & termios.ICANON
+
+
+def test_lines_of_a_pipe_are_answered_and_then_it_ends(tmp_path: Path) -> None:
+    questions = "出張の日当はいくらですか？\nWhat is the command for a rollback?\n"
+    env = environment(tmp_path / "home", **FREE)
+    with Process("run", "--sample", env=env, stdin=PIPE, stdout=PIPE, stderr=PIPE) as program:
+        said, complained = (part.decode() for part in program.communicate(questions.encode()))
+    assert program.returncode == 0, complained
+    assert "2,500円" in said and "Sources" in said and "Browser: http://" in said
+
+
+def test_a_service_runs_on_without_any_input_and_ends_when_told(tmp_path: Path) -> None:
+    """From `/dev/null`, from a pipe that stays open and one that was closed: none of them is the end of the bot."""
+    closed, other = os.pipe()
+    os.close(other)
+    for number, stdin in enumerate((DEVNULL, PIPE, closed)):
+        with started(tmp_path / str(number), stdin) as (program, address):
+            assert httpx.get(f"{address}/healthz", trust_env=False).status_code == 200
+            assert httpx.get(f"{address}/documents", trust_env=False).json() == {"documents": []}
+            program.terminate()
+            assert program.wait(30) == 0
+            assert program.stderr is not None and b"Traceback" not in program.stderr.read()
+    os.close(closed)

@@ -1,0 +1,502 @@
+"""What is too old goes, in short steps; a person who is forgotten is found in no file any more."""
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Table, event, func, select
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from agent.events import Answered, Citation, Thought, ToolCalled
+from bot.errors import StoreError
+from bot.logs import ChatLog, Redactor
+from bot.operations.retention import CLAIMS, EVERY, FIRST_AFTER, TRACES, Person, WhoError, daily, forget, retain
+from bot.records import AuditRecord, DocumentRow
+from bot.store import erasure
+from bot.store.audit import Audit
+from bot.store.documents import Documents
+from bot.store.engine import connect, rows, write
+from bot.store.erasure import FORGOTTEN, Erasure, close_open_turns
+from bot.store.feedback import Votes
+from bot.store.ingestions import IngestionStore
+from bot.store.inspection import file_of
+from bot.store.notifications import Notices, Telling
+from bot.store.outbox import Outbox
+from bot.store.schema import (
+    answers,
+    audit,
+    documents,
+    feedback,
+    intakes,
+    messages,
+    metadata,
+    notices,
+    pairs,
+    posts,
+    questions,
+    searches,
+    traces,
+    turns,
+)
+from bot.store.searches import Searches
+from bot.store.turns import TurnStore
+from bot.store.unanswered import MissedQuestion, UnansweredQuestions
+from bot.store.vector_stores import VectorStores
+from bot.turns.trace import Recording
+from bot.types import Audience, Feedback, FileRef, Incoming, IngestionRequest, Place, Post
+from retrieval.types import TEAM, SearchMetrics
+
+NOW = datetime(2026, 11, 22, 9, tzinfo=UTC)
+OLD = NOW - timedelta(days=91)
+NEW = NOW - timedelta(days=89)
+KEEP = timedelta(days=90)
+PERSON = Person("slack", "U0CANARY7")
+PLACE = Place("slack", "T1", "C1")
+CANARIES = (b"U0CANARY7", b"quokka", "鴨嘴獣".encode())
+
+
+class Kept:
+    """A database with questions, asked by whom and when a test says."""
+
+    def __init__(self, engine: AsyncEngine, chat_log: Path) -> None:
+        self.engine = engine
+        self.chat_log = chat_log
+        self._rows = TurnStore(engine)
+        self._count = 0
+
+    async def asked(
+        self,
+        when: datetime,
+        *,
+        by: str = "U1",
+        text: str = "How long do refunds take?",
+        answer: str | None = "30 days. [1]",
+        missed: bool = False,
+        finished: bool = True,
+        place: Place = PLACE,
+    ) -> str:
+        self._count += 1
+        turn = f"{self._count:032}"
+        message = Incoming(place, f"{turn}.0", f"{turn}.0", by, text, Audience("public"), link="https://x.y/z")
+        held = (await self._rows.claim({turn: message}, owner="me", now=when, until=when + timedelta(seconds=15)))[turn]
+        log = ChatLog(self.chat_log, Redactor())
+        log.asked(turn, message)
+        if answer is not None:
+            misses = [MissedQuestion(turn, text, "unknown", ("handbook",), 0.1, TEAM, None, when)] if missed else []
+            given = Answered(answer, (Citation(1, "refunds.md", "handbook", 0, "30 days"),), turn=turn)
+            recording = Recording()
+            recording.add(ToolCalled("1", "search", {"query": text}))
+            await self._rows.finish(held, given, owner="me", steps=recording.steps, misses=misses, now=when)
+            log.record(turn, Thought(f"They ask: {text}"))
+            log.record(turn, given)
+            if finished:
+                await self._rows.shown(turn, owner="me")
+        log.close()
+        return turn
+
+    async def searched(self, when: datetime, query: str) -> None:
+        await Searches(self.engine).add((SearchMetrics(query, "handbook", 5.0, 9, 3, 0.8, (0.8,), None, when), TEAM))
+
+    async def posted(self, when: datetime, about: str, text: str = "") -> None:
+        await Outbox(self.engine).confirm(Post(about, "card", 0, PLACE, message="1", data={"row": {"text": text}}))
+        await self._date(posts.update().where(posts.c.about == about).values(at=when))
+
+    async def taken_in(self, when: datetime, claim: str, *, by: str = "U1", done: bool = False) -> None:
+        given = IngestionRequest(
+            claim, PLACE, None, by, "docs", TEAM, "en", (FileRef(f"by {PERSON.id}.md", {"id": "F1"}),)
+        )
+        intake_rows = IngestionStore(self.engine)
+        await intake_rows.take(claim, given, owner="me", now=when, until=when, admit=lambda intake, waiting: intake)
+        if done:
+            await intake_rows.done(claim, owner="me")
+
+    async def traced(self, when: datetime, actor: str, subject: str = "a.md") -> None:
+        await Audit(self.engine).note(actor, "forget", subject, "forgotten")
+        await self._date(audit.update().where(audit.c.actor == actor).values(at=when))
+
+    async def told(self, turn: str, answer: str, by: str) -> None:
+        """The turn's misses are closed by an answer, which its asker will be told."""
+        ids = [row.id for row in await rows(self.engine, select(questions.c.id).where(questions.c.turn == turn))]
+        trace = AuditRecord(by, "teach", "questions", "answers")
+        await Notices(self.engine).close(ids, [TEAM], now=NOW, trace=trace, telling=Telling(answer, by))
+
+    async def _date(self, change: Any) -> None:
+        async with write(self.engine) as db:
+            await db.execute(change)
+
+    async def count(self, table: Table) -> int:
+        return int((await rows(self.engine, select(func.count()).select_from(table)))[0][0])
+
+    async def ids(self) -> set[str]:
+        return {row.id for row in await rows(self.engine, select(turns.c.id))}
+
+    def lines(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.chat_log.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.fixture
+async def kept(engine: AsyncEngine, tmp_path: Path) -> AsyncIterator[Kept]:
+    yield Kept(engine, tmp_path / "logs" / "agent_chat.log")
+
+
+def test_every_table_is_thought_of() -> None:
+    """A new table: say in `bot/store/erasure.py` what becomes of it, then here. These hold nothing of a person's, or go
+    with their turn or document."""
+    without_people = {"home", "collections", "indexes", "digests", "usage", "refusals", "places", "sources"}
+    without_people |= {"pair_jobs", "pair_chunks", "pair_documents"}
+    erased = {table.name for table in (turns, answers, questions, feedback, searches, documents)}
+    erased |= {table.name for table in (posts, notices, intakes, audit, traces, messages, pairs)}
+    assert set(metadata.tables) - without_people <= erased
+
+
+# -- by age ---------------------------------------------------------------------------------------------------------
+
+
+async def test_what_is_older_goes_with_all_that_belongs_to_it(kept: Kept) -> None:
+    old, new = await kept.asked(OLD), await kept.asked(NEW)
+    for turn in (old, new):
+        await Votes(kept.engine).put(Feedback(turn, "U2", "up", None, "", at=NEW), TEAM)
+    await kept.searched(OLD, "old words")
+    await kept.searched(NEW, "new words")
+    expired = await retain(kept.engine, kept.chat_log, keep=KEEP, now=NOW)
+    assert (expired.deleted, expired.emptied, expired.searches) == (1, 0, 1)
+    assert await kept.ids() == {new}
+    assert [await kept.count(table) for table in (answers, feedback, searches)] == [1, 1, 1]
+    assert not await retain(kept.engine, kept.chat_log, keep=KEEP, now=NOW)
+
+
+async def test_an_open_miss_stays_without_the_person_and_a_closed_one_goes(kept: Kept) -> None:
+    await kept.asked(OLD, missed=True, text="Where is the moon?")
+    closed = await kept.asked(OLD, missed=True, text="Where is the sun?")
+    open_ones = await UnansweredQuestions(kept.engine).open({TEAM})
+    await UnansweredQuestions(kept.engine).resolve(
+        [one.id for one in open_ones.questions if one.turn == closed], {TEAM}
+    )
+    expired = await retain(kept.engine, kept.chat_log, keep=KEEP, now=NOW)
+    assert (expired.deleted, expired.emptied) == (1, 1)
+    (left,) = (await UnansweredQuestions(kept.engine).open({TEAM})).questions
+    assert left.question == "Where is the moon?"
+    (turn,) = await rows(kept.engine, select(turns))
+    assert (turn.author, turn.text, turn.state) == ("", "", "done")
+    assert (turn.channel, turn.thread) == ("C1", f"{turn.id}.0")  # where to tell that it has been answered
+    assert await kept.count(answers) == 0
+    assert not await retain(kept.engine, kept.chat_log, keep=KEEP, now=NOW)
+    await UnansweredQuestions(kept.engine).resolve([left.id], {TEAM})
+    assert (await retain(kept.engine, kept.chat_log, keep=KEEP, now=NOW)).deleted == 1
+    assert await kept.count(questions) == 0
+
+
+async def test_a_claim_without_an_answer_goes_after_a_week_and_an_open_turn_stays(kept: Kept) -> None:
+    week = NOW - CLAIMS
+    long_open = await kept.asked(week - timedelta(days=1), answer=None)
+    answered = await kept.asked(week - timedelta(days=1))
+    recent = await kept.asked(week + timedelta(days=1), answer=None)
+    done = await kept.asked(week - timedelta(days=1), answer=None)
+    async with write(kept.engine) as db:
+        await db.execute(turns.update().where(turns.c.id.in_((done, recent))).values(state="done"))
+    await retain(kept.engine, kept.chat_log, keep=KEEP, now=NOW)
+    assert await kept.ids() == {long_open, answered, recent}
+
+
+async def test_a_question_that_nobody_took_up_again_goes_in_the_end(kept: Kept) -> None:
+    await kept.asked(OLD, answer=None)
+    held = await kept.asked(OLD, answer=None)
+    async with write(kept.engine) as db:
+        await db.execute(turns.update().where(turns.c.id == held).values(lease_until=NOW + timedelta(seconds=9)))
+    await retain(kept.engine, kept.chat_log, keep=KEEP, now=NOW)
+    assert await kept.ids() == {held}
+
+
+async def test_what_platforms_were_served_with_goes_in_its_time(kept: Kept) -> None:
+    turn = await kept.asked(OLD, missed=True)
+    await kept.told(turn, "25日です。", "slack:U9")
+    await kept.posted(NEW, turn)
+    await kept.posted(OLD, "digest:1")
+    await kept.posted(NEW, "digest:2")
+    week = NOW - CLAIMS
+    await kept.taken_in(OLD, "never done")
+    await kept.taken_in(week - timedelta(days=1), "open")
+    await kept.taken_in(week - timedelta(days=1), "done", done=True)
+    await kept.taken_in(week + timedelta(days=1), "done lately", done=True)
+    await kept.traced(NOW - TRACES - timedelta(days=1), "slack:U1")
+    await kept.traced(OLD, "slack:U2")
+    expired = await retain(kept.engine, kept.chat_log, keep=KEEP, now=NOW)
+    assert (expired.deleted, expired.others) == (1, 4)
+    assert await kept.count(notices) == 0  # with its turn
+    assert [row.about for row in await rows(kept.engine, select(posts))] == ["digest:2"]
+    assert {row.claim for row in await rows(kept.engine, select(intakes))} == {"open", "done lately"}
+    assert {row.actor for row in await rows(kept.engine, select(audit))} == {"slack:U2", "slack:U9"}
+
+
+async def test_files_of_threads_are_handed_to_whoever_can_forget_them(kept: Kept) -> None:
+    await VectorStores(kept.engine).open("e5", 384, "t1")
+    store = Documents(kept.engine, "e5")
+    for number, (scope, when) in enumerate((("thread:slack:T1:C1:1", OLD), ("thread:slack:T1:C1:2", NEW), (TEAM, OLD))):
+        page = DocumentRow(
+            f"d{number}", "docs", scope, "a.md", "A", None, "h", "m", 1, "en", "U1", 1, when, when
+        )  # fmt: skip
+        await store.commit(page, generation=number + 1)
+    forgotten: list[str] = []
+
+    async def forget_document(document: str) -> bool:
+        forgotten.append(document)
+        return await store.forget(document, generation=9) == 1
+
+    await retain(kept.engine, kept.chat_log, keep=KEEP, now=NOW)
+    assert forgotten == []
+    await retain(kept.engine, kept.chat_log, keep=KEEP, now=NOW, forget_document=forget_document)
+    assert forgotten == ["d0"]
+
+
+async def test_what_was_open_in_a_copied_database_is_not_said_or_read_again(kept: Kept) -> None:
+    turn = await kept.asked(NEW, missed=True)
+    await kept.told(turn, "25日です。", "slack:U9")
+    await kept.asked(NOW, answer=None)
+    await kept.taken_in(NOW, "open")
+    assert await close_open_turns(kept.engine) == 1
+    assert await kept.count(notices) == 0
+    assert await IngestionStore(kept.engine).unfinished("slack", now=NOW + KEEP) == []
+
+
+async def test_much_goes_in_small_steps_that_let_others_write(kept: Kept) -> None:
+    for _ in range(7):
+        await kept.asked(OLD)
+        await kept.searched(OLD, "words")
+    wrote: list[int] = []
+
+    async def write_beside() -> None:
+        while True:
+            async with write(kept.engine):
+                wrote.append(await kept.count(turns) if kept.engine.dialect.name != "sqlite" else 0)
+            await asyncio.sleep(0)
+
+    beside = asyncio.create_task(write_beside())
+    expired = await Erasure(kept.engine, batch=2).expire(
+        before=NOW - KEEP, inbox_before=NOW - CLAIMS, audit_before=NOW - TRACES
+    )
+    beside.cancel()
+    await asyncio.gather(beside, return_exceptions=True)
+    assert (expired.deleted, expired.searches) == (7, 7)
+    assert len(wrote) >= 4  # at least one between two steps
+
+
+async def test_less_than_a_claims_week_is_refused(kept: Kept) -> None:
+    with pytest.raises(ValueError, match="7 days"):
+        await retain(kept.engine, kept.chat_log, keep=timedelta(days=6), now=NOW)
+
+
+async def test_old_lines_of_the_chat_log_go_and_old_files_with_them(sqlite_url: str, tmp_path: Path) -> None:
+    log = tmp_path / "agent_chat.log"
+    line = '{"at": "%s", "turn": "t", "type": "thought", "text": "%s"}\n'
+    old, new = (moment.isoformat(timespec="milliseconds") for moment in (OLD, NEW))
+    log.write_text(line % (old, "past") + line % (new, "present") + "cut off by a full di", encoding="utf-8")
+    (tmp_path / "agent_chat.log.1").write_text(line % (old, "past") * 3, encoding="utf-8")
+    (tmp_path / "agent_chat.log.4").write_text(line % (new, "現在"), encoding="utf-8")
+    inode = log.stat().st_ino
+    engine = connect(sqlite_url)
+    await retain(engine, log, keep=KEEP, now=NOW)
+    await engine.dispose()
+    assert log.read_text(encoding="utf-8") == line % (new, "present")
+    assert log.stat().st_ino == inode  # a writer that waits for the lock appends to what will be read
+    assert not (tmp_path / "agent_chat.log.1").exists()
+    assert (tmp_path / "agent_chat.log.4").read_text(encoding="utf-8") == line % (new, "現在")
+
+
+async def test_every_day_until_cancelled_whatever_fails(kept: Kept, caplog: pytest.LogCaptureFixture) -> None:
+    old = await kept.asked(OLD)
+    slept: list[float] = []
+    days = iter((NOW - timedelta(days=30), NOW, NOW + timedelta(days=1)))
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        if len(slept) == 2:
+            assert await kept.ids() == {old}  # not old enough on the first day
+        if len(slept) == 3:
+            assert await kept.ids() == set()
+            kept.chat_log.unlink(missing_ok=True)
+            kept.chat_log.mkdir(parents=True)  # from now on it cannot be read
+        if len(slept) == 4:
+            raise asyncio.CancelledError
+
+    with pytest.raises(asyncio.CancelledError):
+        await daily(kept.engine, kept.chat_log, keep=KEEP, clock=lambda: next(days), sleep=sleep)
+    assert slept == [FIRST_AFTER.total_seconds(), *[EVERY.total_seconds()] * 3]
+    assert "tried again tomorrow" in caplog.text
+
+
+def contents(folder: Path) -> list[tuple[Path, bytes]]:
+    """Every file there is, the database's own logs too."""
+    return [(path, path.read_bytes()) for path in folder.rglob("*") if path.is_file()]
+
+
+# -- a person -------------------------------------------------------------------------------------------------------
+
+
+async def seeded(kept: Kept) -> dict[str, str]:
+    """What the person left everywhere, and what others wrote beside it."""
+    theirs = await kept.asked(NEW, by=PERSON.id, text="Where do the quokka sleep?", missed=True)
+    running = await kept.asked(NOW, by=PERSON.id, text="鴨嘴獣は？", answer=None)
+    named = await kept.asked(
+        NEW + timedelta(hours=1), text=f"Ask <@{PERSON.id}> about refunds", answer=f"By {PERSON.id}."
+    )
+    elsewhere = await kept.asked(
+        NEW + timedelta(hours=2), by=PERSON.id, text="A namesake.", place=Place("discord", "G1", "C1")
+    )
+    votes = Votes(kept.engine)
+    await votes.put(Feedback(named, PERSON.id, "down", "wrong", "quokka say otherwise", at=NEW), TEAM)
+    await votes.put(Feedback(named, "U2", "down", "outdated", "It is 14 days", at=NEW), TEAM)
+    resolved = await kept.asked(NEW + timedelta(hours=3))
+    await votes.put(Feedback(resolved, PERSON.id, "down", "wrong", "鴨嘴獣", at=NEW), TEAM)
+    await UnansweredQuestions(kept.engine).resolve(
+        [(await UnansweredQuestions(kept.engine).open({TEAM})).questions[0].id], {TEAM}
+    )
+    reported = await kept.asked(NEW + timedelta(hours=4))
+    await votes.put(Feedback(reported, PERSON.id, "down", "wrong", "quokka", at=NEW), TEAM)
+    await kept.searched(NEW, "quokka sleep")
+    await kept.searched(NEW + timedelta(hours=5), "refunds")
+    await VectorStores(kept.engine).open("e5", 384, "t1")
+    page = DocumentRow(
+        "d" * 32, "handbook", TEAM, "refunds.md", "Refunds", None, "h", "m", 1, "en", PERSON.id, 1, NEW, NEW
+    )  # fmt: skip
+    await Documents(kept.engine, "e5").commit(page, generation=1)
+    await kept.posted(NEW, theirs, "Where do the quokka sleep?")
+    await kept.posted(NEW, "digest:1", f"Ask <@{PERSON.id}>")
+    await kept.taken_in(NOW, "theirs", by=PERSON.id)
+    await kept.taken_in(NOW, "of another")
+    await kept.traced(NEW, str(PERSON), f"by {PERSON.id}.md")
+    unsure = await kept.asked(NEW + timedelta(hours=6), missed=True)
+    await kept.told(unsure, f"Ask {PERSON.id}.", str(PERSON))
+    return {"theirs": theirs, "unsure": unsure, "running": running, "named": named, "namesake": elsewhere, "resolved": resolved, "reported": reported}  # fmt: skip
+
+
+async def test_a_person_is_gone_from_every_table(kept: Kept) -> None:
+    ids = await seeded(kept)
+    done = await forget(kept.engine, kept.chat_log, PERSON)
+    assert set(done.erased.turns) == {ids["theirs"], ids["running"]}
+    assert (done.erased.votes, done.erased.searches, done.erased.documents) == (3, 1, 1)
+    assert done.erased.compacted
+    assert await kept.ids() == {ids["named"], ids["namesake"], ids["resolved"], ids["reported"], ids["unsure"]}
+    (named,) = await rows(kept.engine, select(turns.c.text, answers.c.text.label("answer")).join(answers).where(turns.c.id == ids["named"]))  # fmt: skip
+    assert (named.text, named.answer) == ("Ask <@[forgotten]> about refunds", "By [forgotten].")
+    misses = {row.turn: row for row in await rows(kept.engine, select(questions))}
+    assert misses.keys() == {ids["named"], ids["resolved"], ids["unsure"]}  # one that only they reported goes
+    assert misses[ids["named"]].detail == "outdated: It is 14 days"
+    assert misses[ids["resolved"]].detail == ""
+    assert [row.author for row in await rows(kept.engine, select(feedback))] == ["U2"]
+    assert [row.query for row in await rows(kept.engine, select(searches))] == ["refunds"]
+    assert [row.author for row in await rows(kept.engine, select(documents))] == [""]
+    (card,) = await rows(kept.engine, select(posts))
+    assert card.data == {"row": {"text": f"Ask <@{FORGOTTEN}>"}}
+    (intake,) = await rows(kept.engine, select(intakes))
+    assert (intake.claim, intake.files[0]["name"]) == ("of another", f"by {FORGOTTEN}.md")
+    traces = await Audit(kept.engine).listed()
+    assert {one.actor for one in traces} == {f"slack:{FORGOTTEN}"} and traces[-1].subject == f"by {FORGOTTEN}.md"
+    (notice,) = await rows(kept.engine, select(notices))
+    assert (notice.by, notice.answer) == (None, f"Ask {FORGOTTEN}.")
+    (namesake,) = await rows(kept.engine, select(turns).where(turns.c.id == ids["namesake"]))
+    assert namesake.author == PERSON.id  # the same id on another platform is another person
+    again = await forget(kept.engine, kept.chat_log, PERSON)
+    assert not again.erased.turns and not again.lines
+
+
+async def test_a_card_that_holds_their_question_goes_and_others_stay(kept: Kept) -> None:
+    theirs = await kept.asked(NOW, text="Where is my CANARY badge?", by=PERSON.id, missed=True)
+    await kept.asked(NOW, text="How long?", by="U9", missed=True)
+    ids = [row.id for row in await rows(kept.engine, select(questions.c.id).order_by(questions.c.id))]
+    for part, number in enumerate(ids):
+        post = Post("digest:1", "card", part, PLACE, message=str(part), data={"questions": [number], "row": {}})
+        await Outbox(kept.engine).confirm(post)
+    assert (await Erasure(kept.engine).forget(PERSON.platform, PERSON.id)).turns == (theirs,)
+    assert [post.data["questions"] for post in await Outbox(kept.engine).of("digest:1")] == [ids[1:]]
+
+
+async def test_no_file_holds_a_word_of_the_person(sqlite_url: str, tmp_path: Path) -> None:
+    """Neither the database nor its log beside it, nor the chat log; while another process has the database open. Not every
+    SQLite overwrites what is deleted, as Debian's does."""
+    engine, beside = connect(sqlite_url), connect(sqlite_url)
+    for each in (engine, beside):
+        event.listen(each.sync_engine, "connect", lambda db, record: db.execute("PRAGMA secure_delete = OFF"))
+    kept = Kept(engine, tmp_path / "logs" / "agent_chat.log")
+    ids = await seeded(kept)
+    async with write(engine) as db:
+        await db.execute(turns.delete().where(turns.c.id == ids["namesake"]))
+    await rows(beside, select(turns))
+    older = kept.chat_log.with_name("agent_chat.log.2")
+    older.write_bytes(kept.chat_log.read_bytes())
+    for canary in CANARIES:
+        assert {path.name for path, data in contents(tmp_path) if canary in data} >= {"agent_chat.log.2"}
+        assert any(canary in data for path, data in contents(tmp_path) if path.name.startswith("kotae.db"))
+    before = len(kept.lines())
+    done = await forget(engine, kept.chat_log, PERSON)
+    assert not [(path, canary) for path, data in contents(tmp_path) for canary in CANARIES if canary in data]
+    assert done.lines == 2 * (before - len(kept.lines())) > 0
+    assert {line["turn"] for line in kept.lines()} >= {ids["named"], ids["reported"]}
+    await kept.asked(NOW)  # the log and the database go on
+    assert kept.lines()[-1]["type"] == "answer"
+    await engine.dispose()
+    await beside.dispose()
+
+
+async def test_what_the_log_alone_still_knows_goes_too(sqlite_url: str, tmp_path: Path) -> None:
+    engine = connect(sqlite_url)
+    kept = Kept(engine, tmp_path / "agent_chat.log")
+    await kept.asked(NEW, by=PERSON.id, text="quokka")
+    async with write(engine) as db:
+        await db.execute(turns.delete())
+    done = await forget(engine, kept.chat_log, PERSON)
+    assert done.lines == 3 and kept.chat_log.read_bytes() == b""
+    await engine.dispose()
+
+
+async def test_a_database_too_busy_to_be_rewritten_is_said(
+    sqlite_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.store.engine.BUSY_TIMEOUT_MS", 50)  # a setting of ours, not a behaviour
+    engine, reader = connect(sqlite_url), connect(sqlite_url)
+    kept = Kept(engine, tmp_path / "agent_chat.log")
+    await kept.asked(NEW, by=PERSON.id, text="quokka")
+    async with reader.connect() as looking:
+        await looking.execute(select(turns))  # a read that does not end
+        done = await forget(engine, kept.chat_log, PERSON)
+    assert not done.erased.compacted
+    assert "same command again" in done.text("en") and "もう一度" in done.text("ja")
+    assert await erasure.compact(engine)
+    await engine.dispose()
+    await reader.dispose()
+
+
+async def test_the_message_names_what_still_has_it(sqlite_url: str, tmp_path: Path) -> None:
+    engine = connect(sqlite_url)
+    file = file_of(sqlite_url)
+    assert file is not None
+    copy = file.with_name("kotae-0001-20260101T000000.backup.db")
+    copy.write_bytes(b"")
+    done = await forget(engine, tmp_path / "no.log", replace(PERSON, id="U2"))
+    assert done.copies == (copy,) and os.fspath(copy) in done.text("en") and os.fspath(copy) in done.text("ja")
+    assert "kotae backup" in done.text("en") and "slack:U2" in done.text("ja")
+    await engine.dispose()
+
+
+@pytest.mark.parametrize("name", ["", "U1", ":U1", "slack:", "slack: "])
+def test_a_person_needs_a_platform_and_an_id(name: str) -> None:
+    with pytest.raises(WhoError) as wrong:
+        Person.named(name)
+    assert "slack:" in wrong.value.text("en") and "slack:" in wrong.value.text("ja")
+
+
+def test_a_person_is_named() -> None:
+    assert Person.named(" Slack:U012 ") == Person("slack", "U012")
+    assert str(Person("discord", "80351110224678912")) == "discord:80351110224678912"
+
+
+async def test_a_database_that_cannot_be_reached_is_said(tmp_path: Path) -> None:
+    engine = connect(f"sqlite+aiosqlite:///{tmp_path / 'missing' / 'kotae.db'}")
+    with pytest.raises(StoreError):
+        await forget(engine, tmp_path / "no.log", PERSON)
+    await engine.dispose()

@@ -1,0 +1,331 @@
+"""The digest holds what its readers may see and counts the rest; what people wrote is shown as data."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from agent.events import Answered
+from bot.access import default_scope, readers
+from bot.records import Period
+from bot.store.digests import Digests, Totals
+from bot.store.feedback import Votes
+from bot.store.turns import TurnStore
+from bot.store.unanswered import MissedQuestion, UnansweredQuestions
+from bot.types import Action, Audience, Feedback, Incoming, Link, MissReason, Place, Visibility
+from bot.unanswered.clustering import Clustering
+from bot.unanswered.digest import CLOSEST, LINKS, Closest, Digest, Group, make_digest
+from bot.unanswered.digest_card import as_json, card, markdown, plain
+from retrieval.i18n import Text
+from retrieval.types import Found, Hit, Passage, RAGToolError, Readers, SearchMetrics
+from tests.retrieval.test_ingest import HashEmbedder
+
+MONDAY = datetime(2026, 11, 23, tzinfo=UTC)
+WEEK = Period(MONDAY - timedelta(days=7), MONDAY)
+TOKYO = ZoneInfo("Asia/Tokyo")
+GENERAL = Place("slack", "T1", "C-general")
+SECRET = Place("slack", "T1", "C-secret")
+TEAM = readers(GENERAL, Audience("public"))
+
+
+class Team:
+    """People who ask; every question is answered or missed at a moment."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self.engine = engine
+        self.questions = UnansweredQuestions(engine)
+        self.digests = Digests(engine)
+        self.searched: list[tuple[str, Readers]] = []
+        self._rows = TurnStore(engine)
+        self._number = 0
+
+    async def asks(
+        self,
+        text: str,
+        author: str = "U1",
+        *,
+        place: Place = GENERAL,
+        visibility: Visibility = "public",
+        missed: bool = True,
+        reason: MissReason | None = None,
+        at: datetime = MONDAY - timedelta(days=1),
+        link: str | None = None,
+    ) -> str:
+        self._number += 1
+        turn = f"{self._number:032}"
+        link = link or f"https://team.example/{self._number}"
+        message = Incoming(place, turn, turn, author, text, Audience(visibility), link=link)
+        claimed = (await self._rows.claim({turn: message}, owner="me", now=at, until=at + timedelta(1)))[turn]
+        await self._rows.start(claimed, owner="me", now=at)
+        scope = default_scope(place, message.audience)
+        miss = MissedQuestion(turn, text, reason or "unknown", ("handbook",), 0.1, scope, link, at)
+        answer = Answered("…", outcome="unknown" if missed else "answered")
+        misses = (miss,) if missed or reason else ()
+        await self._rows.finish(claimed, answer, owner="me", steps=[], misses=misses, now=at)
+        await self._rows.shown(turn, owner="me")
+        return turn
+
+    async def search(self, query: str, readers: Readers) -> Found:
+        self.searched.append((query, readers))
+        if "broken" in query:
+            raise RAGToolError(Text(en="away", ja="停止中"))
+        metrics = SearchMetrics(query, "", 1.0, 0, 0, 0.0, (), None, MONDAY)
+        names = ("a.md", "a.md", "b.md", "c.md", "d.md")
+        hits = [
+            Hit(Passage("handbook", name, name, at, "text", "team"), {}, 0.2 - at / 100)
+            for at, name in enumerate(names)
+        ]
+        return Found(tuple(hits[:1]), metrics, rejected=tuple(hits[1:]))
+
+    async def digest(self, who: Readers = TEAM, **more: int) -> Digest:
+        return await make_digest(
+            WEEK,
+            who,
+            questions=self.questions,
+            digests=self.digests,
+            grouping=Clustering(HashEmbedder(fail_at=1)),  # equal questions only
+            search=self.search,
+            **more,
+        )
+
+
+@pytest.fixture
+def team(engine: AsyncEngine) -> Team:
+    return Team(engine)
+
+
+# -- what is in it --------------------------------------------------------------------------------------------------
+
+
+async def test_similar_questions_are_one_group_with_its_counts(team: Team) -> None:
+    first = await team.asks("経費の締切は？", "U1")
+    await team.asks("経費の締切は", "U1")
+    await team.asks("経費の締切は？", "U2")
+    await team.asks("Where is the key?", "U3")
+    await Votes(team.engine).put(Feedback(first, "U9", "down", at=MONDAY - timedelta(hours=1)), "team")
+    digest = await team.digest()
+    group, other = digest.groups
+    assert (group.question, group.count, group.askers) == ("経費の締切は？", 3, 2)
+    assert group.reasons == (("reported", 1), ("unknown", 3))
+    assert group.links == tuple(f"https://team.example/{n}" for n in (1, 3, 2))
+    assert len(group.ids) == 4
+    assert [(one.document, one.relevance) for one in group.documents] == [("a.md", 0.2), ("b.md", 0.18), ("c.md", 0.17)]
+    assert (other.question, other.count) == ("Where is the key?", 1)
+    assert (digest.more_groups, digest.more_questions, digest.hidden) == (0, 0, 0)
+    assert {who for _, who in team.searched} == {TEAM}
+
+
+async def test_the_digest_begins_with_what_somebody_complained_of(team: Team) -> None:
+    """Then comes what was not found, however often, then what was doubted."""
+    for _ in range(3):
+        await team.asks("doubted", missed=False, reason="low_confidence")
+    for _ in range(2):
+        await team.asks("unknown")
+    turn = await team.asks("wrong", missed=False)
+    await Votes(team.engine).put(Feedback(turn, "U9", "down", at=MONDAY - timedelta(hours=1)), "team")
+    assert [group.question for group in (await team.digest()).groups] == ["wrong", "unknown", "doubted"]
+
+
+async def test_totals_are_compared_with_the_week_before(team: Team) -> None:
+    await team.asks("one")
+    await team.asks("fine", missed=False)
+    for number in range(3):
+        await team.asks(f"old {number}", at=MONDAY - timedelta(days=9))
+    await team.asks("at the end", at=MONDAY)
+    await team.asks("at the beginning", at=WEEK.since)
+    digest = await team.digest()
+    assert digest.totals == Totals(3, 1, 2, 0, {"unknown": 2})
+    assert digest.before == Totals(3, 0, 3, 0, {"unknown": 3})
+    assert {group.question for group in digest.groups} == {"one", "at the beginning"}
+
+
+async def test_what_was_resolved_is_counted_and_left_out(team: Team) -> None:
+    await team.asks("open")
+    await team.asks("closed")
+    closed = [one.id for one in (await team.questions.open(TEAM.scopes)).questions if one.question == "closed"]
+    await team.questions.resolve(closed, TEAM.scopes)
+    digest = await team.digest()
+    assert [group.question for group in digest.groups] == ["open"]
+    assert (digest.totals.missed, digest.totals.resolved) == (2, 1)
+
+
+async def test_only_the_top_is_shown_and_the_rest_counted(team: Team) -> None:
+    for number in range(4):
+        for _ in range(number + 1):
+            await team.asks(f"question {number}")
+    digest = await team.digest(top=2)
+    assert [group.question for group in digest.groups] == ["question 3", "question 2"]
+    assert (digest.more_groups, digest.more_questions) == (2, 3)
+    assert len(team.searched) == 2
+    await team.asks("question 3")
+    await team.asks("question 3")
+    assert len((await team.digest()).groups[0].links) == LINKS
+
+
+async def test_a_search_that_fails_costs_the_documents_only(team: Team) -> None:
+    await team.asks("broken")
+    assert (await team.digest()).groups[0].documents == ()
+
+
+async def test_an_empty_week(team: Team) -> None:
+    digest = await team.digest()
+    assert digest.groups == () and digest.totals == Totals(0, 0, 0, 0, {})
+    assert "🎉" in plain(card(digest, "ja", TOKYO))
+
+
+# -- who sees what --------------------------------------------------------------------------------------------------
+
+
+async def test_a_private_question_is_only_a_number_elsewhere(team: Team) -> None:
+    await team.asks("public one", "U1")
+    await team.asks("canary layoffs", "U-canary", place=SECRET, visibility="private", link="https://canary.example/1")
+    await team.asks(
+        "canary layoffs", "U-canary", place=GENERAL, visibility="outsiders", link="https://canary.example/2"
+    )
+    everywhere = [await team.digest(), await team.digest(readers(GENERAL, Audience("outsiders")))]
+    for digest in everywhere:
+        shown = card(digest, "en", TOKYO)
+        for text in (repr(digest), json.dumps(as_json(digest)), plain(shown), markdown(shown), repr(shown)):
+            assert "canary" not in text
+    assert not any("canary" in query for query, _ in team.searched)
+    assert [digest.hidden for digest in everywhere] == [2, 3]
+    assert everywhere[1].groups == ()
+    assert "and 2 asked in private places" in plain(card(everywhere[0], "en", TOKYO))
+    assert "非公開の場所で 2 件" in plain(card(everywhere[0], "ja", TOKYO))
+
+
+async def test_a_private_place_sees_its_own(team: Team) -> None:
+    await team.asks("layoffs", place=SECRET, visibility="private")
+    digest = await team.digest(readers(SECRET, Audience("private")))
+    assert [group.question for group in digest.groups] == ["layoffs"]
+    assert digest.hidden == 0
+
+
+async def test_nobody_is_named(team: Team) -> None:
+    await team.asks("question", "U-hanako")
+    digest = await team.digest()
+    assert "hanako" not in repr(digest) + json.dumps(as_json(digest))
+    assert digest.groups[0].askers == 1
+
+
+# -- in words -------------------------------------------------------------------------------------------------------
+
+GROUP = Group(
+    "経費の締切は？",
+    3,
+    2,
+    (("unknown", 2), ("reported", 1)),
+    (Closest("経費.md", "handbook", None, 0.21), Closest("faq.md", "faq", "https://x.y", 0.1)),
+    ("https://team.example/1", "https://team.example/2"),
+    (7, 9),
+    7,
+)
+DIGEST = Digest(
+    WEEK,
+    Totals(20, 15, 5, 1, {"unknown": 3, "reported": 2}),
+    Totals(18, 15, 3, 0, {"unknown": 3}),
+    (GROUP,),
+    more_groups=2,
+    more_questions=4,
+    hidden=6,
+)
+
+
+def test_a_digest_as_text_in_english() -> None:
+    assert plain(card(DIGEST, "en", TOKYO)) == (
+        "Unanswered questions, 2026-11-16 – 2026-11-23\n"
+        "20 asked, 15 answered, 5 missed (2 more than the week before)\n"
+        "reported 2, not found 3, resolved meanwhile 1\n"
+        "\n"
+        "1. 経費の締切は？\n"
+        "   asked 3 times by 2 people, not found 2, reported 1\n"
+        "   Closest: 経費.md (handbook, 0.21), faq.md (faq, 0.10)\n"
+        "   https://team.example/1\n"
+        "   https://team.example/2\n"
+        "\n"
+        "and 4 more questions in 2 more groups\n"
+        "and 6 asked in private places"
+    )
+
+
+def test_a_digest_as_markdown_in_japanese() -> None:
+    assert markdown(card(replace(DIGEST, before=DIGEST.totals), "ja", UTC)) == (
+        "**未回答の質問（2026-11-16 ～ 2026-11-22）**  \n"
+        "質問 20 件、回答 15 件、未解決 5 件（前週と同数）  \n"
+        "報告あり 2 件、情報なし 3 件、その後解決 1 件\n\n"
+        "**1. 経費の締切は？**  \n"
+        "3 回、2 人、情報なし 2 件、報告あり 1 件  \n"
+        "近い文書: 経費.md（handbook、0.21）、faq.md（faq、0.10）  \n"
+        "[スレッド 1](https://team.example/1) · [スレッド 2](https://team.example/2)\n\n"
+        "ほかに 2 グループ、4 件  \n"
+        "ほかに非公開の場所で 6 件"
+    )
+
+
+def test_a_card_offers_to_answer_and_to_dismiss() -> None:
+    row = card(DIGEST, "ja", UTC).rows[0]
+    assert row.actions == (Action("回答する", (7, 9), reference=7), Action("回答せずに閉じる", (7, 9), "dismiss"))
+    assert row.links[0] == Link("スレッド 1", "https://team.example/1")
+
+
+@pytest.mark.parametrize(
+    ("missed", "days", "said"),
+    [
+        (5, 7, "as many as the week before"),
+        (9, 7, "4 fewer than the week before"),
+        (3, 14, "2 more than the time before"),
+    ],
+)
+def test_the_trend_in_words(missed: int, days: int, said: str) -> None:
+    period = Period(MONDAY - timedelta(days=days), MONDAY)
+    digest = replace(DIGEST, period=period, before=replace(DIGEST.before, missed=missed))
+    assert said in card(digest, "en", UTC).lines[0]
+
+
+HOSTILE: Sequence[str] = (
+    "<!here> @everyone <@U123> look",
+    "[click](https://evil.example) ![x](https://evil.example/x.png)",
+    "one\n\n# two\r\n```three```",
+    "**bold** _it_ ~~gone~~ `code`",
+    "a\u202egpj.exe\x1b[31m\u200b",
+    "<script>alert(1)</script> &amp;",
+)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_text_is_data(text: str) -> None:
+    group = replace(
+        GROUP, question=text, documents=(Closest(text, text, None, 0.2),), links=("javascript:alert(1)", "https://a b")
+    )
+    shown = card(replace(DIGEST, groups=(group,)), "en", UTC)
+    row = shown.rows[0]
+    assert row.links == ()
+    assert not any(character in row.text + "".join(row.details) for character in "\n\r\x1b\u202e\u200b")
+    written = markdown(shown)
+    bare = written.replace("\\\\", "")
+    for mark in "<>@[]`~#!&_":
+        assert bare.count(mark) == bare.count(f"\\{mark}"), mark
+    assert len(written.splitlines()) == len(markdown(card(DIGEST, "en", UTC)).splitlines()) - 1  # without its links
+
+
+def test_long_questions_are_cut() -> None:
+    group = replace(GROUP, question="長い" * 500, documents=(Closest("n" * 500, "c", None, 0.2),) * CLOSEST)
+    row = card(replace(DIGEST, groups=(group,)), "ja", UTC).rows[0]
+    assert len(row.text) < 210 and row.text.endswith("…")
+    assert len(row.details[1]) < 400
+
+
+def test_json_has_everything() -> None:
+    shown = as_json(DIGEST)
+    assert shown["totals"] == {
+        "asked": 20, "answered": 15, "missed": 5, "resolved": 1, "reasons": {"unknown": 3, "reported": 2}
+    }  # fmt: skip
+    assert shown["groups"][0]["documents"][1] == {
+        "document": "faq.md", "collection": "faq", "url": "https://x.y", "relevance": 0.1
+    }  # fmt: skip
+    assert (shown["since"], shown["hidden"], shown["more_groups"]) == ("2026-11-16T00:00:00+00:00", 6, 2)
+    assert json.loads(json.dumps(shown)) == shown

@@ -1,0 +1,77 @@
+"""The bundled model's tokens are those of the library that its tokenizer was written for."""
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tokenizers import Tokenizer
+
+from retrieval.embeddings import bundled_e5
+from retrieval.embeddings.unigram_tokenizer import Unigram
+
+MOST = 32
+CACHE = Path.home() / ".cache" / "kotae"  # where the product keeps it; made once per machine
+SAMPLE = Path(__file__).parents[3] / "bot" / "sample"
+ODD = ["<s>", "</s>", "<unk>", "<pad>", "<mask>", " ", "  ", "　", "\n", "\0", "\x01", "\u200b", "▁", "a", "e\u0301"]
+ODD += ["㍻", "ﷺ", "ß", "한국", "ก็", "🙂", "ｶﾞ", "�", "\U0003fffd", "＜unk＞", "＜s＞"]
+
+pytestmark = pytest.mark.skipif(not bundled_e5.available(), reason="the bundled weights exist for Linux on x86-64 only")
+
+
+@pytest.fixture(scope="module")
+def file() -> Path:
+    return bundled_e5.prepare(CACHE) / "tokenizer.json"
+
+
+@pytest.fixture(scope="module")
+def unigram(file: Path) -> Unigram:
+    return Unigram(file.parent, MOST)
+
+
+@pytest.fixture(scope="module")
+def library(file: Path) -> Tokenizer:
+    return Tokenizer.from_file(str(file))
+
+
+def written(file: Path, chance: random.Random) -> list[str]:
+    pages = [page.read_text(encoding="utf-8") for page in sorted(SAMPLE.glob("*/*.md"))]
+    return ["", *pages, *(page[at : at + 90] for page in pages for at in range(0, len(page), 90))]
+
+
+def of_pieces(file: Path, chance: random.Random) -> list[str]:
+    """All scripts."""
+    vocabulary = json.loads(file.read_text(encoding="utf-8"))["model"]["vocab"]
+    pieces = [piece.replace("▁", " ") for piece, _ in vocabulary]
+    return ["".join(chance.choices(pieces, k=chance.randrange(30))) for _ in range(1_500)]
+
+
+def of_anything(file: Path, chance: random.Random) -> list[str]:
+    codes = [*range(0xD800), *(chance.randrange(0xE000, 0x110000) for _ in range(20_000))]
+    return ["".join(map(chr, chance.choices(codes, k=chance.randrange(60)))) for _ in range(1_500)]
+
+
+def of_what_is_odd(file: Path, chance: random.Random) -> list[str]:
+    return ["".join(chance.choices(ODD, k=chance.randrange(12))) for _ in range(1_500)]
+
+
+@pytest.mark.parametrize("make", [written, of_pieces, of_anything, of_what_is_odd])
+def test_tokens_are_the_librarys(
+    unigram: Unigram, library: Tokenizer, file: Path, make: Callable[[Path, random.Random], list[str]]
+) -> None:
+    texts = make(file, random.Random(7))
+    library.no_truncation()
+    library.no_padding()
+    assert unigram.counts(texts) == [len(library.encode(text).ids) for text in texts]
+    library.enable_truncation(MOST)
+    library.enable_padding(pad_id=1, pad_token="<pad>")
+    for start in range(0, len(texts), 50):
+        some = texts[start : start + 50]
+        expected = [(encoding.ids, encoding.attention_mask) for encoding in library.encode_batch(some)]
+        assert [(tokens.ids, tokens.attention_mask) for tokens in unigram.encode_batch(some)] == expected
+    assert [unigram.counts([text])[0] for text in texts[:50]] == unigram.counts(texts[:50])
+
+
+def test_nothing_is_no_text(unigram: Unigram) -> None:
+    assert unigram.encode_batch([]) == [] and unigram.counts([]) == []

@@ -1,0 +1,140 @@
+"""Markdown and web pages keep what their readers see and lose the rest."""
+
+from pathlib import Path
+
+import pytest
+
+from retrieval.loaders.html import decode_page, readable_part
+from retrieval.loaders.markdown import first_heading, front_matter, plain, tidy, tidy_images
+
+FILES = Path(__file__).parents[2] / "files"
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "rest"),
+    [
+        ('---\ntitle: "経費: 精算"\ntags:\n  - a\n---\n\n本文\n', "経費: 精算", "\n本文\n"),
+        ("---\ntitle: 'It''s here'\n---\nText", "It's here", "Text"),
+        ("---\ndescription: x\nTitle: Plain # note\n---\nText", "Plain", "Text"),
+        ('+++\ntitle = "TOML"\n+++\nText', "TOML", "Text"),
+        (
+            "---\n\nA rule, then a paragraph.\n\n---\n\nMore.\n",
+            "",
+            "---\n\nA rule, then a paragraph.\n\n---\n\nMore.\n",
+        ),
+        ("No front matter\n---\n", "", "No front matter\n---\n"),
+    ],
+)
+def test_front_matter_gives_the_title_and_goes(text: str, title: str, rest: str) -> None:
+    assert front_matter(text) == (title, "", rest)
+
+
+@pytest.mark.parametrize(
+    ("raw", "read"),
+    [
+        ("{{< alert >}}\n注意\n{{< /alert >}}", "\n注意\n"),
+        ('{{% panel header="x" title="大事" %}}\n内容\n{{% /panel %}}', "**大事**\n内容\n"),
+        ('Ask in {% slack_channel "help" "the help channel" %}.', "Ask in the help channel."),
+        ('See [Gmail]({% page "/gmail" %}).', "See [Gmail](/gmail)."),
+        ("a<!-- secret\n\nnote -->b", "ab"),
+        ("a<!-- never closed", "a"),
+        ("[//]: # (a comment)\ntext", "\ntext"),
+        ("A <b>bold</b> <span style='x'>word</span><br/>next", "A bold word\nnext"),
+        (
+            "Use <your-name> and List<T> and <https://example.com>",
+            "Use <your-name> and List<T> and <https://example.com>",
+        ),
+        ('<p>One</p><p hidden>two</p><i style="display: none">three</i>', "\n\nOne\n\n"),
+        ("<script>alert(1)</script>ok<style>p{}</style>", "ok"),
+        ('<a href="https://example.com/a?b=1&amp;c=2">a link</a>', "[a link](https://example.com/a?b=1&c=2)"),
+        ('<img src="x.png" alt="構成図">', "構成図"),
+        ('![構成図](img/a_(1).png "t") と ![](b.png)', "構成図 と "),
+        ("[本文](https://example.com/x) [同じ][ref]", "[本文](https://example.com/x) [同じ][ref]"),
+        ("[bad](javascript:alert(1)) [none]()", "bad none"),
+        ("## 題 {#anchor}\n{: .no_toc}\n本文", "## 題\n\n本文"),
+        ("R&amp;D &lt;b&gt;", "R&D <b>"),
+        ("<h2>節</h2><ul><li>一</li><li>二</li></ul>", "\n\n## 節\n\n\n\n- 一\n\n- 二\n\n"),
+        (
+            "<table><tr><th>名</th><th>値</th></tr><tr><td>甲</td><td><a href='u'>1</a></td></tr></table>",
+            "\n\n| 名 | 値 |\n| --- | --- |\n| 甲 | [1](u) |\n\n",
+        ),
+    ],
+)
+def test_markdown_keeps_its_words(raw: str, read: str) -> None:
+    assert tidy(raw) == read
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "```html\n<div hidden>{{< alert >}}</div>\n<!-- kept -->\n```",
+        "`<b>` and ``{% x %}``",
+        "~~~\n![a](b)\n~~~",
+        "```\nopen <b>",
+    ],
+)
+def test_code_stays_as_it_is(code: str) -> None:
+    assert tidy(f"text\n\n{code}") == f"text\n\n{code}"
+
+
+def test_headings_are_found_outside_code() -> None:
+    assert first_heading("```\n# not this\n```\n\n## *This* `one` [link](u) ##\n") == "This one link"
+    assert first_heading("題名\n====\n\n本文") == "題名"
+    assert first_heading("no heading\n\n- a\n- b\n---\n") == ""
+    assert plain("**太字** と snake_case と _斜体_") == "太字 と snake_case と 斜体"
+
+
+def test_pictures_without_description_say_nothing() -> None:
+    assert tidy_images("![Picture 4](Picture4.jpg)a![売上の推移](Picture5.jpg)") == "a売上の推移"
+    assert tidy_images("<!-- Slide number: 1 -->\n# 題") == "\n# 題"
+
+
+def test_a_page_keeps_what_a_visitor_reads() -> None:
+    html, title, _ = readable_part(decode_page((FILES / "handbook.html").read_bytes()))
+    assert title == "経費精算の手引き"
+    for seen in ("翌月5日", "締め日を過ぎた申請", "領収書をなくしたときは？", "12,000円", "よくある質問"):
+        assert seen in html
+    for unseen in ("Ignore all", "tracker", "お知らせ", "Copyright", "★", "シェア", "フォームへ"):
+        assert unseen not in html
+    assert 'href="https://portal.example.com/handbook/forms/expense"' in html
+
+
+@pytest.mark.parametrize(
+    "hiding",
+    [
+        'style="DISPLAY : NONE"',
+        'style="visibility:hidden"',
+        'style="font-size: 0px"',
+        'style="opacity:0.0"',
+        'style="position:absolute;left:-9999px"',
+        'style="text-indent:-5000px"',
+        'style="color: #FFF"',
+        'style="color:rgb(255, 255, 254)"',
+        'style="color:#123;background-color:#112233"',
+        "hidden",
+        'aria-hidden="true"',
+    ],
+)
+def test_hidden_words_are_not_read(hiding: str) -> None:
+    html, _, _ = readable_part(f"<body><p>見える文</p><div {hiding}>injected <b>words</b></div></body>")
+    assert "見える文" in html and "injected" not in html
+
+
+@pytest.mark.parametrize(
+    "shown",
+    ['style="opacity:0.9"', 'style="font-size:0.8em"', 'style="color:#fff;background:#000"', 'style="color:#333"'],
+)
+def test_words_in_other_styles_are(shown: str) -> None:
+    assert "words" in readable_part(f"<body><div {shown}>words</div></body>")[0]
+
+
+def test_a_page_is_decoded_as_it_declares_or_as_it_looks() -> None:
+    page = '<html><head><meta charset="{}"></head><body>日本語の文章です。①</body></html>'
+    assert "日本語の文章です。①" in decode_page(page.format("Shift_JIS").encode("cp932"))
+    assert "日本語の文章です。①" in decode_page(page.format("utf-8").encode("cp932"))  # it lies
+    assert "日本語の文章です。①" in decode_page(page.format("unknown").encode())
+
+
+def test_links_without_a_known_page_keep_their_words_only() -> None:
+    html, _, _ = readable_part('<a href="/x">あ</a><a href="#y">い</a><a href="https://e.example/">う</a>')
+    assert html == '<a>あ</a><a>い</a><a href="https://e.example/">う</a>'

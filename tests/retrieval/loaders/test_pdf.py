@@ -1,0 +1,62 @@
+"""Lines of a printed page become sentences again."""
+
+from retrieval.loaders.pdf import reflow
+
+
+def test_japanese_lines_are_joined_without_a_space() -> None:
+    page = (
+        "経費精算の手引き\n"
+        "私たちは公開企業として、各会計四半期または会計年度の終了後に財務結果を公開し\n"
+        "ます。主要な貢献者は、経理、広報、法務、コーポレートコミュニケーションの各チー\n"
+        "ムです。\n"
+        "次の節では、具体的な日程と担当者を、四半期ごとのカレンダーに沿って説明します。"
+    )
+    assert reflow([page]).split("\n") == [
+        "経費精算の手引き",
+        "私たちは公開企業として、各会計四半期または会計年度の終了後に財務結果を公開します。"
+        "主要な貢献者は、経理、広報、法務、コーポレートコミュニケーションの各チームです。",
+        "次の節では、具体的な日程と担当者を、四半期ごとのカレンダーに沿って説明します。",
+    ]
+
+
+def test_english_lines_get_a_space_and_cut_words_are_mended() -> None:
+    page = (
+        "Large language models are becoming a crucial building block in developing\n"
+        "powerful agents that use tools, and there are three reasons con-\n"
+        "firming that a well-known and well-\n"
+        "known approach remains useful in many tasks across the whole industry.\n"
+        "Our insight is short."
+    )
+    assert reflow([page]).split("\n") == [
+        "Large language models are becoming a crucial building block in developing powerful agents that use tools, and"
+        " there are three reasons confirming that a well-known and well-known approach remains useful in many tasks"
+        " across the whole industry.",
+        "Our insight is short.",
+    ]
+
+
+def test_lists_tables_and_short_lines_keep_their_lines() -> None:
+    page = (
+        "準備するものは次のとおりですので、出発の前日までにすべてそろえておいてください\n"
+        "・社員証\n・名刺\n1. 切符\n(2) 現金\n"
+        "| 列 | 値 |\n| --- | --- |\n| a | b |\n"
+        "東京\n大阪"
+    )
+    assert reflow([page]) == page
+
+
+def test_a_sentence_runs_over_the_page_and_heads_and_feet_go() -> None:
+    def page(number: int, body: str) -> str:
+        return f"社外秘 就業規則\n{body}\n- {number} -"
+
+    full = "従業員は、勤務時間中は職務に専念し、会社の名誉を傷つける行為をしてはならず、また機密"
+    pages = [
+        page(1, full),
+        page(2, "を漏らしてはならない。\n以上。"),
+        page(3, "附則\nこの規則は四月一日から施行する。"),
+    ]
+    assert reflow(pages) == f"{full}を漏らしてはならない。\n以上。\n\n附則\nこの規則は四月一日から施行する。"
+
+
+def test_drawn_lines_do_not_make_headings() -> None:
+    assert reflow(["レジ番号: 07\n--------\n合計 821円"]) == "レジ番号: 07\n\n合計 821円"

@@ -1,0 +1,212 @@
+"""Rows and records become lines that are understood on their own, and Q/A pairs."""
+
+import datetime
+import io
+import json
+from collections.abc import Iterable, Mapping
+
+import openpyxl  # type: ignore[import-untyped]
+import pytest
+
+from retrieval.loaders.json import read_json, read_json_lines
+from retrieval.loaders.limits import KIB, FileRefused, ParsingLimits
+from retrieval.loaders.office import read_workbook
+from retrieval.loaders.tables import Written, read_csv, write_rows
+from retrieval.types import QAPair
+
+LIMITS = ParsingLimits()
+
+
+def table(text: str, delimiter: str | None = None, limits: ParsingLimits = LIMITS) -> Written:
+    return write_rows(read_csv(text, delimiter, limits))
+
+
+def test_each_row_says_what_its_values_mean() -> None:
+    assert table("名前,年齢,住所\n佐藤太郎,30,東京\n三木英子,,大阪\n").markdown == (
+        "- 名前: 佐藤太郎, 年齢: 30, 住所: 東京\n- 名前: 三木英子, 住所: 大阪"
+    )
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_the_delimiter_is_found(delimiter: str) -> None:
+    text = f'品名{delimiter}説明\nペン{delimiter}"黒, 赤; 青"\n'
+    assert table(text).markdown == "- 品名: ペン, 説明: 黒, 赤; 青"
+
+
+def test_cells_of_several_lines_stay_in_their_row() -> None:
+    assert table('件名,本文\n"a","一行目\n二行目"\n').markdown == "- 件名: a, 本文: 一行目 二行目"
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        "question,answer",
+        "Question,ANSWER",
+        "質問,回答",
+        "q,a",
+        "Ｑ,Ａ",
+        "問,答",
+        "問い,答え",
+        " 質 問 ,回答：",
+    ],
+)
+def test_question_and_answer_columns_become_pairs(names: str) -> None:
+    written = table(f"{names}\n有休は何日？,20日です。\n,答えだけ\n")
+    assert written.pairs == (QAPair("有休は何日？", "20日です。"),)
+    assert written.markdown.startswith("Q: 有休は何日？\nA: 20日です。\n")
+    assert "答えだけ" in written.markdown
+
+
+def test_other_columns_of_a_pair_are_kept() -> None:
+    written = table("分類,質問,回答\n人事,有休は？,20日\n経理,締め日は？,5日\n")
+    assert written.markdown == "Q: 有休は？\nA: 20日\n分類: 人事\n\nQ: 締め日は？\nA: 5日\n分類: 経理"
+    assert [pair.answer for pair in written.pairs] == ["20日", "5日"]
+
+
+def test_rows_of_numbers_name_no_columns() -> None:
+    assert table("1,2\n3,4\n").markdown == "- 1, 2\n- 3, 4"
+    assert table("年度,2023,2024\n売上,10,12\n").markdown == "- 年度: 売上, 2023: 10, 2024: 12"
+
+
+def test_rows_are_counted_without_the_names() -> None:
+    few = ParsingLimits(rows=3)
+    assert table("名\n" + "あ\n" * 3, limits=few).markdown.count("あ") == 3
+    with pytest.raises(FileRefused, match="rows"):
+        table("名\n" + "あ\n" * 4, limits=few)
+
+
+# -- json ------------------------------------------------------------------------------------------------------------
+
+
+def test_json_becomes_lines_with_paths() -> None:
+    value = {
+        "team": "基盤",
+        "on": True,
+        "none": None,
+        "tags": ["a", "b"],
+        "db": {"host": "db1", "port": 5432, "rate": 1.10},
+    }
+    text = json.dumps(value, ensure_ascii=False).replace("1.1}", "1.10}")
+    assert read_json(text, LIMITS).markdown == (
+        "team: 基盤\non: true\nnone: \ntags: a, b\n\ndb.host: db1\ndb.port: 5432\ndb.rate: 1.10"
+    )
+
+
+def test_a_list_of_alike_objects_is_a_table() -> None:
+    assert read_json('{"people": [{"名": "佐藤", "歳": 30}, {"名": "鈴木"}]}', LIMITS).markdown == (
+        "## people\n\n- 名: 佐藤, 歳: 30\n- 名: 鈴木"
+    )
+
+
+def test_deeper_lists_keep_their_place() -> None:
+    markdown = read_json('[{"a": {"b": 1}}, {"a": {"b": 2}}]', LIMITS).markdown
+    assert markdown == "[1].a.b: 1\n\n[2].a.b: 2"
+    assert read_json('["x", "y"]', LIMITS).markdown == "- x\n- y"
+    assert read_json('"alone"', LIMITS).markdown == "alone"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[{"question": "有休は？", "answer": "20日"}]',
+        '{"faq": [{"Q": "有休は？", "A": "20日", "n": 1}]}',
+        '{"質問": "有休は？", "回答": "20日"}',
+    ],
+)
+def test_pairs_are_found_in_json(text: str) -> None:
+    assert read_json(text, LIMITS).pairs == (QAPair("有休は？", "20日"),)
+
+
+def test_pairs_are_found_in_json_lines() -> None:
+    written = read_json_lines('{"q": "A?", "a": "B"}\n\n{"q": "C?", "a": "D"}\n', LIMITS)
+    assert [(pair.question, pair.answer) for pair in written.pairs] == [("A?", "B"), ("C?", "D")]
+
+
+def test_broken_json_says_where() -> None:
+    with pytest.raises(FileRefused) as caught:
+        read_json_lines('{"a": 1}\n{"b": \n', LIMITS)
+    assert (caught.value.reason, caught.value.values) == ("json", {"line": 2})
+    with pytest.raises(FileRefused) as caught:
+        read_json('{\n"a": 1,\n}', LIMITS)
+    assert caught.value.values == {"line": 3}
+
+
+@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}")])
+def test_depth_is_capped(opening: str, closing: str) -> None:
+    assert read_json(opening * 100 + "1" + closing * 100, LIMITS).markdown.endswith("1")
+    assert read_json("[" * 100 + "]" * 100, LIMITS).markdown == ""
+    for depth in (101, 5_000, 200_000):
+        with pytest.raises(FileRefused, match="depth"):
+            read_json(opening * depth + "1" + closing * depth, LIMITS)
+    with pytest.raises(FileRefused, match="depth"):
+        read_json("[" * 101 + "]" * 101, LIMITS)
+
+
+def test_lines_and_rows_of_json_are_capped() -> None:
+    limits = ParsingLimits(rows=3, json_line=KIB)
+    line = json.dumps("x" * (KIB - 2))
+    assert len(line) == KIB
+    assert read_json_lines(f"{line}\n" * 3, limits).markdown.count("- ") == 3
+    with pytest.raises(FileRefused, match="line"):
+        read_json_lines(line + " ", limits)
+    with pytest.raises(FileRefused, match="rows"):
+        read_json_lines("1\n" * 4, limits)
+    assert read_json("[1, 2, 3]", limits).markdown == "- 1\n- 2\n- 3"
+    with pytest.raises(FileRefused, match="rows"):
+        read_json("[1, 2, 3, 4]", limits)
+
+
+# -- xlsx ------------------------------------------------------------------------------------------------------------
+
+
+def workbook(sheets: Mapping[str, Iterable[Iterable[object]]], hidden: str = "") -> bytes:
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for name, rows in sheets.items():
+        sheet = book.create_sheet(name)
+        for row in rows:
+            sheet.append(list(row))
+        if name == hidden:
+            sheet.sheet_state = "hidden"
+    file = io.BytesIO()
+    book.save(file)
+    return file.getvalue()
+
+
+def test_sheets_are_sections_and_rows_are_lines() -> None:
+    data = workbook(
+        {
+            "社員": [
+                ["2026年度 社員一覧"],
+                [],
+                ["名前", "入社日", "率"],
+                ["佐藤", datetime.datetime(2020, 4, 1), 30.0],
+            ],
+            "FAQ": [["質問", "回答"], ["締め日は？", "毎月5日"]],
+            "内部": [["列"], ["秘密"]],
+            "空": [],
+        },
+        hidden="内部",
+    )
+    written, _ = read_workbook(data, LIMITS)
+    assert written.markdown == (
+        "## 社員\n\n2026年度 社員一覧\n\n- 名前: 佐藤, 入社日: 2020-04-01, 率: 30\n\n## FAQ\n\nQ: 締め日は？\nA: 毎月5日"
+    )
+    assert written.pairs == (QAPair("締め日は？", "毎月5日"),)
+
+
+def test_percentages_and_truth_read_as_shown() -> None:
+    book = openpyxl.Workbook()
+    book.active.append(["税率", "有効"])
+    book.active.append([0.08, True])
+    book.active["A2"].number_format = "0%"
+    file = io.BytesIO()
+    book.save(file)
+    assert "税率: 8%, 有効: TRUE" in read_workbook(file.getvalue(), LIMITS)[0].markdown
+
+
+def test_rows_of_a_workbook_are_capped() -> None:
+    limits = ParsingLimits(rows=4)
+    assert "4" in read_workbook(workbook({"s": [["n"], *([number] for number in range(1, 5))]}), limits)[0].markdown
+    with pytest.raises(FileRefused, match="rows"):
+        read_workbook(workbook({"s": [["n"], *([number] for number in range(6))]}), limits)
