@@ -123,6 +123,12 @@ MUTATIONS = (
         ("tests/retrieval/test_centring.py::test_a_language_has_no_lead_over_the_other",),
     ),
     Mutation(
+        "a part of the question is not the whole",
+        "agent/extractive/index.py",
+        (" and hit.held >= HELD", ""),
+        ("tests/agent/extractive/test_model.py::test_a_passage_that_holds_a_part_of_the_question_only_is_no_answer_to_it",),
+    ),
+    Mutation(
         "relevance does not order",
         "retrieval/search.py",
         ("        judged = distinct(judged)\n", "        judged = sorted(distinct(judged), key=lambda hit: -hit.relevance)\n"),

@@ -1,8 +1,7 @@
 """Search quality on question sets: `python -m benchmarks.quality --data FOLDER [--limit N]`.
 
 For each set in BEIR's layout below FOLDER: the product's search beside each of its branches alone and beside bm25s on
-the product's own terms and as it comes; then what `kotae evaluate` reports about answers that are not there. Last the
-handbooks' questions as colleagues would ask them, within a language and across.
+the product's own terms and as it comes; then what `kotae evaluate` reports about answers that are not there.
 """
 
 import argparse
@@ -14,15 +13,14 @@ from pathlib import Path
 
 import bm25s  # type: ignore[import-untyped]
 
-from benchmarks.material import VIEW, Remembering, Scenario, handbooks, searchable, sets
+from benchmarks.material import VIEW, Remembering, Scenario, searchable, sets
 from bot.operations.beir import BeirQuery
 from bot.operations.evaluation import DEPTH, evaluate
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.embeddings.local import LocalEmbedder
 from retrieval.search import CANDIDATES
 from retrieval.sparse import SparseEncoder
-from retrieval.text import language_of
-from retrieval.types import MIN_RELEVANCE, Branch, Probe
+from retrieval.types import Branch, Probe
 
 Ranking = Sequence[str]
 
@@ -93,43 +91,17 @@ def say(title: str, asked: Sequence[BeirQuery], rankings: Mapping[str, Ranking])
     print(f"  {title:34} nDCG@10 {sum(gains) / len(gains):.3f}  R@1 {first / len(asked):.3f}")
 
 
-async def colleagues(data: Path, embedder: EmbeddingClient) -> None:
-    """Chat questions about two handbooks in one collection: is the right page cited, is the rest refused?"""
-    books = handbooks(data)
-    if not books.corpus:
-        return
-    groups: dict[str, list[tuple[bool, bool]]] = {}
-    async with searchable(books.corpus, embedder, SparseEncoder()) as (search, _):
-        for query in books.queries:
-            found = await search([query.text], VIEW)
-            first = bool(found.hits) and found.hits[0].passage.document_id in query.relevant
-            page = next(iter(query.relevant), "")[:2]
-            group = (
-                f"{language_of(query.text)} about {page} pages" if page else f"{query.kind} ({language_of(query.text)})"
-            )
-            groups.setdefault(group, []).append((bool(found.hits), first))
-    print(f"\nhandbooks: {len(books.corpus)} pages in both languages, one collection, threshold {MIN_RELEVANCE}")
-    for group, outcomes in sorted(groups.items()):
-        answered = sum(some for some, _ in outcomes) / len(outcomes)
-        if "about" in group:
-            right = sum(first for _, first in outcomes) / len(outcomes)
-            print(f"  {group:34} {len(outcomes):3} questions  answered {answered:.0%}, right page first {right:.0%}")
-        else:
-            print(f"  {group:34} {len(outcomes):3} questions  refused {1 - answered:.0%}")
-
-
 async def run(data: Path, limit: int | None) -> None:
     with tempfile.TemporaryDirectory() as folder:
         fresh = LocalEmbedder(Path.home() / ".cache" / "kotae")
         embedder = Remembering(fresh, Path(folder) / "vectors.npz")
         for name, scenario in sets(data).items():
             await one_set(data / name, scenario, embedder, limit)
-        await colleagues(data, embedder)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True, help="folder with BEIR sets and docs/{ja,en}/*.md")
+    parser.add_argument("--data", type=Path, required=True, help="folder with BEIR sets")
     parser.add_argument("--limit", type=int, help="only the first so many questions of each set")
     given = parser.parse_args()
     asyncio.run(run(given.data, given.limit))

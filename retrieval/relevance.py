@@ -210,6 +210,12 @@ class Judge:
             found["meaning"] = RelevanceEvidence(cosine=self._cosines[id], margin=self._margins[id])
         return found
 
+    def held(self, reading: Reading) -> float:
+        """How much of the question, by rarity, stands anywhere in the passage, 0..1."""
+        total = sum(self._weights.values())
+        there = self._weights.keys() & reading.heads.union(*reading.lines)
+        return sum(map(self._weights.__getitem__, there)) / total if total else 0.0
+
     def relevance(self, id: str, reading: Reading) -> float:
         """How likely the passage answers the question, 0..1."""
         evidence = self.evidence(id, reading)

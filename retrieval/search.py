@@ -290,6 +290,7 @@ class Search:
                 text.passage,
                 {str(branch): score for branch, score in one.scores.items()} | {"fused": one.score},
                 max(judge.relevance(one.id, text.reading) for judge in asked.judges),
+                max(judge.held(text.reading) for judge in asked.judges),
             )
             for one, text in await self._texts(asked, limit)
         ]

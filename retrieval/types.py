@@ -165,6 +165,7 @@ class Hit:
     passage: Passage
     scores: Mapping[str, float]
     relevance: float  # 0..1, calibrated: how likely the passage answers the query
+    held: float = 1.0  # share, by rarity, of the query's subject that stands in the passage; 1 where nobody looked
 
 
 @dataclass(frozen=True, slots=True)

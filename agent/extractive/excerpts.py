@@ -9,9 +9,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, pstdev
+from typing import get_args
 from unicodedata import east_asian_width
 
 from agent.segmentation import Unit, units
+from retrieval.i18n import Language
+from retrieval.text import language_of
 from retrieval.types import Hit
 
 Tokenise = Callable[[str], Sequence[str]]
@@ -24,7 +27,9 @@ LONGEST = 300  # characters of a line; a longer one is cut around what fits best
 # Measured on one half of the questions, looked at on the other; flat around these values.
 _WORDS = 6.0  # of the question's words in a line, as a share by rarity, against one standard deviation of the cosines
 _AROUND = 1.5  # of those in its headings and in what it continues
-_RANK = 0.4  # what one place further down costs
+_RANK = 0.2  # what one place further down costs
+_BESIDE = 0.4  # of the better line beside it: what answers often stands next to what repeats the question
+_COLUMN = 0.005  # what a column costs, so that two short lines come before a long one that is hardly better
 _PRIOR = 20  # lines without any word, so that a few passages do not make common words look rare
 
 
@@ -99,12 +104,32 @@ def _scores(question: str, lines: Sequence[_Line], tokenise: Tokenise, cosines: 
     def share(terms: frozenset[str]) -> float:
         return sum(rarity[term] for term in terms) / total
 
-    known = [cosines[line.unit.text] for line in lines if line.unit.text in cosines]
-    mean, deviation = (fmean(known), pstdev(known) or 1.0) if known else (0.0, 1.0)
-    return [
-        _WORDS * share(own)
-        + _AROUND * share(near)
-        + (cosines.get(line.unit.text, mean) - mean) / deviation
-        - _RANK * line.hit
-        for line, own, near in zip(lines, held, around, strict=True)
+    meaning = _meaning([line.unit.text for line in lines], cosines)
+    alone = [
+        _WORDS * share(own) + _AROUND * share(near) + close - _RANK * line.hit
+        for line, own, near, close in zip(lines, held, around, meaning, strict=True)
     ]
+    return [
+        score
+        + _BESIDE * max(_beside(lines, alone, at), default=0.0)
+        - _COLUMN * _columns(lines[at].unit.text[:LONGEST])
+        for at, score in enumerate(alone)
+    ]
+
+
+def _meaning(texts: Sequence[str], cosines: Mapping[str, float]) -> list[float]:
+    """How near each text is to the question, in standard deviations from the mean of its language: the texts of one
+    language lie together."""
+    means: dict[Language, float] = {}
+    for language in get_args(Language):
+        known = [cosines[text] for text in texts if text in cosines and language_of(text) == language]
+        means[language] = fmean(known) if known else 0.0
+    leads = [cosines[text] - means[language_of(text)] if text in cosines else 0.0 for text in texts]
+    deviation = (pstdev(leads) if leads else 0.0) or 1.0
+    return [lead / deviation for lead in leads]
+
+
+def _beside(lines: Sequence[_Line], scores: Sequence[float], at: int) -> list[float]:
+    """The scores of the lines before and after one, as far as they are of its passage."""
+    around = (other for other in (at - 1, at + 1) if 0 <= other < len(lines))
+    return [scores[other] for other in around if lines[other].hit == lines[at].hit]

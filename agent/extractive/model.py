@@ -197,8 +197,8 @@ def _results(messages: Sequence[Message]) -> tuple[tuple[ToolCall, ToolResult], 
 
 
 def _own(turn: _Turn) -> list[tuple[int, Hit]]:
-    """What the question's own words found, with its numbers. How well a passage fits the question before it, or the words
-    of a model that failed, says nothing of this one."""
+    """What the question's own words found, with its numbers. How well a passage fits the question before it, or the
+    words of a model that failed, says nothing of this one."""
     own = [result for call, result in turn.done if call.arguments.get("query") == fitting(turn.question)]
     return [pair for result in own for pair in zip(result.numbers, result.hits, strict=True)]
 

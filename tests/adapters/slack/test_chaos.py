@@ -194,7 +194,7 @@ async def chaos(seed: int, home: Path) -> None:
     """Raises AssertionError."""
     chance = random.Random(seed)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("adapters.slack.adapter.Slack", FastSlack)
+        patch.setattr("adapters.slack.adapter.SlackApi", FastSlack)
         await _chaos(chance, home)
 
 

@@ -179,6 +179,10 @@ def test_one_line_that_is_longer_than_all_may_be_is_shown_all_the_same() -> None
     assert len(row) > COLUMNS > LONGEST
 
 
+def test_nothing_found_shows_nothing() -> None:
+    assert closest("parking", [], tokenise=ENCODER.terms, cosines={}) == []
+
+
 def test_lines_of_a_passage_are_in_reading_order() -> None:
     page = "Ask for the card.\n\nPay with the card.\n\nReturn the card to the card desk."
     (excerpt,) = closest("where do I return the card, to the desk?", [hit(page)], tokenise=ENCODER.terms)
@@ -186,7 +190,7 @@ def test_lines_of_a_passage_are_in_reading_order() -> None:
 
 
 def test_meaning_decides_where_no_words_are_shared() -> None:
-    others = [f"{n} {'coffee ' * 29}" for n in range(3)]  # as much as is shown
+    others = [f"{n} coffee tea milk sugar" for n in range(40)]  # more than is shown, and shorter
     page = hit("\n\n".join([*others, "Laptops are replaced every four years."]))
     question = "ノートパソコンは何年ごとに交換されますか？"
     cosines = {text: 0.9 if "Laptops" in text else 0.7 for text in readable([page])}

@@ -79,7 +79,7 @@ async def test_what_needs_no_search_is_answered_without_one(question: str, said:
         (
             "返金には何日かかりますか？",
             (hit("返金には45日かかります。", "faq.md", title="返金について"), HENKIN),
-            "[1] では「45日」、[2] では「30日」です。",
+            "[2] では「45日」、[1] では「30日」です。",
         ),
     ],
 )
