@@ -34,8 +34,8 @@ async def watched(page: Page) -> list[tuple[int, int]]:
             "How many reviews does a change need before it is merged?",
             "en/releases.md",
             "one of them from the team that owns the code",
-            "When does the ferry to the penguin island leave?",
-            "The ferry to the penguin island leaves at nine from pier seven.",
+            "When does the ferry to the lighthouse leave?",
+            "The ferry to the lighthouse leaves at nine from pier seven.",
         ),
         (
             "ja",
