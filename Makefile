@@ -48,11 +48,12 @@ types: .venv/installed-dev
 
 # The tests start many programs: with bytecode, also where the environment asks for none; compiled once, not by each worker.
 # What fails among the others is shown, and run once more alone: real servers and processes on a machine that does something
-# else, too. What fails twice fails.
+# else, too. What fails twice fails, and so does a run that broke off (any status but pytest's 1).
 PYTEST = env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest
 tests: .venv/installed-dev
 	@$(PYTEST) -qq --collect-only >/dev/null 2>&1 || true
-	$(PYTEST) -q -n 3 --dist loadfile --no-loadscope-reorder || $(PYTEST) -q --last-failed --last-failed-no-failures none
+	$(PYTEST) -q -n 3 --dist loadfile --no-loadscope-reorder || \
+	{ test $$? -eq 1 && $(PYTEST) -q --last-failed --last-failed-no-failures none; }
 
 # Hours, not minutes: kill -9 at any moment, faults of the platforms, property tests with other examples, and each safeguard
 # taken out in turn. `make soak SEED=7` does again what a run with that seed did.

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, pstdev
-from typing import get_args
 from unicodedata import east_asian_width
 
 from agent.segmentation import Unit, units
@@ -120,11 +119,16 @@ def _scores(question: str, lines: Sequence[_Line], tokenise: Tokenise, cosines: 
 def _meaning(texts: Sequence[str], cosines: Mapping[str, float]) -> list[float]:
     """How near each text is to the question, in standard deviations from the mean of its language: the texts of one
     language lie together."""
-    means: dict[Language, float] = {}
-    for language in get_args(Language):
-        known = [cosines[text] for text in texts if text in cosines and language_of(text) == language]
-        means[language] = fmean(known) if known else 0.0
-    leads = [cosines[text] - means[language_of(text)] if text in cosines else 0.0 for text in texts]
+    known: dict[Language, list[float]] = {}
+    languages = [language_of(text) for text in texts]
+    for text, language in zip(texts, languages, strict=True):
+        if text in cosines:
+            known.setdefault(language, []).append(cosines[text])
+    means = {language: fmean(some) for language, some in known.items()}
+    leads = [
+        cosines[text] - means[language] if text in cosines else 0.0
+        for text, language in zip(texts, languages, strict=True)
+    ]
     deviation = (pstdev(leads) if leads else 0.0) or 1.0
     return [lead / deviation for lead in leads]
 

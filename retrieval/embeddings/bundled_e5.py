@@ -200,10 +200,10 @@ def make_and_tell(source: str, folder: str) -> None:
     print(json.dumps(told))
 
 
-def make(source: Path, folder: Path, wanted: Form | None = None) -> tuple[Form, float]:
+def make(source: Path, folder: Path) -> tuple[Form, float]:
     """Write the model's files into `folder`: `mix`, unless this processor computes it too differently from `q4`.
 
-    `wanted` overrules that choice, for benchmarks. Returns the form taken and the smallest cosine between the two.
+    Returns the form taken and the smallest cosine between the two.
     Raises ValueError when `source` is not what it should be, OSError when a file cannot be read or written.
     """
     weights = read(source)
@@ -221,7 +221,7 @@ def make(source: Path, folder: Path, wanted: Form | None = None) -> tuple[Form, 
         (folder / name).write_text(json.dumps(content), encoding="utf-8")
     exact, fast = (make_graph(weights, form).SerializeToString() for form in ("q4", "mix"))
     agreement = float((_embed(exact, tokenizer) * _embed(fast, tokenizer)).sum(axis=1).min())
-    form: Form = wanted or ("mix" if agreement >= CLOSE_ENOUGH else "q4")
+    form: Form = "mix" if agreement >= CLOSE_ENOUGH else "q4"
     (folder / "model.onnx").write_bytes(fast if form == "mix" else exact)
     contents = {path.name: _digest(path) for path in sorted(folder.iterdir())}
     (folder / _CONTENTS).write_text(json.dumps(contents), encoding="utf-8")
