@@ -141,6 +141,12 @@ MUTATIONS = (
         ("tests/retrieval/test_search.py::test_an_askers_words_weigh_less_than_a_models",),
     ),
     Mutation(
+        "one wording a language is asked by meaning",
+        "retrieval/search.py",
+        ('wanted if written_by == "asker" else _first_of_each_language(wanted)', "wanted"),
+        ("tests/retrieval/test_search.py::test_of_a_models_wordings_the_first_of_each_language_are_asked_by_meaning",),
+    ),
+    Mutation(
         "an asker who uses the documents' words is taken at them",
         "retrieval/search.py",
         ("max(0.0, 2 * share - 1)", "0.0"),

@@ -273,8 +273,9 @@ async def test_what_any_of_the_wordings_finds_is_shown_once(shelf: Shelf) -> Non
     assert len(set(places)) == len(places)
     assert found.metrics.query == " / ".join(wordings)
     by_id = {hit.passage.document_id: hit for hit in found.hits}
-    for wording, document in zip(wordings, ("server", "refund", "meeting"), strict=True):
-        (alone, *_) = (await shelf.search([wording], VIEW, min_relevance=0.0)).hits
+    documents: list[tuple[str, Mode]] = [("server", "hybrid"), ("refund", "hybrid"), ("meeting", "sparse")]
+    for wording, (document, mode) in zip(wordings, documents, strict=True):
+        (alone, *_) = (await shelf.search([wording], VIEW, mode=mode, min_relevance=0.0)).hits
         assert by_id[document].relevance == pytest.approx(alone.relevance)  # to the wording that it answers best
 
 
@@ -285,6 +286,17 @@ async def test_wordings_are_embedded_and_asked_for_in_one_batch_each(shelf: Shel
     await Search(shelf.index, embedder, shelf.sparse)(wordings, VIEW)
 
     assert embedder.batches == [["返金の期限", "返金はいつ", "refund deadline", "when paid"]]
+
+
+async def test_of_a_models_wordings_the_first_of_each_language_are_asked_by_meaning(shelf: Shelf) -> None:
+    embedder = Counting(shelf.embedder)
+    wordings = ["返金の期限", "返金はいつ", "refund deadline", "when paid"]
+
+    found = await Search(shelf.index, embedder, shelf.sparse)(wordings, VIEW, written_by="model", min_relevance=0.0)
+
+    ((one, other),) = embedder.batches
+    assert {one, other} == {"返金の期限", "refund deadline"}
+    assert "refund" in ids(found.hits[:2])
 
 
 async def test_the_order_is_that_of_the_branches_and_never_that_of_relevance(shelf: Shelf) -> None:
