@@ -19,7 +19,7 @@ from agent.models.base import (
     UserMessage,
 )
 from agent.prompts import prompt, prose
-from agent.routing.router import route
+from agent.routing.follow_up import leant_on
 from agent.tool_calls import fitting
 from agent.tools import described
 from retrieval.i18n import Language
@@ -100,11 +100,10 @@ def thread(ask: Ask) -> list[Message]:
     return messages
 
 
-def own_queries(ask: Ask) -> tuple[str, ...]:
-    """What code searches with where a model has named nothing: the question, and for what it may refer to the one
-    before it. Empty for a question of no words."""
-    earlier = [one.question for one in ask.history if route(one.question).search][-1:]
-    return tuple(dict.fromkeys(query for each in (*earlier, ask.question) if (query := fitting(each))))
+def own_query(ask: Ask) -> str:
+    """What code searches with where a model has named nothing: the question, after those that it leans on. Empty for a
+    question of no words."""
+    return fitting(f"{leant_on(ask.question, [one.question for one in ask.history])} {ask.question}")
 
 
 def asked(ask: Ask) -> UserMessage:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent.conversation import Ask, own_queries
+from agent.conversation import Ask, own_query
 from agent.routing.router import route
 from agent.tool_calls import fitting, objects
 from agent.tools import QUERIES
@@ -71,8 +71,8 @@ def parse_plan(text: str, ask: Ask) -> Plan | None:
 
 def by_rules(ask: Ask) -> Plan:
     """The question itself, or no search where it needs none."""
-    texts = own_queries(ask) if route(ask.question).search else ()
-    return Plan(True, queries=(Query(texts),)) if texts else Plan(False)
+    text = own_query(ask) if route(ask.question).search else ""
+    return Plan(True, queries=(Query((text,)),)) if text else Plan(False)
 
 
 def _queries(said: Sequence[object], ask: Ask) -> tuple[Query, ...]:

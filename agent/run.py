@@ -21,7 +21,7 @@ from agent.conversation import (
     narrowed,
     neutral,
     opening,
-    own_queries,
+    own_query,
     thread,
     told,
 )
@@ -273,7 +273,7 @@ class Run:
 
     def own_search(self) -> ModelMessage:
         """A search with the question, made by code for a model that makes none."""
-        return ModelMessage(calls=(ToolCall("own-search", SEARCH, {"queries": list(own_queries(self.ask))}),))
+        return ModelMessage(calls=(ToolCall("own-search", SEARCH, {"queries": [own_query(self.ask)]}),))
 
     def must_search(self, answer: str = "") -> bool:
         """Whether nothing has been searched that an answer could rest on, and this one has to. One that says which

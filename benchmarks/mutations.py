@@ -141,6 +141,12 @@ MUTATIONS = (
         ("tests/retrieval/test_search.py::test_an_askers_words_weigh_less_than_a_models",),
     ),
     Mutation(
+        "a new question does not lean on the one before it",
+        "agent/routing/follow_up.py",
+        ("leans(found[0] if found else question)", "True"),
+        ("tests/agent/extractive/test_model.py::test_a_new_question_that_finds_nothing_is_not_shown_the_page_of_the_one_before",),
+    ),
+    Mutation(
         "one wording a language is asked by meaning",
         "retrieval/search.py",
         ('wanted if written_by == "asker" else _first_of_each_language(wanted)', "wanted"),

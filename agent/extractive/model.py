@@ -31,6 +31,7 @@ from agent.models.base import (
     UserMessage,
 )
 from agent.routing.calculator import answer
+from agent.routing.follow_up import leant_on
 from agent.routing.router import Kind, computed, route
 from agent.sentinels import NO_ANSWER
 from agent.tool_calls import fitting
@@ -52,7 +53,7 @@ class _Turn:
 
     language: Language
     question: str
-    earlier: str  # the question before it that was searched for, if any
+    earlier: str  # the questions before it that it leans on
     done: tuple[tuple[ToolCall, ToolResult], ...]
     calls_before: int  # in the whole conversation, so that ids stay unique
 
@@ -105,18 +106,18 @@ class ExtractiveModel:
                 return UNSEARCHED[way.kind].to(language), _reply(way.kind, turn), ()
             if can_search:
                 return _why(turn), "", _calls(turn)
-        hits, numbers = _merged(turn.done)
-        if not any(hit.relevance >= self._floor for hit in hits):
+        own, others = list[ToolResult](), list[ToolResult]()
+        for call, result in turn.done:
+            (own if call.arguments.get("query") == fitting(turn.question) else others).append(result)
+        alone = not others or any(hit.relevance >= CONFIDENT for result in own for hit in result.hits)
+        found = _merged(own if alone else others)
+        if not any(hit.relevance >= self._floor for _, hit in found):
             return NOTHING.to(language), NO_ANSWER, ()
-        asked = " ".join(_queries(turn))
-        own = _own(turn)
-        if any(hit.relevance >= CONFIDENT for _, hit in own):  # it needs no question before it
-            asked, numbers, hits = turn.question, tuple(n for n, _ in own), tuple(hit for _, hit in own)
-        strong = {n for n, hit in own if sure(turn.question, hit)}
-        certainly = bool(strong & set(numbers))
-        if certainly:
-            kept = [(hit, n) for hit, n in zip(hits, numbers, strict=True) if n in strong]
-            hits, numbers = tuple(hit for hit, _ in kept), tuple(n for _, n in kept)
+        asked = turn.question if alone else _queries(turn)[0]
+        # How well a passage fits the question before it, or the words of a model that failed, says nothing of this one.
+        strong = [(n, hit) for n, hit in found if alone and sure(turn.question, hit)]
+        certainly = bool(strong)
+        numbers, hits = zip(*(strong or found), strict=True)
         excerpts = await asyncio.to_thread(
             closest, asked, hits, tokenise=self._tokenise, cosines=await self._cosines(asked, hits)
         )
@@ -175,7 +176,7 @@ def _read(messages: Sequence[Message]) -> _Turn:
     return _Turn(
         language=_language(messages),
         question=question,
-        earlier=next((text for _, text in reversed(own[:-1]) if route(text).search), ""),
+        earlier=leant_on(question, [text for _, text in own[:-1]]),
         done=_results(messages[start:]),
         calls_before=sum(len(message.calls) for message in messages if isinstance(message, ModelMessage)),
     )
@@ -196,32 +197,25 @@ def _results(messages: Sequence[Message]) -> tuple[tuple[ToolCall, ToolResult], 
     return tuple((call, result) for call, result in made if call.name == SEARCH)
 
 
-def _own(turn: _Turn) -> list[tuple[int, Hit]]:
-    """What the question's own words found, with its numbers. How well a passage fits the question before it, or the
-    words of a model that failed, says nothing of this one."""
-    own = [result for call, result in turn.done if call.arguments.get("query") == fitting(turn.question)]
-    return [pair for result in own for pair in zip(result.numbers, result.hits, strict=True)]
-
-
-def _merged(done: Sequence[tuple[ToolCall, ToolResult]]) -> tuple[tuple[Hit, ...], tuple[int, ...]]:
+def _merged(results: Sequence[ToolResult]) -> list[tuple[int, Hit]]:
     """The best hits of the searches in one order (reciprocal ranks), each passage once, with their numbers."""
     points: dict[int, float] = {}
     found: dict[int, Hit] = {}
-    for _, result in done:
+    for result in results:
         for place, (number, hit) in enumerate(zip(result.numbers, result.hits, strict=True)):
             points[number] = points.get(number, 0.0) + 1 / (_RRF + place)
             if number not in found or found[number].relevance < hit.relevance:
                 found[number] = hit
     numbers = sorted(points, key=lambda number: -points[number])[:READ]
-    return tuple(found[number] for number in numbers), tuple(numbers)
+    return [(number, found[number]) for number in numbers]
 
 
 # -- saying it ------------------------------------------------------------------------------------------------------
 
 
 def _queries(turn: _Turn) -> tuple[str, ...]:
-    """The question, and before it the one that it may refer to: what was asked last in the thread."""
-    return tuple(dict.fromkeys(fitting(text) for text in (turn.earlier, turn.question) if text))
+    """The question; where it leans on earlier ones, together with them before that."""
+    return tuple(dict.fromkeys(fitting(f"{earlier} {turn.question}") for earlier in (turn.earlier, "")))
 
 
 def _calls(turn: _Turn) -> tuple[ToolCall, ...]:
@@ -232,9 +226,8 @@ def _calls(turn: _Turn) -> tuple[ToolCall, ...]:
 
 
 def _why(turn: _Turn) -> str:
-    queries = [quoted(query, turn.language) for query in _queries(turn)]
-    said = SEARCHES["first" if len(queries) == 1 else "followup"]
-    return said.to(turn.language, query=queries[-1], earlier=queries[0])
+    query, earlier = (quoted(fitting(text), turn.language) for text in (turn.question, turn.earlier))
+    return SEARCHES["followup" if turn.earlier else "first"].to(turn.language, query=query, earlier=earlier)
 
 
 def _reply(kind: Kind, turn: _Turn) -> str:

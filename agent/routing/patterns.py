@@ -1,4 +1,4 @@
-"""The words of courtesy in `patterns.toml`, compiled once."""
+"""The words of courtesy and of reference in `patterns.toml`, compiled once."""
 
 import re
 import tomllib
@@ -8,7 +8,7 @@ from importlib import resources
 
 @cache
 def words(kind: str) -> re.Pattern[str]:
-    """What `kind` (greeting, thanks, farewell, around) consists of; whole words where it is written in Latin letters.
+    """What `kind` (a table of the file) consists of; whole words where it is written in Latin letters.
 
     Raises KeyError for another kind.
     """

@@ -21,6 +21,9 @@ FOLDER = Path(__file__).parents[1] / "golden" / "sample"
 CONVERSATIONS: dict[str, list[str]] = {
     "japanese.ja": ["出張の日当はいくらですか？"],
     "follow-up.ja": ["経費はいつまでに登録すればいいですか？", "それはいつ振り込まれますか？"],
+    "follow-up.en": ["How many reviews does a change need?", "And how many stages has the rollout?"],
+    "new-question.en": ["How many reviews does a change need?", "When does the ferry to the penguin island leave?"],
+    "new-question.ja": ["夏季休暇は何日ですか？", "ペンギンの平均寿命は何年ですか？"],
     "until-when.ja": ["夏季休暇は何日ですか？", "それはいつまで？"],
     "japanese-page.en": ["How much is the daily allowance for an overnight business trip?"],
     "english-page.ja": ["ノートパソコンは何年ごとに交換されますか？"],

@@ -212,7 +212,8 @@ async def test_a_follow_up_is_searched_with_the_question_before_it() -> None:
     library = Library()
     history = [("国内出張の宿泊費はいくらまでですか？", "資料にはこうあります：…"), ("ありがとう", "どういたしまして")]
     events = await turn("その申請書の提出先は？", library, history=history)
-    assert [query for query, _ in library.asked] == ["国内出張の宿泊費はいくらまでですか？", "その申請書の提出先は？"]
+    both = "国内出張の宿泊費はいくらまでですか？ その申請書の提出先は？"
+    assert [query for query, _ in library.asked] == [both, "その申請書の提出先は？"]
     assert "出張申請書は総務部に提出してください。" in answer(events).text
     first = events[0]
     assert isinstance(first, Thought)
@@ -223,6 +224,19 @@ async def test_a_new_question_in_a_thread_is_answered_by_its_own_page() -> None:
     history = [("国内出張の宿泊費はいくらまでですか？", "…")]
     last = answer(await turn("Who approves laptop requests?", Library(relevance=0.6), history=history))
     assert last.unsure and {citation.document for citation in last.citations} == {"laptops.md"}
+
+
+@pytest.mark.parametrize("before", ["国内出張の宿泊費はいくらまでですか？", "Who approves laptop requests?"])
+@pytest.mark.parametrize(
+    "question", ["When does the ferry to the penguin island leave?", "ペンギンの平均寿命は何年ですか？"]
+)
+async def test_a_new_question_that_finds_nothing_is_not_shown_the_page_of_the_one_before(
+    before: str, question: str
+) -> None:
+    library = Library()
+    last = answer(await turn(question, library, history=[(before, "…")]))
+    assert [query for query, _ in library.asked] == [question]
+    assert last.outcome == "unknown"
 
 
 async def test_an_overlong_question_is_searched_as_far_as_a_query_may_go() -> None:

@@ -322,7 +322,7 @@ async def test_code_searches_a_follow_up_together_with_the_question_before_it() 
     model = ScriptedModel(Reply(text="14 days."), Reply(text="30 days. [1]"), KEEP)
     history = (Exchange("返金は？", "できます。[1]"), Exchange("ありがとう", "どういたしまして。"))
     answer = answer_of(await events(model, asking("それはいつまで？", history=history), search))
-    assert search.asked == [("返金は？ | それはいつまで？", ("handbook", "faq"))]
+    assert search.asked == [("返金は？ それはいつまで？", ("handbook", "faq"))]
     assert answer.outcome == "answered"
 
 

@@ -221,7 +221,7 @@ async def test_without_a_plan_a_follow_up_is_searched_with_the_question_before_i
     model = ScriptedModel(Reply(text="?"), Reply(text="30 days. [1]"), Reply(text="30 days. [1]"), KEEP)
     history = (Exchange("Can I get a refund?", "Yes. [1]"), Exchange("Thanks!", "You are welcome."))
     await synthesised(model, asking("And how long does it take?", history=history), search)
-    assert search.asked == [("Can I get a refund? | And how long does it take?", ("handbook", "faq"))]
+    assert search.asked == [("Can I get a refund? And how long does it take?", ("handbook", "faq"))]
 
 
 async def test_wordings_of_one_thing_are_searched_together() -> None:

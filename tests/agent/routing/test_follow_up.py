@@ -1,0 +1,75 @@
+"""What leans on the question before it is searched together with it, and nothing else is."""
+
+import pytest
+
+from agent.routing.follow_up import leans, leant_on
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "And how many stages has the rollout?",
+        "And who approves it?",
+        "Thanks, but who approves it?",
+        "ok great. and what about contractors?",
+        "What about just one day?",
+        "Who decides on it?",
+        "Could I take another one straight after?",
+        "How long is the invite they send good for?",
+        "Does that count?",
+        "How does this work?",
+        "Until when?",
+        "Why?",
+        "それはいつまで？",
+        "その申請書の提出先は？",
+        "承認は誰がしますか？",
+        "じゃあ古いほうは自分のものにしていいの？",
+        "そのときのホテル代は？",
+        "ありがとうございます。では、申請先はどこですか？",
+        "いつまでですか？",
+    ],
+)
+def test_what_goes_on_or_says_too_little_of_its_own_leans(question: str) -> None:
+    assert leans(question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "When does the ferry to the penguin island leave?",
+        "Who approves laptop requests?",
+        "Hi! How do I request a laptop?",
+        "Thanks! Where do I get a parking permit?",
+        "Does IT support Linux laptops?",
+        "Which budget was approved this quarter?",
+        "My laptop was stolen; which team has to hear about it?",
+        "What is the difference between the Android and the iOS client?",
+        "ペンギンの平均寿命は何年ですか？",
+        "経費精算の期限は？",
+        "ITヘルプデスクの受付は何時から何時まで？",
+        "あの、経費精算の期限はいつですか？",
+        "ありがとうございます。出張の日当はいくらですか？",
+        "韓国とシンガポールの育児休暇はそれぞれ何日ですか？",
+    ],
+)
+def test_a_question_with_a_subject_of_its_own_stands_alone(question: str) -> None:
+    assert not leans(question)
+    assert leant_on(question, ["夏季休暇は何日ですか？"]) == ""
+
+
+def test_a_follow_up_leans_on_the_last_question_that_was_searched() -> None:
+    earlier = ["Who approves laptop requests?", "夏季休暇は何日ですか？", "ありがとう", "12*12は？"]
+    assert leant_on("それはいつまで？", earlier) == "夏季休暇は何日ですか？"
+    assert leant_on("それはいつまで？", ["ありがとう"]) == ""
+
+
+def test_a_follow_up_of_a_follow_up_leans_on_both_and_on_no_more() -> None:
+    earlier = ["出張の日当はいくらですか？", "夏季休暇は何日ですか？", "それはいつまで？"]
+    assert leant_on("じゃあ誰に頼む？", earlier) == "夏季休暇は何日ですか？ それはいつまで？"
+    assert leant_on("じゃあ誰に頼む？", [*earlier, "それは誰？"]) == "それはいつまで？ それは誰？"
+
+
+def test_of_a_long_question_the_end_is_enough() -> None:
+    before = leant_on("それはいつまで？", ["経費の精算について。" * 100 + "夏季休暇は何日ですか？"])
+    assert len(before) == 200
+    assert before.endswith("夏季休暇は何日ですか？")
