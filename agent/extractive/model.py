@@ -31,7 +31,7 @@ from agent.models.base import (
     UserMessage,
 )
 from agent.routing.calculator import answer
-from agent.routing.follow_up import leant_on
+from agent.routing.follow_up import leant_on, says_little
 from agent.routing.router import Kind, computed, route
 from agent.sentinels import NO_ANSWER
 from agent.tool_calls import fitting
@@ -214,8 +214,9 @@ def _merged(results: Sequence[ToolResult]) -> list[tuple[int, Hit]]:
 
 
 def _queries(turn: _Turn) -> tuple[str, ...]:
-    """The question; where it leans on earlier ones, together with them before that."""
-    return tuple(dict.fromkeys(fitting(f"{earlier} {turn.question}") for earlier in (turn.earlier, "")))
+    """The question; where it leans on earlier ones, together with them, and alone only if it says enough for that."""
+    alone = () if turn.earlier and says_little(turn.question) else ("",)
+    return tuple(dict.fromkeys(fitting(f"{earlier} {turn.question}") for earlier in (turn.earlier, *alone)))
 
 
 def _calls(turn: _Turn) -> tuple[ToolCall, ...]:

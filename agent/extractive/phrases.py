@@ -42,8 +42,8 @@ REPLIES: Mapping[Kind, Text] = {
 SEARCHES: Mapping[str, Text] = {
     "first": Text(en="I search the team’s documents for {query}.", ja="チームの資料を{query}で検索します。"),
     "followup": Text(
-        en="This may follow up on {earlier}, so I search the team’s documents for that and for {query}.",
-        ja="{earlier}の続きのご質問かもしれないので、それと{query}の両方でチームの資料を検索します。",
+        en="This may follow up on {earlier}, so I search the team’s documents for that together with {query}.",
+        ja="{earlier}の続きのご質問かもしれないので、それと{query}を合わせてチームの資料を検索します。",
     ),
 }
 FOUND: Mapping[str, Text] = {

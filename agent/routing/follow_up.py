@@ -14,7 +14,7 @@ from retrieval.relevance import QuestionSubject
 from retrieval.sparse import SparseEncoder
 from retrieval.text import normalise
 
-_ITS_OWN = 2  # words about its subject that a question has to say before it refers to anything
+_ITS_OWN = 2  # words about its subject that a question has to say, and before it refers to anything
 _EARLIER = 2  # questions
 _CHARACTERS = 200  # of each
 _DEPARTMENT = re.compile(r"(?<![A-Za-z])IT(?![A-Za-z])")  # is no pronoun
@@ -42,8 +42,13 @@ def leans(question: str) -> bool:
     if ends:
         return leans(text[max(ends) :].lstrip(" ,.!、。！~〜…"))
     found = words("refers").search(text)
+    return says_little(text[: found.start()] if found else text)
+
+
+def says_little(text: str) -> bool:
+    """Whether there are too few words about a subject in it to be searched for alone."""
     encoder, subject = _reading()
-    terms, _ = encoder.query(text[: found.start()] if found else text)
+    terms, _ = encoder.query(text)
     return len(subject(terms.indices)) < _ITS_OWN
 
 

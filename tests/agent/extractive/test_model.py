@@ -220,6 +220,14 @@ async def test_a_follow_up_is_searched_with_the_question_before_it() -> None:
     assert "続きのご質問かもしれない" in first.text
 
 
+async def test_a_follow_up_of_hardly_a_word_is_never_searched_alone() -> None:
+    approvals = passage("approvals.md", "The board approves what is above a million.", collection="it-guides")
+    library = Library((*PASSAGES, approvals))
+    last = answer(await turn("And who approves it?", library, history=[("How do I request a laptop?", "…")]))
+    assert [query for query, _ in library.asked] == ["How do I request a laptop? And who approves it?"]
+    assert last.unsure and last.citations[0].document == "laptops.md"
+
+
 async def test_a_new_question_in_a_thread_is_answered_by_its_own_page() -> None:
     history = [("国内出張の宿泊費はいくらまでですか？", "…")]
     last = answer(await turn("Who approves laptop requests?", Library(relevance=0.6), history=history))
