@@ -101,8 +101,7 @@ def thread(ask: Ask) -> list[Message]:
 
 
 def own_query(ask: Ask) -> str:
-    """What code searches with where a model has named nothing: the question, after those that it leans on. Empty for a
-    question of no words."""
+    """What code searches with where a model has named nothing: the question, after those that it leans on."""
     return fitting(f"{leant_on(ask.question, [one.question for one in ask.history])} {ask.question}")
 
 

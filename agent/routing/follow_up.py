@@ -18,7 +18,6 @@ _ITS_OWN = 2  # words about its subject that a question has to say, and before i
 _EARLIER = 2  # questions
 _CHARACTERS = 200  # of each
 _DEPARTMENT = re.compile(r"(?<![A-Za-z])IT(?![A-Za-z])")  # is no pronoun
-_COURTESY = ("greeting", "thanks", "around")
 
 
 def leant_on(question: str, earlier: Sequence[str]) -> str:
@@ -37,7 +36,7 @@ def leans(question: str) -> bool:
     text = " ".join(normalise(_DEPARTMENT.sub("computers", question)).split())
     if words("continues").match(text):
         return True
-    courtesy = (words(kind).match(text) for kind in _COURTESY)
+    courtesy = (words(kind).match(text) for kind in ("greeting", "thanks"))
     ends = [found.end() for found in courtesy if found and found.end()]
     if ends:
         return leans(text[max(ends) :].lstrip(" ,.!、。！~〜…"))
