@@ -16,7 +16,7 @@ from hypothesis import settings
 from tests.bot.program import Warm, kotae
 from tests.copies import copy_folder
 
-settings.register_profile("same", deadline=None, derandomize=True, max_examples=40)  # a busy machine takes its time
+settings.register_profile("same", deadline=None, derandomize=True, max_examples=25)  # a busy machine takes its time
 settings.register_profile("random", deadline=None)
 settings.load_profile("same")
 
