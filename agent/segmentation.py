@@ -11,14 +11,15 @@ from typing import Literal
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 
-from retrieval.text import language_of, sentences
+from retrieval.text import compiled, language_of, sentences
 
 UnitKind = Literal["sentence", "item", "row", "code", "pair"]
 
 LONGEST = 420  # characters; a longer list item or answer is quoted sentence by sentence
 
-parser = MarkdownIt("commonmark").enable("table")
-parser.disable(["inline", "reference", "code", "html_block", "lheading"])
+parser = compiled(
+    MarkdownIt("commonmark").enable("table").disable(["inline", "reference", "code", "html_block", "lheading"])
+)
 
 _QUOTE_MARK = re.compile(r"^(?:\s*>)+ ?")
 _EMPTY_QUOTE = re.compile(r"(?:\s*>)+\s*")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from retrieval.text import sentences
+from retrieval.text import compiled, sentences
 from retrieval.types import Chunk, Document
 
 TARGET = 320
@@ -27,7 +27,7 @@ _LONGEST_HEADING = 200  # characters; what is longer was no heading
 _SLACK = 8  # tokens that joining texts may add
 _SOFT_BREAK = re.compile(r"[、，,;；:：\s]")
 
-_parser = MarkdownIt("commonmark").enable("table").disable(["inline", "reference"])
+_parser = compiled(MarkdownIt("commonmark").enable("table").disable(["inline", "reference"]))
 
 
 def embedding_text(title: str, chunk: Chunk) -> str:

@@ -1,9 +1,15 @@
-"""Small facts about Japanese and English text that every room needs: its normal form, its language and its sentences."""
+"""Small facts about Japanese and English text that every room needs: its normal form, its language and its sentences;
+and how Markdown is read by several threads.
+"""
 
 import re
 import unicodedata
+from typing import TYPE_CHECKING
 
 from retrieval.i18n import Language
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
 
 _JAPANESE = re.compile(r"[\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f]")
 _KANA = re.compile(r"[\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9f]")
@@ -55,3 +61,14 @@ def sentences(text: str) -> list[str]:
     if text[start:].strip():
         found.append(text[start:].strip())
     return found
+
+
+def compiled(parser: "MarkdownIt") -> "MarkdownIt":
+    """A Markdown parser, with its rules compiled. Call it when they are chosen, and choose none after it.
+
+    markdown-it-py compiles them at the first text. Another thread that comes meanwhile reads its own text with some of
+    the rules, or with none, and finds no blocks in it. Source: markdown_it/ruler.py, `Ruler.getRules`.
+    """
+    for ruler in (parser.core.ruler, parser.block.ruler, parser.inline.ruler, parser.inline.ruler2):
+        ruler.getRules("")
+    return parser

@@ -14,8 +14,9 @@ import pytest
 from hypothesis import settings
 
 from tests.bot.program import Warm, kotae
+from tests.copies import copy_folder
 
-settings.register_profile("same", deadline=None, derandomize=True, max_examples=40)  # a busy machine takes its time
+settings.register_profile("same", deadline=None, derandomize=True, max_examples=25)  # a busy machine takes its time
 settings.register_profile("random", deadline=None)
 settings.load_profile("same")
 
@@ -97,7 +98,8 @@ def sample_made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if not home.exists():
             done = kotae("chat", home=shared / "sample.new")
             assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-            (shared / "sample.new").rename(home)
+            copy_folder(shared / "sample.new", shared / "sample.copied").rename(home)
+            shutil.rmtree(shared / "sample.new")
     return home
 
 
@@ -105,5 +107,4 @@ def sample_made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def sample_home(sample_made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of it. Shared by this worker's tests: ask it, and change nothing in its documents."""
     home = tmp_path_factory.mktemp("sample") / "home"
-    shutil.copytree(sample_made, home)
-    return home
+    return copy_folder(sample_made, home)

@@ -9,10 +9,12 @@ from typing import Literal
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from retrieval.text import compiled
+
 Kind = Literal["prose", "heading", "fence", "table", "lines", "code"]
 """`prose`: a paragraph or an underlined heading; `lines`: a rule; `code`: indented. HTML is text, as it is in chats."""
 
-_parser = MarkdownIt("commonmark", {"html": False}).enable("table").disable(["inline", "reference"])
+_parser = compiled(MarkdownIt("commonmark", {"html": False}).enable("table").disable(["inline", "reference"]))
 _BLANK = re.compile(r"[ \t]*")
 _LEAD = re.compile(r"(?:[ \t]*(?:>|(?:[-+*]|\d{1,9}[.)])(?=[ \t]|$)))*[ \t]*")
 _NUMBER = re.compile(r"\d{1,9}(?=[.)])")

@@ -10,6 +10,8 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
+from retrieval.text import compiled
+
 _SCHEMES = ("http://", "https://", "mailto:")
 
 
@@ -36,7 +38,7 @@ def _made() -> MarkdownIt:
     parser.validateLink = lambda url: url.strip().lower().startswith(_SCHEMES)  # type: ignore[method-assign]
     parser.add_render_rule("link_open", _link)
     parser.add_render_rule("image", _image)
-    return parser
+    return compiled(parser)
 
 
 _MARKDOWN = _made()

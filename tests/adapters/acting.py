@@ -28,6 +28,7 @@ from bot.types import Incoming
 from bot.unanswered.corrections import ExpertAnswers
 from bot.unanswered.digest import Digest
 from retrieval.types import CollectionInfo, Readers
+from tests.bot import databases
 
 T = TypeVar("T")
 Act = Callable[[Ask], Events]
@@ -119,6 +120,8 @@ async def process(
     change: Callable[[Bot], Bot] = lambda bot: bot,
 ) -> AsyncIterator[tuple[Database, Bot]]:
     """One process without its platform; what needs a knowledge works only with one. `change` puts other services in."""
+    if not (file := given.home / "kotae.db").exists():
+        await asyncio.to_thread(databases.made, file)
     async with database(given) as data:
         inbox = make_inbox(TurnStore(data.engine))
         await inbox.inherit()

@@ -29,7 +29,7 @@ from retrieval.loaders.loader import Loader
 from retrieval.search import Search
 from retrieval.sparse import TOKENIZER, SparseEncoder
 from retrieval.types import TEAM, Mode, Readers, View
-from tests.bot import databases
+from tests.bot import databases, indexes
 from tests.retrieval.test_ingest import HashEmbedder
 
 SPARSE = SparseEncoder()
@@ -89,8 +89,9 @@ async def opened(
     embedder = embedder or HashEmbedder()
     engine = connect(await asyncio.to_thread(databases.made, folder / "kotae.db"))
     row = await VectorStores(engine).open(embedder.name, embedder.dimensions, TOKENIZER)
+    vectors = await asyncio.to_thread(indexes.made, folder / "vectors", embedder.name, embedder.dimensions)
     index = await index_class.open(
-        folder / "vectors", dimensions=embedder.dimensions, embedder=embedder.name, tokenizer=TOKENIZER, free=free
+        vectors, dimensions=embedder.dimensions, embedder=embedder.name, tokenizer=TOKENIZER, free=free
     )
     own_loader = loader or Loader()
     try:

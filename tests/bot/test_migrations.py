@@ -234,7 +234,7 @@ def test_an_upgrade_that_fails_leaves_the_database_as_it_was(newest: Path, later
     check(newest)
 
 
-@pytest.mark.parametrize("mode", ["wal", "delete"])
+@pytest.mark.parametrize("mode", ["wal", pytest.param("delete", marks=pytest.mark.long)])
 def test_a_killed_upgrade_leaves_the_old_or_the_new(newest: Path, later: Path, mode: str) -> None:
     with closing(sqlite3.connect(newest)) as db:
         db.execute(f"PRAGMA journal_mode = {mode}")

@@ -28,7 +28,10 @@ from tests.crash.slack_nursery import (
 OLDER = tuple(point for point in POINTS if point not in ("tool 1", "part placed", "shown"))
 
 
-@pytest.mark.parametrize(("streams", "points"), [(True, POINTS), (False, OLDER)], ids=["streams", "edits"])
+@pytest.mark.parametrize(
+    ("streams", "points"),
+    [pytest.param(True, POINTS, id="streams"), pytest.param(False, OLDER, id="edits", marks=pytest.mark.long)],
+)
 async def test_a_question_is_answered_once_wherever_the_process_died(
     streams: bool, points: tuple[str, ...], tmp_path: Path
 ) -> None:

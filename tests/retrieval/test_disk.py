@@ -16,6 +16,7 @@ from retrieval import disk
 from retrieval.disk import RESERVE, ROOM_TO_ADD
 from retrieval.index import EdgeIndex
 from retrieval.types import QdrantConnectionError
+from tests.copies import copy_folder
 from tests.disks import MIB, small_disk
 from tests.retrieval.index.test_index import ask, ids, point, see, seen_texts
 
@@ -56,9 +57,7 @@ def told() -> Told:
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def index(folder: Path, tmp_path: Path, told: Told) -> AsyncIterator[EdgeIndex]:
-    copied = tmp_path / "store"
-    await asyncio.to_thread(shutil.copytree, folder, copied)
-    made = await opened(copied, told)
+    made = await opened(copy_folder(folder, tmp_path / "store"), told)
     yield made
     told.free, told.short_after = 10**12, None
     await made.close()

@@ -15,6 +15,7 @@ from adapters.markdown.blocks import structure
 from adapters.markdown.events import without_pings
 from adapters.markdown.spans import TRAILING, URL, scan, wide
 from agent.links import visible
+from retrieval.text import compiled
 
 HIDDEN = "\u200b"
 """A blank without width, which keeps apart what Slack would read as one."""
@@ -36,7 +37,7 @@ _JOINING = re.compile(r"[A-Za-z0-9.:/@]")
 _BEGIN = re.compile(rf"^([ \t>]*){APART}+(?=[!-@\[-`{{-~])", re.MULTILINE)
 _JOINT = re.compile(f"(?<=[!-~])[{APART}{HIDDEN}]+(?=[!-~])")
 
-_parser = (
+_parser = compiled(
     MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable(["text_join", "reference"])
 )
 _parser.normalizeLink = lambda url: url  # type: ignore[method-assign]

@@ -167,7 +167,7 @@ def _bodies() -> Iterator[tuple[str, str]]:
     yield "rows", "| {n} | x |\n"
 
 
-@pytest.mark.parametrize("size", [10, 3_000, 13_000, 100_000])
+@pytest.mark.parametrize("size", [10, 3_000, 13_000, pytest.param(100_000, marks=pytest.mark.long)])
 @pytest.mark.parametrize("body", [body for _, body in _bodies()], ids=[name for name, _ in _bodies()])
 async def test_an_answer_of_any_length_arrives_whole_and_in_order(body: str, size: int) -> None:
     many = max(1, size // len(body))

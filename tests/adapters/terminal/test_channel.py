@@ -126,7 +126,7 @@ def test_bytes_that_are_no_text_are_put_all_the_same() -> None:
     assert output.startswith("kotae› refunds \ufffd\ufffd\ufffd?\n") and "30 days" in output
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "cp932"])
+@pytest.mark.parametrize("encoding", ["cp932", pytest.param("ascii", marks=pytest.mark.long)])
 def test_a_terminal_without_emoji_or_japanese_gets_question_marks(encoding: str) -> None:
     done = piped("ask", "有給は何日？", encoding=encoding)
     assert done.returncode == 0, done.stderr

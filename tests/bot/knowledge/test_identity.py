@@ -37,6 +37,7 @@ from retrieval.sparse import TOKENIZER
 from retrieval.types import TEAM, Point, QdrantConnectionError, Readers, View
 from tests.bot.program import Process, Warm, environment
 from tests.bot.sample_turns import settings
+from tests.copies import copy_folder
 from tests.fakes.openai import KEY, FakeOpenAI
 from tests.fakes.qdrant import KEY as QDRANT_KEY
 from tests.fakes.qdrant import FakeQdrant
@@ -114,11 +115,11 @@ async def fill(place: Place) -> Settings:
     made = place.made / ("server" if server else "embedded")
     if not made.exists():
         await filled(home)
-        shutil.copytree(home.home, made)
+        copy_folder(home.home, made)
         if server:
             (place.made / "collections").write_bytes(pickle.dumps(server.snapshot()))
     else:
-        shutil.copytree(made, home.home)
+        copy_folder(made, home.home)
         if server:
             server.recover(pickle.loads((place.made / "collections").read_bytes()))
     return home
@@ -461,8 +462,7 @@ async def test_killed_while_the_identity_is_written_a_home_starts_whole(embedded
     of_before(old, None)
     lives = [Life(str(embedded.folder / f"new-{at.replace('/', '-')}"), f"/{at}") for at in ("documents/home", "shard")]
     for at in ("documents/home", "shard/home"):
-        copied = embedded.folder / f"old-{at.replace('/', '-')}"
-        shutil.copytree(old.home, copied)
+        copied = copy_folder(old.home, embedded.folder / f"old-{at.replace('/', '-')}")
         lives.append(Life(str(copied), f"/{at}"))
     assert await killed(*lives) == [-signal.SIGKILL] * len(lives)
     for life in lives:

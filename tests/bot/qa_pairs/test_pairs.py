@@ -4,7 +4,6 @@ read what they were written from."""
 import asyncio
 import json
 import re
-import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
@@ -52,6 +51,7 @@ from retrieval.types import EVERYONE, TEAM, Document, QAPair, Readers
 from tests.bot.acting import Clock
 from tests.bot.library import Library, opened
 from tests.bot.sample_turns import settings
+from tests.copies import copy_folder
 from tests.fakes import gemini
 from tests.retrieval.test_ingest import HashEmbedder
 
@@ -175,7 +175,7 @@ def empty_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 async def library(tmp_path: Path, empty_home: Path) -> AsyncIterator[Library]:
-    shutil.copytree(empty_home, tmp_path, dirs_exist_ok=True)
+    copy_folder(empty_home, tmp_path)
     async with opened(tmp_path, loader=PlainLoader()) as library:
         yield library
 

@@ -114,6 +114,7 @@ class Themes:
         return [float(value) for value in vector / np.linalg.norm(vector)]
 
 
+@pytest.mark.long
 async def test_a_busy_week_is_grouped_in_seconds_with_any_embedder() -> None:
     letters = "abcdefghijklmnopqrst"
     texts = [f"{a}{b}the {'x' * n} thing" for a in letters for b in letters for n in range(1, 6)]
@@ -124,6 +125,7 @@ async def test_a_busy_week_is_grouped_in_seconds_with_any_embedder() -> None:
     assert sorted(at for group in groups for at in group) == list(range(2000))
 
 
+@pytest.mark.long
 async def test_a_crowd_of_one_theme_does_not_take_forever() -> None:
     texts = [f"theme {'x' * n} thing" for n in range(1, LARGE + 100)]
     groups = await Clustering(Themes())(texts)

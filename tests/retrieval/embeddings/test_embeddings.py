@@ -274,6 +274,7 @@ def hub() -> Iterator[tuple[str, type[Hub]]]:
 
 
 @bundled_only
+@pytest.mark.long
 def test_without_the_bundled_weights_the_same_model_comes_from_the_hub(
     tmp_path: Path, hub: tuple[str, type[Hub]]
 ) -> None:

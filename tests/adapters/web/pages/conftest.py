@@ -1,7 +1,6 @@
 """Pages without a browser: NiceGUI's simulated user in front of the whole application, with the sample handbook in it."""
 
 import asyncio
-import shutil
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from bot.app import running
 from bot.logs import Redactor
 from tests.adapters.web.fresh import fresh_nicegui
 from tests.bot.sample_turns import settings
+from tests.copies import copy_folder
 
 Visit = Callable[..., User]
 """A browser of its own: `visit("ben", language="ja", zone="Asia/Tokyo")`. Open pages with their whole path: `await user.open("/app/search")`."""
@@ -31,8 +31,7 @@ def options() -> dict[str, Any]:
 
 @pytest.fixture
 async def site(sample_made: Path, tmp_path: Path, options: dict[str, Any]) -> AsyncIterator[Site]:
-    home = tmp_path / "home"
-    shutil.copytree(sample_made, home)
+    home = copy_folder(sample_made, tmp_path / "home")
     given = settings(home, **{"KOTAE_MIN_RELEVANCE": 0.1} | options)  # so few pages are like anything
     async with running(given, Redactor()) as app:
         web = web_adapter(app, "http://localhost")

@@ -1,0 +1,32 @@
+"""As a program, `python -m tests.retrieval.test_text` prints how many parsers the product has made by then, and how
+many of them a first text would still change."""
+
+import gc
+from subprocess import PIPE
+from typing import Any
+
+from markdown_it import MarkdownIt
+from markdown_it.ruler import Ruler
+
+from tests.bot.program import Process, environment
+
+
+def test_no_parser_is_still_to_be_compiled_when_the_first_texts_come() -> None:
+    with Process(env=environment(None), stdout=PIPE, module="tests.retrieval.test_text") as program:
+        out, _ = program.communicate()
+    made, unfinished = map(int, out.split())
+    assert made >= 4 and not unfinished
+
+
+def rulers(parser: MarkdownIt) -> list[Ruler[Any]]:
+    return [parser.core.ruler, parser.block.ruler, parser.inline.ruler, parser.inline.ruler2]
+
+
+def main() -> None:
+    gc.unfreeze()
+    parsers = [each for each in gc.get_objects() if isinstance(each, MarkdownIt)]
+    print(len(parsers), sum(any(ruler.__cache__ is None for ruler in rulers(each)) for each in parsers))
+
+
+if __name__ == "__main__":
+    main()
