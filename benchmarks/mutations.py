@@ -294,7 +294,7 @@ MUTATIONS = (
         "instructions that stay hidden",
         "agent/conversation.py",
         ("    return len(said) >= _ECHO and any(", "    return False and any("),
-        (f"{OBEDIENT}[LLM08-ja-prompt-1]",),
+        ("tests/agent/strategies/test_react_calls.py::test_instructions_are_not_repeated",),
     ),
     Mutation(
         "hidden characters",
