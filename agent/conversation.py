@@ -19,8 +19,6 @@ from agent.models.base import (
     UserMessage,
 )
 from agent.prompts import prompt, prose
-from agent.routing.follow_up import leant_on
-from agent.tool_calls import fitting
 from agent.tools import described
 from retrieval.i18n import Language
 from retrieval.types import CollectionInfo
@@ -98,11 +96,6 @@ def thread(ask: Ask) -> list[Message]:
     for exchange in recent(ask.history):
         messages += [UserMessage(exchange.question), ModelMessage(exchange.answer)]
     return messages
-
-
-def own_query(ask: Ask) -> str:
-    """What code searches with where a model has named nothing: the question, after those that it leans on."""
-    return fitting(f"{leant_on(ask.question, [one.question for one in ask.history])} {ask.question}")
 
 
 def asked(ask: Ask) -> UserMessage:

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent.conversation import Ask, own_query
+from agent.conversation import Ask
+from agent.routing.follow_up import leant_on
 from agent.routing.router import route
 from agent.tool_calls import fitting, objects
 from agent.tools import QUERIES
@@ -48,6 +49,11 @@ class Plan:
     search: bool
     thought: str = ""
     queries: tuple[Query, ...] = ()
+
+
+def own_query(ask: Ask) -> str:
+    """What code searches with where a model has named nothing: the question, after those that it leans on."""
+    return fitting(f"{leant_on(ask.question, [one.question for one in ask.history])} {ask.question}")
 
 
 def parse_plan(text: str, ask: Ask) -> Plan | None:

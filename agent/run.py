@@ -21,7 +21,6 @@ from agent.conversation import (
     narrowed,
     neutral,
     opening,
-    own_query,
     thread,
     told,
 )
@@ -62,6 +61,7 @@ from agent.models.base import (
     UserMessage,
 )
 from agent.prompts import prompt
+from agent.query_rewriting import own_query
 from agent.reflection import SCHEMA, parse_draft, reflect
 from agent.routing.router import route
 from agent.sentinels import DECLINED, NO_ANSWER, NO_RAG_RESULT, NO_RAG_RESULT_LOW_SCORE, RAG_TOOL_ERROR
