@@ -1,5 +1,9 @@
 """Planted contradictions in both languages, and what looks like one and is none."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from agent.grounding.check import check
@@ -264,3 +268,19 @@ def test_what_was_left_of_nothing_stays_nothing() -> None:
     hits = pages("Refunds take 30 days.", "Refunds take 45 days.")
     empty = check("Ask our lawyers about it. [9]", hits, "en")
     assert disclosed(empty, hits, "en") == empty
+
+
+def test_a_list_is_read_the_same_in_every_process() -> None:
+    read = "from agent.grounding.contradictions import _terms; print(*map(sorted, map(_terms, ('weak', 'generic', 'cases'))))"
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", read],
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONUTF8": "1"},
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            check=True,
+        ).stdout
+        for seed in ("1", "8")  # sets come in another order
+    }
+    assert len(said) == 1

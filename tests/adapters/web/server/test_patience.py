@@ -105,8 +105,11 @@ async def test_hundreds_of_half_requests_keep_nobody_waiting(tmp_path: Path, hal
                     assert (await client.get("/healthz")).status_code == 200
                 assert (await client.get("/search", params={"query": "x"})).status_code == 200
                 gone = [asyncio.create_task(answer(reader)) for reader, _ in connections]
-                await asyncio.wait(gone[:140], timeout=20)
-                assert all(task.done() for task in gone[:140]) and not any(task.done() for task in gone[-40:])
+
+                async def given_up() -> int:
+                    return sum(task.done() for task in gone)
+
+                assert await until(given_up, lambda count: count >= 150) <= 160  # the client's own connections count
                 assert len(patience.waiting) <= 50
             finally:
                 for task in gone:
