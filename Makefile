@@ -37,7 +37,7 @@ demo: setup
 	kotae 3 ask "When does the ferry to the penguin island leave?" && \
 	kotae 0 unanswered
 
-# Types are checked beside the tests, which wait for disks and servers a third of their time: hence more workers than cores.
+# Types are checked beside the tests, which wait for disks and servers nearly half of their time: hence more workers than cores.
 test: .venv/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -52,7 +52,7 @@ types: .venv/installed-dev
 PYTEST = env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest
 tests: .venv/installed-dev
 	@$(PYTEST) -qq --collect-only >/dev/null 2>&1 || true
-	$(PYTEST) -q -n 3 --dist loadfile --no-loadscope-reorder || \
+	$(PYTEST) -q -n 4 --dist loadfile --no-loadscope-reorder || \
 	{ test $$? -eq 1 && $(PYTEST) -q --last-failed --last-failed-no-failures none; }
 
 # Hours, not minutes: kill -9 at any moment, faults of the platforms, property tests with other examples, and each safeguard
