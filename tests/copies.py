@@ -7,6 +7,7 @@ from errno import ENXIO
 from pathlib import Path
 
 _BLOCK = 1 << 16  # bytes
+_ROOM = bytes(_BLOCK)
 
 
 def copy_folder(source: Path, target: Path) -> Path:
@@ -21,7 +22,7 @@ def _copy(source: str, target: str) -> str:
         for start, end in _written(read.fileno()):
             for at in range(start, end, _BLOCK):
                 block = os.pread(read.fileno(), min(_BLOCK, end - at), at)
-                if block.strip(b"\0"):
+                if block != _ROOM[: len(block)]:
                     os.pwrite(write.fileno(), block, at)
     shutil.copystat(source, target)
     return target
