@@ -48,8 +48,15 @@ def imports(path: Path) -> frozenset[str]:
     return frozenset(_imported(path))
 
 
+@cache
+def _statements(path: Path) -> tuple[ast.AST, ...]:
+    """The imports of a module, wherever in it they stand."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return tuple(node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom))
+
+
 def _imported(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in _statements(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -95,7 +102,7 @@ def test_no_import_circles() -> None:
 
 def _needed(path: Path, known: Container[str]) -> Iterator[str]:
     """The modules that a module needs: of `from package import module` that one, not the package."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in _statements(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:

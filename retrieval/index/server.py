@@ -15,7 +15,8 @@ from hashlib import sha256
 from typing import Any, Self
 
 from pydantic import SecretStr
-from qdrant_client import AsyncQdrantClient, models
+from qdrant_client import models
+from qdrant_client.async_client_base import AsyncQdrantBase
 
 from retrieval.folder import Made
 from retrieval.i18n import Language, Text
@@ -264,9 +265,9 @@ class ServerIndex:
 
     async def _write(
         self,
-        change: Callable[[AsyncQdrantClient], Awaitable[models.UpdateResult | list[models.UpdateResult]]],
+        change: Callable[[AsyncQdrantBase], Awaitable[models.UpdateResult | list[models.UpdateResult]]],
     ) -> None:
-        async def done(client: AsyncQdrantClient) -> None:
+        async def done(client: AsyncQdrantBase) -> None:
             results = await change(client)
             for result in results if isinstance(results, list) else [results]:
                 if result.status != models.UpdateStatus.COMPLETED:

@@ -17,7 +17,8 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 import httpx
 from pydantic import SecretStr, ValidationError
-from qdrant_client import AsyncQdrantClient
+from qdrant_client.async_client_base import AsyncQdrantBase
+from qdrant_client.async_qdrant_remote import AsyncQdrantRemote
 from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 from tenacity import (
@@ -99,7 +100,7 @@ class Wire:
     """
 
     def __init__(
-        self, client: AsyncQdrantClient, *, address: str = "", secrets: tuple[str, ...] = (), timeout: float = 10.0
+        self, client: AsyncQdrantBase, *, address: str = "", secrets: tuple[str, ...] = (), timeout: float = 10.0
     ) -> None:
         self.client = client
         self.address = address
@@ -128,7 +129,7 @@ class Wire:
         basic = b64encode(f"{user}:{password}".encode()).decode() if password else ""
         return cls(client, address=address, secrets=(key, password, at.password or "", basic), timeout=timeout)
 
-    async def __call__(self, ask: Callable[[AsyncQdrantClient], Awaitable[T]], *, retry: bool = True) -> T:
+    async def __call__(self, ask: Callable[[AsyncQdrantBase], Awaitable[T]], *, retry: bool = True) -> T:
         """What `ask` gets from the server. Raises QdrantConnectionError; its cause says what the server answered."""
         if self._closed:
             raise QdrantConnectionError(CLOSED)
@@ -161,7 +162,7 @@ class Wire:
         await self._idle.wait()
         await self.client.close()
 
-    async def _once(self, ask: Callable[[AsyncQdrantClient], Awaitable[T]]) -> T:
+    async def _once(self, ask: Callable[[AsyncQdrantBase], Awaitable[T]]) -> T:
         try:
             async with asyncio.timeout(self._timeout):
                 return await ask(self.client)
@@ -219,10 +220,10 @@ class Wire:
         return text[:500]
 
 
-def _client(address: str, key: str, auth: httpx.BasicAuth | None, timeout: float) -> AsyncQdrantClient | None:
+def _client(address: str, key: str, auth: httpx.BasicAuth | None, timeout: float) -> AsyncQdrantRemote | None:
     """None when the address is none. `timeout` in seconds."""
     try:
-        return AsyncQdrantClient(
+        return AsyncQdrantRemote(
             url=address,
             timeout=ceil(timeout) + 1,  # whole seconds; `Wire._once` is the one that counts
             check_compatibility=False,  # it asks in a thread of its own, before anything is known to answer

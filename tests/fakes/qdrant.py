@@ -15,7 +15,8 @@ from typing import Any, Self
 
 from aiohttp import web
 from pydantic import BaseModel, ValidationError
-from qdrant_client import AsyncQdrantClient, models
+from qdrant_client import models
+from qdrant_client.local.async_qdrant_local import AsyncQdrantLocal
 
 Json = dict[str, Any]
 KEY = "qdrant-fake-key-0123456789"
@@ -106,16 +107,16 @@ class FakeQdrant:
 
     def snapshot(self) -> Any:
         """All collections, to be put into another server by `recover` when they have been pickled."""
-        local: Any = self._store._client
+        local: Any = self._store
         return local.collections, self._indexes, self._sizes
 
     def recover(self, snapshot: Any) -> None:
-        local: Any = self._store._client
+        local: Any = self._store
         local.collections, self._indexes, self._sizes = snapshot
 
     def forget_metadata(self, name: str) -> None:
         """As if no collection had ever been given this piece of metadata."""
-        local: Any = self._store._client
+        local: Any = self._store
         for collection in local.collections.values():
             (collection.config.metadata or {}).pop(name, None)
 
@@ -129,7 +130,7 @@ class FakeQdrant:
         return self._indexes
 
     async def __aenter__(self) -> Self:
-        self._store = AsyncQdrantClient(":memory:")
+        self._store = AsyncQdrantLocal(":memory:")
         app = web.Application(client_max_size=32 * 2**20)  # Qdrant's own limit
         app.router.add_route("*", "/{path:.*}", self._handle)
         self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)

@@ -17,7 +17,7 @@ import pytest_asyncio
 import qdrant_edge as edge
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from qdrant_client import AsyncQdrantClient
+from qdrant_client.local.async_qdrant_local import AsyncQdrantLocal
 
 from retrieval.folder import DamagedError, Made
 from retrieval.index import EdgeIndex, Index
@@ -56,7 +56,7 @@ async def opened(folder: Path, embedder: str = "test", tokenizer: str = "words 1
 
 
 async def in_memory() -> ServerIndex:
-    return await ServerIndex.on(Wire(AsyncQdrantClient(":memory:")), Made("test", 4, "words 1"))
+    return await ServerIndex.on(Wire(AsyncQdrantLocal(":memory:")), Made("test", 4, "words 1"))
 
 
 @dataclass(frozen=True)
