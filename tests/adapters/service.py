@@ -53,6 +53,7 @@ class Service:
         self._pages = pages
         self._patience = patience
         self._address: Address = listen(host, 0, token=SecretStr(token) if token else None)
+        self.port, self.url = self._address.port, self._address.url  # also when it has stopped
         self._started = threading.Event()
         self._failed: BaseException | None = None
         self._thread = threading.Thread(target=self._serve, daemon=True)
@@ -74,14 +75,6 @@ class Service:
     def stop(self) -> None:
         """Begin to; leaving the block waits for it."""
         self._loop.call_soon_threadsafe(self._stopped.set)
-
-    @property
-    def port(self) -> int:
-        return self._address.port
-
-    @property
-    def url(self) -> str:
-        return self._address.url
 
     def client(self, **headers: str) -> httpx.Client:
         """Through the address, as a program; without TLS there are no certificates to load, 45 ms."""
