@@ -16,6 +16,8 @@ from hypothesis import settings
 from tests.bot.program import Warm, kotae
 from tests.copies import copy_folder
 
+gc.disable()  # until all is imported: it would go over the same modules again and again
+
 settings.register_profile("same", deadline=None, derandomize=True, max_examples=25)  # a busy machine takes its time
 settings.register_profile("random", deadline=None)
 settings.load_profile("same")
@@ -78,6 +80,7 @@ def pytest_collection_finish() -> None:
     """What has been imported by now stays: no collection of garbage needs to go over it, 0.3 s each time."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")
