@@ -11,12 +11,19 @@ from pathlib import Path
 from subprocess import PIPE
 from typing import Any
 
+import pytest
+
 from tests.bot.program import Process, talking
 from tests.crash.life import Life
 from tests.fakes.openai import FakeOpenAI
 
 ROOT = Path(__file__).parents[2]
 KILLED = -9
+
+
+def some_and_all(points: tuple[str, ...]) -> list[Any]:
+    """A test's parameter: every other point; with --long all of them, too."""
+    return [pytest.param(points[::2], id="some"), pytest.param(points, id="all", marks=pytest.mark.long)]
 
 
 @dataclass

@@ -6,16 +6,19 @@ Reliability.md R2, R5 and R6. `python -m benchmarks.discord --kills 200` kills m
 
 from pathlib import Path
 
+import pytest
+
 from tests.crash.chat_nursery import Asked, check_database, has_steps, open_turns
 from tests.crash.discord_life import POINTS
 from tests.crash.discord_nursery import HANGING, ask, check_thread, hang, hangs, nursery, server, thread, whole
-from tests.crash.nursery import KILLED
+from tests.crash.nursery import KILLED, some_and_all
 
 
-async def test_a_question_is_answered_once_wherever_the_process_died(tmp_path: Path) -> None:
+@pytest.mark.parametrize("points", some_and_all(POINTS))
+async def test_a_question_is_answered_once_wherever_the_process_died(points: tuple[str, ...], tmp_path: Path) -> None:
     asked: list[Asked] = []
     async with server() as discord, nursery(discord, tmp_path) as lives:
-        for number, point in enumerate(POINTS):
+        for number, point in enumerate(points):
             hang(discord, point, number)
             bot = await lives.live(number, point)
             await bot.says("ready")
@@ -36,7 +39,7 @@ async def test_a_question_is_answered_once_wherever_the_process_died(tmp_path: P
         await discord.wait_for(lambda: not open_turns(tmp_path))
         await discord.wait_for_idle()
         await lives.end(bot)
-        for each, point in zip(asked, POINTS, strict=True):
+        for each, point in zip(asked, points, strict=True):
             check_thread(discord, each)
             # an answer that was stored is posted as it is, and steps that were not there yet do not come back
             assert has_steps(thread(discord, each)) or POINTS.index(point) >= POINTS.index("stored"), each

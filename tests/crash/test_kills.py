@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import pytest
 import pytest_asyncio
 
 from tests.crash.life import FORGET_POINTS, INGEST_POINTS, SECTIONS, TURN_POINTS, Life
-from tests.crash.nursery import KILLED, Ledger, Nursery, Shelf, nursery
+from tests.crash.nursery import KILLED, Ledger, Nursery, Shelf, nursery, some_and_all
 
 
 @pytest_asyncio.fixture
@@ -19,16 +20,19 @@ async def lives(tmp_path: Path) -> AsyncIterator[Nursery]:
         yield made
 
 
-async def test_a_question_is_answered_once_wherever_the_process_died(lives: Nursery, tmp_path: Path) -> None:
+@pytest.mark.parametrize("points", some_and_all(TURN_POINTS))
+async def test_a_question_is_answered_once_wherever_the_process_died(
+    points: tuple[str, ...], lives: Nursery, tmp_path: Path
+) -> None:
     home, ledger, deaths = tmp_path / "home", Ledger(), Counter[str]()
-    for number, point in enumerate([*TURN_POINTS, ""]):
+    for number, point in enumerate([*points, ""]):
         ended, said = await lives.live(Life("turn", str(home), number, point, lives.url))
         assert ended == (KILLED if point else 0), (point, said)
         deaths[point] += 1
         ledger.note(said)
-    assert set(deaths) == {*TURN_POINTS, ""}
+    assert set(deaths) == {*points, ""}
     ledger.check(home / "kotae.db")
-    assert len(ledger.acknowledged) >= 2 * len(TURN_POINTS)
+    assert len(ledger.acknowledged) >= 2 * len(points)
 
 
 async def test_a_search_finds_the_old_or_the_new_version_wherever_the_process_died(
@@ -58,6 +62,7 @@ async def test_forgetting_is_done_or_not_wherever_the_process_died(lives: Nurser
         assert (shelf.check(said) == "") == gone
 
 
+@pytest.mark.long
 async def test_the_whole_application_survives_kills_at_any_moment(lives: Nursery, tmp_path: Path) -> None:
     home, ledger, shelf = tmp_path / "home", Ledger(), Shelf()
     for number in range(4):

@@ -30,7 +30,11 @@ OLDER = tuple(point for point in POINTS if point not in ("tool 1", "part placed"
 
 @pytest.mark.parametrize(
     ("streams", "points"),
-    [pytest.param(True, POINTS, id="streams"), pytest.param(False, OLDER, id="edits", marks=pytest.mark.long)],
+    [
+        pytest.param(True, POINTS[::2], id="streams"),
+        pytest.param(True, POINTS, id="streams, at all points", marks=pytest.mark.long),
+        pytest.param(False, OLDER, id="edits", marks=pytest.mark.long),
+    ],
 )
 async def test_a_question_is_answered_once_wherever_the_process_died(
     streams: bool, points: tuple[str, ...], tmp_path: Path

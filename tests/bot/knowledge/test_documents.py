@@ -338,7 +338,7 @@ async def test_the_wordings_of_a_question_are_one_search_and_one_measurement(tmp
 
 @pytest.mark.parametrize(
     ("moment", "there"),
-    [("staged", OLD), ("published", OLD), ("committed", NEW), ("merged", OLD)],
+    [pytest.param("staged", OLD, marks=pytest.mark.long), ("published", OLD), ("committed", NEW), ("merged", OLD)],
 )
 async def test_after_a_kill_the_version_is_the_old_or_the_new_one_and_nothing_is_left_over(
     tmp_path: Path, loader: Loader, moment: str, there: str

@@ -197,7 +197,7 @@ async def restored_by_hand(place: Place) -> Settings:
     return place.home(DATABASE_URL=f"sqlite+aiosqlite:///{old}")
 
 
-@pytest.mark.parametrize("before", [False, True], ids=["", "of-before"])
+@pytest.mark.parametrize("before", [False, pytest.param(True, marks=pytest.mark.long)], ids=["", "of-before"])
 @pytest.mark.parametrize("wrong", [mistyped, deleted, of_another_home, restored_by_hand])
 async def test_a_database_that_does_not_know_the_home_is_refused_and_nothing_is_lost(
     place: Place, wrong: Callable[[Place], Any], before: bool

@@ -484,7 +484,8 @@ def restore_killed(file: Path, wanted: dict[Path, int]) -> list[list[int]]:
     return [[int(number) for number in line.split()] for line in done.stdout.splitlines()]
 
 
-async def test_a_restore_killed_anywhere_is_refused_or_complete(tmp_path: Path) -> None:
+@pytest.mark.parametrize("part", [2, pytest.param(9, marks=pytest.mark.long)])
+async def test_a_restore_killed_anywhere_is_refused_or_complete(tmp_path: Path, part: int) -> None:
     settings = await home(tmp_path / "old")
     file = (await back_up(settings, tmp_path / "copy")).file
     ((left, status),) = restore_killed(file, {tmp_path / "whole": 1_000_000})
@@ -493,7 +494,7 @@ async def test_a_restore_killed_anywhere_is_refused_or_complete(tmp_path: Path) 
     assert changes > 20
     wanted = await texts(tmp_path / "whole")
     refused_once = False
-    steps = (6, changes // 2, changes - 7)
+    steps = (6, *(changes * place // part for place in range(1, part)))
     killed = {tmp_path / f"killed-{step}": step for step in steps}
     assert restore_killed(file, killed) == [[-signal.SIGKILL]] * len(steps)
     for folder in killed:
