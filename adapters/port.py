@@ -68,7 +68,8 @@ class ThreadView(Protocol):
 class TurnView(ThreadView, Protocol):
     """A turn as a platform shows it, from its claim to its end.
 
-    Steps and signs of life never raise. `answer` raises GoneError when there is nowhere to answer any more, another
+    Steps and signs of life never raise. A turn may have its answer already, since it was interrupted or its question
+    edited: then `answer` puts the new one in its place. It raises GoneError when there is nowhere to answer any more, another
     PostError when it is to be tried again: what was posted by then is not posted twice.
     """
 
@@ -81,7 +82,8 @@ class TurnView(ThreadView, Protocol):
         ...
 
     async def remove(self) -> None:
-        """The question was taken back: what was shown of its steps goes. After `close`."""
+        """The question was taken back: take away what was posted of its turn, by this view or an earlier one, steps and
+        answer. After `close`, or without `begin`. Raises PostError when it is to be tried again."""
         ...
 
 

@@ -286,6 +286,9 @@ class Card:
 # -- questions ----------------------------------------------------------------------------------------------------------
 
 
+EDITS = 3  # of an answered question's words that are followed
+
+
 @dataclass(frozen=True, slots=True)
 class Claimed:
     """A turn that this owner now holds. `waiting` others stand before it in its thread."""
@@ -295,6 +298,7 @@ class Claimed:
     sequence: int
     waiting: int
     started: bool = False  # its first attempt has begun with the claim
+    edits: int = 0  # of its words, after each of which it was answered again
 
 
 MissReason = Literal["unknown", "low_confidence", "reported"]

@@ -103,7 +103,14 @@ class DiscordAdapter:
                 rest = DiscordApi(client)
                 ending.push_async_callback(rest.close)
                 context = DiscordContext(client, rest, bot, Places(client, rest, self._settings.guilds), self._language)
-                questions = RunningTurns(PLATFORM, bot, context.tasks, partial(_view, context), ThreadContext(context))
+                questions = RunningTurns(
+                    PLATFORM,
+                    bot,
+                    context.tasks,
+                    partial(_view, context),
+                    ThreadContext(context),
+                    language=context.language,
+                )
                 events = _Events(context, questions)
                 events.register(client)
                 commands.register(client, context)

@@ -14,7 +14,7 @@ from adapters.discord.rendering.components import feedback
 from adapters.discord.rendering.markdown import messages
 from adapters.discord.rendering.steps import Shown, Steps
 from adapters.discord.transport.api import DiscordApi
-from adapters.discord.transport.errors import DiscordError, RefusedError
+from adapters.discord.transport.errors import DiscordError, RefusedError, UnreachableError
 from adapters.discord.transport.turn_messages import TurnMessages
 from adapters.markdown.events import EMPTY, answer_markdown
 from adapters.port import ThreadView
@@ -63,7 +63,7 @@ class DiscordThread(ThreadView):
         self._language = language
         self._clock = clock
         self._sleep = sleep
-        self._saying = TurnMessages(client, rest, bot, claimed.id, claimed.message, language)
+        self._saying = TurnMessages(client, rest, bot, claimed, language)
         self._steps = Steps(self._saying, steps=steps, language=language, turn=claimed.id, sleep=sleep)
         self._alive: asyncio.Task[None] | None = None
         self._answered = False
@@ -111,8 +111,15 @@ class DiscordThread(ThreadView):
         await (self._steps.finish(FINISH_SECONDS) if self._answered else self._steps.abandon(ABANDON_SECONDS))
 
     async def remove(self) -> None:
-        """The question was taken back: its steps go too. Call it after `close`."""
-        await self._steps.remove()
+        """See `adapters.port.TurnView.remove`. A thread stays, as others may have written there. Raises StoreError."""
+        self._saying.resume(await self._bot.outbox.of(self._turn))
+        for post in (*self._saying.parts("steps"), *self._saying.parts("answer")):
+            try:
+                await self._saying.delete(post)
+            except UnreachableError:
+                raise
+            except DiscordError as error:
+                log.warning("a message of turn %s stays: %s", self._turn, error)
 
     # -- signs of life --------------------------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ changes. Source: product.md §4; reliability.md R6.
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,8 +12,11 @@ from bot.bot import Bot
 from bot.types import Action, Audience, Card, CardRow, Link, Place, Post
 from bot.unanswered.closing import closing
 from bot.unanswered.digest_card import remaining
-from retrieval.i18n import Language
+from retrieval.i18n import Language, Text
 
+_TAKEN_BACK = Text(
+    en="Whoever asked this has changed or deleted the question.", ja="この質問は、質問した人が変更または削除しました。"
+)
 _NUMBER = re.compile(r"^\d+\. ")  # of a row
 
 
@@ -47,18 +50,30 @@ async def changed(
 
 
 async def renewed(bot: Bot, card: Post, audience: Audience, language: Language) -> Post | None:
-    """A card whose question is not open any more, as it is now: closed, or with what it leaves open. None: it stays as it
-    is. Raises StoreError."""
+    """A card whose question is not open any more, as it is now: closed, or with what it leaves open, and without the words
+    of what its asker has changed or deleted. None: it stays as it is. Raises StoreError."""
+    gone = await bot.experts.missing(card.data["questions"])
     asked = await bot.experts.questions(card.data["questions"], card.place, audience)
     still = [question for question in asked if question.resolved_at is None]
-    if not asked or reference_of(card) in {question.id for question in still}:
+    shown = reference_of(card)
+    if card.data["closed"] or (not still and (asked or gone)):
+        return _closed(card, gone, language)
+    if not gone and (not asked or shown in {question.id for question in still}):
         return None
-    if not still:
-        return replace(card, data={**card.data, "closed": True})
-    if reference_of(card) is None and len(still) == len(asked):
+    if not gone and shown is None and len(still) == len(asked):
         return None
     found = await asyncio.to_thread(closing, still)
     return None if found is None else replace(card, data=_data(remaining(row_on(card), found, language)))
+
+
+def _closed(card: Post, gone: Collection[int], language: Language) -> Post:
+    row = dict(card.data["row"])
+    if gone:  # what it lists besides may be theirs
+        row |= {"details": [], "links": []}
+    if gone and (reference_of(card) in gone or gone == set(card.data["questions"])):
+        number = _NUMBER.match(row["text"])
+        row["text"] = (number[0] if number else "") + _TAKEN_BACK.to(language)
+    return replace(card, data={**card.data, "row": row, "closed": True})
 
 
 def reference_of(card: Post) -> int | None:

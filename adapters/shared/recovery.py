@@ -38,7 +38,7 @@ async def look_after(
     their answers, and redraw a card whose question is not open any more. `language`: of what everybody reads."""
 
     async def settle(card: Post) -> None:
-        now = card if card.data["closed"] else await digest_cards.renewed(bot, card, await audience_of(card), language)
+        now = await digest_cards.renewed(bot, card, await audience_of(card), language)
         if now is not None:
             await redraw(now, expert_answers.status(now, expert_answers.SETTLED, language))
 

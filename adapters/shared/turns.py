@@ -1,4 +1,5 @@
-"""Questions on their way through a thread: claimed, looked up, answered; edited and deleted meanwhile; taken up again.
+"""Questions on their way through a thread: claimed, looked up, answered; edited and deleted, meanwhile or later; taken up
+again.
 
 The same on every platform, which brings how it looks things up and how it shows a turn.
 Source: product.md §1; reliability.md R2, R5 and R10.
@@ -7,12 +8,16 @@ Source: product.md §1; reliability.md R2, R5 and R10.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from adapters.port import GoneError, PostError, TurnView, relay
+from adapters.port import GoneError, PostError, ThreadView, TurnView, relay
 from adapters.shared.tasks import Tasks
+from agent.events import Answered, Step
 from bot.bot import Bot
-from bot.types import Claimed, Incoming, Preferences
+from bot.errors import StoreError
+from bot.texts import reply_language
+from bot.types import EDITS, Claimed, Incoming, Preferences
+from retrieval.i18n import Language, Text
 
 log = logging.getLogger(__name__)
 
@@ -24,6 +29,15 @@ LookUp = Callable[[Incoming, bool], Awaitable[Incoming]]
 event itself says that its author is a stranger. Never raises for want of an answer: what is not known stays unknown."""
 
 _Key = tuple[str, str]  # channel, message
+
+_EDITED = Text(
+    en="✏️ The question was edited. This answers it as it stands now.",
+    ja="✏️ 質問が編集されたため、今の文面にお答えし直しました。",
+)
+_LAST_EDIT = Text(
+    en="✏️ The question was edited. This answers it as it stands now; for further changes, please ask anew.",
+    ja="✏️ 質問が編集されたため、今の文面にお答えし直しました。さらに変える場合は、新しく質問してください。",
+)
 
 
 @dataclass(slots=True)
@@ -38,17 +52,30 @@ class _Running:
             self.task.cancel()
             await asyncio.wait({self.task})
 
-    async def remove(self) -> None:
-        """Nobody waits for it any longer: what was shown of it goes."""
-        if self.view is not None:
-            await self.view.remove()
+
+@dataclass(frozen=True, slots=True)
+class _Marked:
+    """A view that says in front of the answer that it replaces one."""
+
+    view: TurnView
+    mark: str
+
+    async def step(self, event: Step) -> None:
+        await self.view.step(event)
+
+    async def answer(self, answered: Answered) -> None:
+        await self.view.answer(replace(answered, text=f"*{self.mark}*\n\n{answered.text}"))
 
 
 class RunningTurns:
-    """The questions of one platform that this process works on."""
+    """The questions of one platform that this process works on. Raises StoreError."""
 
-    def __init__(self, platform: str, bot: Bot, tasks: Tasks, open_view: OpenView, look_up: LookUp) -> None:
+    def __init__(
+        self, platform: str, bot: Bot, tasks: Tasks, open_view: OpenView, look_up: LookUp, *, language: Language
+    ) -> None:
+        """`language`: in which a question is answered whose own is not known."""
         self._platform = platform
+        self._language = language
         self._bot = bot
         self._tasks = tasks
         self._open_view = open_view
@@ -62,8 +89,8 @@ class RunningTurns:
             self._begin(claimed, stranger)
 
     async def edit(self, message: Incoming, *, addressed: bool = True, stranger: bool = False) -> None:
-        """A message has new words: what is not answered yet is answered in those. Not `addressed`: it is no longer for
-        the bot. Raises StoreError."""
+        """A message has new words: it is answered in those, and an answer that it has is replaced. Not `addressed`: it is
+        no longer for the bot, and not answered any more; an answer that it has stays."""
         running = self._running.get(_key(message))
         if running is not None:
             if addressed and running.text == message.text:
@@ -73,24 +100,38 @@ class RunningTurns:
             await self._bot.turns.amend(message)
             await self.ask(message, stranger=stranger)
         else:
-            await self._take_back(message, running)
+            await self._bot.turns.withdraw(message)
+            if running is not None and running.view is not None:
+                await self._remove(running.view)
 
     async def delete(self, message: Incoming) -> None:
-        """The asker took the question back: nothing is answered any more, and the steps go too. Raises StoreError."""
+        """The asker took the question back: nothing is answered any more, and what was posted goes too."""
         running = self._running.get(_key(message))
         if running is not None:
             await running.stop()
-        await self._take_back(message, running)
+        deleted = await self._bot.turns.delete(message)
+        if deleted is not None:
+            await self._clear(deleted, running.view if running is not None else None)
 
     async def resume(self) -> None:
-        """Take up what was claimed and left by a process or a reply that ended. Raises StoreError."""
+        """Take up what was left by a process or a reply that ended: what was claimed, and what was to be taken away."""
         for message in await self._bot.turns.unfinished(self._platform):
             await self.ask(message)  # whether its author is a stranger is looked up again
+        for deleted in await self._bot.turns.deleted(self._platform):
+            await self._clear(deleted)
 
-    async def _take_back(self, message: Incoming, running: _Running | None) -> None:
-        await self._bot.turns.withdraw(message)
-        if running is not None:
-            await running.remove()
+    async def _clear(self, deleted: Claimed, view: TurnView | None = None) -> None:
+        """Once nothing of it is left, it is forgotten where that was; else it is tried again."""
+        if await self._remove(view or self._open_view(deleted, Preferences())):
+            await self._bot.outbox.forget(deleted.id)
+
+    async def _remove(self, view: TurnView) -> bool:
+        try:
+            await view.remove()
+        except (PostError, StoreError) as error:
+            log.warning("what was posted of a question that was taken back stays for now: %s", error)
+            return False
+        return True
 
     def _begin(self, claimed: Claimed, stranger: bool) -> None:
         running = _Running(claimed.message.text)
@@ -119,12 +160,18 @@ class RunningTurns:
                 _, message = await asyncio.gather(view.begin(), self._look_up(claimed.message, stranger))
                 claimed = await self._bot.turns.enrich(claimed, message)
                 begun = True
-                await relay(self._bot.turns.run(claimed), view)
+                await relay(self._bot.turns.run(claimed), self._marked(view, claimed))
             finally:
                 await view.close()
         finally:
             if not begun:
                 await self._bot.turns.release(claimed)
+
+    def _marked(self, view: TurnView, claimed: Claimed) -> ThreadView:
+        if not claimed.edits:
+            return view
+        mark = _EDITED if claimed.edits < EDITS else _LAST_EDIT
+        return _Marked(view, mark.to(reply_language(claimed.message, self._language)))
 
 
 def _key(message: Incoming) -> _Key:

@@ -98,7 +98,9 @@ class SlackAdapter:
                 raise ConnectionError(error.code) from None
             context = SlackContext(slack, bot, Places(slack), self._language)
             around = ThreadContext(context)
-            questions = RunningTurns(PLATFORM, bot, context.tasks, partial(_view, context), around)
+            questions = RunningTurns(
+                PLATFORM, bot, context.tasks, partial(_view, context), around, language=context.language
+            )
             app = self._app(context, questions, around)
             opening = AsyncWebClient(base_url=slack.web.base_url, retry_handlers=[])
             self._connections = Connections(app, opening, self._settings.app_token.get_secret_value())

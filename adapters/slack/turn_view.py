@@ -15,9 +15,9 @@ from adapters.markdown.events import EMPTY, one_line, said_markdown, shortened, 
 from adapters.port import TurnView
 from adapters.slack.rendering.block_kit import feedback, plain_feedback
 from adapters.slack.rendering.markdown import Rendered, messages, plain_messages
-from adapters.slack.rendering.step_message import Turn
+from adapters.slack.rendering.step_message import FIXED, Turn, all_of, take_away
 from adapters.slack.rendering.steps import Shown, Steps
-from adapters.slack.transport.api import Mark, RefusedError, SlackApi, SlackError, UnreachableError
+from adapters.slack.transport.api import GoneError, Mark, RefusedError, SlackApi, SlackError, UnreachableError
 from agent.events import Answered, Drafted, Step, ToolCalled
 from bot.bot import Bot
 from bot.errors import StoreError
@@ -33,9 +33,11 @@ FINISH_SECONDS = 90.0  # for the last edits under load; nobody waits for them
 ABANDON_SECONDS = 3.0
 CLEAR_SECONDS = 5.0
 TITLE = 60  # characters of a question that names a conversation with the bot
+_LOST = FIXED | {"message_not_found"}  # an answer that cannot be replaced where it is
 
 _THINKING = Text(en="is thinking…", ja="考えています…")
 _SEARCHING = Text(en="is searching the documents…", ja="資料を調べています…")
+_DELETED = Text(en="This answer went with its question.", ja="質問とともに削除されました。")
 _REVIEWING = Text(en="is reviewing its answer…", ja="回答を見直しています…")
 
 
@@ -64,11 +66,12 @@ class SlackThread(TurnView):
         self._turn = claimed.id
         self._place = claimed.message.place
         self._thread = claimed.message.thread
+        self._edited = claimed.edits > 0
         self._language = language
         self._clock = clock
         self._sleep = sleep
-        turn = Turn(slack, bot, claimed.id, self._place, self._thread, recipient)
-        self._steps = Steps(turn, steps=steps, language=language, clock=clock, sleep=sleep)
+        self._posts = Turn(slack, bot, claimed.id, self._place, self._thread, recipient)
+        self._steps = Steps(self._posts, steps=steps, language=language, clock=clock, sleep=sleep)
         begins = claimed.message.thread == claimed.message.message and self._place.channel.startswith("D")
         self._title = shortened(one_line(claimed.message.text), TITLE) if begins else ""
         self._earlier: Sequence[Post] = ()
@@ -130,8 +133,18 @@ class SlackThread(TurnView):
                 await self._steps.abandon(ABANDON_SECONDS)
 
     async def remove(self) -> None:
-        """The question was taken back: its steps go too. Call it after `close`."""
-        await self._steps.remove()
+        """See `TurnView.remove`. Raises StoreError."""
+        found = self._steps.shown
+        for post in await self._bot.outbox.of(self._turn):
+            with suppress(GoneError):
+                found |= {post.message} if post.message else {*await all_of(self._posts, post.part, post.kind)}
+        for ts in sorted(found):
+            try:
+                await take_away(self._posts, ts, _DELETED.to(self._language))
+            except UnreachableError:
+                raise
+            except SlackError as error:
+                log.warning("a message of turn %s stays: %s", self._turn, error)
 
     # -- signs of life ----------------------------------------------------------------------------------------------
 
@@ -208,8 +221,16 @@ class SlackThread(TurnView):
         for number, blocks in enumerate(variants):
             try:
                 if before is not None and before.message:
-                    await self._slack.update(channel, before.message, text=text, blocks=blocks, mark=mark, last=True)
-                    return before.message
+                    try:
+                        await self._slack.update(
+                            channel, before.message, text=text, blocks=blocks, mark=mark, last=True
+                        )
+                        return before.message
+                    except SlackError as error:
+                        if not self._edited or error.code not in _LOST:
+                            raise
+                        await self._lost(post, before.message)
+                        before = None
                 ts = await self._slack.post(
                     channel,
                     text=text,
@@ -226,6 +247,13 @@ class SlackThread(TurnView):
                 log.info("a form of the answer is refused: %s", error)
         await self._bot.outbox.confirm(replace(post, message=ts))
         return ts
+
+    async def _lost(self, post: Post, message: str) -> None:
+        """The answer to what the question was before takes no new words, or somebody deleted it: there is none, then."""
+        log.info("an answer is posted anew in the thread of turn %s", self._turn)
+        with suppress(SlackError):
+            await self._slack.delete(self._place.channel, message)
+        await self._bot.outbox.confirm(post)
 
 
 def answer_parts(answered: Answered, language: Language) -> list[Rendered]:

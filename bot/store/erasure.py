@@ -41,6 +41,7 @@ from bot.store.schema import (
     pairs,
     posts,
     questions,
+    refusals,
     searches,
     sources,
     traces,
@@ -163,7 +164,12 @@ class Erasure:
         """
         theirs = (turns.c.platform == platform) & (turns.c.author == person)
         found = await rows(self._engine, select(turns.c.id, turns.c.claimed_at, turns.c.finished_at).where(theirs))
-        asked = sum([await self._forget_searches(some) for some in _portions(found, self._batch // 2)])
+        asked = sum(
+            [
+                await change(self._engine, partial(forget_searches, asked=some))
+                for some in _portions(found, self._batch // 2)
+            ]
+        )
         for some in _portions(found, self._batch):
             await change(self._engine, partial(_delete_turns, ids=[row.id for row in some]))
         votes = await self._forget_votes(platform, person)
@@ -173,15 +179,6 @@ class Erasure:
         mentions = await self._forget_mentions(person)
         questions_of_theirs = tuple(row.id for row in found)
         return Erased(questions_of_theirs, votes, asked, authored, mentions, await compact(self._engine))
-
-    async def _forget_searches(self, asked: Sequence[Any]) -> int:
-        """A search does not know who asked; those made while a turn of theirs ran go, whoever else asked meanwhile."""
-        spans = [
-            searches.c.at.between(row.claimed_at - _AROUND, (row.finished_at or row.claimed_at) + _AROUND)
-            for row in asked
-        ]
-        gone = delete(searches).where(or_(*spans))
-        return await change(self._engine, lambda db: db.execute(gone).rowcount)
 
     async def _forget_votes(self, platform: str, person: str) -> int:
         """Their votes, and what a miss says in their words; a miss that only they reported goes, unless it was resolved."""
@@ -244,6 +241,25 @@ async def compact(engine: AsyncEngine) -> bool:
         return True
     except (SQLAlchemyError, StoreError):
         return False
+
+
+# -- of one question, inside the caller's transaction -------------------------------------------------------------------
+
+
+def forget_answer(db: Connection, turn: str) -> None:
+    """All that came of a question: its answer and how that came about, votes, misses and what was still to be said. What
+    was posted of it is there as before."""
+    for table in (answers, traces, sources, feedback, questions, notices, refusals):
+        db.execute(delete(table).where(table.c.turn == turn))
+
+
+def forget_searches(db: Connection, asked: Sequence[Any]) -> int:
+    """A search does not know who asked; those made while one of these turns ran go, whoever else asked meanwhile. How many
+    they were."""
+    spans = [
+        searches.c.at.between(row.claimed_at - _AROUND, (row.finished_at or row.claimed_at) + _AROUND) for row in asked
+    ]
+    return db.execute(delete(searches).where(or_(*spans))).rowcount
 
 
 _answered = answers.c.turn == turns.c.id

@@ -75,6 +75,9 @@ turns = Table(
     Column("lease_until", Moment, nullable=True),  # an open turn whose lease has passed was abandoned
     Column("claimed_at", Moment, nullable=False),
     Column("finished_at", Moment, nullable=True),
+    Column("edits", Integer, nullable=False, default=0, server_default="0"),  # after which it was answered again
+    Column("deleted_at", Moment, nullable=True),  # its asker took it back: only the claim is left of it
+    Index("ix_turns_deleted_at", "deleted_at"),
     Index("ix_turns_thread", "platform", "workspace", "channel", "thread", "sequence"),
     Index("ix_turns_state", "state"),
 )

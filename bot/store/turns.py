@@ -4,12 +4,25 @@ An open turn belongs to its owner until the lease on it passes. Times are the ca
 no clock takes from this process what it holds itself (`held`).
 """
 
+import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Connection, Executable, Select, and_, bindparam, or_, select, tuple_, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Executable,
+    Select,
+    and_,
+    bindparam,
+    exists,
+    or_,
+    select,
+    tuple_,
+    update,
+)
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent.events import Answered
@@ -17,11 +30,13 @@ from bot.errors import LostError
 from bot.store.batching import WriteBatcher
 from bot.store.conversations import answered, incoming, keep_answers
 from bot.store.engine import change, insert, look, rows, storable, write
+from bot.store.erasure import forget_answer, forget_searches
 from bot.store.leases import lease, present
-from bot.store.schema import answers, turns
+from bot.store.schema import answers, messages, posts, turns
 from bot.store.traces import Noted, keep_traces
 from bot.store.unanswered import MissedQuestion, add_misses
-from bot.types import Claimed, Incoming
+from bot.types import EDITS, Claimed, Incoming
+from retrieval.text import normalise
 
 State = Literal["waiting", "running", "answered", "done"]
 Thread = tuple[str, str, str, str]  # platform, workspace, channel, thread
@@ -91,7 +106,9 @@ class TurnStore:
 
         ahead, new, added, taken = await change(self._engine, take)
         known = {values["claim"]: values["id"] for values in reversed(new) if values["id"] not in added}
-        found = {known[row.claim]: Claimed(row.id, incoming(row), row.sequence, waiting=0) for row in taken}
+        found = {
+            known[row.claim]: Claimed(row.id, incoming(row), row.sequence, waiting=0, edits=row.edits) for row in taken
+        }
         queues = {thread: [row.sequence for row in held if row.state == "waiting"] for thread, held in ahead.items()}
         for row in taken:
             if row.state == "waiting" and (queue := queues.get(_thread(incoming(row)))) is not None:
@@ -214,11 +231,49 @@ class TurnStore:
             return bool((await db.execute(closed)).rowcount)
 
     async def amend(self, message: Incoming, *, now: datetime) -> bool:
-        """Put new words to a question that has no answer yet and take it from whoever works on it. Was it open?"""
-        values = {"text": storable(message.text), "state": "waiting", "attempts": 0, "owner": None, "lease_until": now}
-        changed = update(turns).where(_unanswered(message)).values(values)
-        async with write(self._engine) as db:
-            return bool((await db.execute(changed)).rowcount)
+        """Put new words to a question and take it from whoever works on it. One that is answered is open again, without all
+        that came of it but what was posted, unless it says the same as before or was edited `EDITS` times. Is it open?"""
+        new = {"text": storable(message.text), "state": "waiting", "attempts": 0, "owner": None, "lease_until": now}
+
+        def amend(db: Connection) -> bool:
+            wanted = select(turns).where(turns.c.claim == claim_key(message), turns.c.deleted_at.is_(None))
+            row = db.execute(wanted.with_for_update()).first()
+            if row is None:
+                return False
+            values = dict(new)
+            if row.state not in ("waiting", "running"):
+                if row.edits >= EDITS or _wording(row.text) == _wording(message.text):
+                    return False
+                forget_answer(db, row.id)
+                values |= {"edits": row.edits + 1, "author": message.author, "link": message.link}
+            db.execute(update(turns).where(turns.c.id == row.id).values(values))
+            return True
+
+        return await change(self._engine, amend)
+
+    async def delete(self, message: Incoming, *, now: datetime) -> Claimed | None:
+        """Its asker took a question back: close it, whoever works on it, and keep nothing of it but its claim and where it
+        was posted. None: there is no such question."""
+
+        def empty(db: Connection) -> Claimed | None:
+            wanted = select(turns).where(turns.c.claim == claim_key(message), turns.c.deleted_at.is_(None))
+            row = db.execute(wanted.with_for_update()).first()
+            if row is None:
+                return None
+            forget_answer(db, row.id)
+            forget_searches(db, [row])
+            left = {"text": "", "author": "", "link": None, "state": "done", "owner": None, "lease_until": None}
+            db.execute(update(turns).where(turns.c.id == row.id).values(left | {"deleted_at": now}))
+            return Claimed(row.id, incoming(row), row.sequence, waiting=0)
+
+        return await change(self._engine, empty)
+
+    async def deleted(self, platform: str) -> list[Claimed]:
+        """The questions of a platform that were taken back while something is still posted of them."""
+        posted = or_(exists().where(posts.c.about == turns.c.id), exists().where(messages.c.about == turns.c.id))
+        wanted = select(turns).where(turns.c.deleted_at.is_not(None), turns.c.platform == platform, posted)
+        found = await rows(self._engine, wanted.order_by(turns.c.sequence))
+        return [Claimed(row.id, incoming(row), row.sequence, waiting=0) for row in found]
 
     async def expire(self, *, now: datetime) -> None:
         """Nobody holds an open turn any longer."""
@@ -241,6 +296,16 @@ def claim_key(message: Incoming) -> str:
     """What a person did, once: platform, workspace, channel and message (R3)."""
     place = message.place
     return "\x1f".join((place.platform, place.workspace, place.channel, message.message))
+
+
+def _wording(text: str) -> str:
+    """Equal for texts that differ in width, case, spaces and punctuation only, but for what stands within numbers."""
+    text = f" {normalise(text)} "
+    return "".join(
+        sign
+        for last, sign, following in zip(text, text[1:], text[2:], strict=False)
+        if unicodedata.category(sign)[0] not in "PZC" or (last.isdigit() and following.isdigit())
+    )
 
 
 def _mine(turn: str, owner: str) -> ColumnElement[bool]:

@@ -198,6 +198,12 @@ class UnansweredQuestions:
         async with read(self._engine) as db:
             return set(ids) - {row.id for row in await db.execute(still)}
 
+    async def missing(self, ids: Collection[int]) -> set[int]:
+        """Which of `ids` are not there any more: their askers have changed or deleted them."""
+        there = select(questions.c.id).where(questions.c.id.in_(ids))
+        async with read(self._engine) as db:
+            return set(ids) - set(await db.scalars(there))
+
     async def resolve(self, ids: Collection[int], scopes: Collection[str]) -> int:
         """Close questions that readers of `scopes` may see; returns how many were open until now."""
         closed = (

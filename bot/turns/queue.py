@@ -88,8 +88,16 @@ class TurnQueue:
         return await self._rows.cancel(message)
 
     async def amend(self, message: Incoming) -> bool:
-        """New words for a question that has no answer yet; whoever works on it has LostError it. Raises StoreError."""
+        """New words for a question; whoever works on it has LostError it. False: it stays as it is. Raises StoreError."""
         return await self._rows.amend(message, now=self._clock())
+
+    async def delete(self, message: Incoming) -> Claimed | None:
+        """Keep nothing of a question that was taken back; whoever works on it has LostError it. Raises StoreError."""
+        return await self._rows.delete(message, now=self._clock())
+
+    async def deleted(self, platform: str) -> list[Claimed]:
+        """Those of which something is still posted. Raises StoreError."""
+        return await self._rows.deleted(platform)
 
     def busy(self, claimed: Claimed) -> bool:
         """Too many wait in its thread already: it is answered with that instead of queueing."""

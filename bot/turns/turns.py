@@ -266,8 +266,18 @@ class Turns:
         await finished(self._inbox.release(claimed))
 
     async def amend(self, message: Incoming) -> bool:
-        """The question was edited: open again, in its new words. False: it is answered, or not known. Raises StoreError."""
+        """The question was edited: open again, in its new words. False: it says the same as before, was edited too often,
+        or is not known. Raises StoreError."""
         return await self._inbox.amend(message)
+
+    async def delete(self, message: Incoming) -> Claimed | None:
+        """The question was taken back: it is never answered any more, and nothing of it is kept but what was posted, which
+        its platform takes away. None: it was never put. Raises StoreError."""
+        return await self._inbox.delete(message)
+
+    async def deleted(self, platform: str) -> list[Claimed]:
+        """Questions that were taken back while something is still posted of them. Raises StoreError."""
+        return await self._inbox.deleted(platform)
 
     async def unfinished(self, platform: str) -> list[Incoming]:
         """Questions left open by a process or reply that ended: give them to `reply`, at start and every few seconds."""

@@ -98,13 +98,20 @@ class Experts:
         """Of these misses those that everyone who sees `place` may read."""
         return await self._questions.get(ids, readers(place, audience).scopes)
 
+    async def missing(self, ids: Collection[int]) -> set[int]:
+        """Which of these misses are not there any more: their askers have changed or deleted them."""
+        return await self._questions.missing(ids)
+
     async def settled(self, platform: str) -> list[Post]:
-        """The cards of a platform whose question was closed elsewhere; `closed` where none of theirs is open any more."""
+        """The cards of a platform whose question was closed elsewhere, or of which one is not there any more; `closed` where
+        none of theirs is open any more."""
         found = [card for card in await self._outbox.open_cards(platform) if card.data.get("questions")]
         ids = {question for card in found for question in card.data["questions"]}
         closed = await self._questions.closed(ids, before=datetime.now(UTC) - SETTLED)
+        gone = await self._questions.missing(ids)
         over = [card for card in found if closed.issuperset(card.data["questions"])]
-        partly = [card for card in found if card not in over and card.data.get("reference") in closed]
+        changed = (card for card in found if card.data.get("reference") in closed or gone & {*card.data["questions"]})
+        partly = [card for card in changed if card not in over]
         return [*(replace(card, data={**card.data, "closed": True}) for card in over), *partly]
 
     async def answer(self, lesson: AnswerGiven) -> AnswerTaken:

@@ -53,7 +53,7 @@ from tests.disks import small_disk
 
 FILES = Path(__file__).parents[1] / "files"
 GOLDEN = sorted(FILES.glob("database-*.sql"))
-HEAD = "0010"
+HEAD = "0011"
 
 
 def url_of(file: Path) -> str:

@@ -125,12 +125,6 @@ class Steps:
         self._over = True
         await self._writer.stopped(seconds)
 
-    async def remove(self) -> None:
-        """The question is gone, and so are its steps. For after `abandon` or `finish`."""
-        self._over = True
-        for post in self._saying.parts("steps"):
-            await self._discard(post)
-
     # -- the writer -----------------------------------------------------------------------------------------------------
 
     def _grows(self, part: _Part, line: str) -> bool:

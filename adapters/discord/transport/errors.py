@@ -47,6 +47,7 @@ class HeldError(UnreachableError):
 
 GONE = frozenset({10003, 10004, 10007, 10008, 10013, 50001, 50003, 50005, 50007, 50008, 50013, 50021, 50083, 160005})
 ARCHIVED, LOCKED, THREAD_EXISTS = 50083, 160005, 160004
+UNKNOWN_MESSAGE = "10008"
 NO_DIRECT = "50007"  # of a person who takes no direct messages from the bot
 
 

@@ -14,12 +14,20 @@ import discord
 
 from adapters.discord.events import DIRECT, written_in
 from adapters.discord.transport.api import DiscordApi, Mark
-from adapters.discord.transport.errors import ARCHIVED, LOCKED, BarredError, GoneError, HeldError, RefusedError
+from adapters.discord.transport.errors import (
+    ARCHIVED,
+    LOCKED,
+    UNKNOWN_MESSAGE,
+    BarredError,
+    GoneError,
+    HeldError,
+    RefusedError,
+)
 from adapters.markdown.events import harmless, shortened, without_pings
 from adapters.port import PostError
 from bot.bot import Bot
 from bot.errors import StoreError
-from bot.types import Incoming, Post, PostKind
+from bot.types import Claimed, Post, PostKind
 from retrieval.i18n import Language, Text
 
 log = logging.getLogger(__name__)
@@ -59,13 +67,14 @@ class TurnMessages:
     """The messages of a turn, by kind and part. Raises DiscordError, StoreError."""
 
     def __init__(
-        self, client: discord.Client, rest: DiscordApi, bot: Bot, turn: str, message: Incoming, language: Language
+        self, client: discord.Client, rest: DiscordApi, bot: Bot, claimed: Claimed, language: Language
     ) -> None:
         self._client = client
         self._rest = rest
         self._bot = bot
-        self._turn = turn
-        self._message = message
+        self._turn = claimed.id
+        self._message = claimed.message
+        self._edited = claimed.edits > 0
         self._language = language
         self._known: dict[tuple[PostKind, int], _Said] = {}
         self._refused: set[tuple[PostKind, int]] = set()  # surely not posted
@@ -207,7 +216,12 @@ class TurnMessages:
             said = await self._new(key, content, components, data)
         if said.content != content:
             message = said.post.message or ""
-            await self._rest.edit(said.channel, message, content, components=components)
+            try:
+                await self._rest.edit(said.channel, message, content, components=components)
+            except GoneError as error:
+                if not (self._edited and key[0] == "answer" and error.code == UNKNOWN_MESSAGE):
+                    raise
+                said = await self._anew(said.post, content, components, data)
             said.content = content
         wanted = {**self._data(said.channel), **data}
         if said.post.data != wanted:
@@ -249,6 +263,16 @@ class TurnMessages:
                 said.content = None
             await self._bot.outbox.confirm(said.post)
             return said
+
+    async def _anew(
+        self, lost: Post, content: str, components: Sequence[Mapping[str, Any]], data: Mapping[str, Any]
+    ) -> _Said:
+        """The answer to what the question was before was deleted by somebody."""
+        key = (lost.kind, lost.part)
+        del self._known[key]
+        await self._bot.outbox.confirm(replace(lost, message=None))
+        self._refused.add(key)  # nothing of it is there
+        return await self._new(key, content, components, data)
 
     def _data(self, channel: str) -> dict[str, Any]:
         """Where it stands; in the channel itself also of which conversation it is: replies to it go on with that."""

@@ -29,7 +29,7 @@ from adapters.slack.transport.api import (
 )
 from agent.events import Drafted, Step, Thought, ToolCalled, ToolReturned
 from bot.bot import Bot
-from bot.types import Place, Post
+from bot.types import Place, Post, PostKind
 from retrieval.i18n import Language
 
 Status = Literal["in_progress", "complete", "error"]
@@ -132,7 +132,8 @@ PLAIN = 3_500  # characters of a text that can still be edited
 STARTING_SECONDS = 3.0  # for a stream: few may be started a minute, and then a message is there sooner
 LOOK = 100  # messages of the thread that are looked at for one of ours
 
-_FIXED = frozenset({"block_mismatch", "streaming_state_conflict", "cant_update_message", "edit_window_closed"})
+FIXED = frozenset({"block_mismatch", "streaming_state_conflict", "cant_update_message", "edit_window_closed"})
+"""Slack's codes for a message that can be edited no longer."""
 
 
 class SealedError(Exception):
@@ -323,7 +324,7 @@ class StepMessage:
                 self._channel, self.ts, text=text, blocks=blocks, mark=self._mark, last=final, ticket=ticket
             )
         except SlackError as error:
-            if error.code in _FIXED:
+            if error.code in FIXED:
                 raise SealedError(str(error)) from None
             raise
         self._shown = lines
@@ -334,14 +335,26 @@ async def find(turn: Turn, number: int) -> str:
     return next(iter(await all_of(turn, number)), "")
 
 
-async def all_of(turn: Turn, number: int) -> list[str]:
-    """The ts of each message with these steps that the thread has, as a stream or not. Raises SlackError."""
-    mark, found = Mark(turn.id, "steps", number), []
+async def all_of(turn: Turn, number: int, kind: PostKind = "steps") -> list[str]:
+    """The ts of each message with this part that the thread has, as a stream or not. Raises SlackError."""
+    mark, found = Mark(turn.id, kind, number), []
     for message in await turn.slack.replies(turn.place.channel, turn.thread, limit=LOOK):
         ids = [str(block.get("task_id") or block.get("id") or "") for block in message.get("blocks") or ()]
         if mark.is_on(message) or any(id.startswith(f"{turn.id}-{number}-") for id in ids):
             found.append(str(message["ts"]))
     return found
+
+
+async def take_away(turn: Turn, ts: str, instead: str) -> None:
+    """Delete a message of ours; `instead`: what it says where nobody may delete. Raises SlackError."""
+    await stop(turn, ts)  # one that is still streaming cannot be deleted
+    try:
+        await turn.slack.delete(turn.place.channel, ts)
+    except UnreachableError:
+        raise
+    except SlackError as error:
+        if error.code != "message_not_found":
+            await turn.slack.update(turn.place.channel, ts, text=instead, last=True)
 
 
 async def stop(turn: Turn, ts: str, chunks: Sequence[Mapping[str, Any]] = ()) -> None:

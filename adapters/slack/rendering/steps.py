@@ -23,8 +23,8 @@ from adapters.slack.rendering.step_message import (
     after,
     all_of,
     closed,
-    find,
     stop,
+    take_away,
     weight,
 )
 from adapters.slack.transport.api import GoneError, NotSent, RefusedError, SlackError, StreamOver, UnreachableError
@@ -154,18 +154,10 @@ class Steps:
             if part.message is not None:
                 await part.message.stop()
 
-    async def remove(self) -> None:
-        """The question is gone, and so are its steps. For after `abandon` or `finish`."""
-        known = {part.message.ts for part in self._parts if part.message is not None}
-        try:
-            for post in await self._turn.bot.outbox.of(self._turn.id):
-                if post.kind == "steps":
-                    lost = not post.message and post.data.get("stream")
-                    known.add(await find(self._turn, post.part) if lost else post.message or "")
-        except (SlackError, StoreError) as error:
-            self._complain(error)
-        for ts in sorted(known - {""}):
-            await self._discard(ts)
+    @property
+    def shown(self) -> set[str]:
+        """The ts of each message that this process knows of."""
+        return {part.message.ts for part in self._parts if part.message is not None and part.message.ts}
 
     # -- which message a card is in ---------------------------------------------------------------------------------
 
@@ -299,15 +291,8 @@ class Steps:
         return found
 
     async def _discard(self, ts: str) -> None:
-        await stop(self._turn, ts)  # one that is still streaming cannot be deleted
-        slack, channel = self._turn.slack, self._turn.place.channel
         try:
-            try:
-                await slack.delete(channel, ts)
-            except UnreachableError:
-                raise
-            except SlackError:  # some workspaces let nobody delete
-                await slack.update(channel, ts, text=_DONE.to(self._language), last=True)
+            await take_away(self._turn, ts, _DONE.to(self._language))
         except SlackError as error:
             self._complain(error)
 

@@ -159,8 +159,8 @@ class WebAdapter:
         return message
 
     async def edit(self, member: Member, message: int, text: str) -> RoomMessage:
-        """New words for one's own message: a question that is not answered yet is answered in those. Raises LookupError,
-        PermissionError, ValueError."""
+        """New words for one's own message: a question is answered in those, and an answer it has is replaced. Raises
+        LookupError, PermissionError, ValueError."""
         _, asking = self._at_work()
         before = await self.board.own(member, message)
         if not text.strip():
@@ -170,8 +170,7 @@ class WebAdapter:
         return after
 
     async def delete(self, member: Member, message: int) -> None:
-        """Take one's own message back; a question that is not answered yet never is. Raises LookupError,
-        PermissionError."""
+        """Take one's own message back; a question goes with its answer. Raises LookupError, PermissionError."""
         context, asking = self._at_work()
         before = await self.board.own(member, message)
         await asking.delete(before)

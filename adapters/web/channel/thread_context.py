@@ -15,6 +15,7 @@ from retrieval.i18n import Language
 from retrieval.types import UnreadableError
 
 HEARD = 30  # messages of a thread that are context
+LOOK = 100  # of them that are looked at for an answer
 
 
 class ThreadContext:
@@ -38,10 +39,17 @@ class ThreadContext:
         )
 
     async def _files(self, asked: RoomMessage | None, link: str | None, language: Language) -> tuple[Attachment, ...]:
+        refs = asked.data.get("files", ()) if asked else ()
+        if asked is None or (refs and await self._answered(asked)):
+            return ()  # they have been read
         found = []
-        for ref in asked.data.get("files", ()) if asked else ():
+        for ref in refs:
             try:
                 found.append(Attachment(ref["name"], await self._context.held.read(ref), link))
             except UnreadableError as error:
                 found.append(Attachment(ref["name"], b"", problem=error.text(language)))
         return tuple(found)
+
+    async def _answered(self, asked: RoomMessage) -> bool:
+        thread = await self._context.board.heard(asked.room, asked.root, limit=LOOK)
+        return any(each.kind == "answer" and each.data["asked"] == asked.id for each in thread)

@@ -59,6 +59,7 @@ class WebThread(TurnView):
         self._turn = claimed.id
         self._room, self._thread, self._asked = message.place.channel, int(message.thread), int(message.message)
         self._behind = claimed.waiting > 0
+        self._shut = False  # an answer stands there: nothing new comes below it
         self._shown = steps
         self._language = language
         self._answered = answered
@@ -70,7 +71,8 @@ class WebThread(TurnView):
         try:
             earlier = await self._board.of(self._turn)
             self._parts = {each.part: each for each in earlier if each.kind == "steps"}
-            self._behind = self._behind or bool(earlier)
+            self._shut = any(each.kind == "answer" for each in earlier)
+            self._behind = not self._shut and (self._behind or bool(earlier))
             if not earlier:
                 await self._put(0, [], over=False)
         except StoreError as error:
@@ -107,11 +109,8 @@ class WebThread(TurnView):
         """Without an answer the steps stay as they are for whoever takes the turn up: nothing goes on by itself here."""
 
     async def remove(self) -> None:
-        """The question was taken back: its steps go too."""
-        try:
-            await self._board.drop([each for each in await self._board.of(self._turn) if each.kind == "steps"])
-        except StoreError as error:
-            log.warning("the steps of turn %s stay: %s", self._turn, error)
+        """See `TurnView.remove`. Raises StoreError."""
+        await self._board.drop(await self._board.of(self._turn))
 
     async def _write(self, *, over: bool) -> None:
         """Never raises: steps are a decoration."""
@@ -120,6 +119,8 @@ class WebThread(TurnView):
                 self._behind = False
                 await self._drop_from(0)
             lines = [self._lines] if self._shown == "live" and self._lines else [[line] for line in self._lines]
+            if self._shut:
+                lines = lines[: len(self._parts)]
             for part, its in enumerate(lines):
                 await self._put(part, its, over=over or part < len(lines) - 1)
             if over and lines:

@@ -27,7 +27,12 @@ class WebTurns:
     def __init__(self, context: WebContext) -> None:
         self._context = context
         self._questions = RunningTurns(
-            PLATFORM, context.bot, context.tasks, partial(_view, context), ThreadContext(context)
+            PLATFORM,
+            context.bot,
+            context.tasks,
+            partial(_view, context),
+            ThreadContext(context),
+            language=context.language,
         )
         self._unclaimed: dict[int, RoomMessage] = {}
         self._looked_up = False
@@ -42,7 +47,8 @@ class WebTurns:
             self._unclaimed[message.id] = message
 
     async def edit(self, before: RoomMessage, after: RoomMessage) -> None:
-        """It has new words: what is not answered yet is answered in those, or not at all. Raises StoreError."""
+        """It has new words: it is answered in those, or, if it mentions the bot no longer and has no answer yet, not at
+        all. Raises StoreError."""
         self._unclaimed.pop(after.id, None)
         was, named = addressed(before.text), addressed(after.text)
         if was or named:
@@ -51,11 +57,10 @@ class WebTurns:
             await self._tidy(after)
 
     async def delete(self, message: RoomMessage) -> None:
-        """It is taken back: what is not answered yet never is. Raises StoreError."""
+        """It is taken back, and with it what the bot has said to it. Raises StoreError."""
         self._unclaimed.pop(message.id, None)
         if addressed(message.text):
             await self._questions.delete(incoming(message, self._context.address))
-            await self._tidy(message)
 
     async def resume(self) -> None:
         """Take up what this process, or one before it, has left. Raises StoreError."""

@@ -1,0 +1,189 @@
+"""The smallest platform: a channel in memory, with threads, edits, deletions, votes and cards. It shows what a platform has
+to bring (`adapters/port.py`) and what it is given, and passes the suite that all of them pass."""
+
+import asyncio
+from dataclasses import dataclass, replace
+from itertools import count
+
+from adapters.markdown.events import answer_markdown, step_text
+from adapters.port import TurnView
+from adapters.shared import digest_cards, feedback, recovery
+from adapters.shared.tasks import Tasks
+from adapters.shared.turns import RunningTurns
+from agent.events import Answered, Step
+from bot.bot import Bot
+from bot.types import Audience, Card, Claimed, Incoming, IngestionRequest, Notice, Place, Post, PostKind, Preferences
+
+PLATFORM = "memory"
+CHANNEL = Place(PLATFORM, "here", "general")
+PUBLIC = Audience("public")
+MENTION = "@kotae "
+
+
+@dataclass
+class Message:
+    id: str
+    thread: str  # the id of its first message, which may be itself
+    author: str
+    text: str
+
+
+class MemoryPlatform:
+    """What outlives the bot's process: the messages of one channel, in their order."""
+
+    def __init__(self) -> None:
+        self.messages: dict[str, Message] = {}
+        self._ids = count(1)
+
+    def post(self, author: str, text: str, thread: str = "") -> Message:
+        id = str(next(self._ids))
+        self.messages[id] = Message(id, thread or id, author, text)
+        return self.messages[id]
+
+    def thread(self, message: str) -> list[Message]:
+        """What the bot says in the thread of a message."""
+        return [each for each in self.messages.values() if each.thread == message and each.author == "kotae"]
+
+
+class MemoryThread(TurnView):
+    """A turn's view: a message with the steps, and one with the answer."""
+
+    def __init__(self, platform: MemoryPlatform, bot: Bot, claimed: Claimed) -> None:
+        self._platform = platform
+        self._bot = bot
+        self._claimed = claimed
+        self._lines: list[str] = []
+
+    async def begin(self) -> None:
+        earlier = await self._bot.outbox.of(self._claimed.id)
+        if not any(post.kind == "answer" for post in earlier):
+            await self._put("steps", "…")
+
+    async def step(self, event: Step) -> None:
+        self._lines.append(step_text(event, "en"))
+        await self._put("steps", "\n".join(self._lines))
+
+    async def answer(self, answered: Answered) -> None:
+        await self._put("answer", answer_markdown(answered, "en"))
+
+    async def close(self) -> None:
+        """Nothing goes on by itself here."""
+
+    async def remove(self) -> None:
+        for post in await self._bot.outbox.of(self._claimed.id):
+            self._platform.messages.pop(post.message or "", None)
+
+    async def _put(self, kind: PostKind, text: str) -> None:
+        """Post it once, or put it in the place of what is there: also after a crash, by what the outbox knows."""
+        asked = self._claimed.message
+        post = Post(self._claimed.id, kind, 0, asked.place, asked.thread)
+        before = await self._bot.outbox.reserve(post)
+        there = self._platform.messages.get(before.message or "") if before is not None else None
+        if there is not None:
+            there.text = text
+            return
+        message = self._platform.post("kotae", text, asked.thread)
+        await self._bot.outbox.confirm(replace(post, message=message.id))
+
+
+class MemoryAdapter:
+    """See `adapters.port.Adapter`; and what people do there, as the platform's events would tell it."""
+
+    name, platform, who = "Memory", PLATFORM, "@kotae"
+
+    def __init__(self, channel: MemoryPlatform, *, look_every: float = recovery.EVERY_SECONDS) -> None:
+        self._channel = channel
+        self._look_every = look_every
+        self.ready = asyncio.Event()
+        self._tasks = Tasks()
+
+    @property
+    def connected(self) -> bool:
+        return self.ready.is_set()
+
+    async def run(self, bot: Bot) -> None:
+        self._bot = bot
+
+        def view(claimed: Claimed, preferences: Preferences) -> MemoryThread:
+            return MemoryThread(self._channel, bot, claimed)
+
+        self._questions = RunningTurns(PLATFORM, bot, self._tasks, view, _look_up, language="en")
+        self.ready.set()
+        try:
+            await recovery.look_after(
+                PLATFORM,
+                bot,
+                self._tasks,
+                "en",
+                questions=self._questions.resume,
+                intake=_no_files,
+                tell=self._tell,
+                redraw=self._redraw,
+                audience_of=_everybody,
+                every=self._look_every,
+            )
+        finally:
+            await self._tasks.drain(20)
+
+    async def place(self, channel: str) -> tuple[Place, Audience]:
+        if channel != CHANNEL.channel:
+            raise LookupError(channel)
+        return CHANNEL, PUBLIC
+
+    async def announce(self, channel: str, card: Card, *, about: str) -> None:
+        for post in await digest_cards.posts_for(self._bot, (await self.place(channel))[0], card, about):
+            if await self._bot.outbox.reserve(post) is None:
+                shown = self._channel.post("kotae", _drawn(post))
+                await self._bot.outbox.confirm(replace(post, message=shown.id))
+
+    # -- what people do ---------------------------------------------------------------------------------------------
+
+    async def says(self, author: str, text: str) -> str:
+        message = self._channel.post(author, text)
+        if text.startswith(MENTION):
+            await self._questions.ask(_incoming(message))
+        return message.id
+
+    async def edits(self, message: str, text: str) -> None:
+        self._channel.messages[message].text = text
+        changed = _incoming(self._channel.messages[message])
+        await self._questions.edit(changed, addressed=text.startswith(MENTION))
+
+    async def deletes(self, message: str) -> None:
+        await self._questions.delete(_incoming(self._channel.messages.pop(message)))
+
+    async def reacts(self, author: str, message: str, vote: feedback.Vote) -> None:
+        await feedback.react(self._bot, CHANNEL, message, author, vote, vote)
+
+    # -- what is said outside of any turn ---------------------------------------------------------------------------
+
+    async def _tell(self, notice: Notice) -> None:
+        self._channel.post("kotae", f"@{notice.author} {notice.answer}", notice.thread)
+        await self._bot.experts.notices.said(notice)
+
+    async def _redraw(self, card: Post, status: str) -> None:
+        await self._bot.outbox.confirm(card)
+        self._channel.messages[card.message or ""].text = f"{_drawn(card)}\n{status}"
+
+
+def _incoming(message: Message) -> Incoming:
+    return Incoming(
+        CHANNEL, message.thread, message.id, message.author, message.text.removeprefix(MENTION), Audience("unknown")
+    )
+
+
+def _drawn(card: Post) -> str:
+    row = digest_cards.row_on(card)
+    return "\n".join((row.text, *row.details, *(f"[{action.text}]" for action in row.actions)))
+
+
+async def _look_up(message: Incoming, stranger: bool) -> Incoming:
+    return replace(message, audience=PUBLIC)
+
+
+async def _everybody(card: Post) -> Audience:
+    return PUBLIC
+
+
+async def _no_files(request: IngestionRequest) -> None:
+    raise AssertionError("nobody adds files here")

@@ -1,0 +1,236 @@
+"""What holds on every platform: one answer below its steps, questions that are edited and deleted at any time, votes, misses
+and cards that follow them. Source: product.md §1 and §4; reliability.md R2, R5 and R6."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from sqlalchemy import func, select
+
+from agent.events import Answered, Thought
+from bot.access import readers
+from bot.store.engine import rows
+from bot.store.schema import answers as answer_table
+from bot.store.schema import feedback, posts, questions, searches, traces, turns
+from bot.types import EDITS, Audience, Card, CardRow, Place
+from bot.unanswered.digest_card import offers
+from retrieval.types import SearchMetrics
+from tests.adapters.acting import Held, answers, misses, until
+from tests.adapters.worlds import Process, World, world
+from tests.bot.acting import says
+
+QUESTION = "@kotae How long do refunds tale?"
+BETTER = "@kotae How long do refunds take?"
+EDITED = "The question was edited"
+
+
+@pytest_asyncio.fixture(params=["memory", "slack", "discord", "web"])
+async def place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[World]:
+    async with world(request.param, tmp_path) as made:
+        yield made
+
+
+async def counts(it: Process) -> dict[str, int]:
+    """How much is kept of what was asked."""
+    found = {}
+    for table in (answer_table, traces, questions, feedback):
+        found[table.name] = (await rows(it.data.engine, select(func.count()).select_from(table)))[0][0]
+    return found
+
+
+async def open_questions(it: Process, place: World) -> list[str]:
+    where, _ = await it.adapter.place(place.channel)
+    found = await it.data.questions.open(readers(where, Audience("public")).scopes)
+    return [each.question for each in found.questions]
+
+
+async def card_of(it: Process, place: World, *texts: str) -> Card:
+    """A card with the open misses of these texts in a row."""
+    where, _ = await it.adapter.place(place.channel)
+    found = await it.data.questions.open(readers(where, Audience("public")).scopes)
+    (first, *others) = [each for text in texts for each in found.questions if each.question == text]
+    ids = tuple(each.id for each in (first, *others))
+    details = tuple(f"Also: {each.question}" for each in others)
+    return Card(
+        "Unanswered", ("2 asked",), (CardRow(f"1. {first.question}", details, (), offers(ids, first.id, "en")),), ()
+    )
+
+
+async def test_a_question_gets_one_answer_below_its_steps(place: World) -> None:
+    async with place.process(says(Thought("Looking it up."), Answered("30 days.", confidence=0.9))) as it:
+        asked = await place.says(BETTER)
+        steps, answer = await place.answered(asked, "30 days.")
+        assert "Looking it up." in steps and EDITED not in answer
+        assert [each.question for each in it.player.asks] == ["How long do refunds take?"]
+
+
+async def test_a_question_that_is_edited_while_it_runs_is_answered_in_its_new_words_only(place: World) -> None:
+    held = Held("Old.")
+    async with place.process(held, answers("30 days.")) as it:
+        asked = await place.says(QUESTION)
+        await asyncio.wait_for(held.begun.wait(), 30)
+        await place.edits(asked, BETTER)
+        shown = await place.answered(asked, "30 days.")
+        assert not any("Old." in each for each in shown) and EDITED not in shown[-1]  # nobody has seen another one
+        assert [each.question[-5:] for each in it.player.asks] == ["tale?", "take?"]
+
+
+async def test_a_question_that_is_edited_later_is_answered_again_in_the_place_of_the_old_answer(place: World) -> None:
+    async with place.process(misses, answers("30 days.")) as it:
+        asked = await place.says(QUESTION)
+        before = await place.answered(asked, "Nothing was found.")
+        await place.votes_down(asked)
+        await until(lambda: counts(it), lambda found: (found["feedback"], found["questions"]) == (1, 2))
+        await place.edits(asked, BETTER)
+        after = await place.answered(asked, "30 days.")
+        assert len(after) == len(before)
+        assert EDITED in after[-1] and not any("Nothing was found." in each for each in after)
+        # The old answer's vote and misses are gone with it, and history has the new words.
+        found = await counts(it)
+        assert (found["answers"], found["questions"], found["feedback"]) == (1, 0, 0)
+        assert [each.question for each in it.player.asks] == ["How long do refunds tale?", "How long do refunds take?"]
+        assert it.player.asks[1].history == ()
+
+
+async def test_an_edit_that_says_the_same_changes_nothing(place: World) -> None:
+    async with place.process(answers("30 days."), answers("60 days.")) as it:
+        asked = await place.says("@kotae How long do refunds of 1.5 take?")
+        await place.answered(asked, "30 days.")
+        await place.edits(asked, "@kotae  how long do refunds of １.５ take")
+        await place.quiet()
+        assert len(it.player.asks) == 1 and "30 days." in (await place.thread(asked))[-1]
+        await place.edits(asked, "@kotae How long do refunds of 15 take?")
+        await place.answered(asked, "60 days.")
+
+
+async def test_edits_are_followed_a_few_times_and_the_last_one_says_so(place: World) -> None:
+    async with place.process(*(answers(f"Answer {number}.") for number in range(EDITS + 2))) as it:
+        asked = await place.says("@kotae Question 0?")
+        await place.answered(asked, "Answer 0.")
+        for number in range(1, EDITS + 1):
+            await place.edits(asked, f"@kotae Question {number}?")
+            shown = await place.answered(asked, f"Answer {number}.")
+            assert ("please ask anew" in shown[-1]) == (number == EDITS)
+        await place.edits(asked, "@kotae Question 9?")
+        await place.quiet()
+        assert len(it.player.asks) == EDITS + 1 and await place.thread(asked) == shown
+
+
+async def test_an_edited_question_whose_answer_somebody_deleted_is_answered_anew(place: World) -> None:
+    async with place.process(answers("Old."), answers("30 days.")):
+        asked = await place.says(QUESTION)
+        await place.answered(asked, "Old.")
+        await place.deletes_answer(asked)
+        await place.edits(asked, BETTER)
+        assert len([each for each in await place.answered(asked, "30 days.") if "30 days." in each]) == 1
+
+
+async def test_what_a_process_left_is_taken_up_by_the_next(place: World) -> None:
+    async with place.process(answers("Old."), look_every=60) as it:
+        asked = await place.says(QUESTION)
+        await place.answered(asked, "Old.")
+        (message,) = it.player.messages
+        assert await it.bot.turns.amend(replace(message, text="How long do refunds take?"))  # and here it died
+    async with place.process(answers("30 days.")) as it:
+        shown = await place.answered(asked, "30 days.")
+        assert EDITED in shown[-1] and not any("Old." in each for each in shown)
+        assert [each.question for each in it.player.asks] == ["How long do refunds take?"]
+
+
+async def test_a_question_without_a_mention_any_more_keeps_its_answer(place: World) -> None:
+    async with place.process(answers("30 days.")) as it:
+        asked = await place.says(BETTER)
+        before = await place.answered(asked, "30 days.")
+        await place.edits(asked, "Never mind.")
+        await place.quiet()
+        assert await place.thread(asked) == before and len(it.player.asks) == 1
+
+
+async def test_a_deleted_question_goes_with_its_answer_and_all_that_is_known_of_it(place: World) -> None:
+    async with place.process(misses, answers("Other.")) as it:
+        asked = await place.says(QUESTION)
+        other = await place.says("@kotae Something else?")
+        await place.answered(asked, "Nothing was found.")
+        await place.answered(other, "Other.")
+        await place.votes_down(asked)
+        await until(lambda: counts(it), lambda found: found["feedback"] == 1)
+        await it.data.searches.add(
+            (SearchMetrics("refunds", "", 1.0, 0, 0, 0.0, (), None, datetime.now(UTC)), "team")
+        )  # as the question's own search would be measured
+        await place.deletes(asked)
+        await until(lambda: place.thread(asked), lambda said: not said)
+        await place.quiet()
+        assert await open_questions(it, place) == []
+        found = await counts(it)
+        assert (found["answers"], found["questions"], found["feedback"]) == (1, 0, 0)
+        assert await rows(it.data.engine, select(searches.c.query)) == []
+        left = {(row.text, row.author) for row in await rows(it.data.engine, select(turns.c.text, turns.c.author))}
+        assert ("", "") in left and not any("refunds" in text for text, _ in left)
+        assert "Other." in (await place.thread(other))[-1]
+
+
+async def test_a_question_deleted_while_it_runs_leaves_nothing(place: World) -> None:
+    held = Held()
+    async with place.process(held, answers("Other.")) as it:
+        asked = await place.says(QUESTION)
+        await asyncio.wait_for(held.begun.wait(), 30)
+        await until(lambda: place.thread(asked))
+        await place.deletes(asked)
+        await until(lambda: place.thread(asked), lambda said: not said)
+        held.go_on.set()
+        await place.answered(await place.says(BETTER), "Other.")
+        assert await place.thread(asked) == [] and (await counts(it))["answers"] == 1
+
+
+async def test_what_a_process_left_of_a_deleted_question_is_taken_away_by_the_next(place: World) -> None:
+    async with place.process(answers("30 days."), look_every=60) as it:
+        asked = await place.says(BETTER)
+        await place.answered(asked, "30 days.")
+        (message,) = it.player.messages
+        assert await it.bot.turns.delete(message) is not None  # and here it died
+        about = (await rows(it.data.engine, select(turns.c.id)))[0].id
+    async with place.process(answers("Never.")) as it:
+        await until(lambda: place.thread(asked), lambda said: not said)
+        await until(lambda: it.bot.turns.deleted(it.adapter.platform), lambda found: not found)
+        assert not await rows(it.data.engine, select(posts.c.about).where(posts.c.about == about))
+        assert await it.bot.turns.delete(message) is None and not it.player.asks
+
+
+@pytest.mark.parametrize("how", ["deleted", "edited"])
+async def test_a_card_loses_the_words_of_a_question_that_is_not_there_any_more(place: World, how: str) -> None:
+    async with place.process(misses, misses, misses, misses) as it:
+        first = await place.says("@kotae Where do ships moor?")
+        second = await place.says("@kotae Who has the key?")
+        third = await place.says("@kotae What is for lunch?")
+        for each in (first, second, third):
+            await place.answered(each, "Nothing was found.")
+        cards = [
+            await card_of(it, place, "Where do ships moor?", "Who has the key?"),
+            await card_of(it, place, "What is for lunch?"),
+        ]
+        for number, card in enumerate(cards):
+            await it.adapter.announce(place.channel, card, about=f"digest:{number}")
+        assert "Who has the key?" in " ".join(await place.cards())
+        for each in (second, third):
+            await (place.deletes(each) if how == "deleted" else place.edits(each, "@kotae Something else entirely?"))
+
+        async def posted() -> str:
+            return " ".join(await place.cards())
+
+        shown = await until(posted, lambda shown: "key" not in shown and "lunch" not in shown)
+        assert "Where do ships moor?" in shown and "has changed or deleted the question" in shown
+
+
+async def test_another_place_has_no_such_question(place: World) -> None:
+    async with place.process(answers("30 days.")) as it:
+        asked = await place.says(BETTER)
+        await place.answered(asked, "30 days.")
+        (message,) = it.player.messages
+        elsewhere = Place(message.place.platform, message.place.workspace, "elsewhere")
+        assert await it.bot.turns.delete(replace(message, place=elsewhere)) is None
+        assert not await it.bot.turns.amend(replace(message, place=elsewhere, text="Other?"))
+        assert "30 days." in (await place.thread(asked))[-1]

@@ -1,0 +1,273 @@
+"""The platforms as people use them, all in the same words: what somebody says, edits, deletes and votes in one channel, and
+what the bot says there. A world outlives the bot's processes."""
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from adapters.port import Adapter
+from bot.bot import Bot
+from bot.database import Database
+from tests.adapters import memory_platform
+from tests.adapters.acting import Act, Player, process, serving, settings, until
+from tests.adapters.discord import service as discord_service
+from tests.adapters.memory_platform import MemoryAdapter, MemoryPlatform
+from tests.adapters.slack import service as slack_service
+from tests.adapters.web import stage as web_stage
+from tests.fakes.discord_fake import ANN, FakeDiscord
+from tests.fakes.discord_fake import GENERAL as DISCORD_GENERAL
+from tests.fakes.slack import FakeSlack
+
+LOOK = 0.1  # seconds between two looks for what was left
+
+
+class Process:
+    """A process of the bot: its services, and what its agent was asked."""
+
+    def __init__(self, bot: Bot, data: Database, player: Player, adapter: Adapter) -> None:
+        self.bot, self.data, self.player, self.adapter = bot, data, player, adapter
+
+
+class World(ABC):
+    """Messages are named by what `says` returns; `@kotae` at the beginning of a text mentions the bot."""
+
+    channel: str
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+
+    @asynccontextmanager
+    async def process(self, *acts: Act, look_every: float = LOOK) -> AsyncIterator[Process]:
+        """The bot at work, until the end of the block. `look_every`: seconds between two looks for what was left."""
+        async with self._serves(*acts, look_every=look_every) as it:
+            yield Process(it.bot, it.data, it.player, it.adapter)
+
+    @abstractmethod
+    def _serves(self, *acts: Act, look_every: float) -> Any: ...
+
+    @abstractmethod
+    async def says(self, text: str) -> str: ...
+
+    @abstractmethod
+    async def edits(self, message: str, text: str) -> None: ...
+
+    @abstractmethod
+    async def deletes(self, message: str) -> None: ...
+
+    @abstractmethod
+    async def votes_down(self, message: str) -> None:
+        """On the answer to this message."""
+
+    @abstractmethod
+    async def deletes_answer(self, message: str) -> None:
+        """Somebody who may deletes the bot's answer to this message."""
+
+    @abstractmethod
+    async def thread(self, message: str) -> list[str]:
+        """What the bot says to a message, oldest first."""
+
+    @abstractmethod
+    async def cards(self) -> list[str]:
+        """What the bot says in the channel itself."""
+
+    async def answered(self, message: str, text: str) -> list[str]:
+        """What stands in the thread once its last message has this text and nothing is at work."""
+
+        async def shown() -> list[str]:
+            return await self.thread(message)
+
+        await until(shown, lambda said: bool(said) and text in said[-1])
+        await self.quiet()
+        return await shown()
+
+    async def quiet(self) -> None:
+        """Until nothing that somebody did is still worked on."""
+
+        async def idle() -> bool:
+            names = (task.get_name() for task in asyncio.all_tasks() if not task.done())
+            return not any(name.startswith(("slack-", "discord-", "web-", "memory-")) and _acts(name) for name in names)
+
+        await self._delivered()
+        await until(idle)
+        await self._delivered()
+
+    @abstractmethod
+    async def _delivered(self) -> None:
+        """Until the platform's events have arrived."""
+
+
+def _acts(name: str) -> bool:
+    return name.partition("-")[2].split("-")[0] in ("turn", "edit", "delete", "reaction", "raw_message_edit") or any(
+        part in name for part in ("raw_message_delete", "raw_reaction", "discord-message", "cards", "notice")
+    )
+
+
+class SlackWorld(World):
+    channel = "C1"
+
+    def __init__(self, home: Path, fake: FakeSlack) -> None:
+        super().__init__(home)
+        self.fake = fake
+
+    def _serves(self, *acts: Act, look_every: float) -> Any:
+        return slack_service.bot(self.fake, self.home, *acts, look_every=look_every)
+
+    async def says(self, text: str) -> str:
+        return await self.fake.says(self.channel, "U1", text)
+
+    async def edits(self, message: str, text: str) -> None:
+        await self.fake.edits(message, text)
+
+    async def deletes(self, message: str) -> None:
+        await self.fake.deletes(message)
+
+    async def votes_down(self, message: str) -> None:
+        await self.fake.reacts("U2", self.fake.replies(message)[-1].ts, "-1")
+
+    async def deletes_answer(self, message: str) -> None:
+        self.fake.replies(message)[-1].deleted = True
+
+    async def thread(self, message: str) -> list[str]:
+        found = self.fake.thread(self.channel, message)
+        return [each.shown for each in found if each.user == self.fake.bot_user and not each.deleted]
+
+    async def cards(self) -> list[str]:
+        return [each.shown for each in self.fake.posted(self.channel)]
+
+    async def _delivered(self) -> None:
+        await self.fake.wait_for_idle()
+
+
+class DiscordWorld(World):
+    channel = DISCORD_GENERAL
+
+    def __init__(self, home: Path, fake: FakeDiscord) -> None:
+        super().__init__(home)
+        self.fake = fake
+
+    def _serves(self, *acts: Act, look_every: float) -> Any:
+        return discord_service.bot(self.fake, self.home, *acts, look_every=look_every)
+
+    async def says(self, text: str) -> str:
+        return await self.fake.says(self.channel, ANN, text)
+
+    async def edits(self, message: str, text: str) -> None:
+        await self.fake.edits(message, text)
+
+    async def deletes(self, message: str) -> None:
+        await self.fake.deletes(message)
+
+    async def votes_down(self, message: str) -> None:
+        await self.fake.reacts("ben", self.fake.replies(message)[-1].id, "👎")
+
+    async def deletes_answer(self, message: str) -> None:
+        await self.fake.deletes(self.fake.replies(message)[-1].id)
+
+    async def thread(self, message: str) -> list[str]:
+        return [each.shown for each in self.fake.thread(message) if each.author == self.fake.bot_user]
+
+    async def cards(self) -> list[str]:
+        return [each.shown for each in self.fake.posted(self.channel)]
+
+    async def _delivered(self) -> None:
+        await self.fake.wait_for_idle()
+
+
+class WebWorld(World):
+    channel = "general"
+    stage: web_stage.Stage
+
+    @asynccontextmanager
+    async def _serves(self, *acts: Act, look_every: float) -> AsyncIterator[web_stage.Stage]:
+        async with web_stage.channel(self.home, *acts, look_every=look_every) as self.stage:
+            yield self.stage
+
+    async def says(self, text: str) -> str:
+        return str((await self.stage.said(text)).id)
+
+    async def edits(self, message: str, text: str) -> None:
+        await self.stage.adapter.edit(web_stage.AKI, int(message), text)
+
+    async def deletes(self, message: str) -> None:
+        await self.stage.adapter.delete(web_stage.AKI, int(message))
+
+    async def votes_down(self, message: str) -> None:
+        await self.stage.adapter.vote(web_stage.BEN, await self._answer(message), "down")
+
+    async def deletes_answer(self, message: str) -> None:
+        await self.stage.data.messages.drop([await self._answer(message)])
+
+    async def thread(self, message: str) -> list[str]:
+        found = await self.stage.data.messages.listed(self.channel, int(message), before=None, limit=50)
+        return [each.text for each in found if each.author == "kotae"]
+
+    async def cards(self) -> list[str]:
+        found = await self.stage.board.messages(web_stage.GENERAL, web_stage.AKI)
+        return [f"{each.text} {each.data}" for each in found if each.author == "kotae"]
+
+    async def _delivered(self) -> None:
+        """They are calls."""
+
+    async def _answer(self, message: str) -> int:
+        found = await self.stage.data.messages.listed(self.channel, int(message), before=None, limit=50)
+        return next(each.id for each in found if each.kind == "answer")
+
+
+class MemoryWorld(World):
+    channel = memory_platform.CHANNEL.channel
+    adapter: MemoryAdapter
+
+    def __init__(self, home: Path, platform: MemoryPlatform) -> None:
+        super().__init__(home)
+        self.platform = platform
+
+    @asynccontextmanager
+    async def _serves(self, *acts: Act, look_every: float) -> AsyncIterator[Process]:
+        player, self.adapter = Player(*acts), MemoryAdapter(self.platform, look_every=look_every)
+        async with process(settings(self.home), player.make) as (data, bot), serving(self.adapter, bot):
+            yield Process(bot, data, player, self.adapter)
+
+    async def says(self, text: str) -> str:
+        return await self.adapter.says("ann", text)
+
+    async def edits(self, message: str, text: str) -> None:
+        await self.adapter.edits(message, text)
+
+    async def deletes(self, message: str) -> None:
+        await self.adapter.deletes(message)
+
+    async def votes_down(self, message: str) -> None:
+        await self.adapter.reacts("ben", self.platform.thread(message)[-1].id, "down")
+
+    async def deletes_answer(self, message: str) -> None:
+        del self.platform.messages[self.platform.thread(message)[-1].id]
+
+    async def thread(self, message: str) -> list[str]:
+        return [each.text for each in self.platform.thread(message)]
+
+    async def cards(self) -> list[str]:
+        return [
+            each.text for each in self.platform.messages.values() if each.id == each.thread and each.author == "kotae"
+        ]
+
+    async def _delivered(self) -> None:
+        """They are calls."""
+
+
+@asynccontextmanager
+async def world(platform: str, home: Path) -> AsyncIterator[World]:
+    """A platform without its pace: how fast it takes messages is its own tests' matter."""
+    match platform:
+        case "slack":
+            async with FakeSlack(limits=False) as slack:
+                yield SlackWorld(home, slack)
+        case "discord":
+            async with FakeDiscord(limits=False) as discord:
+                yield DiscordWorld(home, discord)
+        case "web":
+            yield WebWorld(home)
+        case _:
+            yield MemoryWorld(home, MemoryPlatform())
