@@ -46,6 +46,7 @@ STRANGE_DATABASE = f"{IDENTITY}::test_a_database_that_does_not_know_the_home_is_
 TAUGHT = "tests/bot/unanswered/test_expert_answers.py"
 UNLIKE = "tests/bot/unanswered/test_paraphrases.py::test_none_that_differ_is_taken_for_the_same"
 ANSWERS = "tests/bot/unanswered/test_corrections.py"
+CONFORMANCE = "tests/adapters/test_conformance.py"
 SLACK = "tests/adapters/slack"
 SLACK_KILLED = "tests/crash/test_slack_kills.py"
 _MENTION_UNDER_CARD = "test_a_reply_that_mentions_the_bot_is_an_answer_as_well"
@@ -1255,6 +1256,70 @@ MUTATIONS = (
         "adapters/shared/ingestion.py",
         ("if not found or (as_text and (around or len(found) > 1)):", "if not found:"),
         ("tests/adapters/shared/test_ingestion.py",),
+    ),
+    # a question that is edited or deleted after its answer
+    Mutation(
+        "an edited question is answered again a few times",
+        "bot/store/turns.py",
+        ("if row.edits >= EDITS or _wording", "if _wording"),
+        (f"{CONFORMANCE}::test_edits_are_followed_a_few_times_and_the_last_one_says_so",),
+    ),
+    Mutation(
+        "an edit that says the same changes nothing",
+        "bot/store/turns.py",
+        (" or _wording(row.text) == _wording(message.text):", ":"),
+        (f"{CONFORMANCE}::test_an_edit_that_says_the_same_changes_nothing",),
+    ),
+    Mutation(
+        "votes and misses are of an answer that is there",
+        "bot/store/erasure.py",
+        ("sources, feedback, questions, notices, refusals):", "sources, notices, refusals):"),
+        (f"{CONFORMANCE}::test_a_question_that_is_edited_later_is_answered_again_in_the_place_of_the_old_answer",),
+    ),
+    Mutation(
+        "the words of a deleted question are not kept",
+        "bot/store/turns.py",
+        ('left = {"text": "", "author": "", "link": None, ', "left = {"),
+        (f"{CONFORMANCE}::test_a_deleted_question_goes_with_its_answer_and_all_that_is_known_of_it",),
+    ),
+    Mutation(
+        "the searches of a deleted question are not kept",
+        "bot/store/turns.py",
+        ("            forget_searches(db, [row])\n", ""),
+        (f"{CONFORMANCE}::test_a_deleted_question_goes_with_its_answer_and_all_that_is_known_of_it",),
+    ),
+    Mutation(
+        "what is still posted of a deleted question is taken away by the next process",
+        "adapters/shared/turns.py",
+        (
+            "        for deleted in await self._bot.turns.deleted(self._platform):\n            await self._clear(deleted)\n",
+            "",
+        ),
+        (f"{CONFORMANCE}::test_what_a_process_left_of_a_deleted_question_is_taken_away_by_the_next",),
+    ),
+    Mutation(
+        "an answer that replaces another one says so",
+        "adapters/shared/turns.py",
+        ("        if not claimed.edits:\n", "        if True:\n"),
+        (f"{CONFORMANCE}::test_a_question_that_is_edited_later_is_answered_again_in_the_place_of_the_old_answer",),
+    ),
+    Mutation(
+        "cards lose the words of questions that are gone",
+        "adapters/shared/digest_cards.py",
+        ('        row["text"] = (number[0]', '        row["was"] = (number[0]'),
+        (f"{CONFORMANCE}::test_a_card_loses_the_words_of_a_question_that_is_not_there_any_more",),
+    ),
+    Mutation(
+        "cards lose the words of questions that they list besides",
+        "bot/unanswered/expert_answers.py",
+        (' in closed or gone & {*card.data["questions"]})', " in closed)"),
+        (f"{CONFORMANCE}::test_a_card_loses_the_words_of_a_question_that_is_not_there_any_more",),
+    ),
+    Mutation(
+        "Web: steps of a question that is answered again stay above its answer",
+        "adapters/web/channel/turn_view.py",
+        ('            self._shut = any(each.kind == "answer" for each in earlier)\n', ""),
+        (f"{CONFORMANCE}::test_a_question_that_is_edited_later_is_answered_again_in_the_place_of_the_old_answer",),
     ),
     # Slack: who reads along, and who may do what
     Mutation(

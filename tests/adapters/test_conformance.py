@@ -153,8 +153,8 @@ async def test_a_question_without_a_mention_any_more_keeps_its_answer(place: Wor
 async def test_a_deleted_question_goes_with_its_answer_and_all_that_is_known_of_it(place: World) -> None:
     async with place.process(misses, answers("Other.")) as it:
         asked = await place.says(QUESTION)
-        other = await place.says("@kotae Something else?")
         await place.answered(asked, "Nothing was found.")
+        other = await place.says("@kotae Something else?")
         await place.answered(other, "Other.")
         await place.votes_down(asked)
         await until(lambda: counts(it), lambda found: found["feedback"] == 1)
