@@ -14,7 +14,7 @@ from typing import Any
 
 import discord
 
-from adapters.discord import commands, digest, feedback, ingestion
+from adapters.discord import commands, digest, feedback, ingestion, turn_view
 from adapters.discord.audience import Places
 from adapters.discord.catch_up import missed
 from adapters.discord.context import DiscordContext
@@ -115,6 +115,7 @@ class DiscordAdapter:
                 events.register(client)
                 commands.register(client, context)
                 feedback.register(client, context)
+                turn_view.register(client, context)
                 await enter(client, token)
                 self._client, self._context = client, context
                 await self._serve(client, context, questions, events)

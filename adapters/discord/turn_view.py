@@ -6,17 +6,22 @@ Source: product.md §1; reliability.md R6, R10, R35 and R51; field.md #1-#4 and 
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 import discord
+from discord.ext import commands
 
-from adapters.discord.rendering.components import feedback
+from adapters.discord.context import DiscordContext
+from adapters.discord.interactions import Gesture, Interactions, spot_of
+from adapters.discord.rendering.components import STEPS_TEMPLATE, feedback
 from adapters.discord.rendering.markdown import messages
-from adapters.discord.rendering.steps import Shown, Steps
+from adapters.discord.rendering.steps import ROOM, Shown, Steps
 from adapters.discord.transport.api import DiscordApi
 from adapters.discord.transport.errors import DiscordError, RefusedError, UnreachableError
 from adapters.discord.transport.turn_messages import TurnMessages
-from adapters.markdown.events import EMPTY, answer_markdown
+from adapters.markdown.events import EMPTY, STEPS, answer_markdown
 from adapters.port import ThreadView
 from agent.events import Answered, Step
 from bot.bot import Bot
@@ -34,6 +39,7 @@ IN_VIEW_SECONDS = 3.0  # that an answer waits for its steps to be there before i
 FINISH_SECONDS = 60.0  # for the last edits under load; nobody waits for them
 ABANDON_SECONDS = 3.0
 
+_NO_STEPS = Text(en="These steps are not kept any more.", ja="この途中経過はすでに残っていません。")
 _REFUSED = Text(
     en="I have an answer, but this server does not accept its words (Discord's code {code}). Ask its moderators, or ask "
     "me in a direct message.",
@@ -86,7 +92,7 @@ class DiscordThread(ThreadView):
         """Post the answer under the steps, or put it in the place of what an earlier attempt has posted."""
         await self._quiet()
         texts = answer_texts(answered, self._language)
-        await self._steps.make_way(len(texts), IN_VIEW_SECONDS)
+        await self._steps.make_way(len(texts), IN_VIEW_SECONDS, took=answered.seconds)
         count = len(texts)
         for number, text in enumerate(texts):
             last = number == len(texts) - 1 and answered.outcome in ("answered", "unknown")
@@ -161,6 +167,44 @@ class DiscordThread(ThreadView):
             self._alive.cancel()
             await asyncio.gather(self._alive, return_exceptions=True)
             self._alive = None
+
+
+def register(client: commands.Bot, context: DiscordContext) -> None:
+    """The button behind which the steps of every answer that was ever posted are."""
+    gestures = Interactions(context)
+
+    class StepsButton(discord.ui.DynamicItem["discord.ui.Button[Any]"], template=STEPS_TEMPLATE):
+        def __init__(self, turn: str) -> None:
+            super().__init__(discord.ui.Button(label=STEPS.to(context.language), custom_id=f"kotae:steps:{turn}"))
+            self.turn = turn
+
+        @classmethod
+        async def from_custom_id(cls, gesture: Gesture, item: discord.ui.Item[Any], match: Any, /) -> "StepsButton":
+            return cls(match["turn"])
+
+        async def callback(self, gesture: Gesture) -> None:
+            gestures.do(gesture, partial(_steps_of, context, gesture, self.turn))
+
+    client.add_dynamic_items(StepsButton)
+
+
+async def _steps_of(context: DiscordContext, gesture: Gesture, turn: str) -> Sequence[str]:
+    """The steps behind the line that was pressed, whatever the button says."""
+    message = str(gesture.message.id) if gesture.message else ""
+    post = await context.bot.outbox.find(spot_of(gesture).place, message)
+    if post is None or post.kind != "steps" or post.about != turn or not post.data.get("lines"):
+        return (_NO_STEPS.to(context.language_of(gesture.locale)),)
+    return packed(post.data["lines"], ROOM)
+
+
+def packed(lines: Sequence[str], room: int) -> list[str]:
+    """Lines in as few texts of at most `room` characters as they take in their order."""
+    texts = [""]
+    for line in lines:
+        if texts[-1] and len(texts[-1]) + 1 + len(line) > room:
+            texts.append("")
+        texts[-1] += f"\n{line}" if texts[-1] else line
+    return texts
 
 
 def answer_texts(answered: Answered, language: Language) -> list[str]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import assert_never
 
 from agent.events import (
@@ -34,6 +35,22 @@ UNSURE = Text(en="I am not sure.", ja="確信はありません。")
 SOURCES = Text(en="Sources", ja="出典")
 EMPTY = Text(en="(The answer is empty.)", ja="（回答は空でした。）")
 
+LABELS: dict[type[Step], Text] = {
+    Thought: Text(en="🧠 Thought", ja="🧠 思考"),
+    ToolCalled: Text(en="🛠️ Tool call", ja="🛠️ ツール呼び出し"),
+    ToolReturned: Text(en="📝 Result", ja="📝 結果"),
+    Drafted: Text(en="✍️ Draft", ja="✍️ 下書き"),
+    Reflected: Text(en="🤔 Reflection", ja="🤔 見直し"),
+}
+_LIST = "list_rag_collections"  # as `agent.tools` has it, which would be loaded for that
+STEPS = Text(en="Steps", ja="途中経過")  # the button or link to them, once they are folded
+
+_STEPS = Text(en="{n} step{n:|s}", ja="途中経過 {n} 件")
+_SEARCHES = Text(en="{n} search{n:|es}", ja="検索 {n} 回")
+_SEEN = Text(en="{n} passage{n:|s}", ja="抜粋 {n} 件")
+_SECONDS = Text(en="{n} s", ja="{n} 秒")
+_COLLECTIONS = Text(en="the list of collections", ja="コレクションの一覧")
+
 _THINKING = Text(en="🧠 Thinking…", ja="🧠 考えています…")
 _STILL_THINKING = Text(en="🧠 Thinking… ({seconds} s)", ja="🧠 考えています…（{seconds} 秒）")
 
@@ -55,35 +72,50 @@ _QUOTED = Text(en="“{text}”", ja="「{text}」")
 _IN = Text(en=" ({where})", ja="（{where}）")
 
 
-def step_text(event: Step, language: Language) -> str:
-    """One line, such as `📝 Result: 3 passages, …`; empty for a draft, which is not shown before it is reviewed."""
-    match event:
-        case Thought():
-            label = "🧠 Thought"
-        case ToolCalled():
-            label = "🛠️ Tool call"
-        case ToolReturned():
-            label = "📝 Result"
-        case Drafted():
-            return ""
-        case Reflected():
-            label = "🤔 Reflection"
-        case _:
-            assert_never(event)
-    return f"{label}: {step_words(event, language)}"
+def step_text(event: Step, language: Language, *, named: bool = False) -> str:
+    """One line, such as `📝 Result: 3 passages, …`; empty for a draft, which is not shown before it is reviewed. `named`:
+    with the tool's own name."""
+    if isinstance(event, Drafted):
+        return ""
+    return f"{LABELS[type(event)].to(language)}: {step_words(event, language, named=named)}"
 
 
-def step_words(event: Step, language: Language) -> str:
+def step_words(event: Step, language: Language, *, named: bool = False) -> str:
     """What `step_text` says after its label. No address survives and nobody is called: it may hold what a document says."""
-    return harmless(_step_words(event, language))
+    return harmless(_step_words(event, language, named))
 
 
-def _step_words(event: Step, language: Language) -> str:
+@dataclass(slots=True)
+class StepSummary:
+    """What the steps of a turn come to, in the one line into which they are folded once the answer is there."""
+
+    steps: int = 0
+    searches: int = 0
+    passages: set[tuple[str, str, int]] = field(default_factory=set)  # collection, document, chunk
+
+    def add(self, event: Step) -> None:
+        self.steps += not isinstance(event, Drafted)
+        match event:
+            case ToolCalled():
+                self.searches += not event.arguments.keys().isdisjoint(("queries", "query"))
+            case ToolReturned(hits=hits):
+                found = (hit.passage for hit in hits)
+                self.passages |= {(each.collection, each.document_id, each.chunk) for each in found}
+
+    def text(self, seconds: float, language: Language) -> str:
+        """Such as `3 searches · 8 passages · 4 s`. `seconds`: that the answer took; 0: not known."""
+        done = (_SEARCHES, self.searches) if self.searches else (_STEPS, self.steps)
+        counted = (done, (_SEEN, len(self.passages)), (_SECONDS, round(seconds)))
+        return " · ".join(said.to(language, n=n) for said, n in counted if n)
+
+
+def _step_words(event: Step, language: Language, named: bool) -> str:
     match event:
         case Thought(text) | Drafted(text):
             return one_line(text)
         case ToolCalled():
-            return f"{event.name} {_arguments(event, language)}".rstrip()
+            said = _arguments(event, language)
+            return f"{event.name} {said}".rstrip() if named or not said else said
         case ToolReturned(failed=True):
             return _FAILED.to(language, what=one_line(event.summary))
         case ToolReturned(hits=()):
@@ -174,6 +206,8 @@ def shortened(text: str, limit: int) -> str:
 
 def _arguments(call: ToolCalled, language: Language) -> str:
     given = dict(call.arguments)
+    if not given and call.name == _LIST:
+        return _COLLECTIONS.to(language)
     query, where = given.pop("queries", given.pop("query", None)), given.pop("collection_name", None)
     if isinstance(query, list):
         query = " / ".join(map(str, query))

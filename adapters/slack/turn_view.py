@@ -105,7 +105,7 @@ class SlackThread(TurnView):
     async def answer(self, answered: Answered) -> None:
         """Post the answer under the steps, or put it in the place of what an earlier attempt has posted."""
         await self._quiet()
-        await self._steps.make_way()
+        await self._steps.make_way(answered.seconds)
         count = await self._say(answered)
         for post in self._earlier:
             if post.kind == "answer" and post.part >= count and post.message:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, assert_never
 from rich.console import Console, RenderableType
 from rich.text import Text as RichText
 
-from adapters.markdown.events import SOURCES, doubt_line, one_line, source_line, source_place, step_words
+from adapters.markdown.events import LABELS, SOURCES, doubt_line, one_line, source_line, source_place, step_words
 from adapters.port import ThreadView, relay
 from adapters.shared.verdicts import VERDICTS
 from adapters.terminal import texts as say
@@ -104,13 +104,11 @@ class ConsoleView(ThreadView):
     async def step(self, event: Step) -> None:
         if isinstance(event, ToolReturned):
             self.passages |= {_key(hit.passage): hit.passage for hit in event.hits}
-        label, style = _label(event)
-        if self._steps == "off" or not label:
+        if self._steps == "off" or isinstance(event, Drafted):
             return
-        show(
-            self._screen,
-            RichText.assemble((f"[{label}]", f"bold {style}"), " ", _clean(step_words(event, self._language))),
-        )
+        label = LABELS[type(event)].to(self._language)
+        words = step_words(event, self._language, named=self._steps == "verbose")
+        show(self._screen, RichText.assemble((f"[{label}]", f"bold {_colour(event)}"), " ", _clean(words)))
         if self._steps == "verbose" and isinstance(event, ToolReturned):
             for hit in event.hits:
                 found = f"    {hit.relevance:.2f}  {hit.passage.document}  {one_line(hit.passage.text)[:100]}"
@@ -149,19 +147,16 @@ class JsonView(ThreadView):
         print(json.dumps(event_json(event), ensure_ascii=self._ascii), flush=True)
 
 
-def _label(event: Step) -> tuple[str, str]:
-    """The seed's label, the same in both languages, and its colour; nothing for a draft."""
+def _colour(event: Step) -> str:
     match event:
         case Thought():
-            return "🧠 Thought", "magenta"
+            return "magenta"
         case ToolCalled():
-            return "🛠️ Tool Call", "cyan"
+            return "cyan"
         case ToolReturned():
-            return "📝 Result", "red" if event.failed else "green"
-        case Reflected():
-            return "🤔 Reflection", "yellow"
-        case Drafted():
-            return "", ""
+            return "red" if event.failed else "green"
+        case Reflected() | Drafted():
+            return "yellow"
         case _:
             assert_never(event)
 

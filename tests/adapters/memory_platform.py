@@ -5,7 +5,7 @@ import asyncio
 from dataclasses import dataclass, replace
 from itertools import count
 
-from adapters.markdown.events import answer_markdown, step_text
+from adapters.markdown.events import StepSummary, answer_markdown, step_text
 from adapters.port import TurnView
 from adapters.shared import digest_cards, feedback, recovery
 from adapters.shared.tasks import Tasks
@@ -53,6 +53,7 @@ class MemoryThread(TurnView):
         self._bot = bot
         self._claimed = claimed
         self._lines: list[str] = []
+        self._summary = StepSummary()
 
     async def begin(self) -> None:
         earlier = await self._bot.outbox.of(self._claimed.id)
@@ -61,9 +62,12 @@ class MemoryThread(TurnView):
 
     async def step(self, event: Step) -> None:
         self._lines.append(step_text(event, "en"))
+        self._summary.add(event)
         await self._put("steps", "\n".join(self._lines))
 
     async def answer(self, answered: Answered) -> None:
+        if self._lines:
+            await self._put("steps", self._summary.text(answered.seconds, "en"))
         await self._put("answer", answer_markdown(answered, "en"))
 
     async def close(self) -> None:

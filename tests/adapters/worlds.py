@@ -202,7 +202,7 @@ class WebWorld(World):
 
     async def thread(self, message: str) -> list[str]:
         found = await self.stage.data.messages.listed(self.channel, int(message), before=None, limit=50)
-        return [each.text for each in found if each.author == "kotae"]
+        return [each.data.get("summary") or each.text for each in found if each.author == "kotae"]
 
     async def cards(self) -> list[str]:
         found = await self.stage.board.messages(web_stage.GENERAL, web_stage.AKI)

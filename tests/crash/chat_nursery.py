@@ -4,6 +4,7 @@ at what is in the database."""
 import asyncio
 import json
 import os
+import re
 import signal
 import sqlite3
 from collections.abc import AsyncIterator, Iterable, Sequence
@@ -17,6 +18,8 @@ from tests.bot.program import Process, talking
 from tests.crash.chat_life import Life, lines
 
 START_SECONDS = 60.0
+
+_FOLDED = re.compile(r"(-# )?(Steps|\d+ (?:search|step))")
 
 
 @dataclass
@@ -154,14 +157,19 @@ def interrupted(thread: Iterable[Said]) -> bool:
 
 
 def has_steps(thread: Iterable[Said]) -> bool:
-    return any("Looking it up" in each.shown for each in thread)
+    return any(_steps(each.shown) and "Thinking…" not in each.shown for each in thread)
 
 
 def split(thread: Iterable[M]) -> tuple[list[M], list[M]]:
     """The messages with steps, and the others."""
     found = list(thread)
-    steps = [each for each in found if "Looking it up" in each.shown or "Thinking…" in each.shown]
+    steps = [each for each in found if _steps(each.shown)]
     return steps, [each for each in found if each not in steps]
+
+
+def _steps(shown: str) -> bool:
+    """Whether these are steps: at work, or folded."""
+    return "Looking it up" in shown or "Thinking…" in shown or _FOLDED.match(shown) is not None
 
 
 def _bare(text: str) -> str:

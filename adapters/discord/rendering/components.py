@@ -13,13 +13,14 @@ from typing import Any
 import discord
 
 from adapters.discord.rendering.markdown import escaped
-from adapters.markdown.events import shortened
+from adapters.markdown.events import STEPS, shortened
 from adapters.shared import expert_answers, ingestion
 from adapters.shared.feedback import DOWN, UP, Vote
 from bot.types import Card, CardRow, Link
 from retrieval.i18n import Language
 
 TEMPLATE = r"kotae:vote:(?P<vote>up|down):(?P<turn>[^:]{1,80})"
+STEPS_TEMPLATE = r"kotae:steps:(?P<turn>[^:]{1,80})"
 REPORT = "kotae:report:"  # and the turn: the modal that asks what was wrong
 
 
@@ -35,6 +36,12 @@ def feedback(turn: str, language: Language) -> list[dict[str, Any]]:
     """The row with both."""
     votes: tuple[Vote, Vote] = ("up", "down")
     return [{"type": 1, "components": [dict(vote_button(turn, vote, language).to_component_dict()) for vote in votes]}]
+
+
+def steps_button(turn: str, language: Language) -> list[dict[str, Any]]:
+    """The row with the button that shows whoever presses it the steps behind their one line."""
+    button: discord.ui.Button[Any] = discord.ui.Button(label=STEPS.to(language), custom_id=f"kotae:steps:{turn}")
+    return [{"type": 1, "components": [dict(button.to_component_dict())]}]
 
 
 CONTENT = 2_000

@@ -7,12 +7,13 @@ import asyncio
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
+from adapters.discord.rendering.components import steps_button
 from adapters.discord.rendering.markdown import escaped
 from adapters.discord.transport.errors import DiscordError, GoneError, TokenError
 from adapters.discord.transport.turn_messages import TurnMessages
-from adapters.markdown.events import shortened, step_text, thinking
+from adapters.markdown.events import StepSummary, shortened, step_text, thinking
 from adapters.shared.debounce import Writer
 from agent.events import Step
 from bot.errors import StoreError
@@ -59,6 +60,8 @@ class Steps:
         self._language = language
         self._turn = turn
         self._parts: list[_Part] = []
+        self._summary = StepSummary()
+        self._folded: tuple[str, list[str]] | None = None  # once the answer is there: one line, and what is behind it
         self._posting: int | None = None  # the part whose message is on its way
         self._earlier: list[Post] = []
         self._waited: int | None = None
@@ -80,7 +83,8 @@ class Steps:
         self._shut = any(post.kind == "answer" and post.message for post in found)
 
     def add(self, event: Step) -> None:
-        text = step_text(event, self._language)
+        text = step_text(event, self._language, named=self._steps == "verbose")
+        self._summary.add(event)
         if not text or self._steps == "off" or self._over:
             return
         line = SMALL + escaped(shortened(text, STEP))
@@ -104,12 +108,15 @@ class Steps:
             self._writer.wake()
         self._writer.end()
 
-    async def make_way(self, messages: int, seconds: float) -> None:
-        """The answer comes next, in so many messages: until the steps that get messages of their own are there (not: up to
+    async def make_way(self, messages: int, seconds: float, *, took: float) -> None:
+        """The answer, which `took` so many seconds, comes next, in so many messages: the steps fold, and until the steps that get messages of their own are there (not: up to
         date), but no longer than this. Those that come later than that are taken away again, as they would stand below it.
         """
         self._reserved, self._closing = SPARE + messages, True
         self._fold()
+        if self._steps == "live" and (lines := [line for part in self._parts for line in part.lines]):
+            self._folded = SMALL + self._summary.text(took, self._language), lines
+            del self._parts[1:]
         self._look()
         self.end()
         await self._writer.until(self._in_view, seconds)
@@ -190,7 +197,11 @@ class Steps:
         is_new = not self._saying.has("steps", number)
         self._posting = number if is_new else None
         try:
-            await self._saying.put("steps", number, text, data={"placeholder": not part.lines})
+            data: dict[str, Any] = {"placeholder": not part.lines}
+            if self._folded is not None:
+                data["lines"] = self._folded[1]
+            button = steps_button(self._turn, self._language) if self._folded is not None else ()
+            await self._saying.put("steps", number, text, components=button, data=data)
         finally:
             self._posting = None
         part.shown = text
@@ -199,6 +210,8 @@ class Steps:
             await self._discard(next(post for post in self._saying.parts("steps") if post.part == number))
 
     def _text(self, number: int) -> str:
+        if self._folded is not None:
+            return self._folded[0]
         lines = list(self._parts[number].lines)
         final = self._closing or number < len(self._parts) - 1
         if self._waited is not None and not final and (self._steps == "live" or not lines):

@@ -52,12 +52,12 @@ class TaskCard:
 TaskCards = tuple[TaskCard, ...]
 
 
-def after(cards: TaskCards, event: Step, language: Language) -> TaskCards:
-    """The cards once `event` has happened. The newest is at work until the next event; a tool until it returns."""
+def after(cards: TaskCards, event: Step, language: Language, *, named: bool = False) -> TaskCards:
+    """The cards once `event` has happened; `named`: with the tools' names. The newest is at work until the next event; a tool until it returns."""
     cards = tuple(
         replace(card, status="complete") if card.status == "in_progress" and not card.call else card for card in cards
     )
-    text = shortened(step_text(event, language), STEP)
+    text = shortened(step_text(event, language, named=named), STEP)
     match event:
         case Drafted():
             return cards
@@ -95,6 +95,16 @@ def chunk(id: str, card: TaskCard, known: TaskCard | None) -> dict[str, Any] | N
     if details and (known is None or known.text != card.text):
         made["details"] = details
     return made
+
+
+def plan(title: str, ids: str, cards: Sequence[TaskCard]) -> dict[str, Any]:
+    """The cards behind one line, as Slack shows them when all is done. Source: docs.slack.dev plan block."""
+    tasks = []
+    for number, card in enumerate(closed(cards)):
+        name, details = _title(card.text)
+        task = {"type": "task_card", "task_id": f"{ids}{number}", "title": name, "status": card.status}
+        tasks.append(task | ({"details": rich([details])} if details else {}))
+    return {"type": "plan", "title": title, "tasks": tasks}
 
 
 def weight(card: TaskCard) -> int:
@@ -173,14 +183,19 @@ class StepMessage:
         self._ids = f"{turn.id}-{number}-"  # of its cards: by them a stream is found again, as it takes no metadata
         self._post: Post | None = None  # as it was placed
         self._told: TaskCards = ()  # what the stream surely has
+        self._titled = ""  # how the stream's plan is called
         self._shown: Sequence[str] | None = None  # the lines it has as a text, where they are known
         self._refused = False  # it was surely not posted
 
-    async def show(self, cards: TaskCards, thinking: str | None, *, final: bool, stream: bool, plain: bool) -> None:
+    async def show(
+        self, cards: TaskCards, thinking: str | None, *, title: str, final: bool, stream: bool, plain: bool
+    ) -> None:
         """Show these cards, and under them (or in their place) that the turn is at work.
 
+        `title`: of the plan that a stream is, and into which `final` ones fold; without one they stay as they are.
         `stream`: it may begin as one; `plain`: without blocks. Raises SealedError, and StreamOver when a reader stopped it.
         """
+        self._title = title
         if not self.ts:
             await self._open(cards, thinking, final=final, stream=stream, plain=plain)
         if self.streaming:
@@ -269,10 +284,11 @@ class StepMessage:
                     turn.thread,
                     recipient=user,
                     recipient_team=team,
-                    chunks=_chunks(self._ids, cards),
+                    chunks=[*self._plan(), *_chunks(self._ids, cards)],
+                    display="plan",
                     ticket=turn.opening,
                 )
-            self.streaming, self._told = True, cards
+            self.streaming, self._told, self._titled = True, cards, self._title
         except (UnreachableError, TimeoutError):  # it may have been started all the same
             self.stray = True
             self.ts = await find(turn, self._number)
@@ -290,13 +306,13 @@ class StepMessage:
 
     async def _stream(self, cards: TaskCards, thinking: str | None, *, final: bool) -> None:
         shown = _or_thinking(cards, thinking)
-        chunks = _chunks(self._ids, shown, self._told)
+        chunks = [*self._plan(), *_chunks(self._ids, shown, self._told)]
         try:
             if final:
                 await self._slack.stop_stream(self._channel, self.ts, chunks=chunks, mark=self._mark)
             elif chunks:
                 await self._slack.append_stream(self._channel, self.ts, chunks=chunks, ticket=self._turn.growing)
-            self._told, self.streaming = shown, not final
+            self._told, self._titled, self.streaming = shown, self._title, not final
             return
         except (GoneError, NotSent):
             raise
@@ -315,9 +331,14 @@ class StepMessage:
     async def _edit(self, cards: TaskCards, thinking: str | None, *, final: bool, plain: bool) -> None:
         """The message's whole text, unless it is there already."""
         lines = _lines(cards, thinking)
+        folds = final and self._title and cards
+        if folds:
+            lines.insert(0, self._title)
         if lines == self._shown:
             return
-        text, blocks = drawn(lines, plain)
+        text, blocks = (
+            (self._title, [plan(self._title, self._ids, cards)]) if folds and not plain else drawn(lines, plain)
+        )
         ticket = self._turn.growing
         try:
             await self._slack.update(
@@ -329,6 +350,10 @@ class StepMessage:
             raise
         self._shown = lines
 
+    def _plan(self) -> list[dict[str, Any]]:
+        """The chunk that changes the plan's title, if it is another one."""
+        return [{"type": "plan_update", "title": self._title}] if self._title != self._titled else []
+
 
 async def find(turn: Turn, number: int) -> str:
     """The ts of a stream that was started without our knowing of it, else nothing. Raises SlackError."""
@@ -339,7 +364,9 @@ async def all_of(turn: Turn, number: int, kind: PostKind = "steps") -> list[str]
     """The ts of each message with this part that the thread has, as a stream or not. Raises SlackError."""
     mark, found = Mark(turn.id, kind, number), []
     for message in await turn.slack.replies(turn.place.channel, turn.thread, limit=LOOK):
-        ids = [str(block.get("task_id") or block.get("id") or "") for block in message.get("blocks") or ()]
+        blocks = message.get("blocks") or ()
+        cards = [*blocks, *(card for block in blocks for card in block.get("tasks") or ())]
+        ids = [str(card.get("task_id") or card.get("id") or "") for card in cards]
         if mark.is_on(message) or any(id.startswith(f"{turn.id}-{number}-") for id in ids):
             found.append(str(message["ts"]))
     return found

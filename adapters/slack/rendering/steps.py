@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from adapters.markdown.events import thinking
+from adapters.markdown.events import STEPS, StepSummary, thinking
 from adapters.shared.debounce import Writer
 from adapters.slack.rendering.markdown import escaped
 from adapters.slack.rendering.step_message import (
@@ -79,6 +79,8 @@ class Steps:
         self._sleep = sleep
         self._plain = False  # blocks are not accepted here
         self._cards: TaskCards = ()
+        self._summary = StepSummary()
+        self._seconds: float | None = None  # that the answer took, once it is there
         self._parts: list[_Part] = []
         self._earlier: Sequence[Post] = ()
         self._waited: int | None = None
@@ -101,7 +103,8 @@ class Steps:
         if self._steps == "off" or self._over:
             return
         known = len(self._cards)
-        self._cards = after(self._cards, event, self._language)
+        self._cards = after(self._cards, event, self._language, named=self._steps == "verbose")
+        self._summary.add(event)
         for number in range(known, len(self._cards)):
             self._seat(number)
         self._writer.wake()
@@ -126,9 +129,10 @@ class Steps:
             self._writer.wake()
         self._writer.end()
 
-    async def make_way(self) -> None:
-        """`end`, and until the answer can be posted under the steps. What could not be posted by then is left out: no step
+    async def make_way(self, seconds: float) -> None:
+        """The answer is there and took so long: `end`, the steps fold, and until the answer can be posted under the steps. What could not be posted by then is left out: no step
         ever begins below an answer."""
+        self._seconds = seconds
         self.end()
         if not await self._writer.until(asyncio.Event(), WHOLE_SECONDS) and self._cards and not self._in_view.is_set():
             queued = self._turn.slack.wait("chat.postMessage", self._turn.place.channel, self._turn.opening)
@@ -241,11 +245,20 @@ class Steps:
         await part.message.show(
             closed(cards) if final else cards,
             at_work,
+            title=self._title(part, final),
             final=final,
             stream=self._steps == "live" and not self._plain,
             plain=self._plain,
         )
         part.settled = final
+
+    def _title(self, part: _Part, final: bool) -> str:
+        """What the steps of a message are called, and in the last one, once there is the answer, what they come to."""
+        if self._steps != "live":
+            return ""
+        if not final or self._seconds is None or part is not self._parts[-1]:
+            return "" if self._plain else STEPS.to(self._language)
+        return self._summary.text(self._seconds, self._language)
 
     async def _replace(self, number: int) -> None:
         """Another message for the cards of one that takes no edits, unless it would be below the answer."""

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, Literal
 
-from adapters.markdown.events import EMPTY, doubt_line, shortened, step_text, thinking
+from adapters.markdown.events import EMPTY, StepSummary, doubt_line, shortened, step_text, thinking
 from adapters.port import GoneError, PostError, TurnView
 from adapters.web.channel.messages import Board
 from agent.events import Answered, Step
@@ -40,7 +40,8 @@ class ThreadGoneError(GoneError):
 class WebThread(TurnView):
     """A turn's view: see `adapters.port.TurnView`.
 
-    A `steps` message has `turn`, `asked` (the question's id), `lines`, and whether it is still `thinking`; an `answer`
+    A `steps` message has `turn`, `asked` (the question's id), `lines`, whether it is still `thinking`, and the `summary` into
+    which it is folded once the answer is there; an `answer`
     has `turn`, `asked`, `outcome`, `unsure`, `model`, `seconds` and `citations`, each with `gone` and `document_id` when it is read.
     """
 
@@ -64,6 +65,7 @@ class WebThread(TurnView):
         self._language = language
         self._answered = answered
         self._lines: list[str] = []
+        self._summary = StepSummary()
         self._parts: dict[int, RoomMessage] = {}  # of the steps, as they were written last
 
     async def begin(self) -> None:
@@ -79,7 +81,8 @@ class WebThread(TurnView):
             log.warning("that turn %s has begun could not be shown: %s", self._turn, error)
 
     async def step(self, event: Step) -> None:
-        line = step_text(event, self._language)
+        line = step_text(event, self._language, named=self._shown == "verbose")
+        self._summary.add(event)
         if line and self._shown != "off":
             self._lines.append(shortened(line, STEP))
             await self._write(over=False)
@@ -99,7 +102,7 @@ class WebThread(TurnView):
         try:
             if not await self._board.has_thread(self._room, self._thread):
                 raise ThreadGoneError(self._turn)
-            await self._write(over=True)
+            await self._write(over=True, took=answered.seconds)
             await self._board.put(BotMessage(self._room, self._thread, self._turn, "answer", text, data=data))
         except StoreError as error:
             raise NotKeptError(self._turn) from error
@@ -112,8 +115,9 @@ class WebThread(TurnView):
         """See `TurnView.remove`. Raises StoreError."""
         await self._board.drop(await self._board.of(self._turn))
 
-    async def _write(self, *, over: bool) -> None:
-        """Never raises: steps are a decoration."""
+    async def _write(self, *, over: bool, took: float = 0) -> None:
+        """Never raises: steps are a decoration. `over`: the answer comes, after so many seconds."""
+        summary = self._summary.text(took, self._language) if over and self._shown == "live" else ""
         try:
             if self._behind and self._lines:  # others' answers may stand under the sign of life by now
                 self._behind = False
@@ -122,7 +126,7 @@ class WebThread(TurnView):
             if self._shut:
                 lines = lines[: len(self._parts)]
             for part, its in enumerate(lines):
-                await self._put(part, its, over=over or part < len(lines) - 1)
+                await self._put(part, its, over=over or part < len(lines) - 1, summary=summary)
             if over and lines:
                 await self._drop_from(len(lines))
             elif over:  # nothing of this attempt's: what an earlier one has shown is all there is
@@ -134,8 +138,10 @@ class WebThread(TurnView):
         except StoreError as error:
             log.warning("the steps of turn %s cannot be shown: %s", self._turn, error)
 
-    async def _put(self, part: int, lines: list[str], *, over: bool) -> None:
+    async def _put(self, part: int, lines: list[str], *, over: bool, summary: str = "") -> None:
         data: dict[str, Any] = {"turn": self._turn, "asked": self._asked, "lines": list(lines), "thinking": not over}
+        if summary:
+            data["summary"] = summary
         before = self._parts.get(part)
         if before is None or dict(before.data) != data:
             text = "\n".join(lines) or thinking(0, self._language)

@@ -12,9 +12,11 @@ from urllib.parse import urlsplit
 from nicegui import ui
 from starlette.requests import Request
 
+from adapters.markdown.events import LABELS
 from adapters.web.pages.shared import components
 from adapters.web.pages.shared.layout import Page
 from adapters.web.visitor import Site, Visitor
+from agent.events import Drafted, Reflected, Thought, ToolCalled, ToolReturned
 from retrieval.i18n import Text
 
 Pair = tuple[Text, Text]
@@ -28,29 +30,29 @@ _ANSWER_STEPS: Sequence[Pair] = (
         Text(en="Somebody mentions the bot in a channel.", ja="チャンネルでボットにメンションします。"),
     ),
     (
-        Text(en="🧠 Thought", ja="🧠 思考"),
+        LABELS[Thought],
         Text(en="What is needed, and which collection has it?", ja="何が必要か、どのコレクションにあるかを考えます。"),
     ),
     (
-        Text(en="🛠️ Tool call", ja="🛠️ ツール呼び出し"),
+        LABELS[ToolCalled],
         Text(en="A search in words and in meaning at once.", ja="語句と意味の両方で検索します。"),
     ),
     (
-        Text(en="📝 Result", ja="📝 結果"),
+        LABELS[ToolReturned],
         Text(
             en="Passages with their relevance; if they are not enough, it thinks again.",
             ja="該当箇所と関連度です。足りなければ考え直します。",
         ),
     ),
     (
-        Text(en="✍️ Draft", ja="✍️ 下書き"),
+        LABELS[Drafted],
         Text(
             en="An answer from those passages, not shown yet.",
             ja="見つかった該当箇所から回答を書きます。まだ表示しません。",
         ),
     ),
     (
-        Text(en="🤔 Reflection", ja="🤔 見直し"),
+        LABELS[Reflected],
         Text(
             en="Is every statement in the sources? Any that is not is marked or removed.",
             ja="すべての記述が出典にあるかを確かめ、ないものは明記するか削除します。",

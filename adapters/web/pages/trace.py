@@ -6,10 +6,11 @@ Source: seeds/1_react_reflection.md; product.md §1.
 from nicegui import ui
 from starlette.requests import Request
 
+from adapters.markdown.events import LABELS
 from adapters.web.pages.shared import components
 from adapters.web.pages.shared.layout import Page
 from adapters.web.visitor import Site, Visitor
-from agent.events import Verdict
+from agent.events import Drafted, Reflected, Thought, ToolCalled, ToolReturned, Verdict
 from bot.texts import OUTCOMES
 from bot.turns.trace import Kind, Trace, TracedHit, TracedStep
 from bot.unanswered.digest_card import safe_link
@@ -41,11 +42,11 @@ _MARKED = Text(
 )
 _KINDS: dict[Kind, Text] = {
     "began": Text(en="▶️ Started", ja="▶️ 開始"),
-    "thought": Text(en="🧠 Thought", ja="🧠 思考"),
-    "tool_call": Text(en="🛠️ Tool call", ja="🛠️ ツール呼び出し"),
-    "tool_result": Text(en="📝 Result", ja="📝 結果"),
-    "draft": Text(en="✍️ Draft", ja="✍️ 下書き"),
-    "reflection": Text(en="🤔 Reflection", ja="🤔 見直し"),
+    "thought": LABELS[Thought],
+    "tool_call": LABELS[ToolCalled],
+    "tool_result": LABELS[ToolReturned],
+    "draft": LABELS[Drafted],
+    "reflection": LABELS[Reflected],
     "answer": Text(en="✅ Answer", ja="✅ 回答"),
 }
 _VERDICTS: dict[Verdict, Text] = {

@@ -62,7 +62,9 @@ class Stage:
 
     @property
     def texts(self) -> list[str]:
-        return [reply.shown for reply in self.replies]
+        """The replies; of steps that are folded what is behind their line."""
+        behind = {post.message: post.data["lines"] for post in self.rows.of_kind("steps") if post.data.get("lines")}
+        return ["\n".join(behind.get(reply.id, [reply.shown])) for reply in self.replies]
 
 
 @asynccontextmanager

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from agent.events import Thought
 from bot.errors import SettingsError, StoreError
 from bot.types import Place
 from retrieval.i18n import Text
@@ -34,6 +35,31 @@ def scopes(here: Service, turn: int = 0) -> set[str]:
     return {scope for scope in here.player.readers[turn].scopes if not scope.startswith("thread:")}
 
 
+# -- steps ------------------------------------------------------------------------------------------------------------
+
+
+async def test_steps_are_behind_one_line_also_after_a_restart(tmp_path: Path) -> None:
+    long = [Thought(f"Step {number}. " + "word " * 100) for number in range(9)]
+    async with FakeDiscord(limits=False) as discord:
+        async with bot(discord, tmp_path, answers("30 days.", *long)):
+            asked = await discord.says("general", "ann", "@kotae How long do refunds take?")
+            await discord.wait_for(lambda: finals(discord, asked, "30 days."))
+            await discord.wait_for_idle()
+            steps, answer = discord.thread(asked)
+            assert steps.shown == "-# 9 steps" and [*steps.buttons.values()] == ["Steps"]
+        async with bot(discord, tmp_path):
+            await discord.presses("ben", steps.id, "Steps")
+            told = await discord.wait_for(lambda: discord.whispers("ben"))
+            await discord.wait_for_idle()
+            told = discord.whispers("ben")
+            shown = "\n".join(each.shown for each in told)
+            assert [f"Step {number}." in shown for number in range(9)] == [True] * 9 and len(told) > 1
+            steps.content = "-# forged"
+            answer.components = steps.components  # a forged button
+            await discord.presses("ann", answer.id, "Steps")
+            await discord.wait_for(lambda: "not kept any more" in "".join(one.shown for one in discord.whispers("ann")))
+
+
 # -- where and to whom ------------------------------------------------------------------------------------------------
 
 
@@ -43,7 +69,7 @@ async def test_a_mention_is_answered_once_in_its_thread(tmp_path: Path) -> None:
         await discord.wait_for(answered(discord, asked))
         await discord.wait_for_idle()
         steps, answer = discord.thread(asked)
-        assert "🧠 Thought: Looking it up." in steps.shown and "30 days" in answer.shown
+        assert steps.shown == "-# 1 step" and "30 days" in answer.shown
         assert discord.place(asked).name == "How long do refunds take?"
         assert [ask.question for ask in here.player.asks] == ["How long do refunds take?"]
         assert scopes(here) == TEAM and not answer.mentions and not answer.previews

@@ -1,5 +1,6 @@
 """One turn in a thread of Slack's fake, through the real client: what is posted is kept as the outbox keeps it."""
 
+import re
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -61,8 +62,8 @@ class Stage:
     async def step(self, view: SlackThread, event: Step, language: Language = "en") -> None:
         """A step, once it shows."""
         await view.step(event)
-        line = step_text(event, language)
-        await self.fake.wait_for(lambda: line in self.text)
+        either = [step_text(event, language, named=named) for named in (False, True)]
+        await self.fake.wait_for(lambda: any(line in self.text for line in either))
 
     async def comes_to_show(self, text: str) -> None:
         """One reply, with this text."""
@@ -78,7 +79,13 @@ class Stage:
 
     @property
     def shown(self) -> list[str]:
-        return [message.shown for message in self.replies]
+        """The replies without the title of steps."""
+        return [_TITLED.sub("", message.shown) for message in self.replies]
+
+    @property
+    def titles(self) -> list[str]:
+        """What steps are called."""
+        return [found[1] for message in self.replies if (found := _TITLED.match(message.shown))]
 
     @property
     def text(self) -> str:
@@ -110,17 +117,21 @@ async def again(stage: Stage) -> AsyncIterator[Stage]:
         yield Stage(stage.fake, slack, stage.rows, stage.asked)
 
 
-def lines(events: Iterable[Event], language: Language = "en") -> list[str]:
-    """The steps as lines; a draft is none."""
-    return [line for event in events if not isinstance(event, Answered) and (line := step_text(event, language))]
+def lines(events: Iterable[Event], language: Language = "en", *, named: bool = False) -> list[str]:
+    """The steps as lines; a draft is none. `named`: as `verbose` steps, with the tools' names."""
+    steps = (event for event in events if not isinstance(event, Answered))
+    return [line for event in steps if (line := step_text(event, language, named=named))]
 
 
 LINES = lines(TURN)
+NAMED = lines(TURN, named=True)
+TITLE, FOLDED = "Steps", "2 searches"  # of steps that grow, and of what they come to
+_TITLED = re.compile(r"^(Steps|途中経過.*|\d+ (?:search|step).*|検索 \d+ 回.*)\n")
 
 
 def steps_and_answer(stage: Stage) -> None:
-    """Exactly these: all steps in their order, each once, then the answer, once."""
-    assert stage.shown[:-1] == ["\n".join(LINES)] and "30 days." in stage.shown[-1]
+    """Exactly these: all steps in their order, each once, folded; then the answer, once."""
+    assert stage.titles == [FOLDED] and stage.shown[:-1] == ["\n".join(LINES)] and "30 days." in stage.shown[-1]
 
 
 def votes(blocks: list[dict[str, Any]]) -> list[str]:

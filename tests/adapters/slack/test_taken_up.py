@@ -12,6 +12,7 @@ from agent.events import Answered
 from tests.adapters.slack.stage import (
     ANSWER,
     LINES,
+    NAMED,
     STATUS,
     STREAMS,
     TURN,
@@ -130,7 +131,7 @@ def _hanging(stage: Stage) -> bool:
 
 
 def _all_once(stage: Stage, steps: Shown) -> None:
-    expected = LINES if steps == "verbose" else ["\n".join(LINES)]
+    expected = NAMED if steps == "verbose" else ["\n".join(LINES)]
     assert sorted(stage.shown[:]) == sorted([*expected, *(said for said in stage.shown if said.startswith("30 days."))])
     assert sum(said.startswith("30 days.") for said in stage.shown) == 1, stage.shown
     assert not any(message.streaming for message in stage.replies)
@@ -151,7 +152,7 @@ async def test_everything_is_rate_limited_and_everything_arrives() -> None:
             for method in (*STREAMS, STATUS, "chat.postMessage", "chat.update", "chat.delete"):
                 stage.fake.fail(method, ratelimited(1), calls=range(1, 20, 2))
             await stage.play((*TURN, ANSWER), steps)
-            shown = {"live": ["\n".join(LINES)], "verbose": LINES, "off": []}[steps]
+            shown = {"live": ["\n".join(LINES)], "verbose": NAMED, "off": []}[steps]
             assert stage.shown[:-1] == shown and stage.shown[-1].startswith("30 days.")
 
 
@@ -241,10 +242,10 @@ async def test_a_second_attempt_with_fewer_steps_leaves_none_of_the_first() -> N
         await first.begin()
         for event in TURN:
             await first.step(event)
-        await stage.fake.wait_for(lambda: LINES[-1] in stage.text)
+        await stage.fake.wait_for(lambda: NAMED[-1] in stage.text)
         await first.close()
         await stage.play((*TURN[-1:], ANSWER), "verbose")
-        assert stage.shown[:-1] == LINES[-1:] and stage.shown[-1].startswith("30 days.")
+        assert stage.shown[:-1] == NAMED[-1:] and stage.shown[-1].startswith("30 days.")
 
 
 async def test_a_turn_that_goes_on_elsewhere_keeps_its_message() -> None:

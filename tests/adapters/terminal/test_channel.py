@@ -131,7 +131,7 @@ def test_a_terminal_without_emoji_or_japanese_gets_question_marks(encoding: str)
     done = piped("ask", "有給は何日？", encoding=encoding)
     assert done.returncode == 0, done.stderr
     text = done.stdout.decode(encoding)
-    assert "Tool Call] search_rag_knowledge_base" in text and ("10" in text)
+    assert "ツール呼び出し] 「" in text and ("10" in text)
     done = piped("ask", "有給は何日？", "--json", encoding=encoding)
     assert json.loads(done.stdout.decode(encoding).splitlines()[-1])["text"].startswith("年次有給休暇")
 
@@ -160,7 +160,7 @@ def test_a_terminal_gets_a_prompt_colours_and_the_answer(terminals: list[Termina
     terminals.append(terminal := terminal_of("chat", "--language", "ja"))
     assert "文書について質問してください" in terminal.expect(PROMPT)
     terminal.type("有給は何日？\r")
-    steps = terminal.expect("Thought")
+    steps = terminal.expect("思考")
     assert "\x1b[" in steps
     terminal.expect("出典")
     terminal.expect(PROMPT)

@@ -118,6 +118,13 @@ class Drawing:
 
     def _steps(self, message: RoomMessage) -> None:
         lines = list(message.data["lines"])
+        if summary := message.data.get("summary"):
+            with ui.element("details").classes("kotae-folded"):
+                with ui.element("summary").classes("kotae-quiet"):
+                    ui.label(summary)
+                for line in lines:
+                    ui.label(line).classes("kotae-quiet kotae-pre")
+            return
         with ui.column().classes("kotae-thoughts"):
             for line in lines:
                 ui.label(line).classes("kotae-quiet kotae-pre")

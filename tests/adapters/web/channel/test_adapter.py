@@ -81,6 +81,7 @@ async def test_a_mention_is_answered_in_its_thread_after_its_steps(tmp_path: Pat
         assert [each.kind for each in shown] == ["steps", "answer"] and seen == [root.id, *(one.id for one in shown)]
         assert shown[0].text.splitlines()[0] == "🧠 Thought: Look it up." and "🛠️ Tool call" in shown[0].text
         assert not shown[0].data["thinking"] and len(shown[0].data["lines"]) == 2
+        assert shown[0].data["summary"].startswith("1 search")
         assert answer.text == "30 days. [1]" and answer.data["outcome"] == "answered" and answer.author == "kotae"
         (asked,) = here.player.messages
         assert (asked.model, asked.strategy, asked.collections) == ("gemini:x", "synthesis", ("docs",))
@@ -91,7 +92,7 @@ async def test_a_mention_is_answered_in_its_thread_after_its_steps(tmp_path: Pat
         asked_ja = await here.said("@kotae経費の締切は？", AKI)
         await asyncio.wait_for(held.begun.wait(), 30)
         (growing,) = await until(lambda: here.thread(asked_ja, "steps"), lambda found: found[0].data["lines"])
-        assert growing.data["thinking"] and growing.text == "🧠 Thought: Waiting."
+        assert growing.data["thinking"] and growing.text == "🧠 思考: Waiting."
         assert (await here.said("経理部の話です。", BEN, thread=asked_ja.id)).thread == asked_ja.id
         held.go_on.set()
         await here.answers(asked_ja)
