@@ -31,12 +31,6 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{DISCORD}/test_recovery.py::test_a_question_that_was_claimed_and_given_back_is_answered",),
     ),
     (
-        "Discord: steps are shown under their own line only",
-        "adapters/discord/turn_view.py",
-        (' or post.kind != "steps" or post.about != turn or', ' or'),
-        (f"{DISCORD}/test_adapter.py::test_steps_are_behind_one_line_also_after_a_restart",),
-    ),
-    (
         "Discord: files that were left are read",
         "adapters/shared/recovery.py",
         ("for left in await bot.ingestion.unfinished(platform):", "for left in ():"),

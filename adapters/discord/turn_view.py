@@ -15,7 +15,7 @@ from discord.ext import commands
 
 from adapters.discord.context import DiscordContext
 from adapters.discord.interactions import Gesture, Interactions, spot_of
-from adapters.discord.rendering.components import STEPS_TEMPLATE, feedback
+from adapters.discord.rendering.components import STEPS_BUTTON, feedback
 from adapters.discord.rendering.markdown import messages
 from adapters.discord.rendering.steps import ROOM, Shown, Steps
 from adapters.discord.transport.api import DiscordApi
@@ -173,26 +173,25 @@ def register(client: commands.Bot, context: DiscordContext) -> None:
     """The button behind which the steps of every answer that was ever posted are."""
     gestures = Interactions(context)
 
-    class StepsButton(discord.ui.DynamicItem["discord.ui.Button[Any]"], template=STEPS_TEMPLATE):
-        def __init__(self, turn: str) -> None:
-            super().__init__(discord.ui.Button(label=STEPS.to(context.language), custom_id=f"kotae:steps:{turn}"))
-            self.turn = turn
+    class StepsButton(discord.ui.DynamicItem["discord.ui.Button[Any]"], template=STEPS_BUTTON):
+        def __init__(self) -> None:
+            super().__init__(discord.ui.Button(label=STEPS.to(context.language), custom_id=STEPS_BUTTON))
 
         @classmethod
         async def from_custom_id(cls, gesture: Gesture, item: discord.ui.Item[Any], match: Any, /) -> "StepsButton":
-            return cls(match["turn"])
+            return cls()
 
         async def callback(self, gesture: Gesture) -> None:
-            gestures.do(gesture, partial(_steps_of, context, gesture, self.turn))
+            gestures.do(gesture, partial(_steps_of, context, gesture))
 
     client.add_dynamic_items(StepsButton)
 
 
-async def _steps_of(context: DiscordContext, gesture: Gesture, turn: str) -> Sequence[str]:
-    """The steps behind the line that was pressed, whatever the button says."""
+async def _steps_of(context: DiscordContext, gesture: Gesture) -> Sequence[str]:
+    """The steps behind the line under which the button was pressed."""
     message = str(gesture.message.id) if gesture.message else ""
     post = await context.bot.outbox.find(spot_of(gesture).place, message)
-    if post is None or post.kind != "steps" or post.about != turn or not post.data.get("lines"):
+    if post is None or not post.data.get("lines"):
         return (_NO_STEPS.to(context.language_of(gesture.locale)),)
     return packed(post.data["lines"], ROOM)
 

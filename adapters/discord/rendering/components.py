@@ -20,7 +20,7 @@ from bot.types import Card, CardRow, Link
 from retrieval.i18n import Language
 
 TEMPLATE = r"kotae:vote:(?P<vote>up|down):(?P<turn>[^:]{1,80})"
-STEPS_TEMPLATE = r"kotae:steps:(?P<turn>[^:]{1,80})"
+STEPS_BUTTON = "kotae:steps"  # whose steps they are says the message that it is under
 REPORT = "kotae:report:"  # and the turn: the modal that asks what was wrong
 
 
@@ -38,9 +38,9 @@ def feedback(turn: str, language: Language) -> list[dict[str, Any]]:
     return [{"type": 1, "components": [dict(vote_button(turn, vote, language).to_component_dict()) for vote in votes]}]
 
 
-def steps_button(turn: str, language: Language) -> list[dict[str, Any]]:
+def steps_button(language: Language) -> list[dict[str, Any]]:
     """The row with the button that shows whoever presses it the steps behind their one line."""
-    button: discord.ui.Button[Any] = discord.ui.Button(label=STEPS.to(language), custom_id=f"kotae:steps:{turn}")
+    button: discord.ui.Button[Any] = discord.ui.Button(label=STEPS.to(language), custom_id=STEPS_BUTTON)
     return [{"type": 1, "components": [dict(button.to_component_dict())]}]
 
 

@@ -200,7 +200,7 @@ class Steps:
             data: dict[str, Any] = {"placeholder": not part.lines}
             if self._folded is not None:
                 data["lines"] = self._folded[1]
-            button = steps_button(self._turn, self._language) if self._folded is not None else ()
+            button = steps_button(self._language) if self._folded is not None else ()
             await self._saying.put("steps", number, text, components=button, data=data)
         finally:
             self._posting = None
