@@ -1321,6 +1321,43 @@ MUTATIONS = (
         ('            self._shut = any(each.kind == "answer" for each in earlier)\n', ""),
         (f"{CONFORMANCE}::test_a_question_that_is_edited_later_is_answered_again_in_the_place_of_the_old_answer",),
     ),
+    # follow-ups without a mention
+    Mutation(
+        "talk between people is left alone",
+        "adapters/shared/follow_ups.py",
+        (' != "outsider" and not await shared()', ' != "outsider"'),
+        (f"{CONFORMANCE}::test_once_somebody_else_writes_it_is_talk_between_people",),
+    ),
+    Mutation(
+        "thanks are no question",
+        "adapters/shared/follow_ups.py",
+        (" or not says_something(message.text):", ":"),
+        (f"{CONFORMANCE}::test_what_asks_the_bot_nothing_is_left_alone",),
+    ),
+    Mutation(
+        "outsiders mention the bot",
+        "adapters/shared/follow_ups.py",
+        ('return (await actor()).role != "outsider" and', "return"),
+        (f"{SLACK}/test_adapter.py::test_outsiders_mention_it_in_its_own_threads_too",),
+    ),
+    Mutation(
+        "only the bot's own threads go on",
+        "bot/store/conversations.py",
+        ("        return own and all(", "        return bool(asked) and all("),
+        (f"{CONFORMANCE}::test_a_thread_of_people_is_not_the_bots_own",),
+    ),
+    Mutation(
+        "a thread goes on for a day",
+        "bot/store/conversations.py",
+        (" and latest > since\n", "\n"),
+        (f"{CONFORMANCE}::test_a_day_later_it_takes_a_mention_again",),
+    ),
+    Mutation(
+        "a channel may ask for mentions",
+        "adapters/shared/follow_ups.py",
+        (' or (await bot.channels.preferences(message.place)).follow == "mentions":', ":"),
+        (f"{CONFORMANCE}::test_a_channel_can_ask_for_mentions",),
+    ),
     # Slack: who reads along, and who may do what
     Mutation(
         "Slack: guests in a channel",

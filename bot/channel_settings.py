@@ -1,4 +1,4 @@
-"""What people choose for a channel: model, strategy, steps and collections, checked before it is kept.
+"""What people choose for a channel: model, strategy, steps, collections and whom it follows, checked before it is kept.
 
 Source: product.md §1; reliability.md R19.
 """
@@ -14,7 +14,7 @@ from bot.errors import SettingsError
 from bot.knowledge.documents import KnowledgeBase
 from bot.store.audit import Audit
 from bot.store.channel_settings import ChannelSettings
-from bot.types import Actor, Place, Preferences
+from bot.types import Actor, Follow, Place, Preferences
 from retrieval.i18n import Text
 from retrieval.types import EVERYONE, TEAM, RAGToolError, Readers
 
@@ -52,9 +52,9 @@ class Channels:
         return await self._places.get(place)
 
     async def preferences(self, place: Place) -> Preferences:
-        """What holds there: what was chosen over the settings; `steps` is never None. Raises StoreError."""
+        """What holds there: what was chosen over the settings; `steps` and `follow` are never None. Raises StoreError."""
         chosen = await self.chosen(place)
-        return replace(chosen, steps=chosen.steps or self._settings.steps)
+        return replace(chosen, steps=chosen.steps or self._settings.steps, follow=chosen.follow or "thread")
 
     async def prefer(self, actor: Actor, place: Place, chosen: Preferences) -> None:
         """Choose for a place. Raises SettingsError for what does not exist or is not this person's to choose; StoreError."""
@@ -66,6 +66,7 @@ class Channels:
             self._models(chosen.model)
         _check(chosen.strategy, get_args(Strategy))
         _check(chosen.steps, get_args(Steps))
+        _check(chosen.follow, get_args(Follow))
         try:
             # A choice narrows what is searched; what may be read is asked at every search.
             here = Readers(frozenset({EVERYONE, TEAM, scope_of(place)}))
@@ -79,7 +80,13 @@ class Channels:
 
 def _words(chosen: Preferences) -> str:
     collections = None if chosen.collections is None else ",".join(chosen.collections)
-    values = {"model": chosen.model, "strategy": chosen.strategy, "steps": chosen.steps, "collections": collections}
+    values = {
+        "model": chosen.model,
+        "strategy": chosen.strategy,
+        "steps": chosen.steps,
+        "collections": collections,
+        "follow": chosen.follow,
+    }
     return " ".join(f"{name}={value}" for name, value in values.items() if value is not None) or "as everywhere"
 
 

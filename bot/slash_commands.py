@@ -17,7 +17,7 @@ from bot.knowledge.documents import KnowledgeBase
 from bot.records import DocumentRow, ExpertAnswer
 from bot.store.audit import Audit
 from bot.texts import HIDDEN, NONE_OPEN, REASONS
-from bot.types import Card, CardRow, Command, Link, Preferences
+from bot.types import Card, CardRow, Command, Follow, Link, Preferences
 from bot.unanswered.corrections import ExpertAnswers
 from bot.unanswered.digest import Digest
 from bot.unanswered.digest_card import card as digest_card
@@ -73,8 +73,8 @@ _HELP: dict[str, Text] = {
     ),
     "digest": Text(en="/kotae digest: the unanswered questions in groups", ja="/kotae digest：未回答の質問のまとめ"),
     "settings": Text(
-        en="/kotae settings [model|strategy|steps|collections <value or reset>]: what holds in this channel",
-        ja="/kotae settings [model|strategy|steps|collections <値か reset>]：このチャンネルの設定",
+        en="/kotae settings [model|strategy|steps|collections|follow <value or reset>]: what holds in this channel",
+        ja="/kotae settings [model|strategy|steps|collections|follow <値か reset>]：このチャンネルの設定",
     ),
 }
 _TITLES: dict[Name, Text] = {
@@ -163,6 +163,8 @@ _KEYS = {
     "collections": "collections",
     "collection": "collections",
     "コレクション": "collections",
+    "follow": "follow",
+    "フォロー": "follow",
 }
 _RESET = frozenset({"reset", "default", "リセット", "既定", "初期化"})
 _LABELS = {
@@ -170,18 +172,19 @@ _LABELS = {
     "strategy": Text(en="strategy", ja="戦略（strategy）"),
     "steps": Text(en="steps", ja="途中経過の表示（steps）"),
     "collections": Text(en="collections", ja="コレクション（collections）"),
+    "follow": Text(en="follow", ja="メンションなしの続き（follow）"),
 }
 _CHOSEN = Text(en="{label}: {value} (chosen here)", ja="{label}: {value}（このチャンネルで指定）")
 _GENERAL = Text(en="{label}: {value}", ja="{label}: {value}")
 _ALL = Text(en="all", ja="すべて")
 _HOW = Text(
-    en="Change with /kotae settings <name> <value>, or reset; strategy is react or synthesis, steps is live, verbose or off.",
-    ja="変更: /kotae settings <名前> <値>（元に戻すには reset）。strategy は react か synthesis、steps は live・verbose・off です。",
+    en="Change with /kotae settings <name> <value>, or reset; strategy is react or synthesis, steps is live, verbose or off, follow is thread (in its own threads the bot needs no mention) or mentions.",
+    ja="変更: /kotae settings <名前> <値>（元に戻すには reset）。strategy は react か synthesis、steps は live・verbose・off、follow は thread（自分のスレッドではメンション不要）か mentions です。",
 )
 _SAVED = Text(en="Saved.", ja="保存しました。")
 _NO_KEY = Text(
-    en="There is no setting “{key}”. There are: model, strategy, steps, collections.",
-    ja="「{key}」という設定はありません。model、strategy、steps、collections があります。",
+    en="There is no setting “{key}”. There are: model, strategy, steps, collections, follow.",
+    ja="「{key}」という設定はありません。model、strategy、steps、collections、follow があります。",
 )
 _NO_VALUE = Text(
     en="Say the value: /kotae settings {key} <value or reset>",
@@ -381,6 +384,7 @@ class SlashCommands:
                 None if chosen.collections is None else ", ".join(chosen.collections),
                 _ALL.to(language) if everywhere is None else ", ".join(everywhere),
             ),
+            ("follow", chosen.follow, "thread"),
         )
         lines = tuple(
             (_GENERAL if here is None else _CHOSEN).to(
@@ -456,6 +460,8 @@ def _with(chosen: Preferences, key: str, value: str | None) -> Preferences:
             return replace(chosen, strategy=value and value.lower())
         case "steps":
             return replace(chosen, steps=cast(Steps | None, value and value.lower()))  # `Channels.prefer` checks it
+        case "follow":
+            return replace(chosen, follow=cast(Follow | None, value and value.lower()))
         case _:
             names = None if value is None else tuple(name.strip() for name in value.replace("、", ",").split(","))
             return replace(chosen, collections=None if names is None else tuple(filter(None, names)))

@@ -79,6 +79,10 @@ class Incoming:
     files: tuple[Attachment, ...] = ()
 
 
+Follow = Literal["thread", "mentions"]
+"""Whether the bot answers without a mention in its own threads."""
+
+
 @dataclass(frozen=True, slots=True)
 class Preferences:
     """What was chosen for a channel. None: as the settings say."""
@@ -87,6 +91,7 @@ class Preferences:
     strategy: str | None = None
     steps: Literal["live", "verbose", "off"] | None = None
     collections: tuple[str, ...] | None = None
+    follow: Follow | None = None  # None: thread
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,18 +51,25 @@ from adapters.discord.turn_view import DiscordThread
 from adapters.port import PostError
 from adapters.shared import recovery
 from adapters.shared.channels import Named, find
+from adapters.shared.follow_ups import is_follow_up
 from adapters.shared.turns import RunningTurns
 from bot.bot import Bot
 from bot.config.settings import DiscordSettings
 from bot.errors import StoreError
 from bot.texts import reply_language
 from bot.types import Audience, Card, Claimed, Incoming, Place, Post, Preferences
-from retrieval.i18n import Language
+from retrieval.i18n import Language, Text
 
 log = logging.getLogger(__name__)
 
 DRAIN_SECONDS = 20.0
 HERE_SECONDS = 3.0  # for the servers to be told, after which the bot counts as ready all the same
+_NO_CONTENT = Text(
+    en="Discord shows me only messages that mention me, so please mention me to go on. Whoever runs me can change that with "
+    "the Message Content Intent.",
+    ja="Discord の設定により、メンションのないメッセージは読めません。続けて質問するときもメンションしてください。"
+    "管理者は Message Content Intent を有効にすると、これを変えられます。",
+)
 STORE_WAITS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # between tries to claim a question
 
 
@@ -103,15 +110,16 @@ class DiscordAdapter:
                 rest = DiscordApi(client)
                 ending.push_async_callback(rest.close)
                 context = DiscordContext(client, rest, bot, Places(client, rest, self._settings.guilds), self._language)
+                around = ThreadContext(context)
                 questions = RunningTurns(
                     PLATFORM,
                     bot,
                     context.tasks,
                     partial(_view, context),
-                    ThreadContext(context),
+                    around,
                     language=context.language,
                 )
-                events = _Events(context, questions)
+                events = _Events(context, questions, around)
                 events.register(client)
                 commands.register(client, context)
                 feedback.register(client, context)
@@ -210,9 +218,10 @@ class DiscordAdapter:
 class _Events:
     """What discord.py tells, each in a task of the context: none is cut off when the connection is."""
 
-    def __init__(self, context: DiscordContext, questions: RunningTurns) -> None:
+    def __init__(self, context: DiscordContext, questions: RunningTurns, around: ThreadContext) -> None:
         self._context = context
         self._questions = questions
+        self._around = around
 
     def register(self, client: Client) -> None:
         def started(name: str, work: Callable[..., Awaitable[None]]) -> None:
@@ -291,9 +300,23 @@ class _Events:
         return replace(message, thread=root) if root and message.thread == message.message else message
 
     async def _reply(self, replied: Replied) -> None:
+        if replied.follows is not None and await self._goes_on(replied.follows):
+            await self._ask(Asked(replied.follows))
+            return
         post = await self._post_over(replied.place, replied.to, replied.thread)
         if post is not None and post.kind == "card" and await digest.can_answer(self._context, replied, post):
             await digest.replied(self._context, replied, post)
+
+    async def _goes_on(self, message: Incoming) -> bool:
+        """Whether what stands in a thread goes on with the bot's answer. Raises StoreError."""
+        context = self._context
+        if not message.text and not context.client.intents.message_content:
+            if await context.bot.turns.goes_on(message):
+                await _tell_once(context, message)
+            return False
+
+        actor = partial(context.places.actor_at, message.place, message.author)
+        return await is_follow_up(context.bot, message, actor=actor, shared=partial(self._around.shared, message))
 
     async def _post_over(self, place: Place, to: str | None, thread: str | None) -> Post | None:
         """What the bot posted and somebody replies `to`, else the card that their thread was started on. Raises StoreError."""
@@ -311,14 +334,16 @@ class _Events:
         event = edited(message, before, where, me)
         if event is None:
             return
-        meant = await self._meant(event) if event.addressed else event.message
+        meant = await self._meant(event) if event.addressed and not event.known else event.message
         if meant is not None:
-            await self._questions.edit(meant, addressed=event.addressed)
+            await self._questions.edit(meant, addressed=event.addressed, known=event.known)
 
     async def _delete(self, told: discord.RawMessageDeleteEvent) -> None:
         before = told.cached_message
         where = spot(self._context.client.get_channel(told.channel_id)) or await self._where(told.channel_id)
-        if where is None or (before is not None and not addressed(before, where, self._context.me)):
+        if where is None:
+            return
+        if before is not None and where.thread is None and not addressed(before, where, self._context.me):
             return
         await self._questions.delete(withdrawn(told.message_id, where))
 
@@ -345,6 +370,16 @@ class _Events:
         except PostError as error:
             log.warning("a channel could not be looked up: %s", error)
             return None
+
+
+async def _tell_once(context: DiscordContext, message: Incoming) -> None:
+    """That it takes a mention here: once a channel. Raises PostError, StoreError."""
+    about = f"content:{message.place.channel}"
+    post = Post(about, "notice", 0, message.place, message.thread)
+    if await context.bot.outbox.reserve(post) is None:
+        text = f"-# {_NO_CONTENT.to(context.language)}"
+        sent = await context.rest.post(message.thread, text, mark=Mark(about, "notice", 0))
+        await context.bot.outbox.confirm(replace(post, message=sent.id))
 
 
 async def _channel(context: DiscordContext, channel: int) -> Any:

@@ -28,7 +28,7 @@ from retrieval.types import RAGToolError
 CHOICES, CHOICE = 25, 100  # of an autocompletion; characters of one
 SECONDS = 1.5  # for what is proposed while somebody types
 _SLACK_FORM = re.compile(r"/kotae (?=(?:search|collections|documents|forget|unanswered|answers|digest|settings)\b)")
-_VALUES = {"strategy": ("react", "synthesis"), "steps": ("live", "verbose", "off")}
+_VALUES = {"strategy": ("react", "synthesis"), "steps": ("live", "verbose", "off"), "follow": ("thread", "mentions")}
 
 _words = app_commands.locale_str
 Tree = app_commands.CommandTree[Any]
@@ -216,6 +216,7 @@ def _register_asking(tree: Tree, context: DiscordContext, gestures: Interactions
             app_commands.Choice(name=_words("strategy", ja="戦略"), value="strategy"),
             app_commands.Choice(name=_words("steps", ja="途中経過の表示"), value="steps"),
             app_commands.Choice(name=_words("collections", ja="コレクション"), value="collections"),
+            app_commands.Choice(name=_words("follow-ups", ja="メンションなしの続き"), value="follow"),
             app_commands.Choice(name=_words("reset all", ja="すべて元に戻す"), value="reset"),
         ]
     )

@@ -49,6 +49,7 @@ class Edited:
     addressed: bool
     to: str | None = None
     named: bool = True
+    known: bool = False  # it never mentioned the bot: only a question that was taken as a follow-up is meant
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,7 @@ class Replied:
     message: str
     author: str
     text: str
+    follows: Incoming | None = None  # as a question, if it mentions nobody: perhaps it goes on from an answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,11 @@ def said(message: discord.Message, where: Spot, me: int) -> Asked | Replied | No
     if addressed(message, where, me):
         return Asked(asked, to, _named(message, where, me))
     if to or where.thread:
-        return Replied(where.place, to or where.thread or "", where.thread, asked.message, asked.author, asked.text)
+        alone = where.thread is not None and to is None and not _mentions_somebody(message)
+        follows = asked if alone else None
+        return Replied(
+            where.place, to or where.thread or "", where.thread, asked.message, asked.author, asked.text, follows
+        )
     return None
 
 
@@ -109,7 +115,9 @@ def edited(message: discord.Message, before: discord.Message | None, where: Spot
     asked = incoming(message, where, me)
     if addressed(message, where, me):
         return Edited(asked, True, replies_to(message), _named(message, where, me))
-    return Edited(asked, False) if before and addressed(before, where, me) else None
+    if before and addressed(before, where, me):
+        return Edited(asked, False)
+    return Edited(asked, True, known=True) if where.thread else None
 
 
 def incoming(message: discord.Message, where: Spot, me: int) -> Incoming:
@@ -183,6 +191,10 @@ def by_a_person(message: discord.Message) -> bool:
     """No bot's words, our own included, start anything: two bots would talk forever (R8)."""
     automatic = message.author.bot or message.author.system or message.webhook_id is not None
     return not automatic and message.type in _SPOKEN
+
+
+def _mentions_somebody(message: discord.Message) -> bool:
+    return bool(message.mentions or message.role_mentions or message.mention_everyone)
 
 
 def addressed(message: discord.Message, where: Spot, me: int) -> bool:

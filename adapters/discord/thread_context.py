@@ -54,6 +54,14 @@ class ThreadContext:
             ),
         )
 
+    async def shared(self, message: Incoming) -> bool:
+        """Whether somebody else than its author has written in its thread, bots aside. Raises PostError."""
+        channel = self._channel(message.thread, message.place.workspace)
+        before = discord.Object(int(message.message))
+        found = await self._context.rest.call("read", message.thread, lambda: _newest(channel, before))
+        spoken = (one for one in found if one.type in _SPOKEN and not one.author.bot)
+        return any(str(one.author.id) != message.author for one in spoken)
+
     async def _around(self, message: Incoming) -> tuple[discord.Message | None, list[discord.Message]]:
         """The question itself, whose files are not in what was claimed, and what stands before it."""
         channel = self._channel(written_in(message), message.place.workspace)

@@ -88,17 +88,20 @@ class RunningTurns:
         if claimed is not None:
             self._begin(claimed, stranger)
 
-    async def edit(self, message: Incoming, *, addressed: bool = True, stranger: bool = False) -> None:
+    async def edit(
+        self, message: Incoming, *, addressed: bool = True, stranger: bool = False, known: bool = False
+    ) -> None:
         """A message has new words: it is answered in those, and an answer that it has is replaced. Not `addressed`: it is
-        no longer for the bot, and not answered any more; an answer that it has stays."""
+        no longer for the bot, and not answered any more; an answer that it has stays. `known`: only one that was a question
+        before is."""
         running = self._running.get(_key(message))
         if running is not None:
             if addressed and running.text == message.text:
                 return
             await running.stop()
         if addressed:
-            await self._bot.turns.amend(message)
-            await self.ask(message, stranger=stranger)
+            if await self._bot.turns.amend(message) or not known:
+                await self.ask(message, stranger=stranger)
         else:
             await self._bot.turns.withdraw(message)
             if running is not None and running.view is not None:

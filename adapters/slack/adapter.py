@@ -16,6 +16,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.shared import feedback, recovery
 from adapters.shared.channels import find
+from adapters.shared.follow_ups import is_follow_up
 from adapters.shared.turns import RunningTurns
 from adapters.slack import commands, digest, home, ingestion
 from adapters.slack.audience import Places
@@ -199,7 +200,7 @@ class SlackAdapter:
             if isinstance(event := body.get("event"), Mapping):
                 around.came(event)
             try:
-                await self._take(seen(body, us), context, questions)
+                await self._take(seen(body, us), context, questions, around)
             except StoreError:
                 log.error("an event could not be stored; Slack sends it again", exc_info=True)
                 return BoltResponse(status=NOT_STORED)
@@ -209,21 +210,30 @@ class SlackAdapter:
         commands.register(app, context)
         return app
 
-    async def _take(self, event: Seen | None, context: SlackContext, questions: RunningTurns) -> None:
+    async def _take(
+        self, event: Seen | None, context: SlackContext, questions: RunningTurns, around: ThreadContext
+    ) -> None:
         """What has to be durable is, when this returns; the rest is a task. Raises StoreError."""
         match event:
             case Asked(message, stranger):
                 if not await _answers_card(context, message, stranger):
                     await questions.ask(message, stranger=stranger)
-            case Edited(message, addressed, stranger):
-                if not (addressed and await _answers_card(context, message, stranger)):
-                    work = questions.edit(message, addressed=addressed, stranger=stranger)
+            case Edited(message, addressed, stranger, known):
+                if not (addressed and not known and await _answers_card(context, message, stranger)):
+                    work = questions.edit(message, addressed=addressed, stranger=stranger, known=known)
                     context.tasks.start(work, "slack-edit")
             case Deleted(message):
                 context.tasks.start(questions.delete(message), "slack-delete")
             case Reacted():
                 vote = feedback.react(context.bot, event.place, event.message, event.author, event.vote, event.thumb)
                 context.tasks.start(vote, "slack-reaction")
+            case Replied(follows=Incoming() as message, stranger=stranger) if await is_follow_up(
+                context.bot,
+                message,
+                actor=partial(context.places.actor, message.author, stranger=stranger),
+                shared=partial(around.shared, message),
+            ):
+                await questions.ask(message)
             case Replied():
                 context.tasks.start(_reply(context, event), "slack-reply")
             case HomeOpened(user):

@@ -6,7 +6,7 @@ Source: docs.slack.dev events `app_mention`, `message`, `reaction_added`; reliab
 import html
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from bot.types import Audience, Incoming, Place
@@ -39,11 +39,13 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """A message that addresses the bot has new words; or no longer does, then `message.text` is what was left."""
+    """A message that addresses the bot has new words; or no longer does, then `message.text` is what was left. `known`: it
+    never mentioned the bot, so only a question that was taken as a follow-up is meant."""
 
     message: Incoming
     addressed: bool
     stranger: bool
+    known: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,8 @@ class Deleted:
 
 @dataclass(frozen=True, slots=True)
 class Replied:
-    """Somebody wrote in a thread: perhaps an answer to one of the bot's cards."""
+    """Somebody wrote in a thread: perhaps an answer to one of the bot's cards, or, if it mentions nobody, what goes on from
+    an answer: that as a question is `follows`."""
 
     place: Place
     thread: str
@@ -61,6 +64,7 @@ class Replied:
     author: str
     text: str
     stranger: bool
+    follows: Incoming | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +137,10 @@ def in_thread(message: Incoming, stranger: bool) -> Replied | None:
     return Replied(message.place, message.thread, message.message, message.author, message.text, stranger)
 
 
+def _mentions_somebody(text: str) -> bool:
+    return re.search(r"<[@!]", text) is not None
+
+
 def readable(text: str, me: str | None = None, names: Mapping[str, str] | None = None) -> str:
     """Slack's text as people read it: without the mention of `me`, other mentions by name, addresses without brackets."""
     names = names or {}
@@ -182,7 +190,10 @@ def _said(event: Mapping[str, Any], us: Us, *, addressed: bool) -> Seen | None:
     message = incoming(event, us)
     if addressed:
         return Asked(message, _stranger(event, us))
-    return in_thread(message, _stranger(event, us))
+    reply = in_thread(message, _stranger(event, us))
+    if reply is None or _mentions_somebody(str(event.get("text") or "")):
+        return reply
+    return replace(reply, follows=message)
 
 
 def _changed(event: Mapping[str, Any], us: Us) -> Seen | None:
@@ -194,9 +205,10 @@ def _changed(event: Mapping[str, Any], us: Us) -> Seen | None:
     after = {**after, "channel": event["channel"]}
     addressed = event.get("channel_type") == "im" or mentions(str(after.get("text") or ""), us.user)
     was_addressed = event.get("channel_type") == "im" or mentions(str(before.get("text") or ""), us.user)
-    if not (addressed or was_addressed):
+    known = not (addressed or was_addressed)
+    if known and not after.get("thread_ts"):
         return None
-    return Edited(incoming(after, us), addressed, _stranger(after, us))
+    return Edited(incoming(after, us), addressed or known, _stranger(after, us), known)
 
 
 def _deleted(event: Mapping[str, Any], us: Us, ts: Any) -> Deleted | None:

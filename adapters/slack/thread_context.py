@@ -54,6 +54,12 @@ class ThreadContext:
             files=await fetched([*map(self._attached, attached)], reply_language(message, context.language)),
         )
 
+    async def shared(self, message: Incoming) -> bool:
+        """Whether somebody else than its author has written in its thread, bots aside. Raises SlackError."""
+        thread = await self._context.slack.replies(message.place.channel, message.thread, limit=200)
+        people = {one.get("user") for one in thread if not one.get("bot_id")} - {self._context.slack.me.user}
+        return bool(people - {message.author})
+
     async def _thread(self, message: Incoming) -> Sequence[Mapping[str, Any]]:
         """The thread with the question itself, whose event carries no files; once a turn (R30)."""
         key = (message.place.channel, message.message)

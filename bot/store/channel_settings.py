@@ -18,13 +18,13 @@ class ChannelSettings:
 
     async def get(self, place: Place) -> Preferences:
         """What was chosen there; all None where nothing was."""
-        columns = (places.c.model, places.c.strategy, places.c.steps, places.c.collections)
+        columns = (places.c.model, places.c.strategy, places.c.steps, places.c.collections, places.c.follow)
         found = await rows(self._engine, select(*columns).where(_is(place)))
         if not found:
             return Preferences()
         row = found[0]
         chosen = tuple(row.collections) if row.collections is not None else None
-        return Preferences(row.model, row.strategy, row.steps, chosen)
+        return Preferences(row.model, row.strategy, row.steps, chosen, row.follow)
 
     async def put(self, place: Place, chosen: Preferences) -> None:
         """Keep all of it, in place of what was chosen before. Raises StoreError."""
@@ -36,6 +36,7 @@ class ChannelSettings:
             "strategy": chosen.strategy,
             "steps": chosen.steps,
             "collections": list(chosen.collections) if chosen.collections is not None else None,
+            "follow": chosen.follow,
             "changed_at": datetime.now(UTC),
         }
         key = {"platform": place.platform, "workspace": place.workspace, "channel": place.channel}

@@ -66,6 +66,23 @@ class Conversations:
             kept.append(Exchange(question=row.question, answer=row.answer))
         return tuple(reversed(kept))
 
+    async def goes_on(self, message: Incoming, since: datetime) -> bool:
+        """Whether its author began this thread with a question, nobody else has asked there, and something was asked or
+        answered there since a moment."""
+        place = message.place
+        here = (
+            turns.c.platform == place.platform,
+            turns.c.workspace == place.workspace,
+            turns.c.channel == place.channel,
+            turns.c.thread == message.thread,
+            turns.c.deleted_at.is_(None),
+        )
+        columns = (turns.c.message, turns.c.author, turns.c.claimed_at, turns.c.finished_at)
+        asked = await rows(self._engine, select(*columns).where(*here))
+        own = any(row.message == message.thread for row in asked)
+        latest = max((row.finished_at or row.claimed_at for row in asked), default=since)
+        return own and all(row.author == message.author for row in asked) and latest > since
+
     async def get(self, turn: str) -> Conversation | None:
         """A turn that has its answer; None when it has none or is not known."""
         wanted = select(turns, answers).join(answers, answers.c.turn == turns.c.id).where(turns.c.id == turn)

@@ -249,6 +249,7 @@ places = Table(
     Column("strategy", String(40), nullable=True),
     Column("steps", String(12), nullable=True),
     Column("collections", JSON, nullable=True),
+    Column("follow", String(12), nullable=True),  # thread | mentions
     Column("changed_at", Moment, nullable=False),
 )
 

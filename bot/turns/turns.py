@@ -37,6 +37,7 @@ T = TypeVar("T")
 
 TRIES = 2  # a turn that ended two processes does not get a third
 DEADLINE_SECONDS = 120.0
+GOES_ON = timedelta(days=1)  # for which a thread goes on without a mention
 DIRECT = timedelta(minutes=30)  # for which direct messages are one conversation
 SIGN_SECONDS = 1.0  # an asker is told that it takes longer (R51)
 GRACE_SECONDS = 2.0  # an agent ends itself at its deadline; one that does not is ended here
@@ -279,6 +280,11 @@ class Turns:
         """Questions that were taken back while something is still posted of them. Raises StoreError."""
         return await self._inbox.deleted(platform)
 
+    async def goes_on(self, message: Incoming) -> bool:
+        """Whether a message stands in a thread that its author began by asking, in which nobody else has asked, and the
+        last answer is not older than a day. Raises StoreError."""
+        return await self._conversations.goes_on(message, datetime.now(UTC) - GOES_ON)
+
     async def unfinished(self, platform: str) -> list[Incoming]:
         """Questions left open by a process or reply that ended: give them to `reply`, at start and every few seconds."""
         return await self._inbox.unfinished(platform)
@@ -377,7 +383,7 @@ class Turns:
             question=message.text,
             language=turn.language,
             history=history,
-            overheard=message.overheard,
+            overheard=tuple(one for one in message.overheard if one.text not in {each.question for each in history}),
             collections=collections,
             deadline=deadline,
             reaches_team=reaches_team(message.audience),

@@ -8,11 +8,24 @@ from itertools import count
 from adapters.markdown.events import StepSummary, answer_markdown, step_text
 from adapters.port import TurnView
 from adapters.shared import digest_cards, feedback, recovery
+from adapters.shared.follow_ups import is_follow_up
 from adapters.shared.tasks import Tasks
 from adapters.shared.turns import RunningTurns
 from agent.events import Answered, Step
 from bot.bot import Bot
-from bot.types import Audience, Card, Claimed, Incoming, IngestionRequest, Notice, Place, Post, PostKind, Preferences
+from bot.types import (
+    Actor,
+    Audience,
+    Card,
+    Claimed,
+    Incoming,
+    IngestionRequest,
+    Notice,
+    Place,
+    Post,
+    PostKind,
+    Preferences,
+)
 
 PLATFORM = "memory"
 CHANNEL = Place(PLATFORM, "here", "general")
@@ -142,16 +155,28 @@ class MemoryAdapter:
 
     # -- what people do ---------------------------------------------------------------------------------------------
 
-    async def says(self, author: str, text: str) -> str:
-        message = self._channel.post(author, text)
-        if text.startswith(MENTION):
-            await self._questions.ask(_incoming(message))
+    async def says(self, author: str, text: str, thread: str = "") -> str:
+        message = self._channel.post(author, text, thread)
+        asked = _incoming(message)
+        if text.startswith(MENTION) or ("@" not in text and await self._follows(asked)):
+            await self._questions.ask(asked)
         return message.id
 
+    async def _follows(self, message: Incoming) -> bool:
+        async def who() -> Actor:
+            return Actor(PLATFORM, CHANNEL.workspace, message.author)
+
+        async def shared() -> bool:
+            thread = (each for each in self._channel.messages.values() if each.thread == message.thread)
+            return any(each.author not in ("kotae", message.author) for each in thread)
+
+        return await is_follow_up(self._bot, message, actor=who, shared=shared)
+
     async def edits(self, message: str, text: str) -> None:
-        self._channel.messages[message].text = text
-        changed = _incoming(self._channel.messages[message])
-        await self._questions.edit(changed, addressed=text.startswith(MENTION))
+        before, self._channel.messages[message].text = self._channel.messages[message].text, text
+        was, named = before.startswith(MENTION), text.startswith(MENTION)
+        changed, never = _incoming(self._channel.messages[message]), not (was or named)
+        await self._questions.edit(changed, addressed=named or never, known=never)
 
     async def deletes(self, message: str) -> None:
         await self._questions.delete(_incoming(self._channel.messages.pop(message)))

@@ -4,19 +4,20 @@ and cards that follow them. Source: product.md §1 and §4; reliability.md R2, R
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from sqlalchemy import func, select
+from sqlalchemy import func, select, update
 
 from agent.events import Answered, Thought
 from bot.access import readers
-from bot.store.engine import rows
+from bot.store.channel_settings import ChannelSettings
+from bot.store.engine import change, rows
 from bot.store.schema import answers as answer_table
 from bot.store.schema import feedback, posts, questions, searches, traces, turns
-from bot.types import EDITS, Audience, Card, CardRow, Place
+from bot.types import EDITS, Audience, Card, CardRow, Place, Preferences
 from bot.unanswered.digest_card import offers
 from retrieval.types import SearchMetrics
 from tests.adapters.acting import Held, answers, misses, until
@@ -234,3 +235,108 @@ async def test_another_place_has_no_such_question(place: World) -> None:
         assert await it.bot.turns.delete(replace(message, place=elsewhere)) is None
         assert not await it.bot.turns.amend(replace(message, place=elsewhere, text="Other?"))
         assert "30 days." in (await place.thread(asked))[-1]
+
+
+# -- follow-ups without a mention ---------------------------------------------------------------------------------------
+
+
+async def begun(place: World) -> str:
+    """A thread of the bot's own: its first message, once that is answered."""
+    asked = await place.says(BETTER)
+    await place.answered(asked, "30 days.")
+    return asked
+
+
+async def words_kept(it: Process) -> str:
+    """Whatever is known of what was said."""
+    found = [*await rows(it.data.engine, select(turns.c.text)), *await rows(it.data.engine, select(traces.c.event))]
+    return " ".join(str(row[0]) for row in found) + " ".join(
+        f"{ask.question} {ask.overheard}" for ask in it.player.asks
+    )
+
+
+async def test_in_its_own_thread_it_needs_no_mention(place: World) -> None:
+    async with place.process(answers("30 days."), answers("60 days."), answers("90 days.")) as it:
+        asked = await begun(place)
+        await place.says("And from abroad?", thread=asked)
+        await place.answered(asked, "60 days.")
+        assert [each.question for each in it.player.asks] == ["How long do refunds take?", "And from abroad?"]
+        assert [each.question for each in it.player.asks[1].history] == ["How long do refunds take?"]
+        assert it.player.asks[1].overheard == ()
+        await place.says("@kotae And from the moon?", thread=asked)
+        await place.answered(asked, "90 days.")
+        assert it.player.asks[2].overheard == ()  # what was asked is the conversation already
+
+
+@pytest.mark.parametrize(
+    "said", ["Thanks a lot!", "👍👍", ":tada:", "ありがとうございます！", "{ben} and from abroad?"]
+)
+async def test_what_asks_the_bot_nothing_is_left_alone(place: World, said: str) -> None:
+    async with place.process(answers("30 days."), answers("Never.")) as it:
+        asked = await begun(place)
+        await place.says(said.format(ben=place.ben), thread=asked)
+        await place.quiet()
+        assert len(it.player.asks) == 1 and "30 days." in (await place.thread(asked))[-1]
+
+
+@pytest.mark.parametrize("first", ["ben", "ann"])
+async def test_once_somebody_else_writes_it_is_talk_between_people(place: World, first: str) -> None:
+    async with place.process(answers("30 days."), answers("Never.")) as it:
+        asked = await begun(place)
+        await place.says("I waited for sixty days once.", thread=asked, who="ben")
+        if first == "ann":
+            await place.says("Sixty, where was that?", thread=asked)
+        await place.quiet()
+        assert len(it.player.asks) == 1 and "30 days." in (await place.thread(asked))[-1]
+        assert "ixty" not in await words_kept(it)
+        await place.says("@kotae And from abroad?", thread=asked)
+        await place.answered(asked, "Never.")
+
+
+async def test_a_thread_of_people_is_not_the_bots_own(place: World) -> None:
+    async with place.process(answers("30 days."), answers("Never.")) as it:
+        root = await place.says("I waited for sixty days once.")
+        asked = await place.says(BETTER, thread=root)
+        await place.answered(root, "30 days.")
+        await place.says("And from abroad?", thread=root)
+        await place.quiet()
+        assert len(it.player.asks) == 1 and asked
+
+
+async def test_a_day_later_it_takes_a_mention_again(place: World) -> None:
+    async with place.process(answers("30 days."), answers("Never.")) as it:
+        asked = await begun(place)
+        long_ago = datetime.now(UTC) - timedelta(hours=25)
+        await change(
+            it.data.engine, lambda db: db.execute(update(turns).values(claimed_at=long_ago, finished_at=long_ago))
+        )
+        await place.says("And from abroad?", thread=asked)
+        await place.quiet()
+        assert len(it.player.asks) == 1
+
+
+async def test_a_channel_can_ask_for_mentions(place: World) -> None:
+    async with place.process(answers("30 days."), answers("60 days.")) as it:
+        where, _ = await it.adapter.place(place.channel)
+        await ChannelSettings(it.data.engine).put(where, Preferences(follow="mentions"))
+        asked = await begun(place)
+        await place.says("And from abroad?", thread=asked)
+        await place.quiet()
+        assert len(it.player.asks) == 1
+        await ChannelSettings(it.data.engine).put(where, Preferences())
+        await place.says("And from overseas?", thread=asked)
+        await place.answered(asked, "60 days.")
+
+
+async def test_a_follow_up_is_edited_and_deleted_like_any_question(place: World) -> None:
+    async with place.process(answers("30 days."), answers("60 days."), answers("90 days.")) as it:
+        asked = await begun(place)
+        first = await place.thread(asked)
+        further = await place.says("And from abroad?", thread=asked)
+        await place.answered(asked, "60 days.")
+        await place.edits(further, "And from Australia?")
+        shown = await place.answered(asked, "90 days.")
+        assert EDITED in shown[-1] and not any("60 days." in each for each in shown)
+        await place.deletes(further)
+        await until(lambda: place.thread(asked), lambda said: said == first)
+        assert len(it.player.asks) == 3

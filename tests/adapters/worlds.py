@@ -17,7 +17,7 @@ from tests.adapters.discord import service as discord_service
 from tests.adapters.memory_platform import MemoryAdapter, MemoryPlatform
 from tests.adapters.slack import service as slack_service
 from tests.adapters.web import stage as web_stage
-from tests.fakes.discord_fake import ANN, FakeDiscord
+from tests.fakes.discord_fake import BEN, FakeDiscord
 from tests.fakes.discord_fake import GENERAL as DISCORD_GENERAL
 from tests.fakes.slack import FakeSlack
 
@@ -35,6 +35,7 @@ class World(ABC):
     """Messages are named by what `says` returns; `@kotae` at the beginning of a text mentions the bot."""
 
     channel: str
+    ben = "@ben"  # how he is mentioned
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -49,7 +50,8 @@ class World(ABC):
     def _serves(self, *acts: Act, look_every: float) -> Any: ...
 
     @abstractmethod
-    async def says(self, text: str) -> str: ...
+    async def says(self, text: str, thread: str = "", who: str = "ann") -> str:
+        """`thread`: its first message; `who`: ann or ben."""
 
     @abstractmethod
     async def edits(self, message: str, text: str) -> None: ...
@@ -107,6 +109,7 @@ def _acts(name: str) -> bool:
 
 class SlackWorld(World):
     channel = "C1"
+    ben = "<@U2>"
 
     def __init__(self, home: Path, fake: FakeSlack) -> None:
         super().__init__(home)
@@ -115,8 +118,8 @@ class SlackWorld(World):
     def _serves(self, *acts: Act, look_every: float) -> Any:
         return slack_service.bot(self.fake, self.home, *acts, look_every=look_every)
 
-    async def says(self, text: str) -> str:
-        return await self.fake.says(self.channel, "U1", text)
+    async def says(self, text: str, thread: str = "", who: str = "ann") -> str:
+        return await self.fake.says(self.channel, {"ann": "U1", "ben": "U2"}[who], text, thread=thread or None)
 
     async def edits(self, message: str, text: str) -> None:
         await self.fake.edits(message, text)
@@ -143,6 +146,7 @@ class SlackWorld(World):
 
 class DiscordWorld(World):
     channel = DISCORD_GENERAL
+    ben = f"<@{BEN}>"
 
     def __init__(self, home: Path, fake: FakeDiscord) -> None:
         super().__init__(home)
@@ -151,8 +155,10 @@ class DiscordWorld(World):
     def _serves(self, *acts: Act, look_every: float) -> Any:
         return discord_service.bot(self.fake, self.home, *acts, look_every=look_every)
 
-    async def says(self, text: str) -> str:
-        return await self.fake.says(self.channel, ANN, text)
+    async def says(self, text: str, thread: str = "", who: str = "ann") -> str:
+        if thread and thread not in self.fake.world.channels:
+            await self.fake.starts_thread(who, thread, "talk")
+        return await self.fake.says(self.channel, who, text, thread=thread)
 
     async def edits(self, message: str, text: str) -> None:
         await self.fake.edits(message, text)
@@ -185,8 +191,9 @@ class WebWorld(World):
         async with web_stage.channel(self.home, *acts, look_every=look_every) as self.stage:
             yield self.stage
 
-    async def says(self, text: str) -> str:
-        return str((await self.stage.said(text)).id)
+    async def says(self, text: str, thread: str = "", who: str = "ann") -> str:
+        member = {"ann": web_stage.AKI, "ben": web_stage.BEN}[who]
+        return str((await self.stage.said(text, member, thread=int(thread) if thread else None)).id)
 
     async def edits(self, message: str, text: str) -> None:
         await self.stage.adapter.edit(web_stage.AKI, int(message), text)
@@ -230,8 +237,8 @@ class MemoryWorld(World):
         async with process(settings(self.home), player.make) as (data, bot), serving(self.adapter, bot):
             yield Process(bot, data, player, self.adapter)
 
-    async def says(self, text: str) -> str:
-        return await self.adapter.says("ann", text)
+    async def says(self, text: str, thread: str = "", who: str = "ann") -> str:
+        return await self.adapter.says(who, text, thread)
 
     async def edits(self, message: str, text: str) -> None:
         await self.adapter.edits(message, text)

@@ -83,7 +83,7 @@ async def test_files_are_found_by_whoever_they_were_added_for(app: Application) 
     await bot.ingestion.add(Upload("own.md", b"# Own\n\nOurs.\n", "aaa", TEAM, "terminal"))
     assert await bot.ingestion.collections(GENERAL, PUBLIC) == ("handbook", "aaa")
     await bot.channels.prefer(MEMBER, GENERAL, Preferences(collections=("aaa",)))
-    assert await bot.channels.preferences(GENERAL) == Preferences(steps="live", collections=("aaa",))
+    assert await bot.channels.preferences(GENERAL) == Preferences(steps="live", collections=("aaa",), follow="thread")
     await bot.channels.prefer(MEMBER, GENERAL, Preferences())
     assert await bot.ingestion.collections(GENERAL, Audience("outsiders")) == ("handbook",)
 

@@ -209,10 +209,19 @@ async def test_settings_of_a_channel(office: Office) -> None:
     await office.add("a.md", "# Harbour\n\nShips.\n")
     await office.add("canary.md", "# Canary\n\nShips.\n", scope_of(SECRET), collection="canaries")
     before = await office("settings")
-    assert before.lines == ("model: extractive", "strategy: react", "steps: live", "collections: all")
+    assert before.lines == (
+        "model: extractive",
+        "strategy: react",
+        "steps: live",
+        "collections: all",
+        "follow: thread",
+    )
     assert "strategy: synthesis (chosen here)" in said(await office("settings", "strategy Synthesis"))
     saved = await office("設定", "途中経過 off", language="ja")
     assert saved.lines[0] == "保存しました。" and "（steps）: off（このチャンネルで指定）" in said(saved)
+    assert "（follow）: mentions" in said(await office("設定", "フォロー Mentions", language="ja"))
+    assert "There is no “always”" in said(await office("settings", "follow always"))
+    await office("settings", "follow reset")
     await office("settings", "collections docs")
     assert await office.channels.chosen(GENERAL) == Preferences(None, "synthesis", "off", ("docs",))
     assert await office.channels.chosen(SECRET) == Preferences()

@@ -40,7 +40,7 @@ CREATE TABLE collections (
 	created_at DATETIME NOT NULL, 
 	CONSTRAINT pk_collections PRIMARY KEY (name)
 );
-INSERT INTO "collections" VALUES('handbook','','2026-11-23 18:02:27.679029');
+INSERT INTO "collections" VALUES('handbook','','2026-11-23 19:04:43.676574');
 CREATE TABLE digests (
 	due DATETIME NOT NULL, 
 	state VARCHAR(12) NOT NULL, 
@@ -87,7 +87,7 @@ CREATE TABLE home (
 	made_at DATETIME NOT NULL, 
 	CONSTRAINT pk_home PRIMARY KEY (place)
 );
-INSERT INTO "home" VALUES(1,'ffffffffffffffffffffffffffffffff','2026-11-23 18:02:27.747820');
+INSERT INTO "home" VALUES(1,'ffffffffffffffffffffffffffffffff','2026-11-23 19:04:43.730553');
 CREATE TABLE indexes (
 	embedder VARCHAR(200) NOT NULL, 
 	dimensions INTEGER NOT NULL, 
@@ -131,8 +131,8 @@ CREATE TABLE messages (
 	deleted_at DATETIME, 
 	CONSTRAINT uq_messages_about UNIQUE (about, kind, part)
 );
-INSERT INTO "messages" VALUES(1,'general',NULL,'aki','text','@kotae 経費の締切は？','{"strategy": "react"}',NULL,0,'2026-11-23 18:02:27.750625',NULL,NULL);
-INSERT INTO "messages" VALUES(2,'general',1,'kotae','answer','25日です。[1]','{"outcome": "answered"}','tttttttttttttttttttttttttttttttt',0,'2026-11-23 18:02:27.754133',NULL,NULL);
+INSERT INTO "messages" VALUES(1,'general',NULL,'aki','text','@kotae 経費の締切は？','{"strategy": "react"}',NULL,0,'2026-11-23 19:04:43.732631',NULL,NULL);
+INSERT INTO "messages" VALUES(2,'general',1,'kotae','answer','25日です。[1]','{"outcome": "answered"}','tttttttttttttttttttttttttttttttt',0,'2026-11-23 19:04:43.735585',NULL,NULL);
 CREATE TABLE notices (
 	id INTEGER NOT NULL, 
 	turn VARCHAR(32) NOT NULL, 
@@ -147,7 +147,7 @@ CREATE TABLE notices (
 	CONSTRAINT fk_notices_turn FOREIGN KEY(turn) REFERENCES turns (id) ON DELETE CASCADE, 
 	CONSTRAINT uq_notices_turn UNIQUE (turn)
 );
-INSERT INTO "notices" VALUES(1030798907,'tttttttttttttttttttttttttttttttt','経費の締切は？','毎月25日です。','slack:U3',NULL,NULL,0,'2026-11-21 12:00:00.000000',0);
+INSERT INTO "notices" VALUES(1703718213,'tttttttttttttttttttttttttttttttt','経費の締切は？','毎月25日です。','slack:U3',NULL,NULL,0,'2026-11-21 12:00:00.000000',0);
 CREATE TABLE pair_chunks (
 	job VARCHAR(32) NOT NULL, 
 	place INTEGER NOT NULL, 
@@ -219,10 +219,10 @@ CREATE TABLE places (
 	strategy VARCHAR(40), 
 	steps VARCHAR(12), 
 	collections JSON, 
-	changed_at DATETIME NOT NULL, 
+	changed_at DATETIME NOT NULL, follow VARCHAR(12), 
 	CONSTRAINT pk_places PRIMARY KEY (platform, workspace, channel)
 );
-INSERT INTO "places" VALUES('slack','T1','C1',NULL,NULL,'off','["handbook"]','2026-11-23 18:02:27.700223');
+INSERT INTO "places" VALUES('slack','T1','C1',NULL,NULL,'off','["handbook"]','2026-11-23 19:04:43.693186',NULL);
 CREATE TABLE posts (
 	about VARCHAR(80) NOT NULL, 
 	kind VARCHAR(12) NOT NULL, 
@@ -236,7 +236,7 @@ CREATE TABLE posts (
 	at DATETIME NOT NULL, 
 	CONSTRAINT pk_posts PRIMARY KEY (about, kind, part)
 );
-INSERT INTO "posts" VALUES('tttttttttttttttttttttttttttttttt','answer',0,'slack','T1','C1','1.0','2.0','{}','2026-11-23 18:02:27.704548');
+INSERT INTO "posts" VALUES('tttttttttttttttttttttttttttttttt','answer',0,'slack','T1','C1','1.0','2.0','{}','2026-11-23 19:04:43.696759');
 CREATE TABLE "questions" (
 	id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, 
 	turn VARCHAR(32) NOT NULL, 

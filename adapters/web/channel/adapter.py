@@ -154,7 +154,7 @@ class WebAdapter:
             raise
         if named:
             await asking.ask(message)
-        elif message.thread is not None:
+        elif message.thread is not None and not await asking.follow_up(message):
             await digest.replied(context, message)
         return message
 

@@ -46,6 +46,11 @@ def addressed(text: str) -> bool:
     return _MENTION.search(text) is not None
 
 
+def calls_somebody(text: str) -> bool:
+    """Whether somebody is mentioned."""
+    return re.search(r"(?<![A-Za-z0-9._%+\-])[@＠]\w", text) is not None
+
+
 def question(text: str) -> str:
     """What was asked, without the mention."""
     return _MENTION.sub("", text).strip()

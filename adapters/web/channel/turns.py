@@ -5,19 +5,21 @@ import logging
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
+from adapters.shared.follow_ups import is_follow_up
 from adapters.shared.turns import RunningTurns
 from adapters.web.channel.context import WebContext
-from adapters.web.channel.events import addressed, incoming
-from adapters.web.channel.rooms import PLATFORM
+from adapters.web.channel.events import addressed, calls_somebody, incoming
+from adapters.web.channel.rooms import PLATFORM, WORKSPACE
 from adapters.web.channel.thread_context import ThreadContext
 from adapters.web.channel.turn_view import WebThread
 from bot.errors import StoreError
 from bot.records import RoomMessage
 from bot.texts import reply_language
-from bot.types import Claimed, Preferences
+from bot.types import Actor, Claimed, Preferences
 
 log = logging.getLogger(__name__)
 
+LOOK = 200  # messages of a thread that are looked at for somebody else's
 UNCLAIMED, UNCLAIMED_MOST = timedelta(hours=1), 50  # questions that a process wrote down and did not claim
 
 
@@ -46,21 +48,36 @@ class WebTurns:
             log.error("a question could not be stored; trying again", exc_info=True)
             self._unclaimed[message.id] = message
 
+    async def follow_up(self, message: RoomMessage) -> bool:
+        """Have a reply without a mention answered if it goes on with the bot's answer. Raises StoreError."""
+        context, asked = self._context, incoming(message, self._context.address)
+
+        async def who() -> Actor:
+            return Actor(PLATFORM, WORKSPACE, message.author)  # only members are in the rooms
+
+        async def shared() -> bool:
+            thread = await context.board.heard(message.room, message.root, limit=LOOK)
+            return any(each.kind == "text" and each.author != message.author for each in thread)
+
+        found = not calls_somebody(message.text) and await is_follow_up(context.bot, asked, actor=who, shared=shared)
+        if found:
+            await self.ask(message)
+        return found
+
     async def edit(self, before: RoomMessage, after: RoomMessage) -> None:
         """It has new words: it is answered in those, or, if it mentions the bot no longer and has no answer yet, not at
         all. Raises StoreError."""
         self._unclaimed.pop(after.id, None)
         was, named = addressed(before.text), addressed(after.text)
-        if was or named:
-            await self._questions.edit(incoming(after, self._context.address), addressed=named)
+        asked, never = incoming(after, self._context.address), not (was or named)
+        await self._questions.edit(asked, addressed=named or never, known=never)
         if was and not named:
             await self._tidy(after)
 
     async def delete(self, message: RoomMessage) -> None:
         """It is taken back, and with it what the bot has said to it. Raises StoreError."""
         self._unclaimed.pop(message.id, None)
-        if addressed(message.text):
-            await self._questions.delete(incoming(message, self._context.address))
+        await self._questions.delete(incoming(message, self._context.address))
 
     async def resume(self) -> None:
         """Take up what this process, or one before it, has left. Raises StoreError."""

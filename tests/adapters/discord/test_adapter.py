@@ -60,6 +60,18 @@ async def test_steps_are_behind_one_line_also_after_a_restart(tmp_path: Path) ->
             await discord.wait_for(lambda: "not kept any more" in "".join(one.shown for one in discord.whispers("ann")))
 
 
+async def test_without_the_intent_it_is_said_once_that_a_follow_up_takes_a_mention(tmp_path: Path) -> None:
+    async with FakeDiscord(limits=False, intents=0) as discord, bot(discord, tmp_path) as here:
+        asked = await discord.says("general", "ann", "@kotae How long do refunds take?")
+        await discord.wait_for(answered(discord, asked))
+        for text in ("And from abroad?", "Hello?"):
+            await discord.says("general", "ann", text, thread=asked)
+            await discord.wait_for(lambda: [one for one in discord.thread(asked) if "mention me to go on" in one.shown])
+            await discord.wait_for_idle()
+        assert len([one for one in discord.thread(asked) if "Message Content Intent" in one.shown]) == 1
+        assert len(here.player.asks) == 1
+
+
 # -- where and to whom ------------------------------------------------------------------------------------------------
 
 

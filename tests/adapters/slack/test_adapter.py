@@ -88,6 +88,27 @@ async def test_two_bots_do_not_talk_to_each_other(tmp_path: Path) -> None:
         assert len(here.player.asks) == 1  # its own posts came back to it
 
 
+@pytest.mark.parametrize("who", ["guest", "nobody is looked up", "a bot beside"])
+async def test_outsiders_mention_it_in_its_own_threads_too(tmp_path: Path, who: str) -> None:
+    async with FakeSlack(limits=False) as slack, bot(slack, tmp_path) as here:
+        author = "U7" if who == "guest" else "U1"
+        slack.world.add_user("U7", "gast", kind="guest")
+        slack.world.channels["C1"].members.add("U7")
+        asked = await slack.says("C1", author, "@kotae How long do refunds take?")
+        await slack.wait_for(answered(slack, asked))
+        if who == "nobody is looked up":
+            slack.fail("conversations.replies", error("fatal_error"))
+        if who == "a bot beside":
+            other = slack.install("deploys")
+            slack.world.channels["C1"].members.add(other.bot_user)
+            await slack.says("C1", other.bot_user, "Deployed.", thread=asked)
+        await slack.says("C1", author, "And from abroad?", thread=asked)
+        if who == "a bot beside":  # which is nobody's talk
+            await slack.wait_for(lambda: len(here.player.asks) == 2)
+        await slack.wait_for_idle()
+        assert len(here.player.asks) == 1 + (who == "a bot beside")
+
+
 @pytest.mark.parametrize("who", ["guest", "stranger", "shared", "guest reads", "unknown"])
 async def test_outsiders_and_unknown_places_are_held_to_what_everyone_may_read(who: str, tmp_path: Path) -> None:
     async with FakeSlack() as slack, bot(slack, tmp_path) as here:

@@ -59,6 +59,13 @@ _STEP_NAMES = {
     "verbose": Text(en="one reply per step", ja="1 件ずつ返信で表示"),
     "off": Text(en="none", ja="表示しない"),
 }
+_FOLLOW = Text(en="Follow-ups", ja="メンションなしの続き")
+_FOLLOW_NAMES = {
+    "thread": Text(
+        en="in its own threads, until somebody else writes", ja="自分のスレッドでは、ほかの人が書くまで回答"
+    ),
+    "mentions": Text(en="only when mentioned", ja="メンションがあるときだけ回答"),
+}
 _ROOM_CHOICE = Text(en="For everyone in this room:", ja="このルーム全体の設定:")
 _QUESTION_CHOICE = Text(en="For your next questions from this page:", ja="このページからの次回以降の質問の設定:")
 _KEPT = Text(en="Saved for this room.", ja="このルームの設定を保存しました。")
@@ -334,8 +341,14 @@ class _Channel:
                     label=_STEPS.to(language),
                 ).classes("full-width")
 
+                follow = ui.select(
+                    {name: said.to(language) for name, said in _FOLLOW_NAMES.items()},
+                    value=room.follow,
+                    label=_FOLLOW.to(language),
+                ).classes("full-width")
+
                 async def keep(model: str | None, strategy: str | None, collections: list[str]) -> None:
-                    wanted = Preferences(model, strategy, steps.value, tuple(collections) or None)
+                    wanted = Preferences(model, strategy, steps.value, tuple(collections) or None, follow.value)
                     await web.prefer(member, self._room, wanted)
                     ui.notify(_KEPT.to(language), type="positive")
 
