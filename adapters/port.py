@@ -19,8 +19,7 @@ if TYPE_CHECKING:  # a terminal that asks over the socket needs no database
 class Adapter(Protocol):
     """A platform as the application runs it."""
 
-    name: str  # as people write it
-    platform: str  # as `Place.platform` has it
+    platform: str  # as `Place.platform` has it; capitalised it is what people call it
     who: str  # whom the bot is there, such as `@kotae in Acme`; known when it is ready
     ready: asyncio.Event  # set when messages can arrive for the first time
 

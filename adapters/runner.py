@@ -39,7 +39,7 @@ class Platforms:
     @property
     def connected(self) -> Mapping[str, bool]:
         """By their names, whether messages can arrive."""
-        return {adapter.name: adapter.connected for adapter in self._adapters}
+        return {_name(adapter): adapter.connected for adapter in self._adapters}
 
     async def until_refused(self, stopped: asyncio.Event) -> None:
         """Set `stopped` when a platform refuses its settings: better no bot than one that seems to run."""
@@ -52,16 +52,16 @@ class Platforms:
             try:
                 await adapter.run(bot)
             except SettingsError as error:
-                log.error("%s: %s", adapter.name, error)
+                log.error("%s: %s", _name(adapter), error)
                 self.refusal = self.refusal or error
                 self._refused.set()
                 return
             except ConnectionError as error:
                 log.warning(
-                    "%s cannot be reached (%s); trying again in %.0f seconds", adapter.name, error, AGAIN_SECONDS
+                    "%s cannot be reached (%s); trying again in %.0f seconds", _name(adapter), error, AGAIN_SECONDS
                 )
             except Exception:
-                log.exception("%s failed; it is begun again in %.0f seconds", adapter.name, AGAIN_SECONDS)
+                log.exception("%s failed; it is begun again in %.0f seconds", _name(adapter), AGAIN_SECONDS)
             await asyncio.sleep(AGAIN_SECONDS)
 
 
@@ -79,14 +79,18 @@ async def connected(
         await adapter.ready.wait()
         ready(adapter)
 
-    tasks = [asyncio.create_task(platforms.keep(each, bot), name=each.name) for each in adapters]
-    tasks += [asyncio.create_task(tell(each), name=f"{each.name}-ready") for each in adapters]
+    tasks = [asyncio.create_task(platforms.keep(each, bot), name=_name(each)) for each in adapters]
+    tasks += [asyncio.create_task(tell(each), name=f"{_name(each)}-ready") for each in adapters]
     try:
         yield platforms
     finally:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _name(adapter: Adapter) -> str:
+    return adapter.platform.capitalize()
 
 
 def digest_target(adapters: Sequence[Adapter], channel: str) -> tuple[Adapter, str]:

@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from adapters.port import Adapter, ThreadView, TurnView
+from tests.adapters.memory_platform import MemoryAdapter, MemoryThread
+
 ROOT = Path(__file__).parent.parent
 ROOMS = ("adapters", "agent", "bot", "retrieval")
 MODULES = 15
@@ -81,3 +84,15 @@ def test_a_public_class_name_means_one_thing() -> None:
     twice = {name: places for name, places in found.items() if len(places) > 1}
     assert set(twice) == PARALLEL
     assert all(place.startswith((*PLATFORMS, "adapters/port.py")) for places in twice.values() for place in places)
+
+
+def test_a_new_platform_brings_few_members() -> None:
+    """What `adapters/port.py` wants of it; `tests/adapters/memory_platform.py` has them all."""
+    wanted = {
+        name
+        for port in (Adapter, ThreadView, TurnView)
+        for name in {*vars(port), *port.__annotations__}
+        if not name.startswith("_")
+    }
+    assert len(wanted) <= 12, sorted(wanted)
+    assert wanted <= {*dir(MemoryAdapter), *dir(MemoryThread), "ready", "who"}

@@ -76,7 +76,6 @@ STORE_WAITS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # between tries to claim a questi
 class DiscordAdapter:
     """One application. `run` serves it; `place` and `announce` work while it runs."""
 
-    name = "Discord"
     platform = PLATFORM
 
     def __init__(

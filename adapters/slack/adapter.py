@@ -65,7 +65,6 @@ Next = Callable[[], Awaitable[BoltResponse]]
 class SlackAdapter:
     """One workspace. `run` serves it; `place` and `announce` work while it runs."""
 
-    name = "Slack"
     platform = PLATFORM
 
     def __init__(

@@ -173,7 +173,7 @@ def _say_who(adapter: "Adapter") -> None:
         _(
             "{platform}: connected as {who}.",
             "{platform}: {who} として接続しました。",
-            platform=adapter.name,
+            platform=adapter.platform.capitalize(),
             who=adapter.who,
         )
     )

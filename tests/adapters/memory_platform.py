@@ -106,7 +106,7 @@ class MemoryThread(TurnView):
 class MemoryAdapter:
     """See `adapters.port.Adapter`; and what people do there, as the platform's events would tell it."""
 
-    name, platform, who = "Memory", PLATFORM, "@kotae"
+    platform, who = PLATFORM, "@kotae"
 
     def __init__(self, channel: MemoryPlatform, *, look_every: float = recovery.EVERY_SECONDS) -> None:
         self._channel = channel

@@ -43,7 +43,6 @@ def web_adapter(app: Application, address: str = "") -> "WebAdapter":
 class WebAdapter:
     """The rooms of `adapters/web/channel/rooms.py`. `run` serves them; `board` shows them also while it does not."""
 
-    name = "Web"
     platform = PLATFORM
     who = "@kotae"
 
