@@ -53,6 +53,12 @@ class Citation:
     quote: str
     url: str | None = None
     date: str | None = None  # of the document itself, ISO; None: not known
+    title: str = ""  # what people call the page, or a pair's question; empty: as the document
+
+    @property
+    def name(self) -> str:
+        """What people are shown."""
+        return self.title or self.document
 
 
 @dataclass(frozen=True, slots=True)

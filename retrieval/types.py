@@ -121,6 +121,11 @@ class Passage:
     url: str | None = None
     updated: str = ""  # the document's own date, ISO day or month; empty: it has none
 
+    @property
+    def name(self) -> str:
+        """What people call it: a pair by its question, a page by its title."""
+        return self.question or self.title
+
 
 @dataclass(frozen=True, slots=True)
 class SparseVector:

@@ -21,6 +21,7 @@ from retrieval.i18n import Language, Text, date_words
 
 QUOTE = 80  # characters of a quotation beside its source
 NAMES = 3  # documents named in a result's line
+NAME = 100  # characters of a source's title
 
 # What Slack or Discord turn into a call to people or a link of their own: <!here>, <@U1>, <#C1>, </forget:1>, @everyone.
 _PING = re.compile(
@@ -163,7 +164,10 @@ def sources_markdown(answered: Answered, language: Language) -> str:
 def source_line(citation: Citation, language: Language, *, linked: bool = False) -> str:
     """One source. Only http and https become links, since a document's URL comes from outside; `linked`: as Markdown,
     in which names and quotations have no markup of their own."""
-    document, where = harmless(citation.document), source_place(citation.collection, citation.date, language)
+    document, where = (
+        harmless(shortened(citation.name, NAME)),
+        source_place(citation.collection, citation.date, language),
+    )
     quote = shortened(one_line(citation.quote), QUOTE)
     if linked:
         document, where, quote = (_MARKUP.sub(r"\\\1", each) for each in (document, where, quote))

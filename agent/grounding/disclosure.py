@@ -101,4 +101,5 @@ def _newest(found: Contradiction, hits: Mapping[int, Hit]) -> int | None:
 
 def _citation(n: int, passage: Passage, sentence: str) -> Citation:
     quote = sentence if len(sentence) <= QUOTE else sentence[: QUOTE - 1] + "…"
-    return Citation(n, passage.document, passage.collection, passage.chunk, quote, passage.url, passage.updated or None)
+    place = (passage.document, passage.collection, passage.chunk)
+    return Citation(n, *place, quote, passage.url, passage.updated or None, passage.name)

@@ -176,7 +176,8 @@ def citation(n: int, evidence: Evidence, claims: Sequence[Claim]) -> Citation:
     passage, quote = _quote(evidence, claims)
     found = evidence.hit.passage
     url, date = passage.url or found.url, passage.updated or found.updated or None
-    return Citation(n, passage.document, passage.collection, passage.chunk, quote, url, date)
+    name = passage.name or found.name
+    return Citation(n, passage.document, passage.collection, passage.chunk, quote, url, date, name)
 
 
 def _quote(evidence: Evidence, claims: Sequence[Claim]) -> tuple[Passage, str]:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
@@ -15,7 +15,6 @@ from bot.records import TurnTotals
 from bot.store.engine import read, rows, storable
 from bot.store.schema import answers, turns
 from bot.store.searches import percentile
-from bot.turns.event_json import citation_json
 from bot.types import Audience, Incoming, Place
 
 MAX_EXCHANGES = 10
@@ -141,7 +140,7 @@ def _answer(turn: str, given: Answered, at: datetime) -> dict[str, Any]:
         "turn": turn,
         "text": storable(given.text),
         "outcome": given.outcome,
-        "citations": [citation_json(citation) for citation in given.citations],
+        "citations": [asdict(citation) for citation in given.citations],
         "model": given.model,
         "seconds": given.seconds,
         "calls": given.cost.calls,

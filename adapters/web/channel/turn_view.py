@@ -6,6 +6,7 @@ Source: product.md §1; reliability.md R6 and R10.
 
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import asdict
 from typing import Any, Literal
 
 from adapters.markdown.events import EMPTY, StepSummary, doubt_line, shortened, step_text, thinking
@@ -14,7 +15,6 @@ from adapters.web.channel.messages import Board
 from agent.events import Answered, Step
 from bot.errors import StoreError
 from bot.records import BotMessage, RoomMessage
-from bot.turns.event_json import citation_json
 from bot.types import Claimed
 from retrieval.i18n import Language
 
@@ -96,7 +96,7 @@ class WebThread(TurnView):
             "unsure": bool(doubt_line(answered, self._language)),
             "model": answered.model,
             "seconds": answered.seconds,
-            "citations": [citation_json(citation) for citation in answered.citations],
+            "citations": [asdict(citation) for citation in answered.citations],
         }
         text = answered.text if answered.text.strip() else EMPTY.to(self._language)
         try:

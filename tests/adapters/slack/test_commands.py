@@ -105,7 +105,7 @@ async def test_files_get_their_verdicts_in_words_and_answer_the_next_question(tm
         (answer_,) = await slack.wait_for(
             lambda: [reply for reply in slack.replies(asked) if "4,287.50" in reply.shown], timeout=20
         )
-        assert "inventory.pdf" in answer_.shown
+        assert "[1] inventory › " in answer_.shown
 
         await slack.command("/kotae", "検索 variance", "U1", "C1")
         (found,) = await slack.wait_for(lambda: slack.whispers("U1"))

@@ -190,7 +190,9 @@ def test_a_source_list_at_the_end_is_left_out() -> None:
 def test_neighbours_that_the_model_saw_count_as_the_passage() -> None:
     around = hit("Refunds over $500 take 45 days.", "refunds.md", chunk=4)
     result = check("Over $500 it takes 45 days. [1]", {1: REFUNDS}, "en", context={1: (around.passage,)})
-    assert result.citations == (Citation(1, "refunds.md", "handbook", 4, "Refunds over $500 take 45 days.", None),)
+    assert result.citations == (
+        Citation(1, "refunds.md", "handbook", 4, "Refunds over $500 take 45 days.", title="Refunds"),
+    )
 
 
 # -- what is kept around the claims -------------------------------------------------------------------------------------

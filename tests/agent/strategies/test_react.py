@@ -26,7 +26,7 @@ from tests.agent.passages import HENKIN, LEAVE, REFUNDS, VPN, hit
 from tests.agent.turning import KEEP, Searches, answer_of, asking, events, found, look
 from tests.fakes.scripted import Reply, ScriptedModel
 
-REFUND_CITED = Citation(1, "refunds.md", "handbook", 3, "Refunds take 30 days.", None)
+REFUND_CITED = Citation(1, "refunds.md", "handbook", 3, "Refunds take 30 days.", title="Refunds")
 
 
 def results(model: ScriptedModel, call: int) -> list[str]:
@@ -74,7 +74,7 @@ async def test_a_turn_in_japanese() -> None:
         Reflected("keep", "資料のとおりです。"),
         Answered(
             "返金には30日かかります。[1]",
-            (Citation(1, "henkin.md", "handbook", 0, "返金には30日かかります。", None),),
+            (Citation(1, "henkin.md", "handbook", 0, "返金には30日かかります。", title="返金について"),),
         ),
     ]
 

@@ -98,7 +98,10 @@ async def test_a_turn_rewrites_searches_drafts_synthesises_reflects_and_answers(
         Thought("Drafts that answer the question: [refunds.md] (1 of 2). I put them together."),
         Drafted("They take 30 days. [refunds.md]"),
         Reflected("keep", "Stated in Refunds."),
-        Answered("They take 30 days. [1]", (Citation(1, "refunds.md", "handbook", 3, "Refunds take 30 days.", None),)),
+        Answered(
+            "They take 30 days. [1]",
+            (Citation(1, "refunds.md", "handbook", 3, "Refunds take 30 days.", title="Refunds"),),
+        ),
     ]
     assert model.finished
 

@@ -156,7 +156,7 @@ class Drawing:
     def _source(self, message: RoomMessage, number: int, citation: dict[str, object]) -> None:
         """One source; its passage is looked up when it is opened, with the rights this room has then."""
         date = str(citation.get("date") or "")
-        title = f"[{number}] {citation['document']}{source_place(str(citation['collection']), date, self.language)}"
+        title = f"[{number}] {citation.get('title') or citation['document']}{source_place(str(citation['collection']), date, self.language)}"
         quote = str(citation["quote"] or "")
         with ui.row().classes("kotae-cited"):
             with ui.expansion(title, caption=quote).classes("kotae-source") as source:

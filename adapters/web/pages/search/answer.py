@@ -96,7 +96,7 @@ class Answering:
         with ui.column().classes("kotae-source q-pa-sm"):
             where = source_place(citation.collection, citation.date, language)
             with ui.row().classes("items-center"):
-                ui.label(f"[{citation.n}] {citation.document}{where}").classes("kotae-wrap")
+                ui.label(f"[{citation.n}] {citation.name}{where}").classes("kotae-wrap")
                 if passage is not None:
                     components.to_document(passage.document_id, passage.chunk, citation.quote, language)
                 if (url := safe_link(citation.url)) is not None:

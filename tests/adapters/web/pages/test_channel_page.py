@@ -50,7 +50,7 @@ async def test_a_question_is_answered_in_its_thread_with_what_it_was_made_from(v
     assert folded.tag == "details" and "open" not in folded.props
     await user.should_see("検索 1 回 · 抜粋")
     found = await answer(site, (await kept(site))[0].id)
-    await user.should_see("[1] ja/keihi-shuccho.md（sample）")
+    await user.should_see("[1] 経費精算と出張（sample）")
     source = next(iter(user.find(kind=ui.expansion).elements))
     with user:
         source.set_value(True)
@@ -115,7 +115,7 @@ async def test_a_file_for_one_thread_is_quoted_there_and_opens_nowhere_else(visi
     await answer(site, (await kept(site))[0].id)
     user = visit()
     await user.open(f"/app/?room=general&thread={(await kept(site))[0].id}")
-    await sees(user, "[1] p.md")
+    await sees(user, "[1] Pier")
     assert not [link for link in user.find(kind=ui.link).elements if "kotae-to-document" in link.classes]
 
 

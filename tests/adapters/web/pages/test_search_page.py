@@ -55,7 +55,7 @@ async def test_three_columns_and_an_answer_from_what_is_ticked_alone(visit: Visi
     press(user, "answer")
     await sees(user, "出典")
     await user.should_see(marker="answer-answered")
-    await user.should_see("[1] ja/keihi-shuccho.md（sample）")
+    await user.should_see("[1] 経費精算と出張（sample）")
     document = await added(site, "harbour.md", "# Harbour\n\nThe harbour opens at nine o'clock.\n")
     cats = await added(site, "cats.md", "# Garden\n\nCats sleep in the garden all day.\n")
     await user.open("/app/search?q=When does the harbour open?&collection=港")
