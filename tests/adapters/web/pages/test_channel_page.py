@@ -45,10 +45,10 @@ async def test_a_question_is_answered_in_its_thread_with_what_it_was_made_from(v
     await user.open("/app/")
     write(user, "@kotae 出張の日当はいくらですか？")
     await sees(user, "出典")
-    await sees(user, "🤔 見直し")
+    await sees(user, "検索 1 回 · 抜粋")
+    await user.should_see("🤔 見直し")
     (folded,) = [one for one in user.find(kind=ui.element).elements if "kotae-folded" in one.classes]
     assert folded.tag == "details" and "open" not in folded.props
-    await user.should_see("検索 1 回 · 抜粋")
     found = await answer(site, (await kept(site))[0].id)
     await user.should_see("[1] 経費精算と出張（sample）")
     source = next(iter(user.find(kind=ui.expansion).elements))
