@@ -46,13 +46,12 @@ test: .venv/installed-dev
 types: .venv/installed-dev
 	$(BIN)/mypy
 
-# The tests start many programs: with bytecode, also where the environment asks for none; compiled once, not by each worker.
+# The tests start many programs: with bytecode, also where the environment asks for none.
 # What fails among the others is shown, and run once more alone: real servers and processes on a machine that does something
 # else, too. What fails twice fails, and so does a run that broke off (any status but pytest's 1).
 PYTEST = env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest
 tests: .venv/installed-dev
-	@$(PYTEST) -qq --collect-only >/dev/null 2>&1 || true
-	$(PYTEST) -q -n 4 --dist loadfile --no-loadscope-reorder || \
+	$(PYTEST) -q --workers 6 || \
 	{ test $$? -eq 1 && $(PYTEST) -q --last-failed --last-failed-no-failures none; }
 
 # Hours, not minutes: kill -9 at any moment, faults of the platforms, property tests with other examples, and each safeguard
@@ -66,7 +65,7 @@ soak: .venv/installed-dev
 	$(BIN)/python -m benchmarks.slack --kills 200 --seed $(SEED)
 	$(BIN)/python -m benchmarks.slack --chaos 50 --seed $(SEED)
 	$(BIN)/python -m benchmarks.discord --kills 200 --seed $(SEED)
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder --long --hypothesis-profile random --hypothesis-seed $(SEED)
+	$(BIN)/python -m pytest -q --workers 4 --long --hypothesis-profile random --hypothesis-seed $(SEED)
 	$(BIN)/python -m benchmarks.mutations --no-baseline
 
 # Drives a real Chromium (Debian: apt-get install chromium) through every page; pictures in build/screenshots.

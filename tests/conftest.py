@@ -15,6 +15,7 @@ from hypothesis import settings
 
 from tests.bot.program import Warm, kotae
 from tests.copies import copy_folder
+from tests.workers import Workers
 
 gc.disable()  # until all is imported: it would go over the same modules again and again
 
@@ -56,10 +57,13 @@ LONG = (
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="also what is marked long: `make soak`")
+    parser.addoption("--workers", type=int, default=0, help="how many processes run the tests of a file each")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "long: more of what another test shows in less time; run with --long")
+    if workers := config.getoption("workers"):
+        config.pluginmanager.register(Workers(workers))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -70,8 +74,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     here = Path(__file__).parent
 
     def rank(item: pytest.Item) -> int:
-        path = item.path.relative_to(here)
-        return next((at for at, name in enumerate(LONG) if path.is_relative_to(name)), len(LONG))
+        return next((at for at, name in enumerate(LONG) if item.path.is_relative_to(here / name)), len(LONG))
 
     items.sort(key=rank)
 
@@ -94,7 +97,6 @@ def warm() -> Iterator[Warm]:
 def sample_made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home as `kotae chat` makes it at its first start, made once for all workers. To be copied, never opened."""
     shared = tmp_path_factory.getbasetemp()
-    shared = shared.parent if "PYTEST_XDIST_WORKER" in os.environ else shared
     home = shared / "sample"
     with (shared / "sample.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -9,11 +9,11 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
+from multiprocessing import get_context
 from pathlib import Path
 from subprocess import DEVNULL, PIPE
 from tempfile import TemporaryDirectory
@@ -90,7 +90,7 @@ class Process:
         theirs: list[int] = [tell]  # descriptors that are not ours to keep
         streams = [self._stream(number, one, pipes, theirs) for number, one in enumerate((stdin, stdout, stderr))]
         self.stdin, self.stdout, self.stderr = (pipes.get(number) for number in range(3))
-        self.pid = _forks().start(json.dumps(asked).encode(), [*streams, tell])
+        self.pid = forks().start(json.dumps(asked).encode(), [*streams, tell])
         for one in theirs:
             os.close(one)
         self._told = told
@@ -185,7 +185,7 @@ class _Forks:
 
     def __init__(self) -> None:
         self._ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._one_by_one = threading.Lock()
+        self._one_by_one = get_context("fork").Lock()  # the workers of a test run are forked from whoever made it
         with theirs:
             self._process = subprocess.Popen(FORKS, stdin=theirs.fileno(), env=environment(None), cwd=ROOT)
         atexit.register(self.close)
@@ -197,10 +197,11 @@ class _Forks:
 
     def close(self) -> None:
         self._ours.close()
+        self._process.terminate()
         self._process.wait()
 
 
-_forks = cache(_Forks)
+forks = cache(_Forks)
 
 
 def kotae(
