@@ -1,4 +1,4 @@
-"""What a platform provides; what it is given is `bot.bot.Bot`."""
+"""The port: a platform provides it; what it is given is `bot.bot.Bot`."""
 
 import asyncio
 from contextlib import aclosing

@@ -29,7 +29,7 @@ _NOWHERE = Text(
 
 
 class Platforms:
-    """What runs. `refusal`: a platform does not take its settings, for good."""
+    """The platforms that run. `refusal`: a platform does not take its settings, for good."""
 
     def __init__(self, adapters: Sequence[Adapter]) -> None:
         self._adapters = adapters

@@ -120,7 +120,7 @@ def _with_names(text: str, names: Mapping[int, str]) -> str:
 
 
 def _space(mark: re.Match[str]) -> str:
-    """What stands before its bracket."""
+    """The text before its bracket."""
     return mark.group()[: len(mark.group()) - len(mark.group().lstrip())]
 
 

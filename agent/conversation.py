@@ -1,4 +1,4 @@
-"""What a turn knows when it begins, and the conversation with the model built from it, within bounds."""
+"""The context of a turn when it begins, and the conversation with the model built from it, within bounds."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -46,7 +46,7 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Overheard:
-    """What somebody else wrote in the thread. `author`: a name for people."""
+    """A message of somebody else in the thread. `author`: a name for people."""
 
     author: str
     text: str
@@ -91,7 +91,7 @@ def instructions(name: str, ask: Ask, today: date | None = None, *, thinks: bool
 
 
 def thread(ask: Ask) -> list[Message]:
-    """What was asked and answered before. An answer's [n] meant passages of its own turn, so they are left out."""
+    """Earlier questions and their answers. An answer's [n] meant passages of its own turn, so they are left out."""
     messages: list[Message] = []
     for exchange in recent(ask.history):
         messages += [UserMessage(exchange.question), ModelMessage(exchange.answer)]

@@ -57,13 +57,13 @@ class Citation:
 
     @property
     def name(self) -> str:
-        """What people are shown."""
+        """The name that people are shown."""
         return self.title or self.document
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a turn used of a paid model, over all its calls."""
+    """The use of a paid model in a turn, over all its calls."""
 
     calls: int = 0
     input_tokens: int = 0

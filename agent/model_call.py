@@ -98,7 +98,7 @@ async def speak(
 
 
 class _BrokenOffError(ModelUnavailable):
-    """It had begun, so the model itself has not asked for it again."""
+    """The reply broke off after it had begun, so the model itself has not asked for it again."""
 
 
 async def _reply(

@@ -1,4 +1,4 @@
-"""What a turn says when it ends without an answer, or with one that needs a remark: whole sentences."""
+"""Texts of a turn that ends without an answer, or with one that needs a remark: whole sentences."""
 
 from agent.models.base import ModelBusy, ModelError, ModelExhausted, ModelUnavailable
 from agent.models.quota import OverBudgetError, SpentError

@@ -1,4 +1,4 @@
-"""What a question is searched with: the model's structured reply, and what the rules make of one that is of no use.
+"""Queries for a question: the model's structured reply, and what the rules make of one that is of no use.
 
 Source: seeds/4_agentic_rag_api.md, step 1.
 """
@@ -52,7 +52,7 @@ class Plan:
 
 
 def own_query(ask: Ask) -> str:
-    """What code searches with where a model has named nothing: the question, after those that it leans on."""
+    """The query of code where a model has named nothing: the question, after those that it leans on."""
     return fitting(f"{leant_on(ask.question, [one.question for one in ask.history])} {ask.question}")
 
 

@@ -1,5 +1,5 @@
-"""What the strategies share of a turn: its limits, its model and the fall-back, its calls, and how a draft becomes the
-answer (check in code, review with its findings, check again, judge)."""
+"""The parts of a turn that the strategies share: its limits, its model and the fall-back, its calls, and how a draft
+becomes the answer (check in code, review with its findings, check again, judge)."""
 
 import asyncio
 import logging
@@ -98,7 +98,7 @@ _SENTINELS = (NO_ANSWER, DECLINED, NO_RAG_RESULT_LOW_SCORE, NO_RAG_RESULT, RAG_T
 
 @dataclass(frozen=True, slots=True)
 class RunConfig:
-    """What turns are made with; the same for any number of them.
+    """The parts turns are made with; the same for any number of them.
 
     `search` and `read` are bound to what the asker's readers may read. `confident` is the relevance from which a match
     is fair. `judge`: who decides what code can neither prove nor refute; the model itself when None. `general`: answer
@@ -340,7 +340,7 @@ class Run:
         return await self.reply(messages, self._model_ends, schema=SCHEMA)
 
     async def _readable(self) -> dict[int, Hit]:
-        """What was found and is still there and readable at this moment."""
+        """The passages found that are still there and readable at this moment."""
         hits = self.findings.hits
         if self._config.still_readable is None or not hits:
             return dict(hits)
@@ -361,7 +361,7 @@ class Run:
         return disclosed(result, compared, language)
 
     async def _verdicts(self, claims: Sequence[OpenClaim]) -> dict[str, Verdict]:
-        """What a judge finds of each sentence. Empty when there was no time or no budget for one, or it failed.
+        """A judge's verdict on each sentence. Empty when there was no time or no budget for one, or it failed.
 
         A judge may err too: what it calls contradicted is marked like what it does not find, never taken out.
         """

@@ -100,13 +100,13 @@ def marked(text: str) -> bool:
 
 
 def link_spans(text: str) -> list[tuple[int, int]]:
-    """Where each link of a text begins and ends: the places where it may not be cut."""
+    """The begin and end of each link of a text: the places where it may not be cut."""
     return [match.span() for match in _LINK.finditer(text)] if "](" in text or "][" in text else []
 
 
 @lru_cache(maxsize=256)
 def units(markdown: str, headings: tuple[str, ...] = (), question: str | None = None) -> tuple[Unit, ...]:
-    """What can be quoted from one passage, in reading order. A pair's short answer is one unit, whole."""
+    """The units of one passage that can be quoted, in reading order. A pair's short answer is one unit, whole."""
     if question is not None and len(markdown) <= LONGEST and "```" not in markdown:
         return (Unit(clean(markdown), "pair", 0, headings, question),) if markdown.strip() else ()
     found = _Reader(headings, question or "").read(SyntaxTreeNode(parser.parse(_TEMPLATE.sub("", markdown))).children)

@@ -106,7 +106,7 @@ class ToolRunner:
 
 
 def _refusal(reason: str) -> str:
-    """What the model reads when a call failed: the sentinel and a reason it can use."""
+    """The message the model reads when a call failed: the sentinel and a reason it can use."""
     return f"{RAG_TOOL_ERROR} {reason}"
 
 
@@ -229,7 +229,7 @@ def written_calls(text: str, tools: Collection[str]) -> tuple[str, tuple[Written
 
 
 def _found(text: str, tools: Collection[str]) -> Iterator[tuple[int, int, list[Written]]]:
-    """Where calls stand, from and to, and what they are."""
+    """The calls in a text, from and to, and what they are."""
     for match in re.finditer(r"<function=([\w.]+)>(.*?)</function>", text, re.DOTALL):
         given = {key: _literal(value) for key, value in _PARAMETER.findall(match[2])}
         yield match.start(), match.end(), [(match[1], given or _json(match[2].strip()) or {})]

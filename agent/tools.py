@@ -58,7 +58,7 @@ _ENDED = Text(en="{name} has no passage {start}.", ja="{name} に {start} 番の
 
 @dataclass(slots=True)
 class Findings:
-    """What a turn has found so far. A passage keeps its number for the whole turn."""
+    """The findings of a turn so far. A passage keeps its number for the whole turn."""
 
     hits: dict[int, Hit] = field(default_factory=dict)
     shown: set[int] = field(default_factory=set)  # what stands in the conversation; the others are shown when found
@@ -107,7 +107,7 @@ async def _at_once() -> None: ...
 
 
 def _place(passage: Passage) -> tuple[str, str, int]:
-    """What makes a passage the same in two searches."""
+    """The key that makes a passage the same in two searches."""
     return passage.collection, passage.document_id, passage.chunk
 
 

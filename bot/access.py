@@ -1,4 +1,4 @@
-"""Who can read a place decides what a reply there may be made from, and who somebody is decides what they may change.
+"""Access: the readers of a place decide what a reply there may be made from, and a person's role what they may change.
 Fails closed.
 
 Source: product.md §3 and §5; reliability.md R11, R13 and R19.
@@ -60,14 +60,14 @@ def valid_scope(text: str) -> bool:
 
 
 def role(actor: Actor, settings: Settings) -> Role:
-    """What somebody may do: an editor is whom the platform calls one, or a full member whom KOTAE_EDITORS names as
+    """The role of a person: an editor is whom the platform calls one, or a full member whom KOTAE_EDITORS names as
     `slack:U123` or by the bare id. An outsider stays one."""
     listed = actor.id in settings.editors or f"{actor.platform}:{actor.id}" in settings.editors
     return "editor" if actor.role == "member" and listed else actor.role
 
 
 def scopes(actor: Actor, place: Place, audience: Audience, settings: Settings) -> tuple[str, ...]:
-    """Who may be allowed to read what this person adds at `place`, the default first; empty: nothing is added.
+    """Those who may be allowed to read what this person adds at `place`, the default first; empty: nothing is added.
 
     Any full member adds for the place, an editor also for more. Where outsiders read along, what is added for the place
     would be found by nobody, so only an editor adds there.

@@ -121,7 +121,7 @@ _SAMPLE = Text(
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """What does not work, in words. `answers`: questions are answered all the same."""
+    """A part that does not work, in words. `answers`: questions are answered all the same."""
 
     what: Text
     answers: bool = False
@@ -168,7 +168,7 @@ class Application:
         await self.knowledge.check(collections, self.readers, language or self.settings.language)
 
     async def troubles(self) -> dict[str, Trouble]:
-        """What does not work now: `database`, `store`, `home`."""
+        """The parts that do not work now: `database`, `store`, `home`."""
         found = {} if await self.index.healthy() else {"store": Trouble(BROKEN)}
         try:
             await self.data.probe()
@@ -193,7 +193,7 @@ class Application:
         return Schedule(self.settings.digest_cron, self.settings.timezone)
 
     async def digest(self, readers: Readers, period: Period | None = None) -> Digest:
-        """What was missed in a period, as far as these readers may see it; None: since the last digest that was sent, or
+        """The misses of a period, as far as these readers may see them; None: since the last digest that was sent, or
         since one would have been."""
         return await _digest(self.schedule, self.data, self.doubts, self.knowledge, readers, period)
 
@@ -231,7 +231,7 @@ class Application:
 
     @asynccontextmanager
     async def looked_after(self) -> AsyncIterator[None]:
-        """What a bot that runs for long does beside answering: it deletes what is too old, compares what it was not
+        """The work of a bot that runs for long beside answering: it deletes what is too old, compares what it was not
         sure of, and writes Q/A pairs.
 
         What has been loaded by now stays, so garbage collections leave it out: each full one stalls the loop 0.1 s.

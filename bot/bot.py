@@ -1,4 +1,4 @@
-"""What a platform is given: six services, each the class that does the work."""
+"""Six services that a platform is given, each the class that does the work."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass

@@ -1,4 +1,5 @@
-"""What people choose for a channel: model, strategy, steps, collections and whom it follows, checked before it is kept.
+"""Settings that people choose for a channel: model, strategy, steps, collections and whom it follows, checked before
+it is kept.
 
 Source: product.md §1; reliability.md R19.
 """
@@ -48,11 +49,12 @@ class Channels:
         self._models = models
 
     async def chosen(self, place: Place) -> Preferences:
-        """What was chosen there. Raises StoreError."""
+        """The settings chosen there. Raises StoreError."""
         return await self._places.get(place)
 
     async def preferences(self, place: Place) -> Preferences:
-        """What holds there: what was chosen over the settings; `steps` and `follow` are never None. Raises StoreError."""
+        """The settings that hold there: what was chosen over the settings; `steps` and `follow` are never None. Raises
+        StoreError."""
         chosen = await self.chosen(place)
         return replace(chosen, steps=chosen.steps or self._settings.steps, follow=chosen.follow or "thread")
 

@@ -1,4 +1,5 @@
-"""What can be looked at without the vector store, which has one owner; loads in a fraction of the application's time."""
+"""The database, which can be looked at without the vector store, which has one owner; loads in a fraction of the
+application's time."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""What can go wrong with settings, the database and a lease, for whoever catches it. Loads nothing of the database."""
+"""Errors of settings, the database and a lease, for whoever catches them. Loads nothing of the database."""
 
 from retrieval.i18n import Language, Text, TextError
 
@@ -8,7 +8,8 @@ class StoreError(TextError):
 
 
 class LostError(Exception):
-    """What was held by a lease is no longer this owner's: the lease passed and another took it, or it is done or gone."""
+    """The thing held by a lease is no longer this owner's: the lease passed and another took it, or it is done
+    or gone."""
 
 
 class SettingsError(Exception):

@@ -219,7 +219,7 @@ class ChatLog:
         self._write(turn, as_json(event))
 
     async def flush(self) -> None:
-        """What has been recorded until now is in the file."""
+        """Writes everything recorded until now to the file."""
         written = self._written
         if written is not None and not written.done():
             await asyncio.wait({asyncio.wrap_future(written)})

@@ -1,4 +1,4 @@
-"""What the database keeps, as commands and pages show it and ask for it. Loads nothing of the database."""
+"""Records of the database, as commands and pages show them and ask for them. Loads nothing of the database."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -82,7 +82,7 @@ class DocumentRow:
         return replace(self, **changes)
 
     def about(self) -> Passage:
-        """What all its passages have in common, as `Ingest` fills in the rest."""
+        """The properties all its passages have in common, as `Ingest` fills in the rest."""
         return Passage(
             collection=self.collection,
             document_id=self.id,
@@ -114,8 +114,8 @@ class ExpertAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """What became of a change: how many threads will be told of it, how many questions are open again, or why nothing was
-    done."""
+    """The outcome of a change: how many threads will be told of it, how many questions are open again, or why nothing
+    was done."""
 
     told: int = 0
     reopened: int = 0
@@ -155,7 +155,7 @@ class RoomMessage:
 
 @dataclass(frozen=True, slots=True)
 class BotMessage:
-    """What the bot says: once for `about`, `kind` and `part`; said again, it takes the place of what was there."""
+    """A message of the bot: once for `about`, `kind` and `part`; said again, it takes the place of what was there."""
 
     room: str
     thread: int | None
@@ -168,7 +168,7 @@ class BotMessage:
 
 @dataclass(frozen=True, slots=True)
 class RoomReplies:
-    """What stands under a root."""
+    """The messages under a root."""
 
     count: int
     last: datetime

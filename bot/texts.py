@@ -1,5 +1,5 @@
-"""What people are told in several places: outcomes, reasons, refusals, and in which language. Loads nothing of the
-database."""
+"""Texts that people are told in several places: outcomes, reasons, refusals, and in which language. Loads nothing of
+the database."""
 
 import re
 from collections.abc import Iterable, Mapping

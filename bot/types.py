@@ -14,7 +14,7 @@ Visibility = Literal["public", "private", "outsiders", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class Audience:
-    """Who can read the place where the answer will be posted.
+    """The readers of the place where the answer will be posted.
 
     `private`: a private channel or direct message, read by its members only. `outsiders`: people from outside the
     team can read it. `unknown` is treated like `outsiders`.
@@ -25,7 +25,7 @@ class Audience:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something was said: `place:<platform>:<workspace>:<channel>` is its scope."""
+    """The place where something was said: `place:<platform>:<workspace>:<channel>` is its scope."""
 
     platform: str
     workspace: str
@@ -85,7 +85,7 @@ Follow = Literal["thread", "mentions"]
 
 @dataclass(frozen=True, slots=True)
 class Preferences:
-    """What was chosen for a channel. None: as the settings say."""
+    """The settings chosen for a channel. None: as the settings say."""
 
     model: str | None = None
     strategy: str | None = None
@@ -124,7 +124,7 @@ class AnswerGiven:
 
 @dataclass(frozen=True, slots=True)
 class AnswerTaken:
-    """What became of a lesson. `refusal` says in words why nothing was learnt."""
+    """The outcome of an expert's answer. `refusal` says in words why nothing was learnt."""
 
     closed: tuple[int, ...] = ()  # the questions that were open until now
     told: int = 0  # threads that will be told
@@ -230,7 +230,7 @@ class Feedback:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What became of one upload."""
+    """The outcome of one upload."""
 
     name: str
     status: Literal["added", "replaced", "unchanged", "refused"]
@@ -332,7 +332,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class OpenQuestions:
-    """What these readers may see of the open questions, newest first; `shown` of `total` are theirs to read."""
+    """The open questions these readers may see, newest first; `shown` of `total` are theirs to read."""
 
     questions: tuple[Question, ...]
     shown: int  # all that these readers may see, also beyond the limit

@@ -1,4 +1,4 @@
-"""What the commands, the HTTP API and the socket show of documents, questions and figures, as JSON for programs."""
+"""Documents, questions and figures as the commands, the HTTP API and the socket show them: JSON for programs."""
 
 from collections.abc import Sequence
 from typing import Any

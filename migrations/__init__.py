@@ -23,7 +23,7 @@ _PATIENCE_SECONDS = 60  # for another process that is upgrading
 
 @dataclass(frozen=True, slots=True)
 class Upgraded:
-    """What an upgrade did. `before` is None for a new database; `before == after`: there was nothing to do."""
+    """The outcome of an upgrade. `before` is None for a new database; `before == after`: there was nothing to do."""
 
     before: str | None
     after: str

@@ -31,7 +31,7 @@ _parser = compiled(MarkdownIt("commonmark").enable("table").disable(["inline", "
 
 
 def embedding_text(title: str, chunk: Chunk) -> str:
-    """What is embedded and searched by words: the title and the heading path first, then question and text.
+    """The text that is embedded and searched by words: the title and the heading path first, then question and text.
 
     A title or a path too long to be one is shortened, the path from its upper end.
     """
@@ -208,8 +208,8 @@ def _plain(heading: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Unit:
-    """What is not cut further. `joint` stands between it and the unit before where both are in one chunk and of one
-    `block`; `overlap` in front of it where it begins a chunk."""
+    """A unit that is not cut further. `joint` stands between it and the unit before where both are in one chunk and of
+    one `block`; `overlap` in front of it where it begins a chunk."""
 
     text: str
     tokens: int
@@ -223,7 +223,7 @@ class _Unit:
 
 @dataclass(frozen=True, slots=True)
 class _Front:
-    """What stands in front of every chunk of a group, and how many tokens it takes."""
+    """The lines in front of every chunk of a group, and how many tokens they take."""
 
     path: tuple[str, ...]
     question: str | None

@@ -45,7 +45,7 @@ class DamagedError(QdrantConnectionError):
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What the vectors of a store were made with; vectors of two kinds never meet in one store."""
+    """The makers of a store's vectors; vectors of two kinds never meet in one store."""
 
     embedder: str
     dimensions: int
@@ -106,7 +106,7 @@ def check(store: Path, made: Made) -> None:
 
 
 def written_in(store: Path) -> Made | None:
-    """What the store says it was made with; None when there is none or it does not say."""
+    """The makers as the store itself names them; None when there is none or it does not say."""
     try:
         return Made(**json.loads((store / _NOTE).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):

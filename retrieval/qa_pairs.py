@@ -24,7 +24,7 @@ _SIGNS = re.compile(r"[\W_]+")
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Generic[Source, Made]):
-    """What came of one chunk: something, or the error that kept it from it."""
+    """The outcome of one chunk: something, or the error that kept it from it."""
 
     source: Source
     made: Made | None = None

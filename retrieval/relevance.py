@@ -50,7 +50,7 @@ find understand point curious good morning afternoon evening cheers deal around 
 
 @dataclass(frozen=True, slots=True)
 class RelevanceEvidence:
-    """What speaks for one passage. Shares are of the question's words, weighted by rarity.
+    """The evidence for one passage. Shares are of the question's words, weighted by rarity.
 
     `window`: the best two neighbouring lines together with title and headings. `line`: the best line alone. `heads`:
     title and headings alone. `cosine`: of question and passage. `margin`: how far that is above the mean of the next
@@ -80,7 +80,7 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """What is known of an embedder's vector space.
+    """The facts about an embedder's vector space.
 
     `means` are those of questions and passages of each language. `centre` and `spread` are the mean and the standard
     deviation of the cosines of one search's candidates, centred by them.
@@ -187,7 +187,7 @@ class Judge:
         self._second = ahead[1] if len(ahead) > 1 else self._best / 2
 
     def evidence(self, id: str, reading: Reading) -> dict[Fit, RelevanceEvidence]:
-        """What there is to judge this passage by: words, meaning or both; nothing where the query did not find it.
+        """The evidence to judge this passage by: words, meaning or both; nothing where the query did not find it.
 
         Words speak when the query has any; in another script they can speak for a passage, but not against it, so
         meaning is asked too.

@@ -161,7 +161,7 @@ def missing_weights(cache: Path, model: str) -> float:
 
 
 def _known(model: str) -> dict[str, Any]:
-    """What fastembed's registry says of a model; of a folder, registered now, the same."""
+    """The entry of fastembed's registry for a model; of a folder, registered now, the same."""
     from fastembed.common.model_description import ModelSource
     from fastembed.rerank.cross_encoder import TextCrossEncoder
 

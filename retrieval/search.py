@@ -221,7 +221,8 @@ class Search:
     async def evidence(
         self, query: str, view: View, limit: int
     ) -> list[tuple[Indexed, Mapping[Fit, RelevanceEvidence]]]:
-        """What the relevance of a hybrid search's candidates rests on: what `benchmarks.fit_relevance` learns from."""
+        """The evidence for the relevance of a hybrid search's candidates: what `benchmarks.fit_relevance` learns
+        from."""
         asked = await self._ask([query], view, "hybrid", "asker")
         return [(text, asked.judges[0].evidence(one.id, text.reading)) for one, text in await self._texts(asked, limit)]
 
@@ -297,7 +298,7 @@ class Search:
         ]
 
     async def _texts(self, asked: "_Asked", limit: int) -> list[tuple[Fused, Indexed]]:
-        """What has been hidden since the branches were asked is left out."""
+        """The texts, without those hidden since the branches were asked."""
         candidates = asked.fused[:limit]
         texts = await self._index.fetch([one.id for one in candidates], asked.view)
         return [(one, texts[one.id]) for one in candidates if one.id in texts]
@@ -319,7 +320,7 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What one search asked and got back, in the order that it shows."""
+    """One search's questions and answers, in the order that it shows."""
 
     queries: Sequence[str]
     view: View

@@ -64,7 +64,7 @@ class Readers:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What one search may see; part of every query that the store gets, before ranking."""
+    """The part of the store that one search may see; part of every query that the store gets, before ranking."""
 
     readers: Readers
     generation: int
@@ -123,7 +123,7 @@ class Passage:
 
     @property
     def name(self) -> str:
-        """What people call it: a pair by its question, a page by its title."""
+        """The name by which people call it: a pair by its question, a page by its title."""
         return self.question or self.title
 
 
@@ -137,7 +137,7 @@ class SparseVector:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What relevance needs to know of a passage's text, found out once, when it is stored.
+    """The facts relevance needs of a passage's text, found out once, when it is stored.
 
     `heads`: term ids of title and headings together; `lines`: those of a pair's question and of each line of the text.
     """
@@ -211,7 +211,7 @@ class CollectionInfo:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What one query asks the store by; a sparse vector without terms leaves its branch out."""
+    """The vectors and terms by which one query asks the store; a sparse vector without terms leaves its branch out."""
 
     dense: Vector | None = None  # of any length: only its direction counts
     words: SparseVector | None = None
@@ -221,7 +221,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """What the store returned for one probe: each branch's list (best first) or the failure of that branch.
+    """The store's answer to one probe: each branch's list (best first) or the failure of that branch.
 
     The dense list holds the nearest passages of each language; `weights` is the idf of the terms to weigh.
     """

@@ -1,6 +1,8 @@
 """A folder is a subject that can be looked through: few modules, a sentence on it, and the same names on each platform."""
 
 import ast
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from tests.adapters.memory_platform import MemoryAdapter, MemoryThread
 ROOT = Path(__file__).parent.parent
 ROOMS = ("adapters", "agent", "bot", "retrieval")
 MODULES = 15
+PRONOUN = re.compile(r"(What|Who|Whom|Where|It)\b")
 MORE = {"bot/store"}  # a module a table
 COMMON = {  # what each chat platform has, wherever in its folder it stands
     "adapter",
@@ -84,6 +87,19 @@ def test_a_public_class_name_means_one_thing() -> None:
     twice = {name: places for name, places in found.items() if len(places) > 1}
     assert set(twice) == PARALLEL
     assert all(place.startswith((*PLATFORMS, "adapters/port.py")) for places in twice.values() for place in places)
+
+
+def docstrings() -> Iterator[tuple[str, str]]:
+    for path in (path for room in (*ROOMS, "migrations") for path in (ROOT / room).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            described = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+            if described and (text := ast.get_docstring(node)):
+                yield f"{path.relative_to(ROOT)}:{getattr(node, 'name', '')}", text
+
+
+def test_a_docstring_begins_with_its_subject() -> None:
+    """A noun or a verb; a pronoun would have nothing before it to stand for."""
+    assert [where for where, text in docstrings() if PRONOUN.match(text)] == []
 
 
 def test_a_new_platform_brings_few_members() -> None:

@@ -215,7 +215,7 @@ class DiscordAdapter:
 
 
 class _Events:
-    """What discord.py tells, each in a task of the context: none is cut off when the connection is."""
+    """Listeners for discord.py's events, each run in a task of the context: none is cut off when the connection is."""
 
     def __init__(self, context: DiscordContext, questions: RunningTurns, around: ThreadContext) -> None:
         self._context = context
@@ -318,7 +318,8 @@ class _Events:
         return await is_follow_up(context.bot, message, actor=actor, shared=partial(self._around.shared, message))
 
     async def _post_over(self, place: Place, to: str | None, thread: str | None) -> Post | None:
-        """What the bot posted and somebody replies `to`, else the card that their thread was started on. Raises StoreError."""
+        """The bot's post that somebody replies `to`, else the card that their thread was started on. Raises
+        StoreError."""
         post = await self._context.bot.outbox.find(place, to) if to else None
         if post is None and thread not in (None, to):
             root = await self._context.bot.outbox.find(place, thread or "")

@@ -1,4 +1,5 @@
-"""Who can read a place in Discord, and who somebody is there: from what Discord says of it, never from a text. Fails closed.
+"""Readers of a place in Discord, and the role of a person there: from what Discord says of it, never from a text.
+Fails closed.
 
 The team are the members of its servers; within one, the rights of a channel decide. Source: product.md §3;
 reliability.md R11, R13 and R14; discord-api-docs, topics/permissions.
@@ -51,7 +52,7 @@ class Places:
         return [guild for guild in here if guild.id in self._guilds]
 
     async def audience(self, channel: str, author: str | None = None) -> Audience:
-        """Who reads a place, by its channel; `author` writes there. Never raises."""
+        """The readers of a place, by its channel; `author` writes there. Never raises."""
         try:
             found: Any = self._client.get_channel(int(channel))
             if found is None:

@@ -1,4 +1,5 @@
-"""What was said while no process of ours heard it: Discord tells a new session nothing of that, so it is looked up.
+"""Messages that were sent while no process of ours was connected: Discord tells a new session nothing of that, so it
+is looked up.
 
 Source: product.md §1 (never silent, also after a restart); reliability.md R5 and R32.
 """
@@ -25,7 +26,7 @@ Read = Spoken | discord.PartialMessageable
 
 
 async def missed(context: DiscordContext) -> list[discord.Message]:
-    """What was said of late in the servers and in direct conversations, oldest first: what was heard is among it. Never
+    """Recent messages of the servers and of direct conversations, oldest first: what was heard is among it. Never
     raises."""
     since = discord.Object(_snowflake(time.time() - SECONDS))
     found: list[discord.Message] = []

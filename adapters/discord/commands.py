@@ -262,7 +262,7 @@ async def _card(context: DiscordContext, gesture: Gesture, name: str, text: str)
 
 
 def _as_here(card: Card) -> Card:
-    """Where a card tells of commands, as they are typed in Discord."""
+    """A card's names of commands, as they are typed in Discord."""
     lines, foot = (tuple(_SLACK_FORM.sub("/", line) for line in some) for some in (card.lines, card.foot))
     return replace(card, lines=lines, foot=foot)
 

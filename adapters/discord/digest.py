@@ -94,7 +94,7 @@ async def replied(context: DiscordContext, reply: Replied, card: Post) -> None:
 
 
 async def audience_of(context: DiscordContext, card: Post) -> Audience:
-    """Who reads a card now."""
+    """The readers of a card now."""
     return await context.places.audience(card.place.channel)
 
 

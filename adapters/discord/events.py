@@ -1,4 +1,5 @@
-"""What an event of Discord's means to us. Pure: discord.py's objects in, values out; nothing is looked up.
+"""Discord's events, read as what they mean to the bot. Pure: discord.py's objects in, values out; nothing is looked
+up.
 
 Source: discord-api-docs, events/gateway-events and resources/message; reliability.md R3, R8 and R33.
 """
@@ -24,8 +25,8 @@ _MARK = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """Where a channel's messages belong: a thread to the channel it is in, which decides who reads it. A private thread
-    is a place of its own. `thread`: its id, when it is one."""
+    """The place a channel's messages belong to: a thread to the channel it is in, which decides who reads it. A
+    private thread is a place of its own. `thread`: its id, when it is one."""
 
     place: Place
     thread: str | None
@@ -92,7 +93,7 @@ def spot(channel: object) -> Spot | None:
 
 
 def said(message: discord.Message, where: Spot, me: int) -> Asked | Replied | None:
-    """What a new message asks of us; None: nothing."""
+    """A new message, read as what it asks of the bot; None: nothing."""
     if not by_a_person(message):
         return None
     asked = incoming(message, where, me)
@@ -175,7 +176,7 @@ def readable(message: discord.Message, me: int) -> str:
 
 
 def link(workspace: str, channel: str, message: str) -> str:
-    """Where people find a message."""
+    """The address under which people find a message."""
     return f"https://discord.com/channels/{workspace}/{channel}/{message}"
 
 

@@ -1,4 +1,4 @@
-"""What experts do with the cards of the digest: they answer in a modal, confirm a reply as the answer, or dismiss.
+"""Experts' gestures on the cards of the digest: they answer in a modal, confirm a reply as the answer, or dismiss.
 
 Source: product.md §4; reliability.md R3 and R19.
 """
@@ -193,7 +193,7 @@ async def _card(context: DiscordContext, gesture: Gesture, name: str) -> Post | 
 
 
 async def _confirm(context: DiscordContext, gesture: Gesture, name: str) -> Post | None:
-    """What the bot asked with the message whose button was pressed."""
+    """The confirmation that the bot asked for with the message whose button was pressed."""
     pressed_on = str(gesture.message.id) if gesture.message else ""
     found = (post for post in await context.bot.outbox.of(f"confirm:{name}") if post.kind == "confirm")
     return next((post for post in found if post.message == pressed_on), None)

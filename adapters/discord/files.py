@@ -42,7 +42,7 @@ class ExpiredError(UnreadableError):
 
 
 class _Again(Exception):
-    """What may pass."""
+    """A failure that may pass."""
 
     def __init__(self, code: str) -> None:
         super().__init__(code)

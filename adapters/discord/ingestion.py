@@ -1,4 +1,4 @@
-"""What somebody gives to the knowledge, by `/ingest`, its form or the menu of a message: checked, taken in durably, fetched,
+"""Additions to the knowledge, by `/ingest`, its form or the menu of a message: checked, taken in durably, fetched,
 and its progress shown in one message.
 
 Who may read it follows from where it comes from; what a form or an option brings is only a wish, and is asked about again.
@@ -211,7 +211,7 @@ _NO_TEXT = Text(
 
 
 class _NotTaken(Exception):
-    """What was given is not taken; says why in words."""
+    """The addition is refused; says why in words."""
 
     def __init__(self, why: Text, **values: str) -> None:
         super().__init__(why.en)
@@ -221,7 +221,7 @@ class _NotTaken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What somebody chose for what they give; empty: as is usual at the place."""
+    """The choices somebody made for what they give; empty: as is usual at the place."""
 
     collection: str = ""
     scope: str = ""
@@ -282,7 +282,7 @@ class DiscordIngestion:
     async def take_typed(
         self, gesture: Gesture, wish: Wish, files: Sequence[File], text: str, link: str, title: str
     ) -> Sequence[str]:
-        """What the options of `/ingest` hold; what to say about it.
+        """The options of `/ingest`; what to say about it.
 
         Whether a text with links in it means a message: `adapters.shared.ingestion.link_meant`.
         """
@@ -303,7 +303,7 @@ class DiscordIngestion:
         return await self._told(gesture, take, text)
 
     async def take_submitted(self, gesture: Gesture, name: str, given: ModalInput) -> Sequence[str]:
-        """What a form holds; `name`: of the message it is about, or empty."""
+        """The fields of a submitted form; `name`: of the message it is about, or empty."""
         wish = Wish(given["new"] or given["collection"], given["scope"])
 
         async def take() -> Text:
@@ -388,7 +388,8 @@ class DiscordIngestion:
             context.tasks.start(resume(context, taken, partial(tell, context, gesture)), "discord-intake")
 
     async def _scopes(self, who: Gesture | discord.Member, user: str, place: Place) -> tuple[tuple[str, ...], Audience]:
-        """Who may be allowed to read what they add at a place, the default first. Raises _NotTaken when nobody."""
+        """Those who may be allowed to read what they add at a place, the default first. Raises _NotTaken when
+        nobody."""
         context = self._context
         actor, audience = await asyncio.gather(context.places.actor(who), context.places.audience(place.channel, user))
         scopes = context.bot.ingestion.scopes(actor, place, audience)

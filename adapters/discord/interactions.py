@@ -1,5 +1,5 @@
-"""What people do in Discord is answered in time: within a second with what came of it, or deferred; and when its token is
-over, by a normal message. However often Discord sends a gesture, it is done once.
+"""Interactions in Discord are answered in time: within a second with what came of it, or deferred; and when its token
+is over, by a normal message. However often Discord sends a gesture, it is done once.
 
 Source: reliability.md R3 and R34; discord.com/developers/docs/interactions/receiving-and-responding (3 s for the first
 answer, 15 min for the token).
@@ -129,7 +129,7 @@ async def _defer(gesture: Gesture) -> None:
 
 
 def spot_of(gesture: Gesture) -> Spot:
-    """Where it was done."""
+    """The spot where an interaction was made."""
     workspace = DIRECT if gesture.guild_id is None else str(gesture.guild_id)
     return spot(gesture.channel) or Spot(Place(PLATFORM, workspace, str(gesture.channel_id)), None)
 

@@ -30,7 +30,7 @@ Readable = discord.TextChannel | discord.VoiceChannel | discord.StageChannel | d
 
 @dataclass(frozen=True, slots=True)
 class LinkTarget:
-    """What a link leads to; without a message, the thread `channel`."""
+    """The target of a link; without a message, the thread `channel`."""
 
     channel: int
     message: int | None = None
@@ -76,7 +76,7 @@ async def root_of(rest: DiscordApi, thread: discord.Thread) -> discord.Message |
 
 
 async def thread_at(rest: DiscordApi, channel: Readable) -> list[discord.Message]:
-    """What was said in a thread, oldest first. Raises GoneError and other PostErrors."""
+    """The messages of a thread, oldest first. Raises GoneError and other PostErrors."""
 
     async def read() -> list[discord.Message]:
         return [message async for message in channel.history(limit=MESSAGES, oldest_first=True)]
@@ -103,7 +103,7 @@ async def reader(rest: DiscordApi, channel: Readable, user: discord.User | disco
 
 
 def said_by(author: str, day: str, text: str) -> str:
-    """What somebody wrote, in Markdown."""
+    """The text of somebody's message, in Markdown."""
     return f"**{author}** ({day}):\n\n{text}"
 
 

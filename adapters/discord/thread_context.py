@@ -1,4 +1,5 @@
-"""What a question's event does not say: who reads its place, what was said around it before, the files that came along.
+"""Context that a question's event does not carry: who reads its place, what was said around it before, the files that
+came along.
 
 Source: reliability.md R13, R33 and R41. Without the Message Content Intent what others said is not there.
 """

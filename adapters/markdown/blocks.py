@@ -30,7 +30,7 @@ _KINDS: dict[str, Kind] = {
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """What holds text and no other blocks: whole lines, `text[start:end]` without the last line end.
+    """A block that holds text and no other blocks: whole lines, `text[start:end]` without the last line end.
 
     `lead` stands before it in its first line: indentation, quote and list marks. Of a fence `inside` and `close` are
     where its code begins and where its closing line begins (`end` if it has none); of a table `inside` is where its

@@ -1,4 +1,5 @@
-"""Where a text may be cut inside of a paragraph or a line, and what is closed and opened again there. Pure."""
+"""Points at which a text may be cut inside a paragraph or a line, and the marks closed and opened again there.
+Pure."""
 
 import re
 from bisect import bisect_right
@@ -108,7 +109,7 @@ class Area:
         yield from (self.cut(place) for place in characters(self._text, low, end))
 
     def _around(self, span: Span, at: int) -> tuple[str, str] | None:
-        """What opens a code span or a link again, and what closes it."""
+        """The text that opens a code span or a link again, and the text that closes it."""
         text = self._text[self._start + span.start : self._start + span.end]
         first, last = span.inner[0] - span.start, span.inner[1] - span.start
         if not span.inner[0] < at < span.inner[1] or "`" in text[at - span.start - 1 : at - span.start + 1]:
@@ -135,7 +136,7 @@ def characters(text: str, low: int, end: int) -> Iterator[int]:
 
 
 def cells_of(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Where the cells of the row at `start` are."""
+    """The positions of the cells of the row at `start`."""
     end = end if (stop := text.find("\n", start, end)) < 0 else stop
     first = start + len(text[start:end]) - len(text[start:end].lstrip("> \t"))
     pipes = [found.start() for found in _PIPE.finditer(text, first, end)]

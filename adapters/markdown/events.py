@@ -82,13 +82,14 @@ def step_text(event: Step, language: Language, *, named: bool = False) -> str:
 
 
 def step_words(event: Step, language: Language, *, named: bool = False) -> str:
-    """What `step_text` says after its label. No address survives and nobody is called: it may hold what a document says."""
+    """The words of `step_text` after its label. No address survives and nobody is called: it may hold what a document
+    says."""
     return harmless(_step_words(event, language, named))
 
 
 @dataclass(slots=True)
 class StepSummary:
-    """What the steps of a turn come to, in the one line into which they are folded once the answer is there."""
+    """The steps of a turn in sum, the one line into which they are folded once the answer is there."""
 
     steps: int = 0
     searches: int = 0
@@ -148,13 +149,14 @@ def said_markdown(answered: Answered, language: Language) -> str:
 
 
 def doubt_line(answered: Answered, language: Language) -> str:
-    """What stands in front of an answer that the bot is not sure of; empty for any other. One that says that nothing was
+    """The line in front of an answer that the bot is not sure of; empty for any other. One that says that nothing was
     found has no need of it."""
     return UNSURE.to(language) if answered.unsure and answered.outcome == "answered" else ""
 
 
 def sources_markdown(answered: Answered, language: Language) -> str:
-    """What `answer_markdown` has beneath the answer, for a platform that keeps it in one piece; empty without sources."""
+    """The lines of `answer_markdown` beneath the answer, for a platform that keeps it in one piece; empty without
+    sources."""
     if not answered.citations:
         return ""
     lines = (source_line(citation, language, linked=True) for citation in answered.citations)
@@ -178,7 +180,7 @@ def source_line(citation: Citation, language: Language, *, linked: bool = False)
 
 
 def source_place(collection: str, date: str | None, language: Language) -> str:
-    """Where a source is kept, and the document's own date where it has one: ` (handbook, 1 Apr 2026)`."""
+    """The place where a source is kept, and the document's own date if it has one: ` (handbook, 1 Apr 2026)`."""
     shown = filter(None, (harmless(collection), date_words(date or "", language)))
     return _IN.to(language, where=_COMMA.to(language).join(shown))
 

@@ -1,4 +1,4 @@
-"""What stands in a line of Markdown, by its place in the text: code spans, links, emphasis, graphemes. Pure, linear.
+"""Spans in a line of Markdown, by their places in the text: code spans, links, emphasis, graphemes. Pure, linear.
 
 A parser that gives a tree forgets where things stood; cutting and rewriting a text need just that.
 """
@@ -39,8 +39,8 @@ _SHORT = 12  # characters in brackets: a citation, [1], is never cut
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """What is not cut: `text[start:end]`. Of a code span, a link and an image, `inner` is what is shown; `target` is
-    where a link leads or an image lies, as written."""
+    """A stretch of text that is not cut: `text[start:end]`. Of a code span, a link and an image, `inner` is what is
+    shown; `target` is where a link leads or an image lies, as written."""
 
     kind: Kind
     start: int

@@ -79,7 +79,7 @@ class _Splitter:
         self._areas: dict[int, Area] = {}
 
     def _splittable(self, block: Block) -> Block:
-        """What takes too much to open again is cut like any lines."""
+        """A block that takes too much to open again is cut like any lines."""
         text = self._text
         match block.kind:
             case "fence":
@@ -187,7 +187,7 @@ class _Splitter:
         return "".join([*pieces, self._text[done:end]]), " " * moved
 
     def _shifted(self, item: Item, end: int, columns: int) -> Iterator[tuple[int, int, str]]:
-        """What follows an item's first line stands as far to the right as its text."""
+        """The lines after an item's first stand as far to the right as its text."""
         place = self._text.find("\n", item.start, end) + 1
         while columns and 0 < place < end:
             found = MARGIN.match(self._text, place)
@@ -235,7 +235,7 @@ class _Splitter:
         return Cut(place, margin=margin_of(found[0] if found else ""))
 
     def _places(self, block: Block, low: int, end: int) -> list[tuple[int, int]]:
-        """Where a block may be cut without breaking anything, each with its rank."""
+        """The places at which a block may be cut without breaking anything, each with its rank."""
         match block.kind:
             case "prose" | "heading":
                 cuts = self._area_of(block).places
@@ -255,7 +255,7 @@ class _Splitter:
         return places
 
     def _inside(self, block: Block, place: int) -> Cut:
-        """What such a place takes."""
+        """The room that such a place takes."""
         quotes = quote_marks(block.lead)
         match block.kind:
             case "prose" | "heading":
@@ -271,7 +271,7 @@ class _Splitter:
                 return Cut(place, margin=margin_of(block.lead) if block.depth else (0, 0))
 
     def _forced(self, block: Block, low: int, end: int) -> Iterator[Cut]:
-        """Where a block is cut that has no place for it: inside a line, a code span, a link, a table's cell."""
+        """A cut through a block that has no place for it: inside a line, a code span, a link, a table's cell."""
         match block.kind:
             case "prose" | "heading":
                 yield from self._area_of(block).forced(low, end)
@@ -321,7 +321,8 @@ def _closed(text: str) -> str:
 
 
 def _bounds(text: str, found: Structure) -> list[tuple[int, int]]:
-    """Where blocks and items begin, each with its rank: what leads to something is not parted from it."""
+    """The places at which blocks and items begin, each with its rank: what leads to something is not parted from
+    it."""
     ranks = dict.fromkeys(found.tops, BLOCK)
     for block in found.blocks:
         if block.start not in ranks:

@@ -345,7 +345,7 @@ async def _embed(wizard: Wizard, key: str) -> None:
 
 
 def _near(wizard: Wizard) -> dict[str, str]:
-    """Where Gemini is asked."""
+    """The host where Gemini is asked."""
     return {name: wizard.now[name] for name in ("GEMINI_BASE_URL", "GEMINI_API_VERSION") if name in wizard.now}
 
 

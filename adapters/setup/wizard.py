@@ -89,9 +89,8 @@ class StopError(Exception):
 
 @dataclass(slots=True)
 class Terminal:
-    """Where it is asked and told. `read(prompt, hidden)` is one answer; None: nobody is there to ask. `open` shows an address
-    in a browser, if it can. `follows`: words can be a link.
-    """
+    """A terminal on which questions are asked and results told. `read(prompt, hidden)` is one answer; None: nobody is
+    there to ask. `open` shows an address in a browser, if it can. `follows`: words can be a link."""
 
     language: Language
     read: Callable[[str, bool], str] | None
@@ -133,7 +132,8 @@ class Terminal:
 
 @dataclass(frozen=True, slots=True)
 class FlagValues:
-    """What came by flags. `values`: by the variables' names; `-` for a secret is a line of standard input."""
+    """The values that came by flags. `values`: by the variables' names; `-` for a secret is a line of standard
+    input."""
 
     values: Mapping[str, str]
     check: bool = True
@@ -174,14 +174,14 @@ class Wizard:
         return self.terminal.read is not None and not self.given.yes
 
     def agrees(self, question: Text, default: bool) -> bool:
-        """What somebody says to a question of yes or no; for when `asks`."""
+        """An answer to a question of yes or no; for when `asks`."""
         assert self.terminal.read is not None
         said = self.terminal.read(f"{question.to(self.terminal.language)} [{'y' if default else 'n'}]", False).strip()
         return said.lower().startswith(("y", "は")) if said else default
 
     @property
     def then(self) -> dict[str, str]:
-        """What will be set."""
+        """The values that will be set."""
         return self.now | self.changes
 
     def begin(self, steps: Text) -> None:

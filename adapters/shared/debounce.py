@@ -1,4 +1,4 @@
-"""What changes often is written now and then: what happens meanwhile goes in one write, and the last one does not wait.
+"""Frequent changes written now and then: what happens meanwhile goes in one write, and the last one does not wait.
 
 The same on every platform that shows a turn's steps by edits. Source: reliability.md R28; field.md #11.
 """

@@ -83,7 +83,7 @@ def reference_of(card: Post) -> int | None:
 
 
 def row_on(card: Post) -> CardRow:
-    """What a card shows; without its buttons when it is closed."""
+    """The row of a card; without its buttons when it is closed."""
     kept: Mapping[str, Any] = card.data["row"]
     questions = tuple(card.data["questions"])
     actions = () if card.data["closed"] else kept["actions"]
@@ -98,7 +98,7 @@ def row_on(card: Post) -> CardRow:
 
 
 def question_on(card: Post) -> str:
-    """What a card asks, without its number."""
+    """The question on a card, without its number."""
     return _NUMBER.sub("", str(card.data["row"]["text"]))
 
 

@@ -1,4 +1,5 @@
-"""What experts are told and asked on any platform when they answer a card's questions, and what an asker is told then.
+"""Texts by which experts are told and asked on any platform when they answer a card's questions, and an asker is told
+then.
 
 Source: product.md §4; reliability.md R11 and R19.
 """
@@ -76,8 +77,8 @@ BY_EDITOR = Text(en=" by {who}", ja="（{who} さんが編集）")
 
 @dataclass(frozen=True, slots=True)
 class OpenedQuestion:
-    """What an answer is asked for. `question`: the reference's; `shared`: the team may read the answer; `closes` and
-    `others` are the other wordings that it closes, and those that it leaves open."""
+    """The question that an answer is asked for. `question`: the reference's; `shared`: the team may read the answer;
+    `closes` and `others` are the other wordings that it closes, and those that it leaves open."""
 
     question: str
     shared: bool
@@ -86,13 +87,14 @@ class OpenedQuestion:
     others: tuple[str, ...] = ()
 
     def notes(self, language: Language, *, most: int = LISTED, each: int = WORDING) -> list[str]:
-        """What is closed with it and what is not, in a line each; and who will read the answer."""
+        """The questions that are closed with it and those that stay open, in a line each; and who will read the
+        answer."""
         read_by = READ_BY_TEAM if self.shared else READ_THERE
         return [*what_it_closes(self.closes, self.others, language, most=most, each=each), read_by.to(language)]
 
 
 async def opened(bot: Bot, card: Post, audience: Audience) -> OpenedQuestion | Text:
-    """What can be answered of a card by those who see it, or why nothing. Raises StoreError."""
+    """The questions of a card that those who see it can answer, or why there are none. Raises StoreError."""
     asked = await bot.experts.questions(card.data["questions"], card.place, audience)
     still = [question for question in asked if question.resolved_at is None]
     if not still:
@@ -104,7 +106,7 @@ async def opened(bot: Bot, card: Post, audience: Audience) -> OpenedQuestion | T
 
 
 def to_answer(found: Closing) -> OpenedQuestion:
-    """What a form asks."""
+    """The question of a form."""
     question = shortened(one_line(found.reference.question), QUESTION_CHARACTERS) or "?"
     shared = any(one.scope == TEAM for one in found.closes)
     return OpenedQuestion(question, shared, found.reference.id, found.too, found.left)
@@ -117,13 +119,13 @@ def saved(taught: AnswerTaken, language: Language) -> str:
 
 
 def status(card: Post, how: Text, language: Language, who: str = "") -> str:
-    """What became of a card, for those who see it: `how` it was closed, or that a part of it was settled."""
+    """The end of a card, in words for those who see it: `how` it was closed, or that a part of it was settled."""
     said = how if card.data["closed"] else PARTLY if who else PARTLY_ELSEWHERE
     return said.to(language, who=who)
 
 
 def heading(notice: Notice, *, asker: str, question: str, who: str | None) -> str:
-    """What an asker is told before the answer itself; `who` it is from."""
+    """The line that an asker reads before the answer itself; `who` it is from."""
     told, by = (CORRECTED, BY_EDITOR) if notice.corrects else (TOLD, BY)
     named = by.to(notice.language, who=who) if who else ""
     return told.to(notice.language, asker=asker, question=question, by=named)

@@ -35,7 +35,7 @@ NOT_FOUND = Text(
 
 
 def reason(chosen: str | None) -> Reason | None:
-    """What was chosen in the form, if it is one of its reasons."""
+    """The reason chosen in the form, if it is one of its reasons."""
     return next((each for each in REASONS if each == chosen), None)
 
 

@@ -32,7 +32,7 @@ class Limit:
 
 
 class CallTicket:
-    """What a call is worth that waits for its turn, which may change meanwhile."""
+    """The priority of a call that waits for its turn, which may change meanwhile."""
 
     def __init__(self, priority: Priority) -> None:
         self.priority = priority

@@ -1,6 +1,6 @@
-"""What every platform looks for again and again while it runs: what a process or a reply that ended has left behind, what
-is due to be said, and cards whose questions were closed elsewhere. Source: product.md §4; reliability.md R5, R8 and R57.
-"""
+"""The work that every platform looks for again and again while it runs: what a process or a reply that ended has left
+behind, what is due to be said, and cards whose questions were closed elsewhere. Source: product.md §4; reliability.md
+R5, R8 and R57."""
 
 import asyncio
 import logging

@@ -9,7 +9,7 @@ log = logging.getLogger(__name__)
 
 
 class Tasks:
-    """What fails is logged; at the end all of it is waited for, or cut off."""
+    """Background tasks whose failures are logged; at the end all are waited for, or cut off."""
 
     def __init__(self) -> None:
         self._running: set[asyncio.Task[None]] = set()

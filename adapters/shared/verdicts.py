@@ -1,4 +1,4 @@
-"""What became of a file that somebody added, in a line."""
+"""The verdict on a file that somebody added, in a line."""
 
 from typing import Literal
 

@@ -212,7 +212,7 @@ class SlackAdapter:
     async def _take(
         self, event: Seen | None, context: SlackContext, questions: RunningTurns, around: ThreadContext
     ) -> None:
-        """What has to be durable is, when this returns; the rest is a task. Raises StoreError."""
+        """Stores everything durable before it returns; the rest is a task. Raises StoreError."""
         match event:
             case Asked(message, stranger):
                 if not await _answers_card(context, message, stranger):

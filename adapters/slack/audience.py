@@ -1,4 +1,4 @@
-"""Who can read a place in Slack, and who somebody is there: asked of Slack, never read from a text. Fails closed.
+"""Readers of a place in Slack, and the role of a person there: asked of Slack, never read from a text. Fails closed.
 
 A place that anybody from outside the team can read counts as theirs: Slack Connect, and channels with guests in them.
 Source: product.md §3; reliability.md R11 and R13; docs.slack.dev conversation and user objects.
@@ -28,13 +28,13 @@ _LOOKUP = ("unknown_method",)  # a server that has no such concept; every other 
 
 
 class Places:
-    """What Slack says about channels and people; `SlackApi` keeps it for as long as it may be believed."""
+    """Slack's word on channels and people; `SlackApi` keeps it for as long as it may be believed."""
 
     def __init__(self, slack: SlackApi) -> None:
         self._slack = slack
 
     async def audience(self, channel: str, author: str | None = None, *, stranger: bool = False) -> Audience:
-        """Who reads `channel`; with `author`, who writes there, a guest makes it the outsiders'. Never raises."""
+        """The readers of `channel`; with `author`, who writes there, a guest makes it the outsiders'. Never raises."""
         if stranger:
             return OUTSIDERS
         try:

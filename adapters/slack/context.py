@@ -1,4 +1,5 @@
-"""What all gestures in Slack share: the API, the bot's services, who is who, and the tasks that they start."""
+"""The context that all gestures in Slack share: the API, the bot's services, who is who, and the tasks that they
+start."""
 
 from dataclasses import dataclass, field
 

@@ -72,7 +72,7 @@ async def replied(context: SlackContext, reply: Replied, card: Post) -> None:
 
 
 async def audience_of(context: SlackContext, card: Post) -> Audience:
-    """Who reads a card now."""
+    """The readers of a card now."""
     return await context.places.audience(card.place.channel)
 
 

@@ -1,4 +1,4 @@
-"""What an event of Slack's means to us. Pure: a payload in, a value out; nothing is looked up.
+"""Slack's events, read as what they mean to the bot. Pure: a payload in, a value out; nothing is looked up.
 
 Source: docs.slack.dev events `app_mention`, `message`, `reaction_added`; reliability.md R2, R3, R8 and R13.
 """
@@ -22,7 +22,7 @@ _DOWN = frozenset({"-1", "thumbsdown"})
 
 @dataclass(frozen=True, slots=True)
 class Us:
-    """Who the bot is there: its user, its bot id, and the workspace it is installed in."""
+    """The bot's identity there: its user, its bot id, and the workspace it is installed in."""
 
     user: str
     bot_id: str
@@ -97,7 +97,8 @@ Seen = Asked | Edited | Deleted | Replied | Reacted | HomeOpened | Welcomed
 
 
 def seen(body: Mapping[str, Any], us: Us) -> Seen | None:
-    """What an event envelope's payload asks of us; None: nothing. Never raises, whatever the payload is."""
+    """An event envelope's payload, read as what it asks of the bot; None: nothing. Never raises, whatever the payload
+    is."""
     try:
         event = body["event"]
         match event["type"]:

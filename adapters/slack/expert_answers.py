@@ -1,4 +1,4 @@
-"""What experts do with the cards of the digest: they answer in a modal, confirm a reply as the answer, or dismiss.
+"""Experts' gestures on the cards of the digest: they answer in a modal, confirm a reply as the answer, or dismiss.
 
 Source: product.md §4; reliability.md R3 and R19.
 """
@@ -126,7 +126,7 @@ async def _answer_modal(context: SlackContext, user: str, channel: str, name: st
 
 
 async def _submitted(context: SlackContext, user: str, name: str, channel: str, question: str, answer: str) -> str:
-    """What is wrong with an answer, in words; "" when it is learnt."""
+    """The fault of an answer, in words; "" when it is learnt."""
     language = await context.language_of(user)
     try:
         name, reference = expert_answers.without_reference(name)
@@ -261,7 +261,7 @@ async def _card(context: SlackContext, name: str, channel: str) -> Post | None:
 
 
 async def _confirm(context: SlackContext, body: Json, name: str) -> Post | None:
-    """What the bot asked with the message whose button was pressed."""
+    """The confirmation that the bot asked for with the message whose button was pressed."""
     place, message = context.place(body["channel"]["id"]), str(body["container"]["message_ts"])
     asked = next((post for post in await context.bot.outbox.of(name) if post.kind == "confirm"), None)
     if asked is None or asked.place != place or asked.message not in (None, message):

@@ -32,7 +32,7 @@ def register(app: AsyncApp, context: SlackContext) -> None:
 
     @app.view(REPORT)
     async def reported(ack: Ack, body: Json, view: Json) -> None:
-        """What was typed is stored before it is acknowledged: it would be lost with the modal."""
+        """The typed reason is stored before it is acknowledged: it would be lost with the modal."""
         values = view["state"]["values"]
         chosen = (values["reason"]["reason"].get("selected_option") or {}).get("value")
         text = str(values["text"]["text"].get("value") or "")

@@ -133,7 +133,7 @@ async def _fetched(slack: SlackApi, file: Mapping[str, Any], limit: int) -> byte
 
 
 class _Again(Exception):
-    """What may pass. `seconds` is what Slack demands."""
+    """A failure that may pass. `seconds` is what Slack demands."""
 
     def __init__(self, code: str, seconds: float = 0.0) -> None:
         super().__init__(code)

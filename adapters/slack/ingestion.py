@@ -1,4 +1,4 @@
-"""What somebody gives to the knowledge, by `/ingest`, the modal or the message shortcut: checked, taken in durably, fetched,
+"""Additions to the knowledge, by `/ingest`, the modal or the message shortcut: checked, taken in durably, fetched,
 and its progress shown in one message.
 
 Who may read it follows from where it comes from; what a modal brings back is only a wish, and is asked about again.
@@ -238,7 +238,7 @@ _NOT_HERE = Text(
 
 
 class _NotTaken(Exception):
-    """What was given is not taken; says why in words. `field` of the modal is the one to mend."""
+    """The addition is refused; says why in words. `field` of the modal is the one to mend."""
 
     def __init__(self, why: Text, field: str = "link") -> None:
         super().__init__(why.en)
@@ -248,7 +248,7 @@ class _NotTaken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Wish:
-    """Who gives something, by what gesture (`claim`), from which channel, and what they chose for it."""
+    """An addition: its giver, the gesture (`claim`), the channel it came from, and the choices made for it."""
 
     user: str
     claim: str
@@ -326,7 +326,7 @@ async def take_typed(context: SlackContext, body: Json, text: str) -> str:
 
 
 async def take_submitted(context: SlackContext, user: str, view: Json) -> dict[str, str]:
-    """What a modal holds; the errors by their fields, none when it is taken."""
+    """The fields of a submitted modal; the errors by their fields, none when it is taken."""
     language = await context.language_of(user)
     kept, given = kept_in(view), given_in(view)
     claim = f"slack:{context.slack.me.team}:view:{view['id']}"
@@ -364,7 +364,7 @@ def failed(context: SlackContext, view: Json) -> dict[str, str]:
 
 
 async def tell_late(context: SlackContext, user: str, view: Json, errors: Mapping[str, str]) -> None:
-    """What is wrong with what a modal held that is closed by now."""
+    """Tells the fault of a modal that is closed by now."""
     kept = kept_in(view)
     for text in errors.values():
         if kept.response_url:
@@ -422,7 +422,7 @@ async def _take(context: SlackContext, wish: _Wish, place: Place, thread: str | 
 
 
 async def _scopes(context: SlackContext, user: str, place: Place) -> tuple[tuple[str, ...], Audience]:
-    """Who may be allowed to read what they add at a place, the default first. Raises _NotTaken when nobody."""
+    """Those who may be allowed to read what they add at a place, the default first. Raises _NotTaken when nobody."""
     actor, audience = await asyncio.gather(context.places.actor(user), context.places.audience(place.channel, user))
     scopes = context.bot.ingestion.scopes(actor, place, audience)
     if not scopes:

@@ -1,4 +1,5 @@
-"""What a question's event does not say: who reads its place, what was said in its thread before, the files that came along.
+"""Context that a question's event does not carry: who reads its place, what was said in its thread before, the files
+that came along.
 
 Source: reliability.md R13 and R30; platforms.md §2 (an app_mention carries no files).
 """

@@ -202,7 +202,7 @@ class SlackThread(TurnView):
         return len(texts)
 
     def _buttons(self, answered: Answered) -> list[Sequence[dict[str, Any]]]:
-        """What may stand under the answer, the best first."""
+        """The elements that may stand under the answer, the best first."""
         if answered.outcome not in ("answered", "unknown"):
             return [()]
         turn = answered.turn or self._turn

@@ -78,7 +78,7 @@ class TurnService(Protocol):
 
 
 class PreferenceService(Protocol):
-    """What the terminal channel reads of the settings."""
+    """The part of the settings that the terminal channel reads."""
 
     @property
     def language(self) -> Language: ...

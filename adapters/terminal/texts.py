@@ -1,4 +1,4 @@
-"""What the terminal channel itself says to people."""
+"""Texts of the terminal channel itself."""
 
 from retrieval.i18n import Text
 

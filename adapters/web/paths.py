@@ -1,3 +1,3 @@
-"""Where things are under the address that is served."""
+"""Paths under the address that is served."""
 
 ROOT = "/app"  # all that is for browsers is under it; the rest of the address is the HTTP API's

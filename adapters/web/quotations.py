@@ -1,4 +1,4 @@
-"""Where a document has the words that an answer quotes: pages mark them there."""
+"""The places in a document of the words that an answer quotes: pages mark them there."""
 
 import re
 import unicodedata

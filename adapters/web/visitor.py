@@ -1,4 +1,4 @@
-"""Who looks at a page and what they may see there: the browser's visitor, from cookies and headers.
+"""The person who looks at a page and what they may see there: the browser's visitor, from cookies and headers.
 
 Source: product.md §3 and §6; newcomer.md rows 17 and 18.
 """
@@ -37,7 +37,7 @@ _CHOICES: Mapping[str, tuple[str, frozenset[str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What the pages have at hand."""
+    """The objects the pages work with."""
 
     app: Application
     web: WebAdapter

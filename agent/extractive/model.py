@@ -49,7 +49,7 @@ _RRF = 10  # 1 / (10 + place): the searches of one question in one order
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """What the messages say about the turn that is running."""
+    """The running turn, as the messages tell of it."""
 
     language: Language
     question: str
@@ -153,7 +153,8 @@ def _plan(turn: _Turn) -> dict[str, Any]:
 
 
 def _review(messages: Sequence[Message]) -> dict[str, str]:
-    """What the draft shows and how sure that is: its lines are copied, so there is nothing in it to correct."""
+    """The passages the draft shows and how sure that is: its lines are copied, so there is nothing in it to
+    correct."""
     drafts = [message.text for message in messages if isinstance(message, ModelMessage) and not message.calls]
     said = REVIEWS["sure" if drafts and certain(drafts[-1]) else "near"]
     return {"verdict": "keep", "critique": said.to(_language(messages)), "answer": ""}

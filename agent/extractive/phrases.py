@@ -1,4 +1,4 @@
-"""What the extractive model says of its own accord, in both languages."""
+"""Texts the extractive model says of its own accord, in both languages."""
 
 from collections.abc import Mapping
 

@@ -29,7 +29,7 @@ class Value:
 
 
 def value(fact: Fact) -> Value | None:
-    """What a fact amounts to; None for a name, a version, a time of day or a year."""
+    """The amount of a fact; None for a name, a version, a time of day or a year."""
     atoms = dict(atom.split(":", 1) for atom in fact.any_of)
     if "md" in atoms:
         month, day = atoms["md"].split("-")
@@ -189,5 +189,6 @@ _TOTAL = re.compile(  # of what the sentences before it say
 
 
 def operands(own: Sequence[Fact], before: Sequence[Fact], asked: Sequence[Fact], text: str) -> list[Fact]:
-    """What a sentence may compute with: its own figures, the question's, and those before it where it sums up."""
+    """The values a sentence may compute with: its own figures, the question's, and those before it where it sums
+    up."""
     return [*own, *asked, *(before if _TOTAL.search(text) else ())]

@@ -61,7 +61,8 @@ _BOTH = 0.6  # and of the other sentence's
 
 @dataclass(frozen=True, slots=True)
 class Objection:
-    """What the check has against a sentence of the answer. `reason` is one sentence, for the model and for people."""
+    """An objection of the check to a sentence of the answer. `reason` is one sentence, for the model and for
+    people."""
 
     sentence: str
     reason: str
@@ -69,7 +70,7 @@ class Objection:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What is left of an answer. `text` is empty when nothing is: then the answer is "not found".
+    """An answer after the check. `text` is empty when nothing is: then the answer is "not found".
 
     `objections` are for a review of the draft, `open_claims` for the judge: what code can neither prove nor refute.
     """

@@ -45,7 +45,7 @@ class Contradiction:
 
 
 def contradictions(text: str, cited: Collection[int], hits: Mapping[int, Hit]) -> tuple[Contradiction, ...]:
-    """Where a value that `text` takes from a passage it cites has another one in one of `hits`. Pure."""
+    """The values that `text` takes from a passage it cites and that another one of `hits` gives differently. Pure."""
     plain = without_marks(text)
     told = frozenset(atom for fact in facts(plain) for atom in fact.any_of)
     squeezed = squeeze(plain)
@@ -97,7 +97,7 @@ class _Statement:
 
     @property
     def owners(self) -> tuple[str, ...]:
-        """Who is named, where the sentence is about who does something."""
+        """The people named, where the sentence is about who does something."""
         return _owners(self.said)
 
     def like(self, other: "_Statement") -> bool:
@@ -149,7 +149,7 @@ _NO_NAME = re.compile(
 
 @lru_cache(maxsize=512)
 def _owners(said: str) -> tuple[str, ...]:
-    """Who is named, first and last name together."""
+    """The people named, first and last name together."""
     if not pattern("owns").search(said):
         return ()
     found = [name.text for name in names(said) if name.kind in ("name", "person")]
@@ -216,7 +216,7 @@ _UNITS = ("yen", "usd", "eur", "gbp", "pct", "kb", "mb", "gb", "tb", "mm", "cm",
 
 
 def _kind(fact: Fact) -> str | None:
-    """What two values must have in common to be compared. None: a year, a version, an identifier."""
+    """The property that two values must have in common to be compared. None: a year, a version, an identifier."""
     kinds = {atom.split(":")[0] for atom in fact.any_of}
     if kinds & {"id", "ver", "y"}:
         return None

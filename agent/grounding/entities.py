@@ -1,4 +1,4 @@
-"""What a sentence is about, whom it names and whether it says no: the parts of a claim that are not numbers.
+"""The subject of a sentence, the names in it and whether it says no: the parts of a claim that are not numbers.
 
 Only texts in one language can be compared like this; across languages the reflection has to judge.
 """
@@ -111,7 +111,7 @@ _TOOL = re.compile(rf"((?:[ァ-ヶー]|[A-Z])[ァ-ヶーA-Za-z0-9 .]{{2,}})(?={_
 
 
 def tools(text: str) -> list[str]:
-    """What a Japanese text names as the means of doing something, in katakana or Latin."""
+    """Tools, in katakana or Latin, that a Japanese text names as the means of doing something."""
     return [tool for tool in _TOOL.findall(text) if len(tool) > 3 and not pattern("means").fullmatch(tool)]
 
 

@@ -1,6 +1,5 @@
-"""What code can neither prove nor refute (rules, inversions, the right number on the wrong subject), decided by a
-model: does the quoted passage say the claim? One call for all of an answer's claims.
-"""
+"""Claims that code can neither prove nor refute (rules, inversions, the right number on the wrong subject), decided by
+a model: does the quoted passage say the claim? One call for all of an answer's claims."""
 
 import logging
 import re
@@ -49,7 +48,7 @@ _VERDICTS: Mapping[str, Verdict] = {
 
 
 async def judge(converse: Converse, claims: Sequence[OpenClaim], language: Language) -> dict[int, Verdict]:
-    """What the model finds, by the claims' places in `claims`; a place that is missing was not judged.
+    """The model's findings, by the claims' places in `claims`; a place that is missing was not judged.
 
     At most `MOST` claims are put to it, the first ones. A model that fails has judged nothing.
     """

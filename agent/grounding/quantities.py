@@ -44,7 +44,7 @@ def facts(text: str) -> list[Fact]:
 
 @lru_cache(maxsize=2048)
 def figures(text: str) -> Figures:
-    """What a passage offers to confirm a claim's numbers with."""
+    """The figures that a passage offers to confirm a claim's numbers with."""
     plain = _plain(text, claim=False)
     atoms: set[Atom] = set()
     for _, _, present in _read(plain, claim=False):
@@ -387,7 +387,7 @@ _EVERY_OTHER = tuple((unit, re.compile(form, re.I)) for unit, form in table("eve
 
 
 def _implied(text: str) -> set[Atom]:
-    """What a passage says without a number: "within a week", 「翌営業日」, 隔週, on weekdays."""
+    """The figures that a passage implies without a number: "within a week", 「翌営業日」, 隔週, on weekdays."""
     said = [(1, unit) for unit, form in _EACH if form.search(text)]
     said += [(2, unit) for unit, form in _EVERY_OTHER if form.search(text)]
     return _weekdays_of(text) | {atom for n, unit in said for atom in _quantity(Decimal(n), unit)[1]}

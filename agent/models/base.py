@@ -1,4 +1,4 @@
-"""What a chat model promises: a conversation in, parts out as they are produced, one message at the end."""
+"""The promise of a chat model: a conversation in, parts out as they are produced, one message at the end."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -45,7 +45,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ModelMessage:
-    """What the model said, whole. `raw` is the provider's own message, returned to it untouched (signatures)."""
+    """A model's reply, whole. `raw` is the provider's own message, returned to it untouched (signatures)."""
 
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
@@ -137,7 +137,7 @@ class ChatModel(Protocol):
 
 
 class Wrapped:
-    """What a `ChatModel` around another one is known by: what that one is."""
+    """The attributes by which a `ChatModel` around another one is known: what that one is."""
 
     _model: ChatModel
 
@@ -224,8 +224,8 @@ _due: ContextVar[float | None] = ContextVar("due", default=None)
 
 @contextmanager
 def due(moment: float | None) -> Iterator[None]:
-    """What is awaited in the block is of no use after `moment`, in loop time; whoever is called sees it in `deadline`,
-    without its being handed through. It ends nothing by itself.
+    """A deadline: the result awaited in the block is of no use after `moment`, in loop time; whoever is called sees it
+    in `deadline`, without its being handed through. It ends nothing by itself.
 
     Not to be held over a `yield`: it belongs to the task that awaits.
     """

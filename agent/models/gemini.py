@@ -295,7 +295,7 @@ def _conversation(
 
 
 def _result(call: ToolCall, id: str | None, result: ToolResult | None) -> types.Part:
-    """What answers a call: every one is answered, in the calls' order, since the API counts them."""
+    """The message that answers a call: every one is answered, in the calls' order, since the API counts them."""
     kind = "error" if result is None or result.failed else "output"
     response = {kind: result.content if result else NOT_MADE}
     return types.Part(function_response=types.FunctionResponse(id=id, name=call.name, response=dict(response)))
@@ -402,7 +402,8 @@ class _RefusedError(Exception):
 
 
 def _simpler(refusal: _RefusedError, config: types.GenerateContentConfig) -> str | None:
-    """What to leave out of the next try, by what the refusal names; if it names nothing, the rarer thing first."""
+    """The part to leave out of the next try, by the name in the refusal; if it names nothing, the rarer thing
+    first."""
     said = _refusal(refusal.error)
     message = said.message.lower()
     if said.about_the_key or said.status not in ("INVALID_ARGUMENT", "") or "signature" in message:

@@ -277,7 +277,7 @@ def _mendable(complaint: Complaint) -> bool:
 
 
 def _simpler(complaint: Complaint, body: Json) -> str | None:
-    """What of this request to leave out of the next try; None: it would be refused all the same."""
+    """The part of this request to leave out of the next try; None: it would be refused all the same."""
     if complaint.refusal.about_the_key or complaint.words & (_BLOCKED | _NO_MODEL):
         return None
     said = complaint.message.lower()

@@ -60,7 +60,7 @@ class Reply:
             raise ModelProtocolError(f"a chunk of unknown shape: {type(error).__name__}") from None
 
     def end(self) -> Iterator[Part]:
-        """What was held back to see whether a tag would come of it."""
+        """The text held back to see whether a tag would come of it."""
         yield from self._sorted(self._tags.end())
 
     def _read(self, chunk: Json) -> Iterator[Part]:

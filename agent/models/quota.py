@@ -1,4 +1,5 @@
-"""What a model may cost: a turn's own cap of calls and tokens, and the check of a larger budget before every call.
+"""Limits on the cost of a model: a turn's own cap of calls and tokens, and the check of a larger budget before every
+call.
 
 Source: reliability.md R24. Thinking counts.
 """

@@ -12,7 +12,8 @@ NOT_MADE = "This call was not made."
 
 @dataclass(frozen=True, slots=True)
 class Own:
-    """What goes back verbatim in `ModelMessage.raw`: a provider's own message, for the model that wrote it alone.
+    """The provider's own form, which goes back verbatim in `ModelMessage.raw`: a provider's own message, for the model
+    that wrote it alone.
 
     It lives as long as the turn and is stored nowhere: a turn that is resumed after a restart begins anew, and what was
     said in earlier turns goes back as plain text, which the providers take without signatures (R26).

@@ -8,7 +8,7 @@ from importlib import resources
 
 @cache
 def words(kind: str) -> re.Pattern[str]:
-    """What `kind` (a table of the file) consists of; whole words where it is written in Latin letters.
+    """The words of `kind` (a table of the file); whole words where it is written in Latin letters.
 
     Raises KeyError for another kind.
     """

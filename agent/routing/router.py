@@ -18,7 +18,7 @@ _WAVES = re.compile(r"[👋🙏😀-🙏]")
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """What a message is."""
+    """The kind of a message."""
 
     kind: Kind
 
@@ -29,7 +29,7 @@ class Route:
 
 
 def route(message: str) -> Route:
-    """Where `message` belongs."""
+    """The route of `message`."""
     text = " ".join(_PING.sub(" ", normalise(message)).split())
     if _NO_WORD.fullmatch(text):
         return Route("greeting" if _WAVES.search(text) else "empty")

@@ -54,8 +54,8 @@ class GivenPassages:
 
 
 async def _queries(run: Run, until: float | None) -> tuple[Query, ...]:
-    """What the passages are taken to be found with: the question; the model that goes by rules believes a passage only
-    where it was found with one of its own queries."""
+    """The queries the passages are taken to be found with: the question; the model that goes by rules believes a
+    passage only where it was found with one of its own queries."""
     whole = Query((fitting(run.ask.question),))
     if run.model.name != RULES:
         return (whole,)

@@ -109,8 +109,8 @@ class _Work:
     # -- the question -------------------------------------------------------------------------------------------------
 
     async def _plan(self, until: float | None, *, again: bool) -> Plan:
-        """What to search for; the question itself where the model's reply is of no use, or would search nothing for a
-        question that has to be searched."""
+        """The queries to search for; the question itself where the model's reply is of no use, or would search nothing
+        for a question that has to be searched."""
         run = self._run
         text = instructions("rewrite", run.ask, run.today, queries=str(QUERIES))
         conversation: list[Message] = [SystemMessage(text, self._language, run.ask.collections), *run.messages[1:]]

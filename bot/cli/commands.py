@@ -157,7 +157,7 @@ async def _add_sample(app: "Application", *, quiet: bool = False) -> None:
 
 
 async def _say_problems(settings: "Settings") -> None:
-    """What the platforms themselves say is not well, before anybody asks; no answer waits for it."""
+    """Says the problems that the platforms themselves report, before anybody asks; no answer waits for it."""
     from adapters.discord.setup import check as discord
     from adapters.slack.setup import check as slack
 

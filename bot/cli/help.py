@@ -1,4 +1,4 @@
-"""What the command line says about itself, in the interface language: the frame of every help, and what was mistyped.
+"""The help of the command line, in the interface language: the frame of every help, and what was mistyped.
 
 Typer's own words are English. Its help takes some from constants; what it finds mistyped comes as an exception.
 """

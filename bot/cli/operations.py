@@ -1,5 +1,5 @@
-"""What the commands do with a home, by name and with JSON going in and out: in this process, or in the one that owns
-the home and is asked over its socket (`bot/cli/remote.py`). So a command shows the same both ways."""
+"""Operations of the commands on a home, by name and with JSON going in and out: in this process, or in the one that
+owns the home and is asked over its socket (`bot/cli/remote.py`). So a command shows the same both ways."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -122,7 +122,7 @@ class Operations(ReadOperations):
         return {"forgotten": await self._app.knowledge.drop_collection(name, self._app.readers, self._language)}
 
     async def answers(self) -> Json:
-        """What experts have answered, the latest first."""
+        """Experts' answers, the latest first."""
         found, _ = await self._app.answers.listed(self._app.readers, limit=_ANSWERS)
         return {"answers": [views.answer_json(one) for one in found]}
 
@@ -136,7 +136,7 @@ class Operations(ReadOperations):
         return views.changed_json(changed, self._language)
 
     async def digest(self) -> Json:
-        """What was missed since the last digest that was sent, or since it would have been, as JSON and in words."""
+        """The misses since the last digest that was sent, or since it would have been, as JSON and in words."""
         from bot.unanswered.digest_card import as_json, card, plain
 
         made = await self._app.digest(self._app.readers)

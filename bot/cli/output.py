@@ -1,4 +1,4 @@
-"""What the terminal prints: lists, verdicts and figures from their JSON (`bot/views.py`), progress and warnings."""
+"""Output of the terminal: lists, verdicts and figures from their JSON (`bot/views.py`), progress and warnings."""
 
 import json
 import sys
@@ -25,7 +25,7 @@ def warn(text: str) -> None:
 
 
 def banner(settings: Settings, collections: Sequence[CollectionInfo], language: Language) -> None:
-    """What is running here and on what, in a few lines."""
+    """The version, the model and the stores that are running here, in a few lines."""
     ja = language == "ja"
     model = settings.model_id
     if model == "extractive":

@@ -1,1 +1,1 @@
-"""What can be set, and where it is read from."""
+"""The settings, and the places they are read from."""

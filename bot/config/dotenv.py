@@ -1,6 +1,6 @@
-"""What `kotae setup` needs beside its questions: settings are put into `.env` without losing a line of it, and what is
-already set is known. Source: newcomer.md (a wizard writes `.env`); saurabh-kumar.com/python-dotenv (the file's form).
-"""
+"""The parts of `kotae setup` beside its questions: settings are put into `.env` without losing a line of it, and what
+is already set is known. Source: newcomer.md (a wizard writes `.env`); saurabh-kumar.com/python-dotenv (the file's
+form)."""
 
 import os
 import re
@@ -75,7 +75,7 @@ def current(environ: Mapping[str, str], env_file: Path = ENV_FILE) -> dict[str, 
 
 
 def problem(name: str, value: str) -> Text | None:
-    """What is wrong with one value, whatever the others are; None: it can be used."""
+    """The fault of one value, whatever the others are; None: it can be used."""
     try:
         Settings.model_validate({name: value})
     except SettingsError as error:

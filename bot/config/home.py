@@ -49,7 +49,7 @@ def tighten(settings: Settings) -> list[Path]:
 
 
 def readable_by_others(settings: Settings) -> list[Path]:
-    """What Kotae keeps and other users of this machine can read, as far as its folders' rights tell. Blocks."""
+    """Files Kotae keeps that other users of this machine can read, as far as its folders' rights tell. Blocks."""
     found = list(_open_to_others(settings))
     with suppress(OSError):
         if not settings.home.stat().st_mode & _OTHERS:

@@ -196,7 +196,8 @@ class Settings(BaseSettings):
 
     @property
     def judge_id(self) -> str:
-        """Who judges whether a passage says what an answer claims: the model that answers, where no other is named."""
+        """The model that judges whether a passage says what an answer claims: the model that answers, where no other
+        is named."""
         return self.judge_model or self.model_id
 
     @property
@@ -338,7 +339,7 @@ def _wants(annotation: Any, metadata: list[Any]) -> Wants:
 
 
 def _between(values: Mapping[str, Any]) -> list[Text]:
-    """What is wrong with values together, and tokens of the wrong kind; on the raw text, so that it is always said."""
+    """The faults of values together, and tokens of the wrong kind; on the raw text, so that it is always said."""
     bot, app, discord = (_text(values, name) for name in ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "DISCORD_TOKEN"))
     problems = [
         problem

@@ -51,7 +51,7 @@ GEMINI_AT = Text(en="aistudio.google.com/apikey → Create API key", ja="aistudi
 
 
 def slack_bot_token(token: str) -> Text | None:
-    """What is wrong with SLACK_BOT_TOKEN; None: it is a bot token."""
+    """The fault of SLACK_BOT_TOKEN; None: it is a bot token."""
     if token.startswith(("xoxb-", "xoxe.xoxb-")):
         return None
     wanted = Text(en="a bot token (xoxb-)", ja="ボットトークン（xoxb-）")
@@ -59,7 +59,7 @@ def slack_bot_token(token: str) -> Text | None:
 
 
 def slack_app_token(token: str) -> Text | None:
-    """What is wrong with SLACK_APP_TOKEN; None: it is an app-level token."""
+    """The fault of SLACK_APP_TOKEN; None: it is an app-level token."""
     if token.startswith("xapp-"):
         return None
     wanted = Text(en="an app-level token (xapp-)", ja="アプリレベルトークン（xapp-）")
@@ -78,7 +78,7 @@ _DISCORD_KINDS: tuple[tuple[re.Pattern[str], Text], ...] = (
 
 
 def discord_token(token: str) -> Text | None:
-    """What is wrong with DISCORD_TOKEN; None: nothing that can be seen (the shape of bot tokens is not promised)."""
+    """The fault of DISCORD_TOKEN; None: nothing that can be seen (the shape of bot tokens is not promised)."""
     kind = next((kind for pattern, kind in _DISCORD_KINDS if pattern.fullmatch(token)), None)
     if kind is None:
         return None
@@ -96,7 +96,7 @@ _GEMINI_KINDS: tuple[tuple[re.Pattern[str], Text], ...] = (
 
 
 def gemini_key(key: str) -> Text | None:
-    """What is wrong with GEMINI_API_KEY; None: nothing that can be seen (the shape of keys is not promised)."""
+    """The fault of GEMINI_API_KEY; None: nothing that can be seen (the shape of keys is not promised)."""
     kind = next((kind for pattern, kind in _GEMINI_KINDS if pattern.fullmatch(key)), None)
     if kind is None:
         return None

@@ -13,7 +13,7 @@ from retrieval.i18n import Text
 
 @dataclass(frozen=True, slots=True)
 class Wants:
-    """What a variable should be, to be said when it is not."""
+    """The kind of value a variable should have, to be said when it has another."""
 
     what: Text
     secret: bool = False  # the value given is not repeated

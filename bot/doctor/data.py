@@ -1,4 +1,4 @@
-"""What `kotae doctor` looks at in a home: the database, the documents' kept text, the search index."""
+"""Checks of `kotae doctor` in a home: the database, the documents' kept text, the search index."""
 
 import os
 from collections.abc import Sequence
@@ -137,7 +137,7 @@ async def _condition(settings: Settings, seconds: float) -> Condition:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """What the database says there is to search."""
+    """The searchable documents, as the database says."""
 
     rows: list[DocumentRow]
     index: IndexRow | None

@@ -1,4 +1,4 @@
-"""What the checks of `kotae doctor` are and what they find: each finding says what to do about it."""
+"""The checks of `kotae doctor` and their findings: each finding says what to do about it."""
 
 import asyncio
 import threading
@@ -20,7 +20,7 @@ SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a finding is about: a word that stays the same, for programs, and one for people."""
+    """The subject of a finding: a word that stays the same, for programs, and one for people."""
 
     key: str
     title: Text
@@ -28,7 +28,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """What one check noticed. What is not well always comes with a next step."""
+    """The remark of one check. What is not well always comes with a next step."""
 
     level: Level
     what: Text

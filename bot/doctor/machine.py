@@ -1,4 +1,4 @@
-"""What `kotae doctor` looks at on this machine: the folder, the chat log, disk, memory, versions."""
+"""Checks of `kotae doctor` on this machine: the folder, the chat log, disk, memory, versions."""
 
 import errno
 import os

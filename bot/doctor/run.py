@@ -61,7 +61,7 @@ async def diagnose(more: Sequence[Check] = (), *, env_file: Path | None = ENV_FI
 
 
 async def examine(settings: Settings, checks: Sequence[Check]) -> list[Finding]:
-    """What these checks find, in their order; they run side by side."""
+    """The findings of these checks, in their order; they run side by side."""
     redact = Redactor(settings.secrets())
 
     def clean(said: Text) -> Text:

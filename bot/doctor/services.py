@@ -1,4 +1,4 @@
-"""What `kotae doctor` asks of others: the embedder, the model, the platforms, the digest's calendar.
+"""Checks of `kotae doctor` that ask others: the embedder, the model, the platforms, the digest's calendar.
 
 What a provider answered stays in the log; a finding says in plain words what it means and where it is put right.
 """

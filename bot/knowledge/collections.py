@@ -56,7 +56,7 @@ class StoredDocuments:
     # -- after a start ----------------------------------------------------------------------------------------------
 
     async def recover(self) -> None:
-        """What was never committed goes, what has died is swept, a merge cut in two is finished."""
+        """Deletes what was never committed, sweeps what has died, finishes a merge cut in two."""
         now = self._generations.current
         await self._index.reconcile(now)
         await self._index.sweep(now)
@@ -85,7 +85,7 @@ class StoredDocuments:
         return sum(row.id in document_ids for row in rows)
 
     async def _hide(self, document_ids: Sequence[str]) -> list[DocumentRow]:
-        """What was made from them goes with them."""
+        """Hides them and everything made from them."""
         async with self._generations.commit:
             made = await self._documents.made_from(document_ids)
             found = [await self._documents.get(document_id) for document_id in dict.fromkeys([*document_ids, *made])]

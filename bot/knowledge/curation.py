@@ -1,4 +1,5 @@
-"""Who may change the team's documents, and what they did: rules and traces around `KnowledgeBase`, for whoever curates it.
+"""People who may change the team's documents, and what they did: rules and traces around `KnowledgeBase`, for whoever
+curates it.
 
 Source: product.md §3 and §5 (widening needs an editor); reliability.md R11 and R19.
 """
@@ -47,7 +48,7 @@ class NotAllowedError(RAGToolError):
 
 @dataclass(frozen=True, slots=True)
 class Curator:
-    """Who acts, what they read, and the places they are in."""
+    """A person who acts, with what they read and the places they are in."""
 
     actor: Actor
     readers: Readers
@@ -85,7 +86,7 @@ class Curation:
         return self.edits(person) or bool(row.author and row.author == person.actor.id)
 
     def scopes(self, person: Curator) -> tuple[str, ...]:
-        """Whom they may add documents for, the default first."""
+        """The readers they may add documents for, the default first."""
         return tuple(
             dict.fromkeys(
                 scope
@@ -95,7 +96,7 @@ class Curation:
         )
 
     def scopes_for(self, person: Curator, row: DocumentRow) -> tuple[str, ...]:
-        """Who else they may have read this document."""
+        """The readers they may give this document besides."""
         if not self.may_change(person, row):
             return ()
         others = [scope for scope in self.scopes(person) if scope != row.scope]

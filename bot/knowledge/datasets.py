@@ -95,7 +95,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What to add, where to, for whom (`slack:U1`, `web:…`), and how much of it."""
+    """An order: what to add, where to, for whom (`slack:U1`, `web:…`), and how much of it."""
 
     choice: Choice
     collection: str

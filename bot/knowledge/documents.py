@@ -1,4 +1,4 @@
-"""What the team has taught the bot: documents added, replaced, forgotten, searched and measured.
+"""The documents the team has taught the bot: documents added, replaced, forgotten, searched and measured.
 
 The only owner of the generation: whatever changes what a search may see becomes visible in one step here.
 """
@@ -101,7 +101,7 @@ class KnowledgeBase:
 
     @property
     def generation(self) -> int:
-        """What searches see; it has moved by one with every change."""
+        """The snapshot that searches see; it has moved by one with every change."""
         return self._generations.current
 
     async def recover(self) -> None:
@@ -292,7 +292,7 @@ class KnowledgeBase:
         return row if row is not None and row.scope in readers.scopes else None
 
     async def markdown(self, row: DocumentRow) -> str:
-        """What a document says, as it was kept. Raises RAGToolError when that is lost."""
+        """The text of a document, as it was kept. Raises RAGToolError when that is lost."""
         try:
             return await asyncio.to_thread(self._kept.read, row.markdown)
         except ContentLostError as error:
@@ -412,6 +412,6 @@ def _row(upload: Upload, digest: str, document: Document, known: DocumentRow | N
 
 
 def _query_scope(readers: Readers) -> str:
-    """Who may see the words of a query: the place it was asked in where that is private, else the team."""
+    """The readers of a query's words: the place it was asked in where that is private, else the team."""
     private = sorted(scope for scope in readers.scopes if scope.startswith("place:"))
     return private[0] if private else TEAM if TEAM in readers.scopes else EVERYONE

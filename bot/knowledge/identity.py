@@ -68,8 +68,8 @@ _ASIDE = Text(
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What a database says of its home. `home` None: it has no identity yet; `database` and `texts`: where it and the
-    kept Markdown are; `server`: the index is on one, where other homes may be too."""
+    """A home's identity as its database has it. `home` None: it has no identity yet; `database` and `texts`: where it
+    and the kept Markdown are; `server`: the index is on one, where other homes may be too."""
 
     home: str | None
     generation: int

@@ -97,7 +97,8 @@ class Ingestion:
         return await self._knowledge.add(upload, self._settings.language)
 
     def scopes(self, actor: Actor, place: Place, audience: Audience) -> tuple[str, ...]:
-        """Who may be allowed to read what this person adds at this place, the default first; empty: nobody adds here."""
+        """Those who may be allowed to read what this person adds at this place, the default first; empty: nobody adds
+        here."""
         return scopes(actor, place, audience, self._settings)
 
     async def collections(self, place: Place, audience: Audience) -> tuple[str, ...]:

@@ -108,7 +108,7 @@ class _Folder:
             yield from self._linked(*self._links.popleft())
 
     def _below(self, name: str, inside: tuple[str, ...]) -> Iterator[LocalFile]:
-        """What is in the folder `inside` of the root and below it, its links put off. `name`: as people know it."""
+        """The files in the folder `inside` of the root and below it, its links put off. `name`: as people know it."""
         folders = deque([(name, inside)])
         while folders:
             name, inside = folders.popleft()

@@ -239,7 +239,7 @@ class _Copy:
 
 
 def made_of(row: IndexRow) -> Made:
-    """What the vectors of a store were made with."""
+    """The makers of a store's vectors."""
     return Made(row.embedder, row.dimensions, row.tokenizer)
 
 
@@ -261,7 +261,8 @@ async def _there(copy: _Copy, document: Document, about: Passage, row: DocumentR
 
 
 class _Note:
-    """What is being built, in lines of JSON: the new store, then the one it replaces, then the documents that were begun.
+    """A note on the store that is being built, in lines of JSON: the new store, then the one it replaces, then the
+    documents that were begun.
 
     A line is on the disk before the first point it speaks of.
     """

@@ -56,7 +56,7 @@ async def set_aside(home: Path, stores: Stores, used: Collection[Made], known: K
 
 
 async def _strange(stores: Stores, made: Made, known: Known) -> SettingsError | DamagedError | None:
-    """What is wrong with the store that is there. Raises RAGToolError for what moving would not cure."""
+    """The fault of the store that is there. Raises RAGToolError for what moving would not cure."""
     if not await stores.there(made):
         return None
     try:

@@ -32,7 +32,7 @@ class Snapshots:
 
     @contextmanager
     def view(self, readers: Readers, collections: Sequence[str] | None = None) -> Iterator[View]:
-        """What these readers see now, unchanged until the block ends."""
+        """The view of these readers now, unchanged until the block ends."""
         generation = self.current
         self._pinned[generation] += 1
         try:

@@ -1,1 +1,1 @@
-"""What keeps a home well: backup, restore, retention, metrics, evaluation."""
+"""Operations that keep a home well: backup, restore, retention, metrics, evaluation."""

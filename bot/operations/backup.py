@@ -92,7 +92,7 @@ class BackedUp:
         return f"{said}\n{_AS_TEXT.to(language)}" if self.pairs_as_text else said
 
     def as_json(self, language: Language) -> dict[str, Any]:
-        """What a command prints or sends; `text` is for people."""
+        """The summary that a command prints or sends; `text` is for people."""
         return {
             "file": str(self.file),
             "documents": self.documents,

@@ -25,7 +25,7 @@ _UNKNOWN = Text(en="“{id}” is in no line of {file}", ja="「{id}」が {file
 
 
 class EvaluationError(Exception):
-    """What is wrong with the folder, in words that name the file and the line."""
+    """The folder's fault, in words that name the file and the line."""
 
     def __init__(self, reason: Text, **values: object) -> None:
         super().__init__(reason.to("en", **_told(values, "en")))

@@ -84,7 +84,7 @@ class Report:
         }
 
     def rows(self, language: Language) -> list[tuple[str, str]]:
-        """What to show people: a label and a value a line."""
+        """The figures to show people: a label and a value a line."""
         made: list[tuple[str, str]] = []
         for mode, ranking in self.rankings.items():
             if ranking:
@@ -175,7 +175,7 @@ async def _fill(ingest: Ingest, embedder: EmbeddingClient, corpus: Sequence[Beir
 
 @dataclass(frozen=True, slots=True)
 class EvaluatedAnswer:
-    """What became of one question. `rankings` hold document ids, best first."""
+    """The outcome of one question. `rankings` hold document ids, best first."""
 
     query: BeirQuery
     rankings: Mapping[Mode, Sequence[str]]

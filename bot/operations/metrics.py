@@ -43,7 +43,7 @@ class ChannelRow:
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """What was asked, how it ended and what it cost, from `since` to today. In `sums` all places count.
+    """The questions asked, how they ended and what they cost, from `since` to today. In `sums` all places count.
 
     `spent` tells the calls and tokens of each day and paid model. What they cost in money depends on prices that nobody
     has told the bot.

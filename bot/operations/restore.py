@@ -290,7 +290,7 @@ def _arriving(file: Path) -> Path:
 
 
 def _move(staging: Path, home: Path, file: Path) -> None:
-    """What was prepared takes its places; the mark that it is unfinished goes last."""
+    """Moves the prepared files to their places; the mark that it is unfinished goes last."""
     os.sync()
     for name in ("vectors", "documents"):
         shutil.rmtree(home / name, ignore_errors=True)  # of a restore that was cut off here

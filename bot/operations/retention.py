@@ -92,7 +92,7 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """What was kept of a person and is gone; `copies` of the database from before upgrades still have it."""
+    """The records of a person that are gone; `copies` of the database from before upgrades still have it."""
 
     who: Person
     erased: Erased

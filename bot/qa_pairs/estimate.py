@@ -1,4 +1,4 @@
-"""What it would cost to have Q/A pairs written, before anything is spent: in calls and tokens, as the budget counts them,
+"""The cost of having Q/A pairs written, before anything is spent: in calls and tokens, as the budget counts them,
 since what a model costs in money is not ours to know.
 """
 
@@ -41,7 +41,7 @@ _SHORT = Text(
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a job would take. `skipped` chunks have their pairs already; `calls_left` and `tokens_left` are those of the
+    """The size of a job. `skipped` chunks have their pairs already; `calls_left` and `tokens_left` are those of the
     day's budget, None without one. `said` is all of it in words."""
 
     documents: int
@@ -67,8 +67,8 @@ class Material:
 def estimate(
     found: Sequence[Material], skipped: int, model: str, spent: Cost, left: tuple[int | None, int | None]
 ) -> Estimate:
-    """What writing from these chunks takes: by what calls of this model have taken so far (`spent`), else by the length
-    of what is sent. `left`: as `left_of`."""
+    """The cost of writing from these chunks: by what calls of this model have taken so far (`spent`), else by the
+    length of what is sent. `left`: as `left_of`."""
     sums = _sum(spent)
     each = sums / spent.calls if spent.calls >= _LEARNT and sums else None
     tokens = round(each * len(found)) if each else sum(map(_tokens, found))

@@ -126,14 +126,14 @@ class Reviewer:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """What became of a decision: how many pairs have changed, and in words why others have not."""
+    """The outcome of a decision: how many pairs have changed, and in words why others have not."""
 
     changed: int
     refused: tuple[Text, ...] = ()
 
 
 class Pairs:
-    """What the application offers for Q/A pairs. All raise StoreError; what reads documents raises RAGToolError."""
+    """The application's services for Q/A pairs. All raise StoreError; what reads documents raises RAGToolError."""
 
     def __init__(
         self,
@@ -192,13 +192,13 @@ class Pairs:
 
     @property
     def needs(self) -> Text | None:
-        """What has to be set up before pairs can be written; None: nothing."""
+        """The setting that is missing before pairs can be written; None: nothing."""
         return _NEEDS_MODEL if self._settings.model_id == "extractive" else None
 
     async def estimate(
         self, who: Reviewer, *, document: str | None = None, collection: str | None = None, again: bool = False
     ) -> Estimate:
-        """What a job for a document (its id) or for what is readable here of a collection would take. Raises PairsError.
+        """The size of a job for a document (its id) or for what is readable here of a collection. Raises PairsError.
 
         `again`: also from chunks that pairs were written from before.
         """

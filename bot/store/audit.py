@@ -1,4 +1,4 @@
-"""Who changed what everybody reads, and with what result. Source: reliability.md R19."""
+"""Records of changes to what everybody reads: who, what, and with what result. Source: reliability.md R19."""
 
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime

@@ -44,7 +44,7 @@ class WriteBatcher(Generic[Item, Result]):
         return await answer
 
     async def close(self) -> None:
-        """What has come is stored first."""
+        """Stores what has come, then closes."""
         if self._storing is not None:
             await asyncio.wait({self._storing})
 

@@ -1,4 +1,4 @@
-"""What was chosen for a channel over what the settings say."""
+"""Settings chosen for a channel over the general ones."""
 
 from datetime import UTC, datetime
 
@@ -17,7 +17,7 @@ class ChannelSettings:
         self._engine = engine
 
     async def get(self, place: Place) -> Preferences:
-        """What was chosen there; all None where nothing was."""
+        """The settings chosen there; all None where nothing was."""
         columns = (places.c.model, places.c.strategy, places.c.steps, places.c.collections, places.c.follow)
         found = await rows(self._engine, select(*columns).where(_is(place)))
         if not found:

@@ -1,4 +1,4 @@
-"""What was said: the answers, and the earlier turns of a thread that the next question builds on."""
+"""Conversations: the answers, and the earlier turns of a thread that the next question builds on."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -80,7 +80,7 @@ class Digests:
         return await change(self._engine, take)
 
     async def sent(self, due: datetime, *, owner: str, now: datetime) -> None:
-        """It has reached its channel. Nothing happens to one that another owner holds by now."""
+        """Notes that a digest has reached its channel. Nothing happens to one that another owner holds by now."""
         mine = (digests.c.due == due) & (digests.c.owner == owner)
         async with write(self._engine) as db:
             await db.execute(update(digests).where(mine).values(state="sent", sent_at=now))

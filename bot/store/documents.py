@@ -18,7 +18,8 @@ from retrieval.types import Readers
 
 
 class Documents:
-    """What the team has taught the bot. `embedder` names the vector store whose generation its changes move."""
+    """The documents the team has taught the bot. `embedder` names the vector store whose generation its changes
+    move."""
 
     def __init__(self, engine: AsyncEngine, embedder: str) -> None:
         self._engine = engine

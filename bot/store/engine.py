@@ -149,7 +149,7 @@ class _Patient(AsyncConnection):
 async def rows(
     engine: AsyncEngine, statement: Executable, values: Mapping[str, Any] | None = None
 ) -> Sequence[Row[Any]]:
-    """What one SELECT finds; cheaper than `read`, since a statement by itself sees one moment. Raises StoreError."""
+    """The rows of one SELECT; cheaper than `read`, since a statement by itself sees one moment. Raises StoreError."""
     return await _at_once(engine, "statement", lambda db: db.execute(statement, values).all())
 
 

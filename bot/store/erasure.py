@@ -1,4 +1,4 @@
-"""What is deleted from the database because its time is over, or because a person wants it: in short transactions, and so
+"""Deletion from the database of what is past its time, or of what a person wants gone: in short transactions, and so
 that nothing of it is left in the file. Source: reliability.md R61; sqlite.org/lang_vacuum.html.
 """
 
@@ -72,8 +72,8 @@ _IN_TEXTS: Mapping[Table, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """What one round of retention took: turns deleted or, for the sake of an open miss, emptied; searches; and of what
-    platforms are served with: posts, messages of the browser's rooms, intakes and traces."""
+    """The counts of one round of retention: turns deleted or, for the sake of an open miss, emptied; searches; and of
+    what platforms are served with: posts, messages of the browser's rooms, intakes and traces."""
 
     deleted: int
     emptied: int
@@ -86,7 +86,7 @@ class Expired:
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """What was kept of a person. `turns` are the ids of their questions, which the chat log knows too."""
+    """The records kept of a person. `turns` are the ids of their questions, which the chat log knows too."""
 
     turns: tuple[str, ...]
     votes: int
@@ -189,7 +189,7 @@ class Erasure:
         return len(voted)
 
     async def _forget_mentions(self, person: str) -> int:
-        """What others wrote stays, without the id. An id as short as a word is left alone: it may be one."""
+        """Keeps what others wrote, without the id. An id as short as a word is left alone: it may be one."""
         if len(person) < 6 or not any(character.isdigit() for character in person):
             return 0
         total = 0
@@ -289,8 +289,8 @@ def _delete_some(db: Connection, table: Table, which: ColumnElement[bool], most:
 
 
 def _delete_acts(db: Connection, platform: str, person: str) -> None:
-    """What they wrote in the browser's rooms; files they were adding; their name on what they did to the team's knowledge,
-    and on answers still to be told."""
+    """Deletes what they wrote in the browser's rooms; files they were adding; their name on what they did to the
+    team's knowledge, and on answers still to be told."""
     forget_author(db, platform, person)
     db.execute(delete(intakes).where(intakes.c.platform == platform, intakes.c.author == person))
     who = f"{platform}:{person}"

@@ -12,7 +12,7 @@ from bot.types import Feedback
 
 
 class Votes:
-    """What people thought of the answers. Source: product.md §4; reliability.md R19."""
+    """People's opinions of the answers. Source: product.md §4; reliability.md R19."""
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine

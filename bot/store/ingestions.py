@@ -94,7 +94,7 @@ class IngestionStore:
         return await change(self._engine, begin)
 
     async def verdict(self, intake: str, index: int, verdict: Verdict, *, owner: str, trace: AuditRecord) -> None:
-        """What became of a file, and the trace of it. Raises LostError."""
+        """The verdict on a file, and the trace of it. Raises LostError."""
 
         def keep(db: Connection) -> None:
             files = _files(db, intake, owner)

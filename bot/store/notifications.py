@@ -30,9 +30,9 @@ AT_ONCE = 50
 
 @dataclass(frozen=True, slots=True)
 class Telling:
-    """What the askers will be told. `by` is `platform:id`; nobody is told in a thread with the link `here`, where it was
-    said already, nor on `silent` platforms, which have no threads to say it in. `documents` have the answer, by scope: the
-    team's is everybody's."""
+    """The message for the askers. `by` is `platform:id`; nobody is told in a thread with the link `here`, where it was
+    said already, nor on `silent` platforms, which have no threads to say it in. `documents` have the answer, by scope:
+    the team's is everybody's."""
 
     answer: str
     by: str
@@ -106,7 +106,7 @@ class Notices:
     async def due(
         self, platform: str, *, owner: str, now: datetime, until: datetime, saying: Collection[int] = ()
     ) -> list[Notice]:
-        """What is to be said on this platform, the oldest first; nobody else is given it before `until`. None of those
+        """The notices due on this platform, the oldest first; nobody else is given them before `until`. None of those
         that this owner is `saying`; others it was given it has not said.
 
         What could not be said TRIES times is dropped.
@@ -143,7 +143,7 @@ class Notices:
         return given
 
     async def said(self, notice: int) -> None:
-        """It was said, or never can be."""
+        """Notes that a notice was said, or never can be."""
         await change(self._engine, lambda db: db.execute(delete(notices).where(notices.c.id == notice)))
 
     async def inherit(self) -> None:

@@ -1,4 +1,5 @@
-"""What the bot says on platforms, written down before it is sent: after a crash it is found again, and not said twice.
+"""Messages of the bot on platforms, written down before they are sent: each is found again after a crash, and not
+said twice.
 
 Source: reliability.md R5 and R6. A crash of the process loses nothing of it; after a power cut the platform may still
 have what the last rows would have told, and is then looked at.
@@ -36,7 +37,7 @@ class Outbox:
         return await change(self._engine, add, durable=False)
 
     async def confirm(self, post: Post) -> None:
-        """It was posted: its message and its data are known now."""
+        """Notes that a message was posted: its message and its data are known now."""
         known = {"message": post.message, "data": dict(post.data)}
         await change(
             self._engine,
@@ -52,7 +53,7 @@ class Outbox:
         return [_post(row) for row in await rows(self._engine, wanted)]
 
     async def find(self, place: Place, message: str) -> Post | None:
-        """What was posted as this message of the platform."""
+        """The post that is this message of the platform."""
         here = and_(
             posts.c.platform == place.platform,
             posts.c.workspace == place.workspace,

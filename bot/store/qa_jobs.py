@@ -175,7 +175,7 @@ class PairJobs:
         return counts
 
     async def spent(self, model: str) -> Cost:
-        """What all jobs have cost with a model: how much a call of it takes."""
+        """The cost of all jobs with a model: how much a call of it takes."""
         sums = (func.coalesce(func.sum(pair_jobs.c[name]), 0) for name in _COSTS)
         (row,) = await rows(self._engine, select(*sums).where(pair_jobs.c.model == model))
         return Cost(*map(int, row))
@@ -254,7 +254,7 @@ class PairJobs:
         self, job: str, task: Task, state: ChunkState, *, owner: str, now: datetime, made: Sequence[Proposed] = (),
         dropped: int = 0, cost: Cost = _NOTHING,
     ) -> bool:  # fmt: skip
-        """What came of a chunk, in one transaction and once; whether the job still runs. Raises LostError.
+        """Stores the pairs of a chunk, in one transaction and once; whether the job still runs. Raises LostError.
 
         What was under way when a job was paused is stored too.
         """
@@ -281,7 +281,7 @@ class PairJobs:
         return await change(self._engine, store)
 
     async def charge(self, job: str, cost: Cost, *, owner: str) -> None:
-        """What was spent on a chunk of which nothing has come yet."""
+        """Stores the cost of a chunk of which no pair has come yet."""
         mine = update(pair_jobs).where(_held(job, owner)).values(**_more(cost))
         await change(self._engine, lambda db: db.execute(mine))
 

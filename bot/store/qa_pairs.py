@@ -231,7 +231,8 @@ class PairRows:
         await change(self._engine, track)
 
     async def untrack(self, one: Tracked, *, now: datetime | None = None) -> None:
-        """It is gone; with `now`, because somebody has taken it out: then its pairs are rejected."""
+        """Notes that a document is gone; with `now`, because somebody has taken it out: then its pairs are
+        rejected."""
         its = and_(pair_documents.c.source == one.source, pair_documents.c.part == one.part)
         theirs = and_(
             pairs.c.document == one.source,

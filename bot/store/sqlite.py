@@ -12,7 +12,7 @@ import aiosqlite
 
 
 class SqliteConnection(aiosqlite.Connection):
-    """What SQLAlchemy's aiosqlite dialect asks of a connection, as its `async_creator_fn` makes it."""
+    """The interface SQLAlchemy's aiosqlite dialect asks of a connection, as its `async_creator_fn` makes it."""
 
     _ending: "asyncio.Future[Any] | None" = None
 

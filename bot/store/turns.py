@@ -293,7 +293,7 @@ class TurnStore:
 
 
 def claim_key(message: Incoming) -> str:
-    """What a person did, once: platform, workspace, channel and message (R3)."""
+    """The key of a person's act, once: platform, workspace, channel and message (R3)."""
     place = message.place
     return "\x1f".join((place.platform, place.workspace, place.channel, message.message))
 
@@ -376,7 +376,7 @@ def _alive(row: Any, now: datetime, held: Collection[str]) -> bool:
 def _open_turns(
     db: Connection, messages: Iterable[Incoming], now: datetime, held: Collection[str]
 ) -> dict[Thread, list[Any]]:
-    """What somebody living holds in the threads of `messages`: thread, sequence and state of each turn."""
+    """The turns that somebody living holds in the threads of `messages`: thread, sequence and state of each turn."""
     found: dict[Thread, list[Any]] = {_thread(message): [] for message in messages}
     for row in db.execute(_OPEN, {"threads": list(found)}):
         if _alive(row, now, held):

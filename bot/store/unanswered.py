@@ -83,8 +83,8 @@ class UnansweredQuestions:
         await change(self._engine, lambda db: add_misses(db, misses))
 
     async def doubted(self, since: datetime, *, limit: int) -> list[Doubted]:
-        """What was asked since a moment and answered without a model, unsurely, newest first; without those that somebody
-        has closed."""
+        """Questions since a moment that were answered without a model, unsurely, newest first; without those that
+        somebody has closed."""
         about = (questions.c.turn == turns.c.id) & (questions.c.reason == "low_confidence")
         wanted = (
             select(turns, answers, questions.c.id.label("kept"))
@@ -157,7 +157,7 @@ class UnansweredQuestions:
             return Matches(found, await db.scalar(shown) or 0, await db.scalar(hidden) or 0)
 
     async def weeks(self, spans: Sequence[TimeSpan]) -> tuple[Week, ...]:
-        """What was asked and missed in each week, wherever. A question missed for two reasons counts once."""
+        """The questions asked and missed in each week, wherever. A question missed for two reasons counts once."""
         weeks = table(spans)
         missed = (
             select(

@@ -1,4 +1,4 @@
-"""What models were used for, by day and model; and the pace at which people ask."""
+"""The use of models, by day and model; and the pace at which people ask."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ Reason = Literal["user", "channel"]
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What one model cost on one day."""
+    """The cost of one model on one day."""
 
     day: date
     model: str
@@ -58,7 +58,7 @@ class Usage:
             await change(self._engine, store, durable=False)
 
     async def of(self, day: date) -> Cost:
-        """What all models cost on a day."""
+        """The cost of all models on a day."""
         (row,) = await rows(self._engine, _DAY, {"day": day})
         return Cost(*row)
 

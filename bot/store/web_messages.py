@@ -1,4 +1,4 @@
-"""What is written in the browser's rooms, by people and by the bot: nobody else keeps it. Who may see it is asked before.
+"""Messages in the browser's rooms, by people and by the bot: nobody else keeps them. Who may see them is asked before.
 
 Source: product.md §6; reliability.md R6 (said once) and R61 (how long, and for whom).
 """
@@ -64,7 +64,7 @@ class Messages:
         return await change(self._engine, put, durable=False)
 
     async def drop(self, ids: Collection[int]) -> None:
-        """What the bot said and nobody needs any longer."""
+        """Deletes what the bot said and nobody needs any longer."""
         gone = delete(messages).where(messages.c.id.in_(ids), messages.c.author == BOT)
         await change(self._engine, lambda db: db.execute(gone), durable=False)
 
@@ -95,7 +95,7 @@ class Messages:
         return [_message(row) for row in reversed(found)]
 
     async def replies(self, room: str, roots: Collection[int]) -> dict[int, RoomReplies]:
-        """What stands under each of these roots; those without replies are not in it."""
+        """The messages under each of these roots; those without replies are not in it."""
         here = and_(messages.c.room == room, messages.c.thread.in_(roots), messages.c.deleted_at.is_(None))
         counted = (
             select(
@@ -141,14 +141,15 @@ class Messages:
 
 
 def forget_turns(db: Connection, turns: Collection[str], questions: Collection[int]) -> None:
-    """What the bot said in these turns goes, and the cards and confirmations that hold the words of these misses."""
+    """Deletes what the bot said in these turns, and the cards and confirmations that hold the words of these
+    misses."""
     db.execute(delete(messages).where(messages.c.about.in_(turns)))
     if questions:
         _delete_where(db, ("card", "confirm"), lambda data: not set(questions).isdisjoint(data.get("questions", ())))
 
 
 def forget_author(db: Connection, platform: str, person: str) -> None:
-    """What a person wrote goes, and what the bot said to them by name. The root of a thread leaves its place."""
+    """Deletes what a person wrote, and what the bot said to them by name. The root of a thread leaves its place."""
     if platform != BROWSER:
         return
     theirs = messages.c.author == person

@@ -1,4 +1,5 @@
-"""Who is next when more is asked than is worked on at once: channels take turns, so that a busy one delays no other.
+"""The order of turns when more is asked than is worked on at once: channels take turns, so that a busy one delays no
+other.
 
 Source: reliability.md R54. It is about fairness only, so memory is enough; what must hold across processes and restarts
 is a row (`bot/turns/queue.py`).

@@ -126,7 +126,7 @@ class Budget:
             self._writer = asyncio.create_task(self._store(), name="usage")
 
     async def close(self) -> None:
-        """What was spent is stored first."""
+        """Stores what was spent, then closes."""
         self.settle()
         if self._writer is not None:
             await asyncio.wait({self._writer})

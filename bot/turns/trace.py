@@ -53,7 +53,7 @@ LookUp = Callable[[Hit, Readers, int], Awaitable[list[Passage]]]
 
 
 class Recording:
-    """What is noted of one turn. Nothing is stored here: it is stored with the answer, or not at all."""
+    """The notes on one turn. Nothing is stored here: it is stored with the answer, or not at all."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -314,7 +314,7 @@ def _traced(
 async def _passages(
     rows: Sequence[TraceRow], names: Mapping[str, str], readers: Readers, look_up: LookUp
 ) -> dict[tuple[str, int], Passage | None]:
-    """What the passages that were found say now, the first MAX_PASSAGES; None: there is none of that number."""
+    """The words now of the passages that were found, the first MAX_PASSAGES; None: there is none of that number."""
     wanted = dict.fromkeys(
         (hit["collection"], hit["document_id"], hit["chunk"])
         for row in rows

@@ -129,7 +129,7 @@ class LateError(Exception):
 
 @dataclass(slots=True)
 class _Turn:
-    """What is known of a turn while it runs. `stored`: its answer is there since an earlier try."""
+    """A turn while it runs. `stored`: its answer is there since an earlier try."""
 
     claimed: Claimed
     language: Language
@@ -141,7 +141,7 @@ class _Turn:
 
 
 class Turns:
-    """What an adapter calls with a question or a vote."""
+    """Turns, as an adapter calls them with a question or a vote."""
 
     def __init__(
         self,
@@ -435,8 +435,8 @@ class Turns:
         return Answered(text, outcome="failed", turn=claimed.id)
 
     def _misses(self, claimed: Claimed, answer: Answered) -> tuple[MissedQuestion, ...]:
-        """What is to be looked at because of this answer alone. Offline nearly every paraphrase is doubted, so there it
-        takes somebody's complaint, or others who ask alike (`bot.unanswered.doubts`)."""
+        """The misses to be looked at because of this answer alone. Offline nearly every paraphrase is doubted, so
+        there it takes somebody's complaint, or others who ask alike (`bot.unanswered.doubts`)."""
         doubted = answer.outcome == "answered" and answer.unsure and answer.model != OFFLINE
         if answer.outcome != "unknown" and not doubted:
             return ()

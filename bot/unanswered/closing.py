@@ -1,6 +1,5 @@
-"""What an answer to one of several questions closes: those that say the same as it, and no others. What is shown before
-(card, form, page) and what is done then come from here alike. Source: product.md §4.
-"""
+"""The questions that an answer to one of several closes: those that say the same as it, and no others. What is shown
+before (card, form, page) and what is done then come from here alike. Source: product.md §4."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -33,7 +32,8 @@ class Closing:
 
 
 def closing(questions: Sequence[Question], reference: int | None = None) -> Closing | None:
-    """What an answer to `reference` closes of these; None: to the one that speaks for them. None when it is not there."""
+    """The questions of these that an answer to `reference` closes; None: to the one that speaks for them. None when it
+    is not there."""
     chosen = _speaker(questions) if reference is None else next((one for one in questions if one.id == reference), None)
     if chosen is None:
         return None

@@ -117,7 +117,7 @@ class Clustering:
         return await asyncio.to_thread(self._comparison, texts, vectors, space)
 
     async def space(self) -> QuestionSpace:
-        """What the embedder makes of the reference, asked once. Raises EmbeddingError."""
+        """The embedder's vectors of the reference, asked once. Raises EmbeddingError."""
         if self._space is None:
             japanese, english = zip(*self._fitted.reference, strict=True)
             self._space = spanned(await self._vectors(japanese), await self._vectors(english))

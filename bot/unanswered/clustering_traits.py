@@ -1,4 +1,5 @@
-"""What keeps two questions together or apart besides their meaning: what is asked, what is done to what, names, numbers.
+"""Traits that keep two questions together or apart besides their meaning: what is asked, what is done to what, names,
+numbers.
 
 Near misses differ in one word, which hardly moves a vector: another floor, another product, to join and to leave.
 """
@@ -41,7 +42,7 @@ _SAID = frozenset("何 教える 下さる 知る 良い 方法 願う 御 事 �
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """What there is to see of one question without its meaning.
+    """The traits of one question without its meaning.
 
     `latin`: all its Latin words, `names`: those that name something, `terms`: the words that search finds it by.
     """
@@ -57,7 +58,7 @@ class Traits:
 
 
 def traits_of(text: str, encoder: SparseEncoder) -> Traits:
-    """What keeps it together with or apart from others, of one question."""
+    """The traits that keep one question together with or apart from others."""
     counted = _FISCAL.sub(r"20\1 ", normalise(arabic(normalise(text), claim=False)))
     counted = _TENTHS.sub(r"\g<1>0 ", counted)
     counted = _ORDINAL.sub(lambda found: str(_ORDINALS.index(found[1]) + 1), _FLOOR.sub(r"\1 ", counted))
@@ -84,7 +85,7 @@ def traits_of(text: str, encoder: SparseEncoder) -> Traits:
 
 
 def signals(a: Traits, b: Traits) -> tuple[float, ...]:
-    """What there is to see of two questions, in the order of SIGNALS. Each is 0..1, only `apart` counts."""
+    """The signals of two questions, in the order of SIGNALS. Each is 0..1, only `apart` counts."""
     across = a.kind != b.kind
     same = len(a.asked & b.asked) / len(a.asked | b.asked)
     shared, swapped = (0.0, 0.0) if across else _words(a.terms, b.terms)

@@ -1,4 +1,4 @@
-"""What experts have answered: listed, edited and taken back. An edited answer is replaced in one visible step and whoever
+"""Experts' answers: listed, edited and taken back. An edited answer is replaced in one visible step and whoever
 was told the old one hears of it; with one that is taken back its questions are open again.
 
 Source: product.md §4 ("a taught answer can be edited"); reliability.md R11 and R19.

@@ -1,4 +1,4 @@
-"""What was missed in a week, for people who can answer it: similar questions together, counted, with what lies closest.
+"""The misses of a week, for people who can answer them: similar questions together, counted, with what lies closest.
 
 Everything in a digest may be read by everyone who sees the place it is made for; of the rest it holds only how many.
 Source: product.md §3 and §4; reliability.md R61.
@@ -119,7 +119,8 @@ async def as_group(asked: Sequence[AskedQuestion], readers: Readers, search: Sea
 
 
 def urgency(asked: Sequence[AskedQuestion]) -> tuple[int, int]:
-    """What somebody complained of comes before what was not found, and that before what was doubted; then what most asked."""
+    """The order of groups: complaints come before what was not found, and that before what was doubted; then what most
+    asked."""
     return min(_REASONS.index(one.question.reason) for one in asked), -len(_turns(asked))
 
 

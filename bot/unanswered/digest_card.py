@@ -230,7 +230,7 @@ def _listed(texts: Sequence[str], language: Language, most: int, each: int) -> s
 
 
 def offers(questions: tuple[int, ...], reference: int, language: Language) -> tuple[Action, ...]:
-    """What can be done about open questions, by their ids, of which `reference` is the one that is answered."""
+    """The buttons for open questions, by their ids, of which `reference` is the one that is answered."""
     answer = Action(_ANSWER.to(language), questions, reference=reference)
     return (answer, Action(_DISMISS.to(language), questions, "dismiss"))
 

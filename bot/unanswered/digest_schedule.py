@@ -110,7 +110,7 @@ class Schedule:
         return self._moment(at) if at is not None else _EVER[1]
 
     def period(self, due: datetime, sent: datetime | None) -> Period:
-        """What a digest that is due looks back on: from the one that was sent before, or else from the time before."""
+        """The period a due digest looks back on: from the one that was sent before, or else from the time before."""
         before = sent or self.latest(due - timedelta(seconds=1)) or due - LONGEST
         return Period(max(before, due - LONGEST), due)
 

@@ -182,7 +182,8 @@ class Experts:
         return await self.questions(ids, place, audience) or _GONE
 
     async def _again(self, lesson: AnswerGiven, answer: str, found: Closing) -> AnswerTaken:
-        """It is closed: by this very lesson, whose outcome then got lost on its way, or by somebody else."""
+        """An answer to questions that are closed: by this very lesson, whose outcome then got lost on its way, or by
+        somebody else."""
         asked = found.closes
         for pair in _pairs(lesson, answer, found.reference, asked):
             known = await self._documents.find(ANSWERS, pair.scope, pair.name)

@@ -1,4 +1,4 @@
-"""What this process is to say to askers: each notice is given to it once, until it was said or a minute has passed.
+"""Notices this process is to say to askers: each is given to it once, until it was said or a minute has passed.
 
 Source: product.md §4; reliability.md R5 and §5, point 2 (a clock that steps).
 """
@@ -34,7 +34,7 @@ class Due:
         self._asking = asyncio.Lock()
 
     async def __call__(self, platform: str) -> list[Notice]:
-        """What is to be said on a platform now. Raises StoreError."""
+        """The notices to be said on a platform now. Raises StoreError."""
         async with self._asking:
             at = self._timer()
             self._saying = {notice: until for notice, until in self._saying.items() if until > at}
@@ -46,6 +46,6 @@ class Due:
             return found
 
     async def said(self, notice: Notice) -> None:
-        """It was said, or never can be. Raises StoreError."""
+        """Notes that a notice was said, or never can be. Raises StoreError."""
         await self._rows.said(notice.id)
         self._saying.pop(notice.id, None)

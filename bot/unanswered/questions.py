@@ -73,7 +73,8 @@ class GroupPage:
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
-    """What came closest to a question: when it was asked, as far as it is readable still, and now, relevant or not."""
+    """The passages closest to a question: when it was asked, as far as it is readable still, and now, relevant or
+    not."""
 
     then: tuple[TracedHit, ...]
     now: tuple[Hit, ...]
@@ -164,7 +165,8 @@ class Unanswered:
         return datetime.combine(day, time(), self._timezone).astimezone(UTC)
 
     async def csv(self, wanted: WantedQuestions, readers: Readers, language: Language, timezone: tzinfo) -> bytes:
-        """What matches and these readers may see, the newest EXPORTED, as `as_csv` has it. Raises StoreError."""
+        """The matching questions that these readers may see, the newest EXPORTED, as `as_csv` has it. Raises
+        StoreError."""
         found = await self._questions.find(wanted, readers.scopes, limit=EXPORTED)
         questions = [one.question for one in found.asked]
         return await asyncio.to_thread(as_csv, questions, language, timezone)

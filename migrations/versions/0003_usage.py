@@ -1,4 +1,4 @@
-"""What models cost, and questions refused for their pace.
+"""The cost of models, and questions refused for their pace.
 
 Why: caps by the day and the minute must hold across processes and restarts (usage, refusals), and the last minute's
 questions are counted before every turn, so they must be found without reading all others.

@@ -1,4 +1,4 @@
-"""What platforms need to be served without loss and without saying anything twice.
+"""Tables by which platforms are served without loss and without saying anything twice.
 
 Why: what the bot posts is known before it is sent, so that a crash leaves nothing doubled (posts); files and notices
 outlive a process (intakes, notices); a channel keeps its own choices (places); what is privileged leaves a trace (audit).

@@ -1,4 +1,4 @@
-"""What is written in the browser's rooms.
+"""Messages in the browser's rooms.
 
 Why: Slack and Discord keep their own history; the channel in the browser has nobody else to keep it over a restart.
 """

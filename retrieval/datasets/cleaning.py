@@ -55,7 +55,7 @@ _LINES = {"wikipedia": _WIKI_LINE, "news": _NEWS_LINE, "livedoor": _LIVEDOOR_LIN
 
 @dataclass(frozen=True, slots=True)
 class Sieve:
-    """What is let through, in characters of the cleaned text."""
+    """Bounds for texts, in characters of the cleaned text."""
 
     shortest: int = 50
     longest: int = 200_000
@@ -139,7 +139,7 @@ def _opening(text: str) -> str:
 
 
 def _key(row: DatasetRow, url: str | None, digest: bytes) -> str:
-    """What names the row for good: its own id, else the article's number or address, else its text."""
+    """The name of the row for good: its own id, else the article's number or address, else its text."""
     if row.id:
         safe = _UNSAFE.sub("_", row.id.strip())[:80].strip("._")
         return safe if safe == row.id else f"{safe}-{hashlib.sha256(row.id.encode('utf-8', 'replace')).hexdigest()[:8]}"

@@ -138,7 +138,7 @@ class Hub:
     # -- asking, and what goes wrong --------------------------------------------------------------------------------
 
     def _asking(self, dataset: Dataset, reading: DatasetReading, ask: Callable[[], Any]) -> Any:
-        """What `ask` returns, with a few tries. Raises DatasetError, Abandoned, RevisionNotFoundError."""
+        """The result of `ask`, with a few tries. Raises DatasetError, Abandoned, RevisionNotFoundError."""
         reading.check()
         tries = Retrying(
             stop=stop_after_attempt(TRIES),

@@ -63,7 +63,7 @@ class Encoding:
 
 @dataclass(frozen=True, slots=True)
 class Inspected:
-    """What a file seems to be, for people to check: the columns it has, and which of them would be what."""
+    """A file's apparent form, for people to check: the columns it has, and which of them would be what."""
 
     name: str
     encoding: str

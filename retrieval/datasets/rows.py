@@ -100,7 +100,7 @@ class DatasetSource(Protocol):
     def chrome(self) -> str: ...
 
     def attribution(self, row: DatasetRow) -> str:
-        """Where the row is from and under which licence, for the end of its document; "" if there is nothing to say."""
+        """The row's origin and licence, for the end of its document; "" if there is nothing to say."""
         ...
 
     def rows(self, reading: DatasetReading) -> Iterator[DatasetRow]:

@@ -18,7 +18,7 @@ Ended = Literal["all", "documents", "characters", "bytes", "rows"]
 
 @dataclass(frozen=True, slots=True)
 class StreamLimits:
-    """Where a pass over a dataset stops. `characters` of cleaned text, `bytes` fetched; `rows` looked at."""
+    """The end of a pass over a dataset. `characters` of cleaned text, `bytes` fetched; `rows` looked at."""
 
     documents: int = 1_000
     characters: int = 50_000_000

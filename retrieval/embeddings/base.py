@@ -1,5 +1,5 @@
-"""What an embedder promises, and what the authors of embedding models want written before a document and before a query.
-One file a provider; the application chooses one by name.
+"""The promise of an embedder, and the prefixes that the authors of embedding models want before a document and before
+a query. One file a provider; the application chooses one by name.
 
 Sources: the models' cards; for gemini-embedding-2 ai.google.dev/gemini-api/docs/embeddings (it ignores the task type
 that gemini-embedding-001 takes: measured in github.com/embeddings-benchmark/mteb/pull/4851).
@@ -23,7 +23,7 @@ class EmbeddingClient(Protocol):
     def dimensions(self) -> int: ...
     @property
     def max_tokens(self) -> int:
-        """What the model reads of one text; the rest would be cut off in silence."""
+        """The tokens the model reads of one text; the rest would be cut off in silence."""
         ...
 
     def count_tokens(self, text: str) -> int:
@@ -62,6 +62,6 @@ _PREFIXES = (  # part of the model's name, before a document, before a query; th
 
 
 def prefixes(model: str) -> tuple[str, str]:
-    """What goes before a document and before a query of `model`; empty for a model we know nothing of."""
+    """The prefixes of a document and of a query for `model`; empty for a model we know nothing of."""
     name = model.lower()
     return next(((document, query) for part, document, query in _PREFIXES if part in name), ("", ""))

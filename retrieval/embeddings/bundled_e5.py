@@ -78,7 +78,7 @@ def available() -> bool:
 
 
 def folder_in(cache: Path) -> Path:
-    """Where `prepare` puts the model: another place for other weights or another converter."""
+    """The folder into which `prepare` puts the model: another place for other weights or another converter."""
     return cache / f"multilingual-e5-small-{SOURCE_SHA256[:12]}-v{CONVERTER}"
 
 

@@ -1,5 +1,5 @@
-"""What embedders behind a network share: batches, patience with a busy server, words for people, and vectors checked
-before anybody relies on them."""
+"""Parts that embedders behind a network share: batches, patience with a busy server, words for people, and vectors
+checked before anybody relies on them."""
 
 import asyncio
 import logging
@@ -86,7 +86,7 @@ class CallError(Exception):
 
 
 def failed_call(refusal: HttpRefusal, text: str) -> CallError:
-    """What an error status means; `text` is for the log."""
+    """The error of an error status; `text` is for the log."""
     if refusal.code == 429 or refusal.code == 503:
         return CallError("busy" if refusal.code == 429 else "down", text, refusal.retry_after())
     if refusal.about_the_key:

@@ -32,14 +32,15 @@ _HASHES, _PIECES, _SCORES, _ABOUT = "unigram-hashes.npy", "unigram-pieces.npy", 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """What fastembed reads of an encoded text."""
+    """The fields that fastembed reads of an encoded text."""
 
     ids: list[int]
     attention_mask: list[int]
 
 
 def write(folder: Path, pieces: Sequence[str], scores: Sequence[float]) -> None:
-    """What `Unigram` reads: the pieces' hashes and numbers by length, their scores by number. Raises OSError."""
+    """Writes the file that `Unigram` reads: the pieces' hashes and numbers by length, their scores by number. Raises
+    OSError."""
     tables = list(_tables(pieces))
     np.save(folder / _HASHES, np.concatenate([hashes for hashes, _ in tables]))
     np.save(folder / _PIECES, np.concatenate([numbers for _, numbers in tables]))

@@ -1,4 +1,4 @@
-"""What every store of passages promises, whatever engine is under it."""
+"""The promise of every store of passages, whatever engine is under it."""
 
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType

@@ -229,7 +229,7 @@ class EdgeIndex:
         self._shard.flush()
 
     async def _save(self) -> None:
-        """What was written survives the machine from here on."""
+        """From here on the writes survive the machine."""
         if not self._unflushed:
             return
         if self._unflushed > _LOGGED_AT_MOST:
@@ -283,7 +283,7 @@ class EdgeIndex:
             return lists, failed
 
     def _idf(self, term: int, found: Sequence[edge.ScoredPoint]) -> float:
-        """What the engine multiplies the term's weight by, counted over all its points.
+        """The engine's weight of the term, counted over all its points.
 
         A score is idf × the point's weight for the term, and the point's vector holds the weight.
         """
@@ -511,7 +511,7 @@ def _sparse(vector: SparseVector) -> edge.SparseVector:
 
 
 def _seen(view: View, *narrower: edge.FieldCondition) -> edge.Filter:
-    """What the view shows: the one place where access, generation and collections become a filter."""
+    """The filter for what a view shows: the one place where access, generation and collections become a filter."""
     conditions = [
         *narrower,
         edge.FieldCondition("scope", match=edge.MatchAny(sorted(view.readers.scopes))),

@@ -1,4 +1,4 @@
-"""What a point carries beside its vectors: its passage, its reading, and the generations that see it."""
+"""Values that a point carries beside its vectors: its passage, its reading, and the generations that see it."""
 
 from array import array
 from base64 import b64decode, b64encode
@@ -36,7 +36,7 @@ def indexed_of(payload: Mapping[str, Any]) -> Indexed:
 
 
 def shows(view: View, payload: Mapping[str, Any]) -> bool:
-    """What the index's filter says of a point, said of a payload that was read by its id."""
+    """The index's filter, applied to the payload of a point that was read by its id."""
     return (
         payload["scope"] in view.readers.scopes
         and payload["born"] <= view.generation < payload["died"]

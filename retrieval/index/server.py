@@ -328,7 +328,7 @@ class ServerIndex:
         return [answer.points for answer in answers]
 
     async def _weights(self, found: Mapping[int, Sequence[models.ScoredPoint]]) -> dict[int, float]:
-        """What the server multiplies each term's weight by: a score is idf × the point's weight for the term, and the
+        """The server's weight of each term: a score is idf × the point's weight for the term, and the
         point's vector holds that weight."""
         known: dict[int, float] = {}
         for term, points in found.items():

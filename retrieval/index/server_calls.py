@@ -77,7 +77,7 @@ _STRANGER = Text(
 
 
 class ServerRefused(Exception):
-    """What a server said, cleaned of secrets: for the log, and the cause of the failure that people see."""
+    """A server's refusal, cleaned of secrets: for the log, and the cause of the failure that people see."""
 
 
 class _Again(Exception):
@@ -130,7 +130,7 @@ class Wire:
         return cls(client, address=address, secrets=(key, password, at.password or "", basic), timeout=timeout)
 
     async def __call__(self, ask: Callable[[AsyncQdrantBase], Awaitable[T]], *, retry: bool = True) -> T:
-        """What `ask` gets from the server. Raises QdrantConnectionError; its cause says what the server answered."""
+        """The server's answer to `ask`. Raises QdrantConnectionError; its cause says what the server answered."""
         if self._closed:
             raise QdrantConnectionError(CLOSED)
         tries = AsyncRetrying(

@@ -43,7 +43,7 @@ def sparse(vector: SparseVector) -> models.SparseVector:
 
 
 def seen(view: View, *narrower: models.FieldCondition | models.HasIdCondition) -> models.Filter:
-    """What the view shows: the one place where access, generation and collections become a filter."""
+    """The filter for what a view shows: the one place where access, generation and collections become a filter."""
     conditions = [
         *narrower,
         models.FieldCondition(key="scope", match=models.MatchAny(any=sorted(view.readers.scopes))),

@@ -1,4 +1,5 @@
-"""Where the stores of one home are: one for each embedder and tokenizer, so that a second one can be built beside the first."""
+"""The folders of one home's stores: one for each embedder and tokenizer, so that a second one can be built beside the
+first."""
 
 import asyncio
 import os

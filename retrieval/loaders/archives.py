@@ -100,7 +100,8 @@ def _kind(names: set[str]) -> str:
 
 
 def _starts(data: bytes, infos: list[zipfile.ZipInfo], directory: int) -> dict[int, int]:
-    """Where each part's bytes begin, by header offset. Parts may not overlap each other or the directory."""
+    """The offsets at which each part's bytes begin, by header offset. Parts may not overlap each other or the
+    directory."""
     starts: dict[int, int] = {}
     following = directory
     for info in sorted(infos, key=lambda info: info.header_offset, reverse=True):

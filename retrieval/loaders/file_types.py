@@ -1,4 +1,4 @@
-"""What a file is by its first bytes, and whether that agrees with its name."""
+"""The type of a file by its first bytes, and whether that agrees with its name."""
 
 from pathlib import PurePath
 

@@ -69,7 +69,7 @@ def readable_part(page: str) -> tuple[str, str, str]:
 
 
 def _dates(soup: BeautifulSoup) -> Iterator[tuple[str, str]]:
-    """What may be dates of the page, by name: of `<meta>`, of schema.org in JSON and in attributes."""
+    """Possible dates of the page, by name: of `<meta>`, of schema.org in JSON and in attributes."""
     for tag in soup.select("meta[content], time[itemprop]"):
         value = str(tag.get("content") or tag.get("datetime") or tag.get_text(" ", strip=True))
         for name in ("name", "property", "itemprop", "http-equiv"):

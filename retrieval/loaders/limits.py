@@ -1,4 +1,4 @@
-"""What reading one file may cost, and the words in which a file is refused."""
+"""Limits on reading one file, and the words in which a file is refused."""
 
 from dataclasses import dataclass
 

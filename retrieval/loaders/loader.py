@@ -168,7 +168,8 @@ class _Child:
 
 
 def _document(reply: dict[str, Any]) -> Document:
-    """What a process says that an uploaded file may have taken over: only its shape is trusted, after a look."""
+    """The document told by a process that an uploaded file may have taken over: only its shape is trusted, after a
+    look."""
     try:
         if detail := reply.get("detail"):
             log.info("a parser gave up: %s", str(detail)[-2_000:])
@@ -190,7 +191,7 @@ def _document(reply: dict[str, Any]) -> Document:
 
 
 def _import_path() -> list[str]:
-    """Where this process imports from; the child starts elsewhere, so nothing relative."""
+    """The path this process imports from; the child starts elsewhere, so nothing relative."""
     here = str(Path(__file__).resolve().parents[2])
     return [str(Path(entry).resolve()) for entry in sys.path if entry] + [here]
 

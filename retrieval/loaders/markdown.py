@@ -142,7 +142,7 @@ def _table(found: re.Match[str]) -> str:
 
 
 def _tag(found: re.Match[str]) -> str:
-    """What a tag leaves behind; `<your-name>` and `<T>` are no tags of HTML and stay."""
+    """The text that a tag leaves behind; `<your-name>` and `<T>` are no tags of HTML and stay."""
     name = found["name"].lower()
     closing = found.group().startswith("</")
     if name in ("td", "th"):

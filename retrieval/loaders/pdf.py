@@ -107,7 +107,7 @@ def _without_running_lines(pages: list[list[str]]) -> list[list[str]]:
 
 
 def _usual_width(lines: list[str]) -> float:
-    """What a full line measures here: the ninth decile, a Japanese character counting two."""
+    """The length of a full line here: the ninth decile, a Japanese character counting two."""
     widths = sorted(_width(line) for line in lines if line and not line.startswith("|"))
     return widths[min(len(widths) - 1, int(len(widths) * 0.9))] if widths else 0.0
 

@@ -42,7 +42,7 @@ _FORBIDDEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ParsedFile:
-    """What a reader made of a file, not yet cleaned."""
+    """A reader's result for a file, not yet cleaned."""
 
     markdown: str
     title: str = ""

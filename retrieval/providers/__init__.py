@@ -1,1 +1,1 @@
-"""What chat and embedding providers share over HTTP."""
+"""Parts that chat and embedding providers share over HTTP."""

@@ -1,4 +1,4 @@
-"""What a provider's HTTP refusal says about the key, and how long it asks us to wait. Plain values, no SDK."""
+"""A provider's HTTP refusal: what it says about the key, and how long it asks us to wait. Plain values, no SDK."""
 
 import re
 from collections.abc import Mapping, Sequence

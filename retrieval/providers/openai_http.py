@@ -1,4 +1,5 @@
-"""What chat and embeddings share of an OpenAI-compatible server: its address, its headers, how it words a refusal.
+"""Parts that chat and embeddings share of an OpenAI-compatible server: its address, its headers, how it words a
+refusal.
 
 The shapes are those of OpenAI, Ollama, vLLM, llama.cpp, FastAPI's validation and a proxy's page; each server's own
 documentation shows its form.
@@ -104,7 +105,7 @@ class Complaint:
 
 
 async def refused(response: httpx2.Response) -> Complaint:
-    """What an answer with an error status says; reads the beginning of its body."""
+    """The error for an answer with an error status; reads the beginning of its body."""
     read = bytearray()
     async for piece in response.aiter_bytes():
         read += piece

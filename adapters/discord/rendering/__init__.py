@@ -1,1 +1,1 @@
-"""What people see in Discord: its Markdown, its components, and a turn's steps."""
+"""The bot's messages as people see them in Discord: its Markdown, its components, and a turn's steps."""

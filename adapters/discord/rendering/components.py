@@ -1,5 +1,5 @@
-"""What people press, fill in and read besides answers: the buttons under an answer, cards as Discord's Markdown, and the
-modals for adding to the knowledge and for answering a card's questions.
+"""Components that people press, fill in and read besides answers: the buttons under an answer, cards as Discord's
+Markdown, and the modals for adding to the knowledge and for answering a card's questions.
 
 In a card everything stands for itself, and only our own links can be followed. What a modal brings back is read from the
 payload, so that one that was open over a restart is not lost. Source: product.md §4 and §5; reliability.md R15;
@@ -83,7 +83,7 @@ def row_text(row: CardRow, *, linked: bool = True) -> str:
 
 
 def pieces(head: str, text: str) -> list[str]:
-    """What somebody wrote, after `head`, in messages; cut between lines, where those are not too long themselves."""
+    """A person's text, after `head`, in messages; cut between lines, where those are not too long themselves."""
     found = [head]
     for line in text.strip().splitlines():
         for at in range(0, max(1, len(line)), _PIECE):
@@ -136,7 +136,7 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class ModalInput:
-    """What was filled into a modal, by the fields' ids; what is not there is empty."""
+    """The values of a modal, by the fields' ids; what is not there is empty."""
 
     values: Mapping[str, str]
     files: tuple[File, ...]
@@ -184,7 +184,7 @@ def answer_modal(language: Language, custom_id: str, opened: expert_answers.Open
 
 
 def given(data: Mapping[str, Any]) -> ModalInput:
-    """What a submitted modal holds; `data` of the interaction."""
+    """The values of a submitted modal; `data` of the interaction."""
     values: dict[str, str] = {}
     files: list[File] = []
     resolved = (data.get("resolved") or {}).get("attachments") or {}

@@ -283,7 +283,7 @@ def _literal(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """What people read of it, for where nothing is markup."""
+    """The text without any mark-up, for where nothing is markup."""
     found = scan(text)
     pieces: list[str] = []
     done = 0

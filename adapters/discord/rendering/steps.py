@@ -77,7 +77,7 @@ class Steps:
         self._writer = Writer(self._write, seconds=pause, name="discord-steps", sleep=sleep)
 
     def resume(self, posts: Iterable[Post]) -> None:
-        """What an earlier attempt at this turn has posted, or was about to."""
+        """The posts that an earlier attempt at this turn has made, or was about to make."""
         found = list(posts)
         self._earlier = [post for post in found if post.kind == "steps"]
         self._shut = any(post.kind == "answer" and post.message for post in found)

@@ -1,4 +1,4 @@
-"""What Discord itself says of the settings: for `kotae doctor` and `kotae setup`. Nothing is changed there.
+"""Discord's own word on the settings: for `kotae doctor` and `kotae setup`. Nothing is changed there.
 
 Source: discord.com/developers/docs: resources/application (flags), resources/user, topics/permissions, topics/oauth2;
 product.md §3 (whose members are the team).
@@ -301,7 +301,7 @@ def _others(bot: DiscordBot, chosen: Sequence[str]) -> list[Remark]:
 
 
 async def rights(token: str, api_url: str | None, bot: DiscordBot, guild: Guild) -> list[Remark]:
-    """What the bot cannot do in a server, and what that costs; nothing where Discord does not say."""
+    """Rights that the bot lacks in a server, and what that costs; nothing where Discord does not say."""
     here = f"/guilds/{guild.id}"
     paths = (f"{here}/members/{bot.user}", f"{here}/roles", f"{here}/channels")
     commands = f"/applications/{bot.application}{here}/commands"
@@ -331,7 +331,7 @@ def _lacks(bot: DiscordBot, guild: Guild, lacks: Lacking) -> list[Remark]:
 
 
 async def _found(token: str, api_url: str | None, path: str) -> Any:
-    """What is there, or the status of a refusal; None: Discord does not say."""
+    """The object, or the status of a refusal; None: Discord does not say."""
     import httpx
 
     try:
@@ -412,7 +412,7 @@ async def look(settings: Settings) -> list[Remark]:
 
 
 async def problems(settings: Settings) -> list[Remark]:
-    """What is not well with Discord, for the start, and what is less than could be; never raises for anything Discord
+    """Problems with Discord, for the start, and what is less than could be; never raises for anything Discord
     does."""
     return [remark for remark in await look(settings) if remark.level != "ok" or remark.what is _CONTENT_OFF]
 

@@ -1,4 +1,5 @@
-"""What a bot may do in a server, and in which of its channels it may not: computed from Discord's own payloads. Pure.
+"""Permissions of a bot in a server, and the channels in which it lacks them: computed from Discord's own payloads.
+Pure.
 
 Source: discord.com/developers/docs/topics/permissions (bitwise flags; how roles and overwrites make them).
 """
@@ -27,8 +28,8 @@ _TEXT, _ANNOUNCEMENT, _FORUM = 0, 5, 15
 
 @dataclass(frozen=True, slots=True)
 class Lacking:
-    """What the bot may not do, by the names that Discord shows. `everywhere`: in the whole server; `channels`: by their
-    names, beyond that; `blind`: it sees no channel at all."""
+    """Permissions the bot lacks, by the names that Discord shows. `everywhere`: in the whole server; `channels`: by
+    their names, beyond that; `blind`: it sees no channel at all."""
 
     everywhere: tuple[str, ...] = ()
     channels: tuple[tuple[str, tuple[str, ...]], ...] = ()

@@ -59,7 +59,7 @@ _REMEMBERED = 1_000
 
 
 class Mark(NamedTuple):
-    """What a message is, and the only one that is it: as `bot.types.Post`."""
+    """The identity of a message, and the only message that has it: as `bot.types.Post`."""
 
     about: str
     kind: PostKind
@@ -337,7 +337,7 @@ class DiscordApi:
     # -- calls ------------------------------------------------------------------------------------------------------------
 
     async def _again(self, what: str, channel: str, make: Callable[[], Awaitable[T]]) -> T:
-        """What is safe to repeat."""
+        """Calls that are safe to repeat."""
         for wait in self._waits:
             try:
                 return await self._call(what, channel, make)

@@ -22,7 +22,7 @@ class DiscordError(PostError):
 
 
 class GoneError(DiscordError, PortGoneError):
-    """What it was about is not there, or not for us, and will not be (R10)."""
+    """The channel, thread or message is not there, or not for us, and will not be (R10)."""
 
 
 class BarredError(GoneError):
@@ -30,7 +30,7 @@ class BarredError(GoneError):
 
 
 class RefusedError(DiscordError):
-    """What was said is not acceptable as it is: it may be in another form."""
+    """The request is not acceptable as it is: it may be in another form."""
 
 
 class TokenError(DiscordError):

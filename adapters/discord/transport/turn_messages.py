@@ -1,4 +1,5 @@
-"""What one turn says, and where: in the thread of its question, else as replies in the channel; each message once.
+"""The messages of one turn, and where they go: in the thread of its question, else as replies in the channel; each
+message once.
 
 Source: product.md §1; reliability.md R6, R10 and R35; discord-api-docs, topics/threads.
 """
@@ -83,7 +84,7 @@ class TurnMessages:
         self._choosing = asyncio.Lock()
 
     def resume(self, posts: Iterable[Post]) -> None:
-        """What an earlier attempt at this turn has posted."""
+        """The messages that an earlier attempt at this turn has posted."""
         for post in posts:
             if post.message:
                 self._known[post.kind, post.part] = said = _Said(post)
@@ -98,7 +99,7 @@ class TurnMessages:
         return self._message.place.channel
 
     def parts(self, kind: PostKind) -> list[Post]:
-        """What is there, in the order of its parts."""
+        """The parts that are there, in their order."""
         return [self._known[key].post for key in sorted(self._known) if key[0] == kind]
 
     def has(self, kind: PostKind, part: int) -> bool:
@@ -112,7 +113,7 @@ class TurnMessages:
     # -- where ----------------------------------------------------------------------------------------------------------
 
     async def target(self) -> TurnTarget:
-        """Where the turn's messages go; the first time that may open a thread."""
+        """The channel of the turn's messages; the first time that may open a thread."""
         async with self._choosing:
             if self._gone is not None:
                 raise self._gone
@@ -275,7 +276,8 @@ class TurnMessages:
         return await self._new(key, content, components, data)
 
     def _data(self, channel: str) -> dict[str, Any]:
-        """Where it stands; in the channel itself also of which conversation it is: replies to it go on with that."""
+        """The state to be stored; in the channel itself also of which conversation it is: replies to it go on with
+        that."""
         return {"at": channel} | ({"root": self._message.thread} if channel == self.parent else {})
 
     async def _is_other(self, message: str) -> bool:

@@ -1,1 +1,1 @@
-"""What people see in Slack: mrkdwn, Block Kit, and a turn's steps."""
+"""The bot's messages as people see them in Slack: mrkdwn, Block Kit, and a turn's steps."""

@@ -236,7 +236,7 @@ class Shortcut:
 
 @dataclass(frozen=True, slots=True)
 class ModalState:
-    """What a modal was opened with. `channel`: where that was; empty: in nobody's channel."""
+    """The values a modal was opened with. `channel`: where that was; empty: in nobody's channel."""
 
     channel: str = ""
     response_url: str = ""
@@ -246,7 +246,7 @@ class ModalState:
 
 @dataclass(frozen=True, slots=True)
 class ModalInput:
-    """What was filled in."""
+    """The values filled in."""
 
     files: tuple[Mapping[str, Any], ...]
     text: str
@@ -304,12 +304,12 @@ def ingest_modal(
 
 
 def kept_in(view: Mapping[str, Any]) -> ModalState:
-    """What the application itself put into the modal when it was opened."""
+    """The application's own values, put into the modal when it was opened."""
     return ModalState(*json.loads(view["private_metadata"]))
 
 
 def given_in(view: Mapping[str, Any]) -> ModalInput:
-    """What a person put into it."""
+    """A person's values in it."""
     values = view["state"]["values"]
 
     def of(block: str, action: str | None = None) -> Mapping[str, Any]:

@@ -63,14 +63,14 @@ def cleaned(markdown: str) -> str:
 
 
 def settled(text: str) -> str:
-    """What stood on both sides of dropped mark-up makes no address and no other mark-up together, at a line's begin
-    neither."""
+    """The text around dropped mark-up makes no address and no other mark-up together, at a line's begin neither."""
     text = _BEGIN.sub(rf"\1{HIDDEN}", _JOINT.sub(HIDDEN, text))
     return re.sub(f"[{_INSIDE}{APART}]", "", text)
 
 
 def address(target: str) -> str | None:
-    """Where a link leads, as it can stand in Markdown and in mrkdwn alike; None for what is no web or mail address."""
+    """The target of a link, as it can stand in Markdown and in mrkdwn alike; None for what is no web or mail
+    address."""
     url = html.unescape(re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", target)).strip()
     if visible(url) != url or not re.fullmatch(r"https?://[^\s<>]+|mailto:[^\s<>]+@[^\s<>]+", url, re.IGNORECASE):
         return None
@@ -79,7 +79,8 @@ def address(target: str) -> str | None:
 
 
 def joinless(char: str) -> str:
-    """What was written as an entity or with a backslash, so that it makes no address together with what follows."""
+    """Text written as an entity or with a backslash, so that it makes no address together with the text that
+    follows."""
     return char + HIDDEN if _JOINING.fullmatch(char) else "" if char != visible(char) else char
 
 

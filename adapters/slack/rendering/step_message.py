@@ -82,7 +82,7 @@ def closed(cards: Sequence[TaskCard]) -> TaskCards:
 
 
 def chunk(id: str, card: TaskCard, known: TaskCard | None) -> dict[str, Any] | None:
-    """What turns `known` into `card` in a stream; None: nothing. To send it again changes nothing further.
+    """The chunk that turns `known` into `card` in a stream; None: nothing. To send it again changes nothing further.
 
     A title and a status are replaced by the next ones; details are added to, so they are sent once. No card links what was
     found: only what an answer cites is linked, and that by the answer (R16).
@@ -152,9 +152,9 @@ class SealedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What all messages of a turn share. `recipient`: the asker's user and team; Slack streams to nobody else. `opening`
-    and `growing`: the tickets of calls that begin a message, and of those that another one makes obsolete.
-    """
+    """The properties that all messages of a turn share. `recipient`: the asker's user and team; Slack streams to
+    nobody else. `opening` and `growing`: the tickets of calls that begin a message, and of those that another one
+    makes obsolete."""
 
     slack: SlackApi
     bot: Bot

@@ -93,7 +93,8 @@ class Steps:
         self._writer = Writer(self._write, seconds=pause, name="slack-steps", sleep=sleep)
 
     def resume(self, posts: Iterable[Post]) -> None:
-        """What an earlier attempt at this turn has posted, or was about to. Under its answer nothing is begun."""
+        """The posts that an earlier attempt at this turn has made, or was about to make. Under its answer nothing is
+        begun."""
         posts = list(posts)
         self._earlier = [post for post in posts if post.kind == "steps"]
         if any(post.kind == "answer" and post.message for post in posts):
@@ -253,7 +254,7 @@ class Steps:
         part.settled = final
 
     def _title(self, part: _Part, final: bool) -> str:
-        """What the steps of a message are called, and in the last one, once there is the answer, what they come to."""
+        """The title of a message's steps, and in the last one, once there is the answer, their sum."""
         if self._steps != "live":
             return ""
         if not final or self._seconds is None or part is not self._parts[-1]:
@@ -291,7 +292,7 @@ class Steps:
                 await self._discard(part.message.ts)
 
     async def _misplaced(self, answer: str) -> list[str]:
-        """What is below the answer, and what came of calls whose outcome was not known. Raises SlackError."""
+        """Messages below the answer, and those of calls whose outcome was not known. Raises SlackError."""
         opened = {number: part.message for number, part in enumerate(self._parts) if part.message is not None}
         found = [each.ts for each in opened.values() if each.ts and _moment(each.ts) > _moment(answer)]
         for number, each in opened.items():

@@ -60,7 +60,7 @@ _UNWRITABLE = Text(en="{file} cannot be written: {why}.", ja="{file} に書き�
 
 
 def steps(wizard: Wizard, *, made: bool, target: Path | None, folder: Path) -> Text:
-    """What to do in Slack, with the page opened or the manifest written where somebody is there who wants it.
+    """The steps to take in Slack, with the page opened or the manifest written where somebody is there who wants it.
 
     `made`: there is an app already. `target`: where the manifest was asked for by a flag. Raises StopError when it cannot be
     written there.

@@ -1,4 +1,4 @@
-"""What Slack itself says of the settings: for `kotae doctor`, `kotae setup` and the start. Nothing is changed there.
+"""Slack's own word on the settings: for `kotae doctor`, `kotae setup` and the start. Nothing is changed there.
 
 Source: docs.slack.dev methods auth.test, apps.connections.open, users.conversations, conversations.info, bots.info;
 newcomer.md rows 7, 9, 11. Slack tells no app which events it is subscribed to (only apps.manifest.export with a token of
@@ -406,7 +406,7 @@ async def _checked(settings: Settings) -> list[Remark]:
 
 
 async def _events(settings: Settings) -> Remark:
-    """What arrived before says more than Slack does."""
+    """Earlier arrivals say more than Slack does."""
     listen = filled(_LISTEN, events=", ".join(manifest.events()))
     last = await heard(settings, "slack")
     if last is None:
@@ -432,7 +432,7 @@ async def _socket(app_token: str, api_url: str | None) -> list[Remark]:
 
 
 async def problems(settings: Settings) -> list[Remark]:
-    """What is not well with Slack, for the start: to be said before anybody asks. Takes at most `SECONDS`; never raises
+    """Problems with Slack, for the start: to be said before anybody asks. Takes at most `SECONDS`; never raises
     for anything Slack does."""
     return [remark for remark in await look(settings) if remark.level != "ok"]
 

@@ -140,7 +140,7 @@ async def first_mention(
 
 
 def _of_events(kinds: set[str]) -> list[Remark]:
-    """What is said of the events that a mention came by; it should come by two."""
+    """The remark on the events that a mention came by; it should come by two."""
     if "message.im" in kinds or len(kinds) > 1:
         return [fine(_HEARD)]
     lacking = " / ".join(MESSAGES) if MENTIONS in kinds else MENTIONS

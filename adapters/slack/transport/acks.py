@@ -1,4 +1,5 @@
-"""What people do in Slack is acknowledged in time: an acknowledgement waits for what has to be durable, but not for long.
+"""People's gestures in Slack are acknowledged in time: an acknowledgement waits for what has to be durable, but not
+for long.
 
 Source: reliability.md R3 and R44; docs.slack.dev interactivity (3 s for an acknowledgement, and for a trigger_id).
 """
@@ -31,7 +32,7 @@ T = TypeVar("T")
 async def in_time(
     context: SlackContext, work: Coroutine[Any, Any, T], late: Callable[[T], Awaitable[None]], failed: T, name: str
 ) -> T | None:
-    """What comes of `work`, for the acknowledgement; `failed` when it breaks off, which is logged.
+    """The result of `work`, for the acknowledgement; `failed` when it breaks off, which is logged.
 
     None: it takes longer, and `late` gets what comes of it.
     """

@@ -68,7 +68,7 @@ _NO_PREVIEW = {"unfurl_links": False, "unfurl_media": False}
 
 @dataclass(frozen=True, slots=True)
 class Me:
-    """Who the token is. `url` is the workspace's, `scopes` empty where the server does not say."""
+    """The identity of the token. `url` is the workspace's, `scopes` empty where the server does not say."""
 
     user: str
     bot_id: str
@@ -249,7 +249,7 @@ class SlackApi:
         return await idempotency.replies(self._call, channel, thread, limit)
 
     def permalink(self, channel: str, ts: str, thread: str | None = None) -> str:
-        """Where people find a message, without asking. `thread` is its root's ts."""
+        """The address under which people find a message, without asking. `thread` is its root's ts."""
         place = f"{self.me.url.rstrip('/')}/archives/{channel}/p{ts.replace('.', '')}"
         return f"{place}?thread_ts={thread}&cid={channel}" if thread and thread != ts else place
 

@@ -238,7 +238,7 @@ def _judged(
 
 
 def seconds_told(told: str | None) -> float:
-    """What a Retry-After header demands; a second where it says nothing that can be read."""
+    """The wait that a Retry-After header demands; a second where it says nothing that can be read."""
     try:
         return max(0.0, float(told or 1))
     except ValueError:
@@ -258,7 +258,7 @@ def _field(value: Any) -> str:
 
 
 class _Absent:
-    """What this server, or this token, does not offer: said once in the log, and not asked for again.
+    """A method that this server, or this token, does not offer: said once in the log, and not asked for again.
 
     A missing scope or feature may hold for some channels only, and may be added while we run.
     """

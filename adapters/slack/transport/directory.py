@@ -1,5 +1,5 @@
-"""Who is in the workspace and where, as Slack says: looked up rarely, and whole or not at all. What was looked up lately is
-kept for a while: one look-up at a time for one key, and failures are not kept."""
+"""People and channels of the workspace, as Slack says: looked up rarely, and whole or not at all. What was looked up
+lately is kept for a while: one look-up at a time for one key, and failures are not kept."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

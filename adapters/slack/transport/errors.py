@@ -1,4 +1,5 @@
-"""What Slack's refusals mean to us: its many error codes in the few kinds that callers treat differently.
+"""Slack's refusals, read as what they mean to us: its many error codes in the few kinds that callers treat
+differently.
 
 Source: the error lists of the methods' pages on docs.slack.dev; reliability.md R10.
 """

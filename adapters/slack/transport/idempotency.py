@@ -25,7 +25,7 @@ _KEEPS_NO_ID = ("markdown",)  # an id "will be ignored in markdown blocks and wi
 
 
 class Mark(NamedTuple):
-    """What a message is, and the only one that is it: as `bot.types.Post`."""
+    """The identity of a message, and the only message that has it: as `bot.types.Post`."""
 
     about: str
     kind: PostKind

@@ -107,7 +107,7 @@ class Responses:
     async def _attempt(
         self, session: aiohttp.ClientSession, url: URL, payload: Mapping[str, Any], proxy: str | None
     ) -> SlackError | float | None:
-        """What went wrong; the seconds to wait; None: it is done."""
+        """The failure; the seconds to wait; None: it is done."""
         try:
             async with (
                 asyncio.timeout(self._seconds),

@@ -126,7 +126,7 @@ class Connections:
                 wait = min(2 * wait, pace.longest)
 
     async def _address(self) -> str:
-        """Where to connect, once. Raises DisabledError, _BusyError, OSError."""
+        """The address to connect to, once. Raises DisabledError, _BusyError, OSError."""
         try:
             return str((await self._web.apps_connections_open(app_token=self._token))["url"])
         except SlackApiError as error:

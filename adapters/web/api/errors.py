@@ -1,4 +1,5 @@
-"""What the API says when it cannot do what it was asked: `{"error": …, "message": …, "id": …}`, in the asker's language."""
+"""The API's answers when it cannot do what it was asked: `{"error": …, "message": …, "id": …}`, in the asker's
+language."""
 
 import logging
 import secrets
@@ -15,7 +16,7 @@ log = logging.getLogger(__name__)
 
 
 class ProblemBody(BaseModel):
-    """What went wrong: a fixed word for programs, a sentence for people, and by what the log knows it."""
+    """A failure in words: a fixed word for programs, a sentence for people, and by what the log knows it."""
 
     error: str
     message: str

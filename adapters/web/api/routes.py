@@ -50,7 +50,7 @@ Responses = dict[int | str, dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class ApiContext:
-    """What the API has at hand. `platforms`: which are set up, and whether each is connected now."""
+    """The objects the API works with. `platforms`: which are set up, and whether each is connected now."""
 
     app: Application
     replies: Replies

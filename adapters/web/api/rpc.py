@@ -1,4 +1,4 @@
-"""What the `kotae` commands ask of the process that owns the home. Served on the home's socket only.
+"""Calls of the `kotae` commands to the process that owns the home. Served on the home's socket only.
 
 `bot/cli/remote.py` is the other end; both are of one version, or say that they are not.
 """

@@ -1,4 +1,4 @@
-"""What goes in and out of the HTTP API, as its description (`/openapi.json`) names it. Source: product.md §6 and §7."""
+"""Bodies of the HTTP API, named as in its description (`/openapi.json`). Source: product.md §6 and §7."""
 
 from typing import Annotated, Any, Literal
 
@@ -40,7 +40,7 @@ class TextDocument(_In):
 
 
 class FileForm(_In):
-    """What goes with a file in a form."""
+    """The fields that go with a file in a form."""
 
     collection: Collection | None = None
     scope: Scope | None = None
@@ -179,4 +179,4 @@ def schema(model: type[BaseModel]) -> dict[str, Any]:
 
 
 class Arguments(RootModel[dict[str, Any]]):
-    """What a command is called with."""
+    """The arguments a command is called with."""

@@ -263,7 +263,7 @@ class WebAdapter:
         )
 
     async def scopes(self, member: Member, room: Room) -> tuple[str, ...]:
-        """Who may be allowed to read what this member adds here, the default first. Raises LookupError."""
+        """Those who may be allowed to read what this member adds here, the default first. Raises LookupError."""
         context, _ = self._at_work()
         enter(room, member)
         return context.bot.ingestion.scopes(actor(member), place(room), audience(room))
@@ -277,7 +277,7 @@ class WebAdapter:
     # -- misses ------------------------------------------------------------------------------------------------------
 
     async def opened(self, member: Member, card: int) -> expert_answers.OpenedQuestion | Text:
-        """What is still open on a card, for the form of an answer; or why nothing. Raises LookupError."""
+        """The open questions of a card, for the form of an answer; or why nothing. Raises LookupError."""
         context, _ = self._at_work()
         return await digest.opened(context, await self._kind(member, card, "card"))
 
@@ -306,7 +306,7 @@ class WebAdapter:
     # -- choices of a room -------------------------------------------------------------------------------------------
 
     async def preferences(self, member: Member, room: Room) -> Preferences:
-        """What holds in a room: `steps` is never None. Raises LookupError."""
+        """The settings of a room: `steps` is never None. Raises LookupError."""
         context, _ = self._at_work()
         enter(room, member)
         return await context.bot.channels.preferences(place(room))

@@ -1,4 +1,5 @@
-"""What all gestures in the browser share: the board, the bot's services, the files that wait, and tasks."""
+"""The context that all gestures in the browser share: the board, the bot's services, the files that wait, and
+tasks."""
 
 from dataclasses import dataclass, field
 

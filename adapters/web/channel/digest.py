@@ -42,7 +42,7 @@ async def redraw(context: WebContext, card: Post, status: str) -> None:
 
 
 def row_of(card: RoomMessage) -> CardRow:
-    """What a card shows, without its buttons when it is closed."""
+    """The row of a card, without its buttons when it is closed."""
     where = Place(PLATFORM, "", card.room)
     return digest_cards.row_on(Post(card.about or "", "card", card.part, where, data=card.data))
 
@@ -97,7 +97,7 @@ async def dismiss(
 
 
 async def opened(context: WebContext, card: RoomMessage) -> expert_answers.OpenedQuestion | Text:
-    """What is still open on a card, for the form; or why nothing. Raises StoreError."""
+    """The open questions of a card, for the form; or why nothing. Raises StoreError."""
     post = await _post_of(context, card)
     return (
         expert_answers.GONE if post is None else await expert_answers.opened(context.bot, post, audience_of(card.room))
@@ -181,7 +181,7 @@ async def _post_of(context: WebContext, card: RoomMessage) -> Post | None:
 
 
 async def audience_at(card: Post) -> Audience:
-    """Who reads a card now."""
+    """The readers of a card now."""
     return audience_of(card.place.channel)
 
 

@@ -1,4 +1,4 @@
-"""What a message in the browser means to us. Pure: what was written in, values out.
+"""A message in the browser, read as what it means to the bot. Pure: what was written in, values out.
 
 Source: product.md §1 and §5.
 """
@@ -52,7 +52,7 @@ def calls_somebody(text: str) -> bool:
 
 
 def question(text: str) -> str:
-    """What was asked, without the mention."""
+    """The question, without the mention."""
     return _MENTION.sub("", text).strip()
 
 
@@ -82,5 +82,5 @@ def audience_of(name: str) -> Audience:
 
 
 def link(message: RoomMessage, address: str) -> str | None:
-    """Where people find a message; None: the pages have no address."""
+    """The address under which people find a message; None: the pages have no address."""
     return f"{address}{ROOT}/?room={message.room}&thread={message.root}#m{message.id}" if address else None

@@ -86,7 +86,7 @@ class Board:
         return await self._readable(room, found)
 
     async def threads(self, room: Room, member: Member, roots: Collection[int]) -> dict[int, RoomReplies]:
-        """What stands under these messages of the room; those without replies are not in it. Raises LookupError."""
+        """The messages under these messages of the room; those without replies are not in it. Raises LookupError."""
         enter(room, member)
         return await self._messages.replies(room.id, roots)
 
@@ -99,7 +99,7 @@ class Board:
         return (await self._readable(where, [found]))[0]
 
     async def own(self, member: Member, message: int) -> RoomMessage:
-        """What this member wrote. Raises LookupError; PermissionError for what somebody else wrote."""
+        """The messages this member wrote. Raises LookupError; PermissionError for what somebody else wrote."""
         found = await self.get(member, message)
         if found.author != member.id or found.kind != "text":
             raise PermissionError("only who wrote a message may change it")

@@ -65,8 +65,8 @@ def rooms_of(member: Member) -> tuple[Room, ...]:
 
 
 def deciding(member: Member, scopes: Collection[str]) -> Room:
-    """Where a member decides about what these scopes read: in a private room of theirs that is one of them, from where the
-    team's can be seen too, else in the public one."""
+    """The place where a member decides about documents of these scopes: in a private room of theirs that is one of
+    them, from where the team's can be seen too, else in the public one."""
     return next((one for one in rooms_of(member) if one.private and scope_of(place(one)) in scopes), ROOMS[0])
 
 
@@ -83,6 +83,6 @@ def actor(member: Member) -> Actor:
 
 
 def readers_of(member: Member) -> Readers:
-    """What a page may show that this member alone sees: what the team may read, and their private rooms' matter."""
+    """The readers of a page that this member alone sees: what the team may read, and their private rooms' matter."""
     private = frozenset(scope_of(place(room)) for room in rooms_of(member) if room.private)
     return Readers(private | {EVERYONE, TEAM})

@@ -1,4 +1,4 @@
-"""What a question's message does not say: what was said around it before, and the files that came along.
+"""Context that a question's message does not carry: what was said around it before, and the files that came along.
 
 Source: reliability.md R13 and R41.
 """

@@ -65,8 +65,8 @@ class WebTurns:
         return found
 
     async def edit(self, before: RoomMessage, after: RoomMessage) -> None:
-        """It has new words: it is answered in those, or, if it mentions the bot no longer and has no answer yet, not at
-        all. Raises StoreError."""
+        """Gives a message new words: it is answered in those, or, if it mentions the bot no longer and has no answer
+        yet, not at all. Raises StoreError."""
         self._unclaimed.pop(after.id, None)
         was, named = addressed(before.text), addressed(after.text)
         asked, never = incoming(after, self._context.address), not (was or named)
@@ -75,7 +75,7 @@ class WebTurns:
             await self._tidy(after)
 
     async def delete(self, message: RoomMessage) -> None:
-        """It is taken back, and with it what the bot has said to it. Raises StoreError."""
+        """Takes a message back, and with it what the bot has said to it. Raises StoreError."""
         self._unclaimed.pop(message.id, None)
         await self._questions.delete(incoming(message, self._context.address))
 

@@ -35,7 +35,7 @@ _GONE = Text(
 
 
 class NotTakenError(RAGToolError):
-    """What was given is not taken; says why in words."""
+    """The addition is refused; says why in words."""
 
 
 class Uploads:

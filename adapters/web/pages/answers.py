@@ -1,4 +1,4 @@
-"""What members have answered: corrected or taken back by whoever wrote it, or by an editor. Source: product.md §4."""
+"""Answers of members: corrected or taken back by whoever wrote it, or by an editor. Source: product.md §4."""
 
 from nicegui import ui
 from starlette.requests import Request

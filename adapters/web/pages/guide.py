@@ -221,7 +221,7 @@ async def _build(site: Site, who: Visitor, request: Request) -> None:
 
 
 async def _facts(site: Site, who: Visitor) -> list[tuple[Text, str]]:
-    """What is running here and on what, without secrets: of an address only its host."""
+    """Facts about what is running here and on what, without secrets: of an address only its host."""
     app, settings, language = site.app, site.app.settings, who.language
     model = settings.model_id
     if model == "extractive":

@@ -1,4 +1,5 @@
-"""What nobody could answer yet: alone or in groups, with where it was searched and what came closest; answered here.
+"""Questions nobody could answer yet: alone or in groups, with where it was searched and what came closest; answered
+here.
 
 Source: product.md §4 and §6; seeds/0_agent_rag.md §6.3.
 """
@@ -288,7 +289,7 @@ class _List:
 
 
 def _reported(detail: str, language: Language) -> str:
-    """What was wrong, in the reader's language; their own words as they are."""
+    """The complaint, in the reader's language; their own words as they are."""
     lines = []
     for line in detail.split("\n"):
         reason, colon, words = line.partition(": ")

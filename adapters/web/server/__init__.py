@@ -1,1 +1,1 @@
-"""What is listened on and what stands before the API and the pages."""
+"""The listening sockets and the guard before the API and the pages."""

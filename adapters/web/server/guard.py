@@ -1,4 +1,5 @@
-"""What stands before the HTTP API and the pages: who may call them, how much they may send, and headers that keep browsers strict.
+"""The guard before the HTTP API and the pages: who may call them, how much they may send, and headers that keep
+browsers strict.
 
 Source: reliability.md R20. Written against the ASGI interface, so that nothing behind it is reached too early.
 """

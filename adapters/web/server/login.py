@@ -131,7 +131,8 @@ def _form(language: Language, problem: Text | None = None, status: int = 401) ->
 
 
 def _network(scope: Scope) -> str:
-    """Where a request comes from: an address, of IPv6 the network in which one machine has as many as it likes."""
+    """The network a request comes from: an address, of IPv6 the network in which one machine has as many as it
+    likes."""
     host: str = (scope.get("client") or ("",))[0]
     try:
         address = ipaddress.ip_address(host.partition("%")[0])

@@ -1,4 +1,5 @@
-"""Where the HTTP API listens: a Unix socket in the home for the commands, an address for programs and browsers.
+"""Addresses on which the HTTP API listens: a Unix socket in the home for the commands, an address for programs and
+browsers.
 
 Source: reliability.md R20 and R49; architecture.md "One process, or many".
 """

@@ -117,7 +117,7 @@ def _plain(text: str) -> str:
 
 
 def reading(text: str) -> ParsedQuestion:
-    """What an English question says."""
+    """The reading of an English question."""
     plain = _plain(text).strip()
     while (shorter := " ".join(_POLITE.sub(" ", plain).split())) != " ".join(plain.split()):
         plain = shorter
@@ -192,7 +192,7 @@ class _Reader:
     # -- words of the tables ------------------------------------------------------------------------------------------
 
     def _known(self, at: int) -> tuple[str, int] | None:
-        """What stands here in the tables; a verb's particle may follow a few words later: carry them over."""
+        """The entry here in the tables; a verb's particle may follow a few words later: carry them over."""
         known = _lexicon().at(self._words, at)
         if known is not None and known[1] > 1 and self._words[at + known[1] - 1] == "company":
             following = self._words[at + known[1] : at + known[1] + 1]

@@ -98,7 +98,7 @@ def _lexicon() -> Lexicon:
 
 
 def reading(text: str) -> ParsedQuestion:
-    """What a Japanese question says."""
+    """The reading of a Japanese question."""
     plain = normalise(text).strip()
     asked = plain
     while (shorter := _POLITE.sub("", asked).strip()) not in ("", asked):
@@ -164,7 +164,7 @@ class _Reader:
         return end - at
 
     def _unit(self, at: int) -> tuple[str, int]:
-        """What is counted right here: something known, or a word."""
+        """The unit counted right here: something known, or a word."""
         if at >= len(self._words) or self._words[at].kind in ("助詞", "助動詞", "補助記号", "記号"):
             return "", 0
         known = _lexicon().counted(self._lemmas, at)
@@ -302,7 +302,7 @@ class _Reader:
         self._after = "verb"
 
     def _case(self) -> None:
-        """What the clause said up to here is the case that is asked about."""
+        """Takes the clause up to here as the case that is asked about."""
         if not self._parts[self._clause :]:
             return
         self._part("+case", joins=False)

@@ -1,4 +1,5 @@
-"""What `bot.unanswered.paraphrases.paraphrases` reads a question into, and the tables of words of a language, the longest form first."""
+"""The parts that `bot.unanswered.paraphrases.paraphrases` reads a question into, and the tables of words of a
+language, the longest form first."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace

@@ -77,7 +77,7 @@ class Forms:
             buttons(dialog, _SAVE, save, language)
 
     async def add(self, files: Sequence[tuple[str, bytes]], thread: int | None, attach: Callable[[], None]) -> None:
-        """What becomes of files that were dropped: knowledge, or part of the next question."""
+        """Takes in files that were dropped: knowledge, or part of the next question."""
         language, web, member = self._who.language, self._site.web, self._who.member
         collections = list(await web.collections(member, self._room))
         scopes = list(await web.scopes(member, self._room))

@@ -89,7 +89,7 @@ class MessageList:
         return box
 
     async def _replies(self, found: Sequence[RoomMessage]) -> Mapping[int, RoomReplies] | None:
-        """What stands under each of a room's messages; None in a thread."""
+        """The messages under each of a room's messages; None in a thread."""
         if self.thread is not None:
             return None
         board, member = self._drawing.site.web.board, self._drawing.who.member

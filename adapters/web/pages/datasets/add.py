@@ -56,7 +56,7 @@ _NO_ROWS = Text(en="It has no rows.", ja="行がありません。")
 
 
 class AddDatasets:
-    """What somebody is about to add. `started` is called after a start."""
+    """The choices of somebody who is about to add datasets. `started` is called after a start."""
 
     def __init__(self, site: Site, who: Visitor, started: Callable[[], None]) -> None:
         self._site = site

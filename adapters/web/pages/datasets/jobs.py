@@ -170,7 +170,7 @@ class _Card:
 
 
 def source_name(job: DatasetJob, language: Language) -> str:
-    """What people call what is added."""
+    """The name by which people call a source."""
     named = NAMED.get(job.name) if isinstance(job.order.choice, Upstream) else None
     return named.title.to(language) if named is not None else job.name
 

@@ -184,7 +184,7 @@ class CollectionCards:
             self._buttons(dialog, _DO_MERGE, save)
 
     async def _merging(self, chosen: Sequence[str], target: str) -> str:
-        """What is asked before it is done: how many documents go where, as far as they are seen here."""
+        """The question that is asked before a merge: how many documents go where, as far as they are seen here."""
         language, infos = self._language, await self._site.app.knowledge.collections(self._who.readers)
         held = {info.name: info.documents for info in infos}
         sources = [_ONE_OF.to(language, name=name, n=held.get(name, 0)) for name in chosen]

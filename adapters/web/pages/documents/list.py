@@ -66,7 +66,7 @@ _NAMED = 10  # in a question
 
 
 class Acts:
-    """What can be done with documents, from the list and from the page of one. `changed` is called after it."""
+    """Actions on documents, from the list and from the page of one. `changed` is called after it."""
 
     def __init__(self, site: Site, who: Visitor, changed: Callable[[], Awaitable[None]]) -> None:
         self._site = site

@@ -1,4 +1,4 @@
-"""Who acts on the pairs page, and from which of their rooms."""
+"""The person who acts on the pairs page, and from which of their rooms."""
 
 from adapters.web.channel.rooms import Room, actor, audience, deciding, place, rooms_of
 from adapters.web.visitor import Visitor
@@ -11,7 +11,7 @@ def standings(who: Visitor) -> tuple[Reviewer, ...]:
 
 
 def standing(who: Visitor, scope: str) -> Reviewer:
-    """Where a member decides about what this scope reads."""
+    """The place where a member decides about pairs of this scope."""
     return _in(deciding(who.member, {scope}), who)
 
 

@@ -167,7 +167,7 @@ class Starting:
     # -- what it takes, and the start -----------------------------------------------------------------------------------
 
     def _forget(self) -> None:
-        """What was counted is not what is chosen now."""
+        """The count is not of what is chosen now."""
         self._result.clear()
 
     async def _estimate(self) -> None:

@@ -1,1 +1,1 @@
-"""What several pages have in common."""
+"""Parts that several pages have in common."""

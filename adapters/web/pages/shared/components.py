@@ -31,12 +31,12 @@ def heading(text: str) -> None:
 
 
 def empty(text: str) -> None:
-    """What stands where there is nothing yet."""
+    """The words in a place where there is nothing yet."""
     ui.label(text).classes("kotae-empty")
 
 
 def doubt(language: Language) -> None:
-    """What stands in front of an answer that the bot is not sure of."""
+    """The line in front of an answer that the bot is not sure of."""
     ui.label(UNSURE.to(language)).classes("kotae-warn text-weight-bold").mark("unsure")
 
 
@@ -93,7 +93,7 @@ def row(*cells: str | Callable[[], object]) -> None:
 
 
 def passage(text: str, url: str | None, language: Language) -> None:
-    """What a document says, and the way to it."""
+    """The words of a document, and the way to it."""
     ui.html(markdown.html(text)).classes("kotae-prose")
     if (address := safe_link(url)) is not None:
         ui.link(_ORIGINAL.to(language), address, new_tab=True)

@@ -1,4 +1,4 @@
-"""What the pages that change documents share: who acts, and a scope in words."""
+"""Parts that the pages that change documents share: who acts, and a scope in words."""
 
 from adapters.shared import ingestion
 from adapters.web.channel.rooms import actor, audience, place, rooms_of

@@ -1,4 +1,5 @@
-"""What all pages have: the frame with its navigation, the choices of this browser, and how what goes wrong is said."""
+"""Parts of all pages: the frame with its navigation, the choices of this browser, and how what goes wrong is
+said."""
 
 import asyncio
 import logging
@@ -84,7 +85,7 @@ def register(site: Site, page: Page, listed: Sequence[Page]) -> None:
 
 
 async def missing(site: Site, listed: Sequence[Page], request: Request) -> Response:
-    """What is shown where there is no page."""
+    """The page for an address where there is none."""
     who = visitor(request, site.app.settings)
     with Client(ui.page(""), request=request) as client, _frame(_MISSING, who, listed, request):
         await _MISSING.build(site, who, request)
