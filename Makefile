@@ -8,12 +8,16 @@ setup: .venv/installed
 
 # Each package as its lock file names it, with its hash, by the pip that a lock names; then Kotae itself, built by the
 # setuptools in the lock.
-# Bytecode is compiled on first use: that is faster than compiling all of every dependency.
+# Bytecode is compiled on first use: that is faster than compiling all of every dependency. Two pips unpack the packages,
+# half each, in two thirds of the time of one.
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+HALF = awk '/^[a-z]/ {n++} n % 2 == $(1)' $< >.venv/half-$(1).lock && \
+	$(PIP) --no-deps --require-hashes -r .venv/half-$(1).lock
 INSTALL = test -x $(BIN)/python || $(PYTHON) -m venv .venv; \
 	echo "Installing Kotae into .venv …"; \
-	$(PIP) --require-hashes -r requirements-pip.lock && $(PIP) --no-deps --require-hashes -r $< && \
-	$(PIP) --no-deps --no-build-isolation -e . && touch $@
+	$(PIP) --require-hashes -r requirements-pip.lock && \
+	{ { $(call HALF,0); } & { $(call HALF,1); } && wait $$!; } && \
+	PYTHONWARNINGS='ignore:Editable installation' $(PIP) --no-deps --no-build-isolation -e . && touch $@
 
 .venv/installed: requirements.lock requirements-pip.lock pyproject.toml
 	@$(INSTALL)

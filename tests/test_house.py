@@ -92,8 +92,9 @@ def test_a_public_class_name_means_one_thing() -> None:
 def docstrings() -> Iterator[tuple[str, str]]:
     for path in (path for room in (*ROOMS, "migrations") for path in (ROOT / room).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            described = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
-            if described and (text := ast.get_docstring(node)):
+            if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            if text := ast.get_docstring(node):
                 yield f"{path.relative_to(ROOT)}:{getattr(node, 'name', '')}", text
 
 

@@ -53,7 +53,7 @@ def of_anything(file: Path, chance: random.Random) -> list[str]:
 
 
 def of_what_is_odd(file: Path, chance: random.Random) -> list[str]:
-    return ["".join(chance.choices(ODD, k=chance.randrange(12))) for _ in range(1_500)]
+    return ["".join(chance.choices(ODD, k=chance.randrange(12))) for _ in range(500)]
 
 
 @pytest.mark.parametrize("make", [written, of_pieces, of_anything, of_what_is_odd])
