@@ -6,8 +6,8 @@ from dataclasses import replace
 from functools import lru_cache
 
 from agent.grounding.numerals import arabic
-from bot.unanswered.paraphrases.lexicon import RELATIONS
-from bot.unanswered.paraphrases.parts import Lexicon, ParsedQuestion, Part, settled
+from bot.unanswered.paraphrases.lexicon import RELATIONS, Lexicon
+from bot.unanswered.paraphrases.parts import ParsedQuestion, Part, settled
 from retrieval.text import normalise
 
 _WORD = re.compile(r"\d+(?:[.:/]\d+)*|'s\b|[^\W\d_]+[+#]*|[?!.,;:\n]")
@@ -102,7 +102,7 @@ def _forms(verb: str) -> Iterator[str]:
 
 @lru_cache(maxsize=1)
 def _lexicon() -> Lexicon:
-    return Lexicon(0, lambda form: words(_plain(form)), _inflected)
+    return Lexicon("en", lambda form: words(_plain(form)), _inflected)
 
 
 def _plain(text: str) -> str:

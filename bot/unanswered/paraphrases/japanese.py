@@ -8,8 +8,8 @@ from functools import lru_cache
 from sudachipy import Tokenizer  # type: ignore[import-untyped]
 
 from bot.unanswered.paraphrases.english import words as latin_words
-from bot.unanswered.paraphrases.lexicon import RELATIONS
-from bot.unanswered.paraphrases.parts import Lexicon, ParsedQuestion, Part, settled
+from bot.unanswered.paraphrases.lexicon import RELATIONS, Lexicon
+from bot.unanswered.paraphrases.parts import ParsedQuestion, Part, settled
 from retrieval.sparse import dictionary
 from retrieval.text import normalise
 
@@ -94,7 +94,7 @@ def _can(form: str, lemma: str) -> bool:
 
 @lru_cache(maxsize=1)
 def _lexicon() -> Lexicon:
-    return Lexicon(1, lambda form: [word.lemma for word in _words(normalise(form))], lambda form: (form,))
+    return Lexicon("ja", lambda form: [word.lemma for word in _words(normalise(form))], lambda form: (form,))
 
 
 def reading(text: str) -> ParsedQuestion:

@@ -1,10 +1,9 @@
-"""The parts that `bot.unanswered.paraphrases.paraphrases` reads a question into, and the tables of words of a
-language, the longest form first."""
+"""The parts that `bot.unanswered.paraphrases.paraphrases` reads a question into."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from bot.unanswered.paraphrases.lexicon import ALIKE, ASKED, PEOPLE, PLACES, RELATIONS
+from bot.unanswered.paraphrases.lexicon import PEOPLE, PLACES
 from retrieval.i18n import Language
 
 _DATED = frozenset({"?when", "?date", "?time", "?weekday"})
@@ -69,42 +68,6 @@ class ParsedQuestion:
         """The verb of what is asked: the first in English, the last in Japanese."""
         verbs = [part.meaning for part in self.parts if part.verb and not part.case]
         return verbs[0 if self.language == "en" else -1] if verbs else ""
-
-
-class Lexicon:
-    """The words of one language. `lemmas` reads a form as questions are read; `inflected` makes the forms of a verb."""
-
-    def __init__(
-        self, side: int, lemmas: Callable[[str], Sequence[str]], inflected: Callable[[str], Iterable[str]]
-    ) -> None:
-        self._known: dict[str, list[tuple[tuple[str, ...], str]]] = {}
-        self.verbs: set[str] = set()
-        rows = [(line.split(" / ")[0].split(",")[0].strip("* "), line) for line in ALIKE.strip().splitlines()]
-        for meaning, line in (*rows, *ASKED.items(), *RELATIONS.items()):
-            for form in map(str.strip, line.split(" / ")[side].replace("、", ",").split(",")):
-                for one in inflected(form[:-1]) if form.endswith("*") else (form,):
-                    words = tuple(lemmas(one))
-                    self._known.setdefault(words[0], []).append((words, meaning))
-            if "*" in line:
-                self.verbs.add(meaning)
-        for forms in self._known.values():
-            forms.sort(key=lambda form: -len(form[0]))
-
-    def at(self, words: Sequence[str], start: int) -> tuple[str, int] | None:
-        """The meaning of the longest form that stands at a place, and how many words it has."""
-        for form, meaning in self.beginning(words[start]) if start < len(words) else ():
-            if tuple(words[start : start + len(form)]) == form:
-                return meaning, len(form)
-        return None
-
-    def counted(self, words: Sequence[str], start: int) -> tuple[str, int] | None:
-        """The same of what can be counted."""
-        known = self.at(words, start)
-        return None if known is None or known[0] in RELATIONS or known[0][0] in "?+-" else known
-
-    def beginning(self, word: str) -> Sequence[tuple[tuple[str, ...], str]]:
-        """The forms that begin with a word, the longest first, and their meanings."""
-        return self._known.get(word, ())
 
 
 def settled(
