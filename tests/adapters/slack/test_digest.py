@@ -17,7 +17,7 @@ from bot.types import Actor, Audience, Card, CardRow, Incoming, Link, Place, Que
 from bot.unanswered.digest_card import offers
 from bot.unanswered.digest_schedule import DigestClock
 from retrieval.i18n import Text
-from tests.adapters.acting import misses
+from tests.adapters.acting import misses, until
 from tests.adapters.slack.service import Service, taught, whole
 from tests.bot.broken import without
 from tests.fakes.slack import FakeSlack
@@ -385,6 +385,13 @@ async def test_what_was_asked_in_a_private_place_stays_there(tmp_path: Path) -> 
         assert still.resolved_at is None
 
 
+async def until_written(here: Service, about: str) -> None:
+    async def written() -> bool:
+        return any(post.message for post in await here.bot.outbox.of(about))
+
+    await until(written)
+
+
 async def test_guests_and_forged_buttons_close_nothing(tmp_path: Path) -> None:
     async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses) as here:
         slack.world.add_user("U7", "gast", kind="guest")
@@ -404,6 +411,7 @@ async def test_guests_and_forged_buttons_close_nothing(tmp_path: Path) -> None:
             await press(action, "nonsense", shown.ts, "C1", "U1")
         reply = await slack.says("C1", "U2", PIER, thread=shown.ts)
         (confirm,) = await slack.wait_for(lambda: slack.replies(shown.ts))
+        await until_written(here, f"confirm:C1:{reply}")  # before that, any message of the channel may be it
         for action in (SAVE, DISCARD):
             await press(action, f"{ABOUT}:0", shown.ts, "C1", "U1")  # on what is no confirmation
             await press(action, f"confirm:C1:{reply}", shown.ts, "C1", "U1")
