@@ -136,7 +136,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Discord: the answer does not wait for edits of steps",
         "adapters/discord/rendering/steps.py",
-        ("        self._fold()\n        self._look()\n        self.end()\n", "        self.end()\n"),
+        ("        self._look()\n        self.end()\n        await", "        self.end()\n        await"),
         (f"{DISCORD}/test_turn_view.py::test_an_edit_that_hangs_does_not_keep_the_answer_back",),
     ),
     (

@@ -786,6 +786,18 @@ MUTATIONS = (
         (f"{TAUGHT}::test_an_answer_closes_what_says_the_same_and_leaves_the_rest_of_its_group_open",),
     ),
     Mutation(
+        "teaching: what is unticked stays open",
+        "bot/unanswered/closing.py",
+        (" or (same and key not in unticked)", " or same"),
+        (f"{TAUGHT}::test_what_an_answer_closes_can_be_chosen_by_hand",),
+    ),
+    Mutation(
+        "teaching: no tick makes a private answer the team's",
+        "bot/unanswered/closing.py",
+        ("        ticked -= {", "        ticked -= set() and {"),
+        (f"{TAUGHT}::test_no_choice_makes_a_private_answer_the_teams",),
+    ),
+    Mutation(
         "teaching: every part of a question counts",
         "bot/unanswered/paraphrases/paraphrases.py",
         (" or _said(ours) != _said(theirs):", ":"),
@@ -818,7 +830,7 @@ MUTATIONS = (
     Mutation(
         "teaching: a card goes on with what is open",
         "adapters/shared/digest_cards.py",
-        ("    if not still:\n        return replace", "    if True:\n        return replace"),
+        ("(not still and (asked or gone))", "(asked or gone)"),
         (f"{SLACK}/test_digest.py::test_a_card_goes_on_with_what_an_answer_leaves_open",),
     ),
     Mutation(
@@ -1077,8 +1089,8 @@ MUTATIONS = (
         "Slack: claimed before it is acknowledged",
         "adapters/slack/adapter.py",
         (
-            "                await self._take(seen(body, us), context, questions)\n",
-            '                context.tasks.start(self._take(seen(body, us), context, questions), "late")\n',
+            "                await self._take(seen(body, us), context, questions, around)\n",
+            '                context.tasks.start(self._take(seen(body, us), context, questions, around), "late")\n',
         ),
         (f"{SLACK}/test_chaos.py::test_nothing_is_acknowledged_before_it_is_kept",),
     ),
@@ -1214,7 +1226,7 @@ MUTATIONS = (
     Mutation(
         "Slack: what cannot be deleted is done",
         "adapters/slack/rendering/steps.py",
-        ("                await slack.update(channel, ts, text=_DONE.to(self._language), last=True)\n", "                pass\n"),
+        ("            await take_away(self._turn, ts, _DONE.to(self._language))\n", "            pass\n"),
         (f"{SLACK}/test_order.py",),
     ),
     Mutation(
@@ -1233,7 +1245,7 @@ MUTATIONS = (
     Mutation(
         "Slack: an edited answer to a card is no question",
         "adapters/slack/adapter.py",
-        ("if not (addressed and await _answers_card(context, message, stranger)):", "if True:"),
+        ("if not (addressed and not known and await _answers_card(context, message, stranger)):", "if True:"),
         (f"{SLACK}/test_digest.py::{_MENTION_UNDER_CARD}",),
     ),
     Mutation(

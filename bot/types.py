@@ -1,7 +1,7 @@
 """The values that cross between platforms and the application. What a platform hands over is filled from its facts,
 never from the text."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
@@ -109,7 +109,8 @@ class Command:
 @dataclass(frozen=True, slots=True)
 class AnswerGiven:
     """An expert's answer to open questions, by their ids; given at a place that `audience` sees. It answers `reference`
-    (None: the one that speaks for them) and closes of the others those that say the same."""
+    (None: the one that speaks for them) and closes of the others those that say the same, but for what was chosen by
+    hand: it closes those in `closes`, too, and not those in `leaves`."""
 
     actor: Actor
     place: Place
@@ -120,6 +121,8 @@ class AnswerGiven:
     url: str | None = None  # where the answer was given
     reference: int | None = None
     author: str = ""  # who wrote it, on the actor's platform, where that is somebody else
+    closes: Collection[int] = ()
+    leaves: Collection[int] = ()
 
 
 @dataclass(frozen=True, slots=True)

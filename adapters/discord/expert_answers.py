@@ -76,7 +76,10 @@ async def take_submitted(context: DiscordContext, gesture: Gesture, name: str, g
     else:
         url = _link(card, card.message or "")
         try:
-            taught = await _teach(context, gesture, card, reference, given["answer"], url, question=given["question"])
+            chosen = await _ticks(context, card, reference, given)
+            taught = await _teach(
+                context, gesture, card, reference, given["answer"], url, question=given["question"], chosen=chosen
+            )
         except Exception:
             log.exception("an expert's answer could not be stored")
             problem = FAILED.to(language)
@@ -85,6 +88,16 @@ async def take_submitted(context: DiscordContext, gesture: Gesture, name: str, g
                 return (expert_answers.saved(taught, language),)
             problem = taught.refusal.to(language)
     return pieces(f"{escaped(problem)}\n\n{_YOURS.to(language)}\n", given["answer"])  # not to be typed again
+
+
+async def _ticks(context: DiscordContext, card: Post, reference: int | None, given: ModalInput) -> expert_answers.Ticks:
+    """The ticks of a submitted modal, which tells only those that are set: the others are looked up. Raises StoreError."""
+    audience = await digest.audience_of(context, card)
+    asked = await expert_answers.opened(context.bot, card, audience, reference)
+    if isinstance(asked, Text):
+        return expert_answers.NO_TICKS
+    listed = [one.id for one in asked.choices[: expert_answers.LISTED]]
+    return expert_answers.ticks(listed, [int(each) for each in given.chosen.get("closes", ())])
 
 
 async def _dismiss(context: DiscordContext, gesture: Gesture, name: str) -> Sequence[str]:
@@ -152,12 +165,25 @@ async def _teach(
     *,
     question: str = "",
     author: discord.User | discord.Member | None = None,
+    chosen: expert_answers.Ticks = expert_answers.NO_TICKS,
 ) -> AnswerTaken:
     """`author`: who wrote the answer, where it was a reply."""
     who = author or gesture.user
     actor, audience = await context.places.actor(gesture), await digest.audience_of(context, card)
     questions = tuple(card.data["questions"])
-    lesson = AnswerGiven(actor, card.place, audience, questions, answer, question, url, reference, str(who.id))
+    lesson = AnswerGiven(
+        actor,
+        card.place,
+        audience,
+        questions,
+        answer,
+        question,
+        url,
+        reference,
+        str(who.id),
+        closes=chosen.closes,
+        leaves=chosen.leaves,
+    )
     taught = await context.bot.experts.answer(lesson)
     if taught.refusal is None:
         _settle(context, card, expert_answers.ANSWERED, who.display_name)

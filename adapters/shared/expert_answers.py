@@ -5,19 +5,20 @@ Source: product.md §4; reliability.md R11 and R19.
 """
 
 import asyncio
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from adapters.markdown.events import one_line, shortened
 from adapters.shared.digest_cards import reference_of
 from bot.bot import Bot
 from bot.types import AnswerTaken, Audience, Notice, Post
-from bot.unanswered.closing import Closing, closing
+from bot.unanswered.closing import Choice, Closing, closing
 from bot.unanswered.digest_card import what_it_closes
 from retrieval.i18n import Language, Text
 from retrieval.types import TEAM
 
 QUESTION_CHARACTERS = 1_000
-LISTED, WORDING = 6, 80  # other wordings in a form; characters of one
+LISTED = 10  # wordings that can be ticked where a form takes no more: Slack's checkboxes, Discord's checkbox group
 
 TITLE = Text(en="Answer this", ja="回答する")
 QUESTION = Text(en="Question", ja="質問")
@@ -26,6 +27,11 @@ QUESTION_HINT = Text(
     ja="この文面で検索されます。よりわかりやすい言い方があれば直してください。",
 )
 ANSWER = Text(en="Answer", ja="回答")
+CLOSES = Text(en="Also closes", ja="一緒に閉じる質問")
+CLOSES_HINT = Text(
+    en="What is ticked says the same. Tick another question only if this answers it, too.",
+    ja="同じ内容の質問が選ばれています。ほかの質問は、この回答で答えになる場合だけ選んでください。",
+)
 READ_BY_TEAM = Text(
     en="Everyone in the team will be able to find this answer, and those who asked are told in their threads.",
     ja="この回答はチームの全員が検索できるようになり、質問した人にはそれぞれのスレッドでお知らせします。",
@@ -43,9 +49,7 @@ SAVED = Text(
     en="Saved as the answer. Threads that are told: {n}.",
     ja="回答として保存しました。{n} 件のスレッドにお知らせします。",
 )
-LEFT = Text(
-    en="Still open, because they ask something else: {n}.", ja="内容が異なる質問 {n} 件は、未回答のまま残っています。"
-)
+LEFT = Text(en="Questions that stay open: {n}.", ja="{n} 件の質問は、未回答のまま残っています。")
 CONFIRM = Text(
     en="Save this reply as the answer to “{question}”?", ja="この返信を「{question}」の回答として保存しますか？"
 )
@@ -78,30 +82,47 @@ BY_EDITOR = Text(en=" by {who}", ja="（{who} さんが編集）")
 @dataclass(frozen=True, slots=True)
 class OpenedQuestion:
     """The question that an answer is asked for. `question`: the reference's; `shared`: the team may read the answer;
-    `closes` and `others` are the other wordings that it closes, and those that it leaves open."""
+    `choices`: the other wordings, of which those that say the same are ticked to begin with."""
 
     question: str
     shared: bool
     reference: int
-    closes: tuple[str, ...] = ()
-    others: tuple[str, ...] = ()
+    choices: tuple[Choice, ...] = ()
 
-    def notes(self, language: Language, *, most: int = LISTED, each: int = WORDING) -> list[str]:
-        """The questions that are closed with it and those that stay open, in a line each; and who will read the
-        answer."""
+    def notes(self, language: Language, *, listed: int = LISTED) -> list[str]:
+        """The questions beyond those that can be ticked; and who will read the answer."""
         read_by = READ_BY_TEAM if self.shared else READ_THERE
-        return [*what_it_closes(self.closes, self.others, language, most=most, each=each), read_by.to(language)]
+        rest = self.choices[listed:]
+        closed, left = ([one.question for one in rest if one.same is same] for same in (True, False))
+        return [*what_it_closes(closed, left, language), read_by.to(language)]
 
 
-async def opened(bot: Bot, card: Post, audience: Audience) -> OpenedQuestion | Text:
-    """The questions of a card that those who see it can answer, or why there are none. Raises StoreError."""
+@dataclass(frozen=True, slots=True)
+class Ticks:
+    """The questions that were chosen in a form to be closed, and those that were not; by their ids."""
+
+    closes: frozenset[int] = frozenset()
+    leaves: frozenset[int] = frozenset()
+
+
+NO_TICKS = Ticks()  # where nobody was asked
+
+
+def ticks(listed: Iterable[int], ticked: Collection[int]) -> Ticks:
+    """Of the questions `listed` in a form those `ticked` in it, and the others."""
+    there = frozenset(listed)
+    return Ticks(there.intersection(ticked), there.difference(ticked))
+
+
+async def opened(bot: Bot, card: Post, audience: Audience, reference: int | None = None) -> OpenedQuestion | Text:
+    """The questions of a card that those who see it can answer, or why there are none. `reference`: the one that is
+    answered; None: the one that the card shows. Raises StoreError."""
     asked = await bot.experts.questions(card.data["questions"], card.place, audience)
     still = [question for question in asked if question.resolved_at is None]
     if not still:
         return GONE
-    shown = reference_of(card)
-    reference = shown if shown in {question.id for question in still} else None
-    found = await asyncio.to_thread(closing, still, reference)
+    shown = reference_of(card) if reference is None else reference
+    found = await asyncio.to_thread(closing, still, shown if shown in {question.id for question in still} else None)
     return GONE if found is None else to_answer(found)
 
 
@@ -109,7 +130,7 @@ def to_answer(found: Closing) -> OpenedQuestion:
     """The question of a form."""
     question = shortened(one_line(found.reference.question), QUESTION_CHARACTERS) or "?"
     shared = any(one.scope == TEAM for one in found.closes)
-    return OpenedQuestion(question, shared, found.reference.id, found.too, found.left)
+    return OpenedQuestion(question, shared, found.reference.id, found.choices)
 
 
 def saved(taught: AnswerTaken, language: Language) -> str:

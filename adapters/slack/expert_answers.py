@@ -12,7 +12,7 @@ from typing import Any
 
 from slack_bolt.app.async_app import AsyncApp
 
-from adapters.markdown.events import shortened
+from adapters.markdown.events import one_line, shortened
 from adapters.shared import digest_cards, expert_answers
 from adapters.shared.ingestion import FAILED
 from adapters.slack.context import SlackContext
@@ -26,6 +26,7 @@ from adapters.slack.rendering.block_kit import (
     input_block,
     modal,
     notice_modal,
+    plain,
     section,
     whisper,
 )
@@ -39,6 +40,7 @@ from retrieval.types import RAGToolError
 
 log = logging.getLogger(__name__)
 
+CLOSES = "closes"  # the modal's ticks
 ANSWER_CHARACTERS = 3_000  # that a modal's field takes; a reply in the thread may be longer
 
 _SUBMIT = Text(en="Save", ja="保存")
@@ -82,7 +84,7 @@ def register(app: AsyncApp, context: SlackContext) -> None:
             if problem:
                 await whisper(context, channel, user, f"{problem}\n\n{answer}")  # not to be typed again
 
-        work = _submitted(context, user, name, channel, question, answer)
+        work = _submitted(context, user, name, channel, question, answer, _ticks(view))
         problem = await in_time(context, work, late, FAILED.to(context.language), "slack-lesson")
         await (ack(response_action="errors", errors={"answer": problem}) if problem else ack())
 
@@ -119,13 +121,43 @@ async def _answer_modal(context: SlackContext, user: str, channel: str, name: st
             "question", expert_answers.QUESTION.to(language), question, hint=expert_answers.QUESTION_HINT.to(language)
         ),
         input_block("answer", expert_answers.ANSWER.to(language), text),
+        *_choices(opened, language),
         context_block(*opened.notes(language)),
     ]
     metadata = f"{channel}:{expert_answers.with_reference(name, opened.reference)}"
     return modal(ANSWER, expert_answers.TITLE.to(language), _SUBMIT.to(language), CANCEL.to(language), blocks, metadata)
 
 
-async def _submitted(context: SlackContext, user: str, name: str, channel: str, question: str, answer: str) -> str:
+def _choices(opened: expert_answers.OpenedQuestion, language: Language) -> list[Json]:
+    """The other questions, to be ticked."""
+    listed = opened.choices[: expert_answers.LISTED]
+    if not listed:
+        return []
+    options = [{"text": plain(one_line(one.question), 75), "value": str(one.id)} for one in listed]
+    ticked = [option for option, one in zip(options, listed, strict=True) if one.same]
+    boxes: Json = {"type": "checkboxes", "action_id": CLOSES, "options": options}
+    element: Json = boxes | ({"initial_options": ticked} if ticked else {})
+    label, hint = expert_answers.CLOSES.to(language), expert_answers.CLOSES_HINT.to(language)
+    return [input_block(CLOSES, label, element, optional=True, hint=hint)]
+
+
+def _ticks(view: Json) -> expert_answers.Ticks:
+    """The ticks of a submitted modal."""
+    boxes: Json = next((block["element"] for block in view["blocks"] if block.get("block_id") == CLOSES), {})
+    chosen = view["state"]["values"].get(CLOSES, {}).get(CLOSES, {}).get("selected_options") or ()
+    listed, ticked = ([int(option["value"]) for option in options] for options in (boxes.get("options", ()), chosen))
+    return expert_answers.ticks(listed, ticked)
+
+
+async def _submitted(
+    context: SlackContext,
+    user: str,
+    name: str,
+    channel: str,
+    question: str,
+    answer: str,
+    chosen: expert_answers.Ticks,
+) -> str:
     """The fault of an answer, in words; "" when it is learnt."""
     language = await context.language_of(user)
     try:
@@ -134,7 +166,7 @@ async def _submitted(context: SlackContext, user: str, name: str, channel: str, 
         if card is None:
             return expert_answers.GONE.to(language)
         url = context.slack.permalink(channel, card.message or "")
-        taught = await _teach(context, card, user, reference, answer, url, question=question)
+        taught = await _teach(context, card, user, reference, answer, url, question=question, chosen=chosen)
     except (StoreError, RAGToolError):
         log.exception("an expert's answer could not be stored")
         return FAILED.to(language)
@@ -228,10 +260,23 @@ async def _teach(
     *,
     question: str = "",
     author: str = "",
+    chosen: expert_answers.Ticks = expert_answers.NO_TICKS,
 ) -> AnswerTaken:
     actor, audience = await _who(context, user, card)
     questions = tuple(card.data["questions"])
-    lesson = AnswerGiven(actor, card.place, audience, questions, answer, question, url, reference, author)
+    lesson = AnswerGiven(
+        actor,
+        card.place,
+        audience,
+        questions,
+        answer,
+        question,
+        url,
+        reference,
+        author,
+        closes=chosen.closes,
+        leaves=chosen.leaves,
+    )
     taught = await context.bot.experts.answer(lesson)
     if taught.refusal is None:
         context.tasks.start(_settle(context, card, author or user, expert_answers.ANSWERED), "slack-cards")

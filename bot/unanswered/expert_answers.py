@@ -128,7 +128,9 @@ class Experts:
             asked = await self._theirs(lesson.actor, ids, lesson.place, lesson.audience)
             if isinstance(asked, Text):
                 return AnswerTaken(refusal=asked)
-            found = await asyncio.to_thread(closing, asked, lesson.reference)
+            found = await asyncio.to_thread(
+                closing, asked, lesson.reference, closes=lesson.closes, leaves=lesson.leaves
+            )
             if found is None:
                 return AnswerTaken(refusal=_GONE)
             if found.reference.resolved_at is not None:

@@ -7,13 +7,13 @@ discord.com/developers/docs/resources/message (2,000 characters) and components/
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import discord
 
 from adapters.discord.rendering.markdown import escaped
-from adapters.markdown.events import STEPS, shortened
+from adapters.markdown.events import STEPS, one_line, shortened
 from adapters.shared import expert_answers, ingestion
 from adapters.shared.feedback import DOWN, UP, Vote
 from bot.types import Card, CardRow, Link
@@ -136,10 +136,11 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class ModalInput:
-    """The values of a modal, by the fields' ids; what is not there is empty."""
+    """The values of a modal, by the fields' ids; what is not there is empty. `chosen`: of fields that take several."""
 
     values: Mapping[str, str]
     files: tuple[File, ...]
+    chosen: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __getitem__(self, field: str) -> str:
         return self.values.get(field, "")
@@ -178,6 +179,11 @@ def answer_modal(language: Language, custom_id: str, opened: expert_answers.Open
     answer = _text("answer", TEXT_CHARACTERS, long=True, required=True)
     modal.add_item(_label(expert_answers.QUESTION.to(language), question, expert_answers.QUESTION_HINT.to(language)))
     modal.add_item(_label(expert_answers.ANSWER.to(language), answer))
+    if listed := opened.choices[: expert_answers.LISTED]:
+        boxes = discord.ui.CheckboxGroup[discord.ui.Modal](custom_id="closes", required=False, min_values=0)
+        for one in listed:
+            boxes.add_option(label=shortened(one_line(one.question), VALUE), value=str(one.id), default=one.same)
+        modal.add_item(_label(expert_answers.CLOSES.to(language), boxes, expert_answers.CLOSES_HINT.to(language)))
     notes = (f"-# {escaped(note)}" for note in opened.notes(language))
     modal.add_item(discord.ui.TextDisplay("\n".join(notes)))
     return modal
@@ -186,15 +192,17 @@ def answer_modal(language: Language, custom_id: str, opened: expert_answers.Open
 def given(data: Mapping[str, Any]) -> ModalInput:
     """The values of a submitted modal; `data` of the interaction."""
     values: dict[str, str] = {}
+    several: dict[str, tuple[str, ...]] = {}
     files: list[File] = []
     resolved = (data.get("resolved") or {}).get("attachments") or {}
-    for field in _fields(data.get("components") or ()):
-        chosen = [str(each) for each in field.get("values") or ()]
-        if field["custom_id"] == "files":
+    for told in _fields(data.get("components") or ()):
+        name, chosen = str(told["custom_id"]), tuple(str(each) for each in told.get("values") or ())
+        if name == "files":
             files += [_file(resolved[each]) for each in chosen if each in resolved]
         else:
-            values[field["custom_id"]] = (str(field.get("value") or "") or next(iter(chosen), "")).strip()
-    return ModalInput(values, tuple(files))
+            values[name] = (str(told.get("value") or "") or next(iter(chosen), "")).strip()
+            several[name] = chosen
+    return ModalInput(values, tuple(files), several)
 
 
 def _fields(components: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:

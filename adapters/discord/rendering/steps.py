@@ -109,9 +109,9 @@ class Steps:
         self._writer.end()
 
     async def make_way(self, messages: int, seconds: float, *, took: float) -> None:
-        """The answer, which `took` so many seconds, comes next, in so many messages: the steps fold, and until the steps that get messages of their own are there (not: up to
-        date), but no longer than this. Those that come later than that are taken away again, as they would stand below it.
-        """
+        """The answer, which `took` so many seconds, comes next, in so many messages: the steps fold. Returns when the steps
+        that get messages of their own are there (not: up to date), but after so many seconds at the latest. Those that come
+        later than that are taken away again, as they would stand below it."""
         self._reserved, self._closing = SPARE + messages, True
         self._fold()
         if self._steps == "live" and (lines := [line for part in self._parts for line in part.lines]):

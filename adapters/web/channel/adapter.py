@@ -282,11 +282,18 @@ class WebAdapter:
         return await digest.opened(context, await self._kind(member, card, "card"))
 
     async def teach(
-        self, member: Member, card: int, answer: str, question: str = "", reference: int | None = None
+        self,
+        member: Member,
+        card: int,
+        answer: str,
+        question: str = "",
+        reference: int | None = None,
+        chosen: expert_answers.Ticks = expert_answers.NO_TICKS,
     ) -> AnswerTaken:
         """Answer a card's question (None: the one it shows), maybe in better words. Raises LookupError."""
         context, _ = self._at_work()
-        return await digest.teach(context, member, await self._kind(member, card, "card"), answer, question, reference)
+        found = await self._kind(member, card, "card")
+        return await digest.teach(context, member, found, answer, question, reference, chosen)
 
     async def dismiss(self, member: Member, card: int, questions: Collection[int] = ()) -> AnswerTaken:
         """Close these questions of a card (empty: all of them) without an answer. Raises LookupError."""

@@ -77,11 +77,17 @@ async def replied(context: WebContext, reply: RoomMessage) -> None:
 
 
 async def teach(
-    context: WebContext, member: Member, card: RoomMessage, answer: str, question: str, reference: int | None
+    context: WebContext,
+    member: Member,
+    card: RoomMessage,
+    answer: str,
+    question: str,
+    reference: int | None,
+    chosen: expert_answers.Ticks,
 ) -> AnswerTaken:
     """A member's answer to a card's question (None: the one it shows). Raises StoreError."""
     url = link(card, context.address)
-    return await _teach(context, member, card, answer, url, question=question, reference=reference)
+    return await _teach(context, member, card, answer, url, question=question, reference=reference, ticks=chosen)
 
 
 async def dismiss(
@@ -149,12 +155,22 @@ async def _teach(
     question: str = "",
     reference: int | None = None,
     author: str = "",
+    ticks: expert_answers.Ticks = expert_answers.NO_TICKS,
 ) -> AnswerTaken:
     where = room(card.room)
-    chosen = reference if reference is not None else card.data.get("reference")
     lesson = AnswerGiven(
-        actor(member), place(where), audience(where), _chosen(card), answer, question, url, chosen, author
-    )  # fmt: skip
+        actor(member),
+        place(where),
+        audience(where),
+        _chosen(card),
+        answer,
+        question,
+        url,
+        reference if reference is not None else card.data.get("reference"),
+        author,
+        closes=ticks.closes,
+        leaves=ticks.leaves,
+    )
     taught = await context.bot.experts.answer(lesson)
     if taught.refusal is None:
         _settle(context, author or member.id, card, expert_answers.ANSWERED)

@@ -250,10 +250,17 @@ class _List:
         questions, opened = (*found.closes, *found.others), expert_answers.to_answer(found)
         room = deciding(self._who.member, {one.scope for one in questions})
 
-        async def teach(answer: str, better: str) -> AnswerTaken:
-            ids = tuple(one.id for one in questions)
+        async def teach(answer: str, better: str, chosen: expert_answers.Ticks) -> AnswerTaken:
             lesson = AnswerGiven(
-                actor(self._who.member), place(room), audience(room), ids, answer, better, reference=opened.reference
+                actor(self._who.member),
+                place(room),
+                audience(room),
+                tuple(one.id for one in questions),
+                answer,
+                better,
+                reference=opened.reference,
+                closes=chosen.closes,
+                leaves=chosen.leaves,
             )
             taught = await self._site.app.bot.experts.answer(lesson)
             if taught.refusal is None:

@@ -6,6 +6,7 @@ import pytest
 
 from adapters.shared import expert_answers
 from bot.types import AnswerTaken, Notice, Place, Post
+from bot.unanswered.closing import Choice
 from retrieval.i18n import Language
 
 NOTICE = Notice(1, Place("slack", "T1", "C1"), "1.0", "U1", "en", "When?", "Now.", "U2")
@@ -27,15 +28,18 @@ def test_what_an_asker_is_told(language: Language, corrects: bool, who: str | No
 
 
 def test_what_an_answer_will_do_is_said_before_and_what_it_did_after() -> None:
-    opened = expert_answers.OpenedQuestion("When?", True, 1, ("When is it?",), tuple(f"Where {n}?" for n in range(9)))
-    closes, others, read_by = opened.notes("en")
-    assert closes == "An answer also closes: “When is it?”" and read_by.startswith("Everyone in the team")
-    assert others.startswith("These ask something else and stay open: “Where 0?”, ") and others.endswith(", and 3 more")
+    choices = (Choice(2, "When is it?", True), *(Choice(n, f"Where {n}?", False) for n in range(3, 12)))
+    opened = expert_answers.OpenedQuestion("When?", True, 1, choices)
+    (read_by,) = opened.notes("en")  # all can be ticked
+    assert read_by.startswith("Everyone in the team")
+    closes, others, _ = opened.notes("en", listed=0)
+    assert closes == "An answer also closes: “When is it?”"
+    assert others.startswith("These ask something else and stay open: “Where 3?”, ") and others.endswith(", and 5 more")
     assert expert_answers.OpenedQuestion("When?", False, 1).notes("ja") == [expert_answers.READ_THERE.ja]
-    long = expert_answers.OpenedQuestion("?", True, 1, ("長" * 900,) * 99, ("long " * 900,) * 99)
+    long = expert_answers.OpenedQuestion("?", True, 1, tuple(Choice(n, "長" * 900, n < 50) for n in range(99)))
     assert all(len(note) < 1_000 for note in long.notes("ja"))
     assert expert_answers.saved(AnswerTaken((1,), 2), "en") == "Saved as the answer. Threads that are told: 2."
-    assert "内容が異なる質問 3 件" in expert_answers.saved(AnswerTaken((1,), 2, 3), "ja")
+    assert "3 件の質問は、未回答のまま" in expert_answers.saved(AnswerTaken((1,), 2, 3), "ja")
 
 
 def test_a_form_remembers_which_question_it_was_opened_for() -> None:

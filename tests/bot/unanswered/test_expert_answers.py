@@ -20,6 +20,7 @@ from bot.store.notifications import Closed, Notices, Telling
 from bot.store.outbox import Outbox
 from bot.store.unanswered import UnansweredQuestions
 from bot.types import Actor, AnswerGiven, AnswerTaken, Audience, Incoming, Place, Visibility
+from bot.unanswered.closing import closing
 from bot.unanswered.expert_answers import ANSWERS, LONGEST, Experts
 from retrieval.i18n import Text
 from retrieval.types import TEAM, Readers
@@ -212,6 +213,29 @@ async def test_an_answer_closes_what_says_the_same_and_leaves_the_rest_of_its_gr
     )  # again
     assert (await school.teach(*ids, reference=999)).refusal is not None
     assert await school.teach(*ids[2:], reference=ids[4], answer="7 days.") == AnswerTaken((ids[2], ids[4]), 2, 1)
+
+
+async def test_what_an_answer_closes_can_be_chosen_by_hand(school: School) -> None:
+    """One question stands for all of its wording, and the one that is answered is closed whatever is chosen."""
+    ids = [await school.asked(text) for text in (*GROUP, GROUP[1])]
+    chosen = AnswerTaken((ids[0], ids[3]), 2, 4)
+    assert await school.teach(*ids, reference=ids[0], closes=[ids[3]], leaves=[ids[0], ids[5]]) == chosen
+    assert await school.teach(*ids, reference=ids[0], closes=[ids[3]], leaves=[ids[0], ids[5]]) == chosen  # again
+    text = await school.text()
+    assert GROUP[0] in text and GROUP[3] in text and "１年目" not in text
+
+
+async def test_no_choice_makes_a_private_answer_the_teams(school: School) -> None:
+    private, public = (
+        await school.asked("裏口の番号は？", place=SECRET, visibility="private"),
+        await school.asked("会議室の番号は？"),
+    )
+    asked = await UnansweredQuestions(school.library.engine).get([private, public], [TEAM, scope_of(SECRET)])
+    found = closing(asked, private)
+    assert found and not found.choices and [one.id for one in found.others] == [public]
+    taught = await school.teach(private, public, reference=private, closes=[public], **IN_SECRET)
+    assert taught.closed == (private,)
+    assert set(await school.pairs()) == {scope_of(SECRET)}
 
 
 async def test_whoever_wrote_the_answer_is_its_author_and_whoever_saved_it_stands_in_the_trace(school: School) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from nicegui import ui
 
-from adapters.shared import feedback, ingestion
+from adapters.shared import expert_answers, feedback, ingestion
 from adapters.web.channel.rooms import Room
 from adapters.web.pages.shared.dialogs import CANCEL, answering, buttons, form
 from adapters.web.pages.shared.layout import saying
@@ -57,8 +57,8 @@ class Forms:
                 ui.notify(opened.to(language), type="warning")
                 return
 
-            async def teach(answer: str, better: str) -> AnswerTaken:
-                return await self._site.web.teach(self._who.member, card.id, answer, better, opened.reference)
+            async def teach(answer: str, better: str, chosen: expert_answers.Ticks) -> AnswerTaken:
+                return await self._site.web.teach(self._who.member, card.id, answer, better, opened.reference, chosen)
 
             answering(self._ground, opened, _SAVE, teach, language)
 

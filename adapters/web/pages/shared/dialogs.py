@@ -5,13 +5,14 @@ from contextlib import contextmanager
 
 from nicegui import ui
 
+from adapters.markdown.events import one_line, shortened
 from adapters.shared import expert_answers
 from adapters.web.pages.shared.layout import saying
 from bot.types import AnswerTaken
 from retrieval.i18n import Language, Text
 
 CANCEL = Text(en="Cancel", ja="キャンセル")
-_LISTED, _WORDING = 30, 200  # wordings of a form; characters of one
+_WORDING = 200  # characters of a question to tick
 
 
 @contextmanager
@@ -50,22 +51,31 @@ def answering(
     ground: ui.element,
     asked: expert_answers.OpenedQuestion,
     save: Text,
-    teach: Callable[[str, str], Awaitable[AnswerTaken]],
+    teach: Callable[[str, str, expert_answers.Ticks], Awaitable[AnswerTaken]],
     language: Language,
 ) -> None:
-    """The form for an expert's answer. `teach` gets the answer, and the question where it was put in better words."""
+    """The form for an expert's answer. `teach` gets the answer, the question where it was put in better words, and the
+    ticks."""
     with form(ground, expert_answers.TITLE, language) as dialog:
         question = ui.input(expert_answers.QUESTION.to(language), value=asked.question).classes("full-width")
         question.props(f"outlined maxlength={expert_answers.QUESTION_CHARACTERS}")
         ui.label(expert_answers.QUESTION_HINT.to(language)).classes("kotae-quiet")
         answer = ui.textarea(expert_answers.ANSWER.to(language)).classes("full-width").props("outlined autogrow")
-        for note in asked.notes(language, most=_LISTED, each=_WORDING):
+        boxes: dict[int, ui.checkbox] = {}
+        if asked.choices:
+            ui.label(expert_answers.CLOSES.to(language))
+            with ui.column().classes("kotae-choices full-width"):
+                for one in asked.choices:
+                    boxes[one.id] = ui.checkbox(shortened(one_line(one.question), _WORDING), value=one.same)
+            ui.label(expert_answers.CLOSES_HINT.to(language)).classes("kotae-quiet")
+        for note in asked.notes(language, listed=len(asked.choices)):
             ui.label(note).classes("kotae-quiet")
 
         async def keep() -> None:
             with saying(language):
                 words = (question.value or "").strip()
-                taught = await teach((answer.value or "").strip(), "" if words == asked.question else words)
+                ticked = expert_answers.ticks(boxes, [number for number, box in boxes.items() if box.value])
+                taught = await teach((answer.value or "").strip(), "" if words == asked.question else words, ticked)
                 if taught.refusal is not None:
                     ui.notify(taught.refusal.to(language), type="warning")
                     return

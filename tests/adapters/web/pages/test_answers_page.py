@@ -80,16 +80,22 @@ async def test_an_answer_belongs_to_its_author_and_its_readers(visit: Visit, sit
     await aki.should_see("Take back")
 
 
-async def test_the_form_says_what_an_answer_closes_and_what_it_leaves_open(visit: Visit, site: Site) -> None:
-    same = OPEN.replace("What did", "what did").replace("?", "")
-    for text in (OPEN, OPEN, same + " please"):
+async def test_what_an_answer_closes_is_ticked_and_can_be_unticked(visit: Visit, site: Site) -> None:
+    same = OPEN.replace("What did", "what did").replace("?", "") + " please"
+    for text in (OPEN, OPEN, same):
         await asked(site, text)
     user = visit("aki")
     await user.open("/app/unanswered")
     user.find("Answer this").click()
-    await sees(user, f"An answer also closes: “{same} please”")
+    await sees(user, "Also closes")
+    (box,) = user.find(kind=ui.checkbox, content=same).elements
+    assert box.value
+    with user:
+        box.set_value(False)
     (field,) = user.find(kind=ui.textarea, content="Answer").elements
     with user:
         field.set_value("The zoo charged 250 krónur in 1987.")
     user.find("Save the answer").click()
-    await sees(user, "No questions match")
+    await sees(user, "Questions that stay open: 1")
+    (still,) = (await site.app.bot.experts.open(place(GENERAL), audience(GENERAL))).questions
+    assert still.question == same
