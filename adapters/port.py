@@ -31,14 +31,13 @@ class Adapter(Protocol):
     async def run(self, bot: "Bot") -> None:
         """Serve until cancelled; then take nothing new in and let what runs end, for at most 20 seconds.
 
-        Raises `bot.config.settings.SettingsError` when the platform refuses the settings for good, ConnectionError when it
-        cannot be reached.
-        """
+        Raises `bot.config.settings.SettingsError` when the platform refuses the settings for good, ConnectionError when
+        it cannot be reached."""
         ...
 
     async def place(self, channel: str) -> tuple[Place, Audience]:
-        """A channel by its id, or by a name of its own, and who reads it. Raises LookupError when the bot cannot post there,
-        or a name does not say which channel."""
+        """A channel by its id, or by a name of its own, and who reads it. Raises LookupError when the bot cannot post
+        there, or a name does not say which channel."""
         ...
 
     async def announce(self, channel: str, card: Card, *, about: str) -> None:
@@ -68,9 +67,8 @@ class TurnView(ThreadView, Protocol):
     """A turn as a platform shows it, from its claim to its end.
 
     Steps and signs of life never raise. A turn may have its answer already, since it was interrupted or its question
-    edited: then `answer` puts the new one in its place. It raises GoneError when there is nowhere to answer any more, another
-    PostError when it is to be tried again: what was posted by then is not posted twice.
-    """
+    edited: then `answer` puts the new one in its place. It raises GoneError when there is nowhere to answer any more,
+    another PostError when it is to be tried again: what was posted by then is not posted twice."""
 
     async def begin(self) -> None:
         """Show within a second that the question has arrived; a turn that is taken up again goes on where it was."""

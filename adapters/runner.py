@@ -21,9 +21,11 @@ MakeCard = Callable[[Period, Place, Audience], Awaitable[Card]]
 """The digest of a period, for everyone who reads a place."""
 
 _NOWHERE = Text(
-    en="KOTAE_DIGEST_CHANNEL={channel}: no connected platform has such a channel. Use a channel's name or id, with slack: "
+    en="KOTAE_DIGEST_CHANNEL={channel}: no connected platform has such a channel. Use a channel's name or id, with "
+    "slack: "
     "or discord: before it where both are connected; the room in the browser is web:general.",
-    ja="KOTAE_DIGEST_CHANNEL={channel}: 接続中のプラットフォームに該当するチャンネルがありません。チャンネルの名前か ID を指定し、"
+    ja="KOTAE_DIGEST_CHANNEL={channel}: 接続中のプラットフォームに該当するチャンネルがありません。チャンネルの名前か "
+    "ID を指定し、"
     "両方に接続している場合は slack: か discord: を前に付けてください。ブラウザーのチャンネルは web:general です。",
 )
 
@@ -94,11 +96,11 @@ def _name(adapter: Adapter) -> str:
 
 
 def digest_target(adapters: Sequence[Adapter], channel: str) -> tuple[Adapter, str]:
-    """The adapter that posts the digest, and the channel's id or name there. Raises SettingsError for one that none has.
+    """The adapter that posts the digest, and the channel's id or name there. Raises SettingsError for one that none
+    has.
 
-    `channel` is an id or a name, also with `slack:`, `discord:` or `web:` before it. Without, a number is an id of Discord's,
-    and everything else Slack's, or Discord's where Slack is not set up.
-    """
+    `channel` is an id or a name, also with `slack:`, `discord:` or `web:` before it. Without, a number is an id of
+    Discord's, and everything else Slack's, or Discord's where Slack is not set up."""
     platform, colon, rest = channel.partition(":")
     wanted = (platform,) if colon else ("discord",) if channel.isdecimal() else ("slack", "discord")
     for each in wanted:

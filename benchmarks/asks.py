@@ -1,6 +1,7 @@
 """Questions as colleagues ask them, put to the whole application: `python -m benchmarks.asks --data FOLDER`.
 
-    python -m benchmarks.asks --data FOLDER [--home FOLDER] [--only a|b|c] [--limit N] [--own-words] [--json] [--rows FILE]
+    python -m benchmarks.asks --data FOLDER [--home FOLDER] [--only a|b|c] [--limit N] [--own-words] [--json] [--rows
+    FILE]
 
 FOLDER is as `benchmarks/asks_cases.py` says; cases whose pages are not there are left out and counted.
 
@@ -9,10 +10,9 @@ b  with a model that knows what to search for and what the answer is, and sees o
    the loop loses of that, and what it costs. `--own-words`: it answers in the case's words instead of the pages'.
 c  the search alone: does the fact stand in what a model is shown, for the asker's words and for a model's queries?
 
-The settings of the environment hold, but for the home, the model and the limits. Pages are indexed once for each state of
-them and of `retrieval/`, in `--home`, and asked in a copy. Each figure stands beside its floor; a run over all questions
-ends with status 1 when one is missed.
-"""
+The settings of the environment hold, but for the home, the model and the limits. Pages are indexed once for each state
+of them and of `retrieval/`, in `--home`, and asked in a copy. Each figure stands beside its floor; a run over all
+questions ends with status 1 when one is missed."""
 
 import argparse
 import asyncio
@@ -222,7 +222,8 @@ def shown_row(asked: Asked) -> dict[str, Any]:
     }
 
 
-# -- a and b: questions over HTTP ---------------------------------------------------------------------------------------
+# -- a and b: questions over HTTP
+# ---------------------------------------------------------------------------------------
 
 REPLIES = ("cited", "told", "shown", "refused", "sure", "sure wrong", "failed")
 
@@ -324,7 +325,8 @@ def _tokens(used: Sequence[Used], stage: str) -> float:
     return statistics.mean(sum(call.tokens for call in one.calls if call.stage == stage) for one in used)
 
 
-# -- c: the search alone --------------------------------------------------------------------------------------------------
+# -- c: the search alone
+# --------------------------------------------------------------------------------------------------
 
 
 async def evidence(home: Path, cases: Sequence[Case]) -> Report:
@@ -368,13 +370,15 @@ async def search(app: Application, queries: Sequence[str], written_by: WrittenBy
     return [hit.passage for hit in found.hits]
 
 
-# -- all of it ------------------------------------------------------------------------------------------------------------
+# -- all of it
+# ------------------------------------------------------------------------------------------------------------
 
 
 async def measure(
     data: Path, homes: Path, parts: Sequence[str] = PARTS, *, limit: int | None = None, words: Words = "quoted"
 ) -> tuple[dict[str, Report], int, int]:
-    """The parts' reports; how many cases were asked, and how many left out. Raises AsksError, and what `running` raises."""
+    """The parts' reports; how many cases were asked, and how many left out. Raises AsksError, and what `running`
+    raises."""
     whole, left_out = read(data)
     cases = spread(whole, limit)
     home = await indexed(data / "pages", homes)

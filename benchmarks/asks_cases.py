@@ -1,11 +1,11 @@
 """Questions as colleagues ask them, with the facts that an answer to them holds, and what became of each question.
 
-A folder holds `pages/` (what is added to the documents), `*.jsonl` with a case a line, and `rewrites.jsonl`: queries for
-the cases' questions as a strong model writes them, `{"id", "queries"}`. A case: `{"id", "lang", "kind", "question",
+A folder holds `pages/` (what is added to the documents), `*.jsonl` with a case a line, and `rewrites.jsonl`: queries
+for the cases' questions as a strong model writes them, `{"id", "queries"}`. A case: `{"id", "lang", "kind", "question",
 "before"?, "file": name | [names] | null, "also"?, "near"?, "evidence"?, "facts": [[form, ...], ...], "answer"?}`.
-`file` names the page that answers (of the kind `two_pages` both are needed), `also` others that do; null: none does, and
-`near` is the page that tempts. Of each fact one form has to occur. `before` is asked first, in the same conversation.
-"""
+`file` names the page that answers (of the kind `two_pages` both are needed), `also` others that do; null: none does,
+and `near` is the page that tempts. Of each fact one form has to occur. `before` is asked first, in the same
+conversation."""
 
 import json
 import re
@@ -74,8 +74,8 @@ def named(document: str, file: str) -> bool:
 
 
 def occurs(form: str, text: str) -> bool:
-    """Whether a form of a fact stands in `text`, whatever its width, case, spacing and emphasis; digits at its ends must
-    not be part of a longer number, a short Latin form not of a longer word."""
+    """Whether a form of a fact stands in `text`, whatever its width, case, spacing and emphasis; digits at its ends
+    must not be part of a longer number, a short Latin form not of a longer word."""
     return _pattern(form).search(_plain(text)) is not None
 
 

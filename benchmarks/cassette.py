@@ -27,8 +27,8 @@ from tests.fakes.openai_rules import Rules
 Json = dict[str, Any]
 Stage = Literal["search", "draft", "review", "judge"]
 Words = Literal["quoted", "own"]
-"""What an answer is made of: sentences of the passages (where they are in the language of the question), or the case's own
-answer with the same citations."""
+"""What an answer is made of: sentences of the passages (where they are in the language of the question), or the case's
+own answer with the same citations."""
 
 MODEL = "cassette"
 PIECE = 48  # characters of a delta
@@ -58,8 +58,8 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """One request. `known`: whose question it was about (of a judge's nobody's); `shown`: every fact had been sent by then; `repeated`: passages
-    that stand more than once in the results of the request."""
+    """One request. `known`: whose question it was about (of a judge's nobody's); `shown`: every fact had been sent by
+    then; `repeated`: passages that stand more than once in the results of the request."""
 
     stage: Stage
     known: str
@@ -197,8 +197,8 @@ class Cassette:
         return Case("", language_of(last), "unknown", last, queries=(last[:500],)), users[-1][0]
 
     def _judged(self, asked: str) -> str:
-        """`agent/prompts/judge.md`: a claim is entailed where its words stand in its passage, or where it is of a case's
-        own answer and the passage holds a fact of that case, or its evidence."""
+        """`agent/prompts/judge.md`: a claim is entailed where its words stand in its passage, or where it is of a
+        case's own answer and the passage holds a fact of that case, or its evidence."""
         verdicts = []
         for claim in _CLAIM.finditer(asked):
             said, passage = _letters(claim["claim"]), claim["passage"]
@@ -246,9 +246,9 @@ def repeated(contents: Sequence[str]) -> int:
 
 
 def quoted(case: Case, results: Sequence[Result]) -> list[tuple[int, str]]:
-    """What answers the case, as numbers of results and sentences in them: the evidence where it stands word for word, and
-    for facts that are not in it the sentence of a right page that holds them. For a question whose evidence is not known
-    the first sentence of the first result."""
+    """What answers the case, as numbers of results and sentences in them: the evidence where it stands word for word,
+    and for facts that are not in it the sentence of a right page that holds them. For a question whose evidence is not
+    known the first sentence of the first result."""
     if case.kind == "before":
         return [(one.n, sentence) for one in results[:1] for sentence in _sentences(one.text)[:1]]
     found: dict[str, int] = {}
@@ -306,8 +306,8 @@ def _letters(text: str) -> str:
 
 
 def _arguments(properties: Mapping[str, Json], case: Case, said: Sequence[Json], *, found: bool) -> Json | None:
-    """Of the next search: all queries at once where the tool takes several, else one after the other until the facts are
-    found. None: there is nothing more to search for."""
+    """Of the next search: all queries at once where the tool takes several, else one after the other until the facts
+    are found. None: there is nothing more to search for."""
     calls = [call["function"] for message in said for call in message.get("tool_calls") or ()]
     made = [json.loads(call["arguments"]) for call in calls if call["name"] == SEARCH]
     if "queries" in properties:

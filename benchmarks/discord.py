@@ -1,12 +1,12 @@
-"""How soon a bot answers in Discord, and whether it loses anything: `kotae run` as a process of its own, and Discord's fake.
+"""How soon a bot answers in Discord, and whether it loses anything: `kotae run` as a process of its own, and Discord's
+fake.
 
     python -m benchmarks.discord [--only alone,channel,crowd] [--model-seconds 5]
     python -m benchmarks.discord --kills 200 [--seed N]     SIGKILL at named moments and at any moment
 
-The sample handbook; the extractive model, or one on loopback that takes `--model-seconds` for a turn. Discord's fake keeps
-Discord's limits and answers after 50 ms. Each load has a process of its own. Status 1 when a limit is missed or something
-is lost or doubled. Source: reliability.md R5, R34, R35, R51 and R54.
-"""
+The sample handbook; the extractive model, or one on loopback that takes `--model-seconds` for a turn. Discord's fake
+keeps Discord's limits and answers after 50 ms. Each load has a process of its own. Status 1 when a limit is missed or
+something is lost or doubled. Source: reliability.md R5, R34, R35, R51 and R54."""
 
 import argparse
 import asyncio
@@ -77,7 +77,8 @@ class Bench:
         self.discord.tell.channel(made, "CHANNEL_CREATE")
         return made.id
 
-    # -- what was seen, in seconds from the question --------------------------------------------------------------------
+    # -- what was seen, in seconds from the question
+    # --------------------------------------------------------------------
 
     def signs(self, asked: Sequence[Asked]) -> list[float]:
         """Until the bot says something about the question, or types in its thread or its channel."""

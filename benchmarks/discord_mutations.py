@@ -1,5 +1,5 @@
-"""The safeguards of the Discord adapter, for `benchmarks/mutations.py`: what each is called, its file, the text that is there
-once with what stands in its place, and the tests that notice."""
+"""The safeguards of the Discord adapter, for `benchmarks/mutations.py`: what each is called, its file, the text that is
+there once with what stands in its place, and the tests that notice."""
 
 DISCORD = "tests/adapters/discord"
 _MISSED = "test_what_was_asked_while_no_process_heard_it_is_answered_unless_it_is_long_ago"

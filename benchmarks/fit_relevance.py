@@ -50,17 +50,17 @@ RIDGE = 1.0
 FOLDS = 5
 SIZES = (5, 10, 30, 100, 300)
 ASKS, COLLEAGUES, STRANGERS, EXCERPTS = 4.0, 1.5, 0.5, 0.25
-"""How much questions asked in chat, the handbooks, a handbook among strange paragraphs, and an excerpt count beside a set
-as it is: questions as colleagues ask them are worth more than those written with the paragraph in view, and of the small
-corpora there are many."""
+"""How much questions asked in chat, the handbooks, a handbook among strange paragraphs, and an excerpt count beside a
+set as it is: questions as colleagues ask them are worth more than those written with the paragraph in view, and of the
+small corpora there are many."""
 ACROSS = 2.0
 """How much a right passage in the other language counts: there are few, and missing them all is no calibration."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One candidate of one search. `label` 1: it answers; None: nobody knows (another chunk of the right page, or one that
-    states none of the facts)."""
+    """One candidate of one search. `label` 1: it answers; None: nobody knows (another chunk of the right page, or one
+    that states none of the facts)."""
 
     scenario: str
     query: str
@@ -120,8 +120,8 @@ def states(text: str, answers: Sequence[str]) -> bool:
 
 
 async def learn_space(known: Iterable[Scenario], embedder: EmbeddingClient, sparse: SparseEncoder) -> Space:
-    """How the embedder's vectors lie: the means of questions and of passages in each language, each set weighing the same,
-    and the cosines of a search's candidates once they are centred. Without weights."""
+    """How the embedder's vectors lie: the means of questions and of passages in each language, each set weighing the
+    same, and the cosines of a search's candidates once they are centred. Without weights."""
     questions: dict[Language, list[Floats]] = {"ja": [], "en": []}
     passages: dict[Language, list[Floats]] = {"ja": [], "en": []}
     stored: list[tuple[list[tuple[Language, Vector]], list[tuple[Language, Vector]]]] = []
@@ -210,7 +210,8 @@ def fit_all(rows: Sequence[Row]) -> dict[Fit, Weights]:
     return {kind: fit(rows, kind) for kind in SIGNALS}
 
 
-# -- how good it is -----------------------------------------------------------------------------------------------------
+# -- how good it is
+# -----------------------------------------------------------------------------------------------------
 
 
 def best(rows: Sequence[Row], weights: Mapping[Fit, Weights]) -> dict[tuple[str, str], tuple[str, float, bool]]:
@@ -264,7 +265,8 @@ def folds(rows: Sequence[Row]) -> Iterator[tuple[list[Row], list[Row]]]:
         )
 
 
-# -- the command --------------------------------------------------------------------------------------------------------
+# -- the command
+# --------------------------------------------------------------------------------------------------------
 
 
 async def run(data: Path, cache: Path, write: bool) -> None:

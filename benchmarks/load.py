@@ -4,8 +4,8 @@
 
 The real stores and the real embedder; the model answers from a script after its time. Three loads: turns that need no
 search, turns with one search each, all at the same moment, and one channel that floods while ten others ask a little,
-with room for ten turns at once: how long each channel waits, and how even that is (Jain's index of the waits of the ten).
-"""
+with room for ten turns at once: how long each channel waits, and how even that is (Jain's index of the waits of the
+ten)."""
 
 import argparse
 import asyncio

@@ -95,8 +95,8 @@ def handbooks(data: Path) -> Scenario:
 
 
 def asks(data: Path) -> Scenario:
-    """Questions as colleagues ask them in chat, over `asks/pages` (asks/README.md); those whose page is not there are left
-    out. The answers are the forms of all facts. Questions that follow up on another one are not asked."""
+    """Questions as colleagues ask them in chat, over `asks/pages` (asks/README.md); those whose page is not there are
+    left out. The answers are the forms of all facts. Questions that follow up on another one are not asked."""
     pages = _pages(data / "asks" / "pages")
     there = {page.id for page in pages}
     queries = []

@@ -1,9 +1,8 @@
 """Takes one safeguard at a time out of a copy of the tree and runs the tests that should notice:
 `python -m benchmarks.mutations [--only WORD] [--no-baseline]`.
 
-Prints a table (safeguard, what noticed, seconds). Status 1 when one is missed by nobody; 2 when a text is not where it was,
-or the tests fail before anything is taken out. Source: reliability.md §5, point 6.
-"""
+Prints a table (safeguard, what noticed, seconds). Status 1 when one is missed by nobody; 2 when a text is not where it
+was, or the tests fail before anything is taken out. Source: reliability.md §5, point 6."""
 
 import argparse
 import os

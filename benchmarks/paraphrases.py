@@ -1,9 +1,9 @@
-"""How well `bot.unanswered.paraphrases.paraphrases` tells questions that say the same: `python -m benchmarks.paraphrases`.
+"""How well `bot.unanswered.paraphrases.paraphrases` tells questions that say the same: `python -m
+benchmarks.paraphrases`.
 
-The pairs were written before the rule; the held-out ones after it, which it has not seen; the turned ones are near misses
-that hold the same words. A pair of one meaning that is kept apart costs an expert a second answer; one of two meanings
-that is not teaches a wrong one.
-"""
+The pairs were written before the rule; the held-out ones after it, which it has not seen; the turned ones are near
+misses that hold the same words. A pair of one meaning that is kept apart costs an expert a second answer; one of two
+meanings that is not teaches a wrong one."""
 
 from collections import Counter
 from collections.abc import Iterator

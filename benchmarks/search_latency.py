@@ -2,10 +2,9 @@
 
     python -m benchmarks.search_latency --corpus FOLDER [--corpus FOLDER] [--sizes 1000,20000,50000]
 
-FOLDER is in BEIR's layout; give one of each language. Its paragraphs are repeated with variation (a seventh of the terms
-dropped, the vector turned a little) until a size is reached. Each size is measured in a process of its own that opens the
-store anew.
-"""
+FOLDER is in BEIR's layout; give one of each language. Its paragraphs are repeated with variation (a seventh of the
+terms dropped, the vector turned a little) until a size is reached. Each size is measured in a process of its own that
+opens the store anew."""
 
 import argparse
 import asyncio

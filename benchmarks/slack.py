@@ -1,13 +1,13 @@
-"""How soon a bot answers in Slack, and whether it loses anything: `kotae run` as a process of its own, and Slack's fake.
+"""How soon a bot answers in Slack, and whether it loses anything: `kotae run` as a process of its own, and Slack's
+fake.
 
     python -m benchmarks.slack [--only burst,alone,crowd,channel,flood] [--model-seconds 5]
     python -m benchmarks.slack --kills 200 [--seed N]       SIGKILL at named moments and at any moment
     python -m benchmarks.slack --chaos 20 [--seed N]        everything goes wrong at once, by seeds that are printed
 
-The sample handbook; the extractive model, or one on loopback that takes `--model-seconds` for a turn. Slack's fake keeps
-Slack's limits and answers after 50 ms. Each load has a process of its own. Status 1 when a limit is missed or something is
-lost or doubled. Source: reliability.md R1, R28, R50, R51, R54.
-"""
+The sample handbook; the extractive model, or one on loopback that takes `--model-seconds` for a turn. Slack's fake
+keeps Slack's limits and answers after 50 ms. Each load has a process of its own. Status 1 when a limit is missed or
+something is lost or doubled. Source: reliability.md R1, R28, R50, R51, R54."""
 
 import argparse
 import asyncio
@@ -104,7 +104,8 @@ class Bench:
     def channel(self, name: str) -> str:
         return self.slack.world.add_channel(name, members=("U1", "U2", self.slack.bot_user)).id
 
-    # -- what was seen, in seconds from the question --------------------------------------------------------------------
+    # -- what was seen, in seconds from the question
+    # --------------------------------------------------------------------
 
     def signs(self, asked: Sequence[Asked]) -> list[float]:
         """Until the first sign of life."""

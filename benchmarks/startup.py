@@ -3,9 +3,8 @@
     python -m benchmarks.startup [--corpus FOLDER ...] [--sizes 1000,50000] [--runs 3]
 
 `kotae ask` is started anew for each run: its first step shows that it is ready, its last line is the answer. `kotae
-run`, with no platform but the browser, is left alone until it waits for a question; then its memory is read, again after
-a few answers, which `kotae ask` has it give, and once a browser has opened a page.
-"""
+run`, with no platform but the browser, is left alone until it waits for a question; then its memory is read, again
+after a few answers, which `kotae ask` has it give, and once a browser has opened a page."""
 
 import argparse
 import asyncio

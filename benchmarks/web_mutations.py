@@ -1,5 +1,5 @@
-"""The safeguards of the web channel and its pages, for `benchmarks/mutations.py`: what each is called, its file, the text
-that is there once with what stands in its place, and the tests that notice."""
+"""The safeguards of the web channel and its pages, for `benchmarks/mutations.py`: what each is called, its file, the
+text that is there once with what stands in its place, and the tests that notice."""
 
 WEB = "tests/adapters/web"
 PAGES = f"{WEB}/pages"

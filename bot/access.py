@@ -22,7 +22,8 @@ def scope_of(place: Place) -> str:
 
 
 def thread_scope(place: Place, thread: str) -> str:
-    """`thread:<platform>:<workspace>:<channel>:<thread>`: of files that came with a question; read in that thread only."""
+    """`thread:<platform>:<workspace>:<channel>:<thread>`: of files that came with a question; read in that thread
+    only."""
     return THREAD + _joined(place.platform, place.workspace, place.channel, thread)
 
 

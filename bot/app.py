@@ -96,11 +96,13 @@ _CACHE = Path(".cache") / "kotae"  # in the user's home: weights are shared by a
 
 _NO_MODEL = Text(
     en="KOTAE_MODEL={name} is not in this version. Use extractive, gemini:<model> or openai:<model>.",
-    ja="KOTAE_MODEL={name} はこのバージョンでは使えません。extractive、gemini:<モデル名>、openai:<モデル名> のいずれかにしてください。",
+    ja="KOTAE_MODEL={name} はこのバージョンでは使えません。extractive、gemini:<モデル名>、openai:<モデル名> "
+    "のいずれかにしてください。",
 )
 _NO_EMBEDDER = Text(
     en="KOTAE_EMBEDDER={name} is not in this version. Use local, fastembed:<model>, gemini:<model> or openai:<model>.",
-    ja="KOTAE_EMBEDDER={name} はこのバージョンでは使えません。local、fastembed:<モデル名>、gemini:<モデル名>、openai:<モデル名> のいずれかにしてください。",
+    ja="KOTAE_EMBEDDER={name} はこのバージョンでは使えません。local、fastembed:<モデル名>、gemini:<モデル名>、"
+    "openai:<モデル名> のいずれかにしてください。",
 )
 _NO_KEY = Text(
     en="The model {name} needs GEMINI_API_KEY, which is not set.",
@@ -198,7 +200,8 @@ class Application:
         return await _digest(self.schedule, self.data, self.doubts, self.knowledge, readers, period)
 
     async def trace(self, turn: str, readers: Readers) -> Trace | None:
-        """How an answer came about, as far as these readers may see it: see `bot.turns.trace.trace`. Raises StoreError."""
+        """How an answer came about, as far as these readers may see it: see `bot.turns.trace.trace`. Raises
+        StoreError."""
         return await _trace(self.data, self.knowledge, turn, readers)
 
     async def metrics(self, period: int, readers: Readers) -> Metrics:
@@ -343,12 +346,11 @@ async def running(
 ) -> AsyncIterator[Application]:
     """The application, from an open database to a searchable index; everything is closed in the reverse order.
 
-    `lock`: of the home (`retrieval.folder.own`), where the caller has it already; it is closed with the rest.
-    With `rebuild` an index that does not fit is made anew first, with `aside` what does not belong to the home is moved
-    away, as `bot.knowledge.vector_store` says. Not `tidy`: what a crash left behind stays, and nothing but looking is safe; whoever
-    changes documents needs it put right. Raises SettingsError, StoreError, QdrantConnectionError (another process owns
-    this home), EmbeddingError, and what `bot.knowledge.vector_store.open_vectors` raises.
-    """
+    `lock`: of the home (`retrieval.folder.own`), where the caller has it already; it is closed with the rest. With
+    `rebuild` an index that does not fit is made anew first, with `aside` what does not belong to the home is moved
+    away, as `bot.knowledge.vector_store` says. Not `tidy`: what a crash left behind stays, and nothing but looking is
+    safe; whoever changes documents needs it put right. Raises SettingsError, StoreError, QdrantConnectionError (another
+    process owns this home), EmbeddingError, and what `bot.knowledge.vector_store.open_vectors` raises."""
     async with AsyncExitStack() as stack:
         if lock is None:
             settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -59,7 +59,8 @@ class Channels:
         return replace(chosen, steps=chosen.steps or self._settings.steps, follow=chosen.follow or "thread")
 
     async def prefer(self, actor: Actor, place: Place, chosen: Preferences) -> None:
-        """Choose for a place. Raises SettingsError for what does not exist or is not this person's to choose; StoreError."""
+        """Choose for a place. Raises SettingsError for what does not exist or is not this person's to choose;
+        StoreError."""
         if role(actor, self._settings) == "outsider":
             raise SettingsError(_NOT_YOURS)
         if chosen.model is not None:

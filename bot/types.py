@@ -188,8 +188,8 @@ class Post:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something to be said in a thread outside of any turn: a question asked there has an answer now, or `corrects` what
-    was said to be its answer."""
+    """Something to be said in a thread outside of any turn: a question asked there has an answer now, or `corrects`
+    what was said to be its answer."""
 
     id: int
     place: Place
@@ -251,7 +251,8 @@ class Verdict:
         return shown
 
 
-# -- what is shown outside of a turn ------------------------------------------------------------------------------------
+# -- what is shown outside of a turn
+# ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +292,8 @@ class Card:
     foot: tuple[str, ...] = ()
 
 
-# -- questions ----------------------------------------------------------------------------------------------------------
+# -- questions
+# ----------------------------------------------------------------------------------------------------------
 
 
 EDITS = 3  # of an answered question's words that are followed

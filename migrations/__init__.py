@@ -148,7 +148,8 @@ def _revision(db: Connection) -> str | None:
 
 
 def _write_ahead(file: Path) -> None:
-    """Switch to WAL, here and for good: SQLite does not wait for the lock this needs, so two starting at once collide."""
+    """Switch to WAL, here and for good: SQLite does not wait for the lock this needs, so two starting at once
+    collide."""
     patience = time.monotonic() + _PATIENCE_SECONDS
     with closing(sqlite3.connect(file, timeout=_PATIENCE_SECONDS)) as db:
         while True:

@@ -244,7 +244,8 @@ class _Cutter:
         self._empty = self.measure("")  # prefix and special tokens, which every text has once
 
     def pair(self, question: str, answer: str) -> list[Chunk]:
-        """One chunk; several with the same question for a long answer; plain text where the question is the long one."""
+        """One chunk; several with the same question for a long answer; plain text where the question is the long
+        one."""
         asked = " ".join(question.split())
         long = len(asked) > self.max_chars // 2 or self._tokens(asked) > self.max_tokens // 2
         if not asked or not answer.strip() or long:

@@ -1,12 +1,11 @@
-"""Room on the disk. It is looked at before the embedded engine writes: the engine writes through memory maps of files that
-have no blocks yet, and where the disk has none left for a page the kernel ends the process (SIGBUS, mmap(2)).
+"""Room on the disk. It is looked at before the embedded engine writes: the engine writes through memory maps of files
+that have no blocks yet, and where the disk has none left for a page the kernel ends the process (SIGBUS, mmap(2)).
 
-Measured with qdrant-edge-py 0.9.0 on ext4 and tmpfs, in MiB of blocks taken at once: 197 are mapped when a store is made
-(the log's two segments, the first pages of payloads and of each kind of vectors, 32 each), of which making and opening it
-take 32 where reading a hole gives it blocks (tmpfs), else 1; a slice of points 2.2 at most, also when it begins the next
-segment or page, which have no blocks yet; a slice of changes 0.5; a flush of 10,000 points gives 62 back. A replay of the
-log takes what a power cut has lost, and so has given back.
-"""
+Measured with qdrant-edge-py 0.9.0 on ext4 and tmpfs, in MiB of blocks taken at once: 197 are mapped when a store is
+made (the log's two segments, the first pages of payloads and of each kind of vectors, 32 each), of which making and
+opening it take 32 where reading a hole gives it blocks (tmpfs), else 1; a slice of points 2.2 at most, also when it
+begins the next segment or page, which have no blocks yet; a slice of changes 0.5; a flush of 10,000 points gives 62
+back. A replay of the log takes what a power cut has lost, and so has given back."""
 
 import shutil
 from collections.abc import Callable

@@ -1,5 +1,5 @@
-"""Files whose loss would matter: when a write returns, the file is on the disk, whole and under its name; a crash before
-that leaves what was there. Folders and files are for their owner only.
+"""Files whose loss would matter: when a write returns, the file is on the disk, whole and under its name; a crash
+before that leaves what was there. Folders and files are for their owner only.
 
 Source: fsync(2): a name is on the disk when its folder is; rename(2); reliability.md R5.
 """
@@ -17,9 +17,8 @@ from typing import IO
 def replacing(path: Path, folder: Path | None = None) -> Iterator[IO[bytes]]:
     """A new file, mode 0600, that takes the place of `path` when the block ends, and is gone when it fails.
 
-    `folder`, on the same disk, has it until then; None: the folder of `path`. Any number of writers may do this at once: the
-    last one to end stays. Blocks. Raises OSError.
-    """
+    `folder`, on the same disk, has it until then; None: the folder of `path`. Any number of writers may do this at
+    once: the last one to end stays. Blocks. Raises OSError."""
     number, name = tempfile.mkstemp(prefix=".kotae-", suffix=".part", dir=folder or path.parent)  # 0600
     try:
         with os.fdopen(number, "wb") as file:

@@ -14,12 +14,14 @@ from retrieval.types import EmbeddingError, QdrantConnectionError
 
 _OWNED = Text(
     en="Another Kotae is running on this home ({folder}). Stop it first, or set KOTAE_HOME to another folder.",
-    ja="このホーム（{folder}）では別の Kotae が動いています。先にそれを止めるか、KOTAE_HOME に別のフォルダーを指定してください。",
+    ja="このホーム（{folder}）では別の Kotae が動いています。先にそれを止めるか、KOTAE_HOME "
+    "に別のフォルダーを指定してください。",
 )
 _DAMAGED = Text(
     en="The search index in {folder} cannot be read. `kotae reindex --set-aside` moves it aside and builds it anew from"
     " the kept documents.",
-    ja="{folder} の検索インデックスを読み込めません。`kotae reindex --set-aside` を実行すると、これを別のフォルダーに移し、"
+    ja="{folder} の検索インデックスを読み込めません。`kotae reindex --set-aside` を実行すると、"
+    "これを別のフォルダーに移し、"
     "保存してある文書から作り直します。",
 )
 _UNUSABLE = Text(
@@ -31,7 +33,8 @@ _MISMATCH = Text(
     " Set KOTAE_EMBEDDER and KOTAE_EMBEDDING_DIM back, or move that folder away and build the index anew with"
     " `kotae reindex`.",
     ja="{folder} の検索インデックスは {was} で作られていますが、現在の設定は {wanted} です。混在はできません。"
-    "KOTAE_EMBEDDER と KOTAE_EMBEDDING_DIM を元に戻すか、このフォルダーを別の場所に移して `kotae reindex` で作り直してください。",
+    "KOTAE_EMBEDDER と KOTAE_EMBEDDING_DIM を元に戻すか、このフォルダーを別の場所に移して `kotae reindex` "
+    "で作り直してください。",
 )
 
 _FORMAT = 1

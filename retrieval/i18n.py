@@ -37,7 +37,8 @@ class Text:
 
 
 class TextError(Exception):
-    """A failure whose `reason` is fit for people, with `values` for its places; its own text is English, for the log."""
+    """A failure whose `reason` is fit for people, with `values` for its places; its own text is English, for the
+    log."""
 
     def __init__(self, reason: Text, **values: object) -> None:
         super().__init__(reason.to("en", **values))

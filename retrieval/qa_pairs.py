@@ -1,6 +1,5 @@
-"""Chunks → question/answer pairs, by a function that is given: how many a chunk is good for, many chunks at once within a
-bound, and each question once. Knows no model. Source: seeds/0_agent_rag.md §4.5.
-"""
+"""Chunks → question/answer pairs, by a function that is given: how many a chunk is good for, many chunks at once within
+a bound, and each question once. Knows no model. Source: seeds/0_agent_rag.md §4.5."""
 
 import asyncio
 import re
@@ -45,8 +44,8 @@ async def generate(
     at_once: int,
     going: Callable[[], bool] = lambda: True,
 ) -> AsyncGenerator[Outcome[Source, Made], None]:
-    """Write from each source, `at_once` of them at the same time; the outcomes come in the order of the sources, whichever
-    is done first, so that what is made of them does not depend on the network.
+    """Write from each source, `at_once` of them at the same time; the outcomes come in the order of the sources,
+    whichever is done first, so that what is made of them does not depend on the network.
 
     An error costs its own source only. Once `going` says no, nothing more is begun and what has begun is waited for.
     Closing the generator cancels it.

@@ -40,10 +40,14 @@ know anyone anybody everyone someone somebody tell ask question questions hey hi
 wondering sorry folks guys explain describe let want need would like get got give show remember idea actually btw much
 many long often kind type sort name named called exactly able supposed happen happens might could possible us one
 find understand point curious good morning afternoon evening cheers deal around whether details
-教える 教えて 知る 知りたい 知ってる 下さい ください 頂く いただけますか 貰う もらえますか くれる 何処 どこ いつ 誰 何 幾つ いくつ
-幾ら いくら どの どれ どちら どう どうやって どうすれば 如何 何故 なぜ 方法 やり方 仕方 時 際 場合 良い いい 言う いう 呼ぶ 済む すみません
-質問 因みに ちなみに 御座る ございます お願い 願う 分かる わかる わかりますか 出来る できる 欲しい ほしい 思う 誰か どなたか 何方 皆さん
-聞く 伺う 尋ねる 存じる いらっしゃる 忙しい 所 恐れる 一応 ちょっと ついて 関して 説明 詳細 書く 手数 後 有り難う おはよう こんにちは
+教える 教えて 知る 知りたい 知ってる 下さい ください 頂く いただけますか
+貰う もらえますか くれる 何処 どこ いつ 誰 何 幾つ いくつ
+幾ら いくら どの どれ どちら どう どうやって どうすれば 如何 何故 なぜ 方法 やり方 仕方
+時 際 場合 良い いい 言う いう 呼ぶ 済む すみません
+質問 因みに ちなみに 御座る ございます お願い 願う
+分かる わかる わかりますか 出来る できる 欲しい ほしい 思う 誰か どなたか 何方 皆さん
+聞く 伺う 尋ねる 存じる いらっしゃる 忙しい 所 恐れる 一応
+ちょっと ついて 関して 説明 詳細 書く 手数 後 有り難う おはよう こんにちは
 詳しい 簡単 具体 内容 情報 行う 必要 困る 何か でしょうか そもそも とか って お疲れ様 お世話 はじめまして
 """
 

@@ -50,7 +50,8 @@ _NOT_IN_IT = Text(
 _UNREACHABLE = Text(
     en="The reranker {name} is not on this machine yet and could not be downloaded from the Hugging Face hub. Check the"
     " connection to huggingface.co (or set HF_ENDPOINT to a mirror), or take KOTAE_RERANKER away.",
-    ja="リランカー {name} がまだこのマシンになく、Hugging Face Hub からダウンロードできませんでした。huggingface.co への接続"
+    ja="リランカー {name} がまだこのマシンになく、Hugging Face Hub からダウンロードできませんでした。huggingface.co "
+    "への接続"
     "（またはミラーを指す HF_ENDPOINT）を確認するか、KOTAE_RERANKER を外してください。",
 )
 _NOT_YET = Text(
@@ -59,7 +60,8 @@ _NOT_YET = Text(
 )
 _FAILED = Text(
     en="The reranker {name} failed; the log has the reason. If it happens again, take KOTAE_RERANKER away.",
-    ja="リランカー {name} の処理に失敗しました。理由はログに記録されています。繰り返す場合は KOTAE_RERANKER を外してください。",
+    ja="リランカー {name} の処理に失敗しました。理由はログに記録されています。繰り返す場合は KOTAE_RERANKER "
+    "を外してください。",
 )
 
 

@@ -1,5 +1,5 @@
-"""Queries → the passages worth reading: all branches asked in one batch, fused, the queries merged, repetitions dropped,
-and of each passage how likely it answers. Relevance is for the reader and for thresholds; it never orders."""
+"""Queries → the passages worth reading: all branches asked in one batch, fused, the queries merged, repetitions
+dropped, and of each passage how likely it answers. Relevance is for the reader and for thresholds; it never orders."""
 
 import asyncio
 import logging
@@ -75,7 +75,8 @@ class Fused:
 def fuse(
     branches: Mapping[Branch, Sequence[Scored]], method: Fusion, weights: Mapping[Branch, float] | None = None
 ) -> list[Fused]:
-    """One list out of the branches' lists, best first, ties by id; without `weights` as the engine's own fusion does it.
+    """One list out of the branches' lists, best first, ties by id; without `weights` as the engine's own fusion does
+    it.
 
     `dbsf`: each list's scores are stretched so that mean ± 3 standard deviations become 0..1, then added.
     `rrf`: 1 / (2 + place) is added, the first place being 0.
@@ -95,10 +96,9 @@ def fuse(
 def merge(lists: Sequence[Sequence[Fused]]) -> list[Fused]:
     """The lists of several queries as one, by reciprocal ranks; a candidate's scores are those of its best place.
 
-    Source: Cormack, Clarke and Büttcher, *Reciprocal Rank Fusion Outperforms Condorcet* (2009), with k = 3 instead of 60:
-    what one query alone puts first should be seen (the right page first for 315 of 370 questions; with k = 10 for 310,
-    with 60 for 285).
-    """
+    Source: Cormack, Clarke and Büttcher, *Reciprocal Rank Fusion Outperforms Condorcet* (2009), with k = 3 instead of
+    60: what one query alone puts first should be seen (the right page first for 315 of 370 questions; with k = 10 for
+    310, with 60 for 285)."""
     if len(lists) == 1:
         return [*lists[0]]
     totals: dict[str, float] = {}
@@ -163,9 +163,9 @@ class Search:
         limit: int | None = None,
         min_relevance: float | None = None,
     ) -> Found:
-        """The hits that are relevant enough, at most `limit`, in the order that the branches (and a reranker, which reads
-        with the first query) give them. `queries`: one to four wordings of one question; of a model's the first of each
-        language are asked by meaning too.
+        """The hits that are relevant enough, at most `limit`, in the order that the branches (and a reranker, which
+        reads with the first query) give them. `queries`: one to four wordings of one question; of a model's the first
+        of each language are asked by meaning too.
 
         A branch that fails leaves the others and is named in `Found.failed`. Raises RAGToolError when none answered.
         """
@@ -211,7 +211,8 @@ class Search:
         return [text.passage for _, text in await self._texts(asked, limit)]
 
     async def context(self, hit: Hit, view: View, *, around: int = WINDOW) -> list[Passage]:
-        """The hit's chunk with up to `around` (at most 2) chunks before and after it, in order, as the view shows them."""
+        """The hit's chunk with up to `around` (at most 2) chunks before and after it, in order, as the view shows
+        them."""
         around = max(0, min(around, WINDOW))
         number = hit.passage.chunk
         return await self._index.passages(
@@ -273,7 +274,8 @@ class Search:
             return error
 
     def _judge(self, query: str, found: Candidates) -> Judge:
-        """Relevance was fitted on places in the order of an asker's query, so it looks at those whoever wrote this one."""
+        """Relevance was fitted on places in the order of an asker's query, so it looks at those whoever wrote this
+        one."""
         fused = fuse(found.branches, "dbsf", {"words": ASKED, "ngrams": ASKED})
         return Judge(
             self._space,
@@ -330,17 +332,16 @@ class _Asked:
 
 
 def _first_of_each_language(queries: Sequence[str]) -> list[str]:
-    """Those of a model's wordings that are asked by meaning: they all mean one thing, so a further one brings other words
-    only (the fact is among eight passages for 351 of 370 questions either way, the right page first for 315 and not for
-    318), and embedding one costs as much as all else in a search.
-    """
+    """Those of a model's wordings that are asked by meaning: they all mean one thing, so a further one brings other
+    words only (the fact is among eight passages for 351 of 370 questions either way, the right page first for 315 and
+    not for 318), and embedding one costs as much as all else in a search."""
     return list({language_of(query): query for query in reversed(queries)}.values())
 
 
 def _words_weight(found: Candidates) -> float:
-    """`ASKED`, and up to 1 as far as one passage holds more than half of what the query is about, by rarity: an asker who
-    uses the documents' words is taken at them (JaQuAD's nDCG@10 is .951 and not .941; of 350 questions in chat 3 lose).
-    """
+    """`ASKED`, and up to 1 as far as one passage holds more than half of what the query is about, by rarity: an asker
+    who uses the documents' words is taken at them (JaQuAD's nDCG@10 is .951 and not .941; of 350 questions in chat 3
+    lose)."""
     subject = sum(found.weights.values())
     best = max((scored.score for scored in found.branches.get("words", ())), default=0.0)
     share = min(1.0, best / subject) if subject else 0.0

@@ -51,7 +51,8 @@ _STOP = frozenset(
     isn't it it's its itself just me more most my myself no nor not now of off on once only or other our ours ourselves
     out over own please same shall she should shouldn't so some such than that that's the their theirs them themselves
     then there these they this those through to too under until up upon us very was wasn't we were weren't what what's
-    when where which while who whom whose why will with won't would wouldn't you your yours yourself yourselves""".split()  # noqa: SIM905
+    when where which while who whom whose why will with won't would wouldn't you your yours yourself
+    yourselves""".split()  # noqa: SIM905
 )
 _STEMMER = SnowballStemmer("english")
 _STOP_JA = frozenset({"為る", "居る", "有る", "成る"})  # する いる ある なる, as Sudachi writes them
@@ -83,7 +84,8 @@ def dictionary() -> Dictionary:
 
 
 class SparseEncoder:
-    """Text → (words, n-grams), 1-2 ms a chunk. Safe in any number of threads; the dictionary loads at first use (0.1 s).
+    """Text → (words, n-grams), 1-2 ms a chunk. Safe in any number of threads; the dictionary loads at first use (0.1
+    s).
 
     `average_words` and `average_ngrams` are the lengths in terms of an average chunk. Constants, because a true average
     would change with every document and with it every weight; those of Japanese paragraphs of 380 characters cost at
@@ -108,9 +110,9 @@ class SparseEncoder:
         return found
 
     def ngrams(self, text: str) -> list[str]:
-        """Characters and pairs of characters of Japanese runs, but none of hiragana alone, which is grammar (without them
-        this branch is a fifth smaller and ranks better: nDCG@10 .938 against .932); Latin runs as words, not stemmed.
-        """
+        """Characters and pairs of characters of Japanese runs, but none of hiragana alone, which is grammar (without
+        them this branch is a fifth smaller and ranks better: nDCG@10 .938 against .932); Latin runs as words, not
+        stemmed."""
         latin, rest = _split(text)
         found = [
             word

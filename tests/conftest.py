@@ -27,7 +27,8 @@ MEMORY = Path("/dev/shm")
 _ROOM = 6 << 30  # bytes: a run holds less than half of that at a time
 
 if "TMPDIR" not in os.environ and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > _ROOM:
-    # A home begins with a hundred calls of fsync. No test takes a machine's power away, so no disk has to be waited for.
+    # A home begins with a hundred calls of fsync. No test takes a machine's power away, so no disk has to be waited
+    # for.
     os.environ["TMPDIR"] = str(MEMORY)
     tempfile.tempdir = None
 

@@ -1,4 +1,5 @@
-"""The benchmark of questions as colleagues ask them: its scoring, its model, and its three parts over the sample handbook."""
+"""The benchmark of questions as colleagues ask them: its scoring, its model, and its three parts over the sample
+handbook."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,5 @@
-"""A folder is a subject that can be looked through: few modules, a sentence on it, and the same names on each platform."""
+"""A folder is a subject that can be looked through: few modules, a sentence on it, and the same names on each
+platform."""
 
 import ast
 import re

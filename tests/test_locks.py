@@ -1,4 +1,5 @@
-"""The lock files name all that Kotae installs, with hashes, as `pyproject.toml` asks for it. Source: reliability.md R62."""
+"""The lock files name all that Kotae installs, with hashes, as `pyproject.toml` asks for it. Source: reliability.md
+R62."""
 
 import re
 import tomllib

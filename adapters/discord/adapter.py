@@ -1,8 +1,8 @@
 """Discord: events in, turns out. A question is claimed before anything else is done about it.
 
-Discord sends nothing twice on its own accord, so what could not be claimed is tried again here, and what came while nobody
-heard it is looked up; what it does send again, after a resumed session, is the same claim. Source: style.md "A platform"; reliability.md R3, R5, R8, R10, R32 and R57.
-"""
+Discord sends nothing twice on its own accord, so what could not be claimed is tried again here, and what came while
+nobody heard it is looked up; what it does send again, after a resumed session, is the same claim. Source: style.md "A
+platform"; reliability.md R3, R5, R8, R10, R32 and R57."""
 
 import asyncio
 import logging
@@ -65,7 +65,8 @@ log = logging.getLogger(__name__)
 DRAIN_SECONDS = 20.0
 HERE_SECONDS = 3.0  # for the servers to be told, after which the bot counts as ready all the same
 _NO_CONTENT = Text(
-    en="Discord shows me only messages that mention me, so please mention me to go on. Whoever runs me can change that with "
+    en="Discord shows me only messages that mention me, so please mention me to go on. Whoever runs me can change "
+    "that with "
     "the Message Content Intent.",
     ja="Discord の設定により、メンションのないメッセージは読めません。続けて質問するときもメンションしてください。"
     "管理者は Message Content Intent を有効にすると、これを変えられます。",
@@ -168,8 +169,8 @@ class DiscordAdapter:
             log.warning("the commands could not be told to Discord: %s", error)
 
     async def place(self, channel: str) -> tuple[Place, Audience]:
-        """A channel by its id or name, and who reads it. Raises LookupError when the bot cannot post there, or a name does
-        not say which channel, ConnectionError while Discord is not connected."""
+        """A channel by its id or name, and who reads it. Raises LookupError when the bot cannot post there, or a name
+        does not say which channel, ConnectionError while Discord is not connected."""
         context = self._at_work()
         if not (channel.isascii() and channel.isdigit()):
             channel = find(channel, self._channels(context)).id
@@ -200,7 +201,8 @@ class DiscordAdapter:
         ]
 
     async def announce(self, channel: str, card: Card, *, about: str) -> None:
-        """Post a card and its rows. Raises ConnectionError when not all of it could be posted: the same call goes on."""
+        """Post a card and its rows. Raises ConnectionError when not all of it could be posted: the same call goes
+        on."""
         context = self._at_work()
         place, _ = await self.place(channel)
         try:
@@ -281,9 +283,8 @@ class _Events:
     async def _meant(self, asked: Asked | Edited) -> Incoming | None:
         """The question in its conversation; None when it is an answer to a card. Raises PostError, StoreError.
 
-        What replies to an answer goes on with its conversation, also where there are no threads. What nobody can learn from
-        (an outsider's words, what follows once the card is answered) is a question if it names the bot.
-        """
+        What replies to an answer goes on with its conversation, also where there are no threads. What nobody can learn
+        from (an outsider's words, what follows once the card is answered) is a question if it names the bot."""
         message = asked.message
         thread = message.thread if message.thread != message.message else None
         post = await self._post_over(message.place, asked.to, thread)

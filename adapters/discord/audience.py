@@ -66,7 +66,8 @@ class Places:
         return self._in_guild(found)
 
     async def actor(self, who: "discord.Interaction[Any] | discord.Member") -> Actor:
-        """Somebody with what they may do where they did something; an outsider where that is not known. Never raises."""
+        """Somebody with what they may do where they did something; an outsider where that is not known. Never
+        raises."""
         if isinstance(who, discord.Member):
             role = _role(who.guild_permissions) if who.guild in self.team() else "outsider"
             return Actor(PLATFORM, str(who.guild.id), str(who.id), role)

@@ -41,8 +41,8 @@ async def announce(context: DiscordContext, place: Place, card: Card, about: str
 
 
 async def tell(context: DiscordContext, notice: Notice) -> None:
-    """Tell an asker, and nobody else, where they have asked that there is an answer. Raises PostError, StoreError when it
-    could not be told yet."""
+    """Tell an asker, and nobody else, where they have asked that there is an answer. Raises PostError, StoreError when
+    it could not be told yet."""
     who = escaped(await context.places.name(notice.by)) if notice.by else None
     question = escaped(shortened(notice.question, 200))
     head = expert_answers.heading(notice, asker=f"<@{notice.author}>", question=question, who=who)

@@ -55,8 +55,8 @@ class Edited:
 
 @dataclass(frozen=True, slots=True)
 class Replied:
-    """Somebody wrote in a thread, or in reply to a message, without asking: perhaps an answer to one of the bot's cards.
-    `to`: the message replied to, else the thread's first one."""
+    """Somebody wrote in a thread, or in reply to a message, without asking: perhaps an answer to one of the bot's
+    cards. `to`: the message replied to, else the thread's first one."""
 
     place: Place
     to: str

@@ -29,9 +29,11 @@ from retrieval.i18n import Text
 log = logging.getLogger(__name__)
 
 _UNREAD = Text(
-    en="I cannot read that reply: Discord gives me its text only if it mentions me, or with the Message Content Intent. "
+    en="I cannot read that reply: Discord gives me its text only if it mentions me, or with the Message Content "
+    "Intent. "
     "Please use the button “Answer this” on the card.",
-    ja="その返信の内容を読めません（Discord では、私へのメンションがあるか、Message Content Intent が有効でないと本文を取得"
+    ja="その返信の内容を読めません（Discord では、私へのメンションがあるか、Message Content Intent "
+    "が有効でないと本文を取得"
     "できません）。カードの「回答する」ボタンをお使いください。",
 )
 _YOURS = Text(en="Your answer was:", ja="入力された回答:")
@@ -91,7 +93,8 @@ async def take_submitted(context: DiscordContext, gesture: Gesture, name: str, g
 
 
 async def _ticks(context: DiscordContext, card: Post, reference: int | None, given: ModalInput) -> expert_answers.Ticks:
-    """The ticks of a submitted modal, which tells only those that are set: the others are looked up. Raises StoreError."""
+    """The ticks of a submitted modal, which tells only those that are set: the others are looked up. Raises
+    StoreError."""
     audience = await digest.audience_of(context, card)
     asked = await expert_answers.opened(context.bot, card, audience, reference)
     if isinstance(asked, Text):

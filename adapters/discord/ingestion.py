@@ -1,10 +1,9 @@
 """Additions to the knowledge, by `/ingest`, its form or the menu of a message: checked, taken in durably, fetched,
 and its progress shown in one message.
 
-Who may read it follows from where it comes from; what a form or an option brings is only a wish, and is asked about again.
-Source: product.md §3 and §5; reliability.md R3, R19, R33 (of a message whose menu was used, Discord gives the text), R34,
-R41 and R44.
-"""
+Who may read it follows from where it comes from; what a form or an option brings is only a wish, and is asked about
+again. Source: product.md §3 and §5; reliability.md R3, R19, R33 (of a message whose menu was used, Discord gives the
+text), R34, R41 and R44."""
 
 import asyncio
 import logging
@@ -184,7 +183,8 @@ _MEMBERS = Text(
     ja="ナレッジに追加できるのは、チームのメンバーだけです。",
 )
 _OUTSIDERS = Text(
-    en="People from outside the team read this channel, so nothing can be added here. Use a channel of your team's server, "
+    en="People from outside the team read this channel, so nothing can be added here. Use a channel of your team's "
+    "server, "
     "or write to me directly.",
     ja="このチャンネルはチーム外の人も見ているため、ここからは追加できません。チームのサーバーのチャンネルか、私への"
     "ダイレクトメッセージをお使いください。",
@@ -205,7 +205,8 @@ _NO_SCOPE = Text(
 _NO_TEXT = Text(
     en="That message has no text or file that I can read. (What I have written myself does not count. Where I lack the "
     "Message Content Intent, use “Add to knowledge” in the message's menu, or paste the text.)",
-    ja="そのメッセージには、私が読めるテキストやファイルがありません（私自身の投稿は対象外です。Message Content Intent が"
+    ja="そのメッセージには、私が読めるテキストやファイルがありません（私自身の投稿は対象外です。Message Content "
+    "Intent が"
     "無効な場合は、メッセージのメニューの「ナレッジに追加」を使うか、テキストを貼り付けてください）。",
 )
 
@@ -344,8 +345,8 @@ class DiscordIngestion:
     async def _take_message(
         self, gesture: Gesture, wish: Wish, target: LinkTarget, message: discord.Message | None = None
     ) -> None:
-        """A message with its thread, or a thread, for those who read its own channel: nobody carries it out of there by a
-        link. Raises PostErrors."""
+        """A message with its thread, or a thread, for those who read its own channel: nobody carries it out of there by
+        a link. Raises PostErrors."""
         context = self._context
         channel = await channel_at(context.rest, context.client, target.channel)
         where = spot(channel)

@@ -41,8 +41,8 @@ _FAILED = Text(
 
 Gesture = discord.Interaction[Any]
 Work = Callable[[], Awaitable[Sequence[str]]]
-"""What a gesture asks for; what its author is told about it, each at most 2,000 characters, harmless already. Nothing is
-said only of a button that was pressed."""
+"""What a gesture asks for; what its author is told about it, each at most 2,000 characters, harmless already. Nothing
+is said only of a button that was pressed."""
 Form = Callable[[], Awaitable[discord.ui.Modal | str]]
 """A modal, or why there is none."""
 
@@ -152,8 +152,8 @@ async def _whisper(gesture: Gesture, text: str) -> None:
 
 
 async def _respond(gesture: Gesture, text: str) -> bool:
-    """The first answer; False: there is one already. An answer that got lost on its way is given once more, as it is then
-    refused if it had arrived. Raises what is in NETWORK."""
+    """The first answer; False: there is one already. An answer that got lost on its way is given once more, as it is
+    then refused if it had arrived. Raises what is in NETWORK."""
     for lost in (False, True):
         try:
             await gesture.response.send_message(text, ephemeral=True, suppress_embeds=True, allowed_mentions=NOBODY)

@@ -41,9 +41,11 @@ ABANDON_SECONDS = 3.0
 
 _NO_STEPS = Text(en="These steps are not kept any more.", ja="この途中経過はすでに残っていません。")
 _REFUSED = Text(
-    en="I have an answer, but this server does not accept its words (Discord's code {code}). Ask its moderators, or ask "
+    en="I have an answer, but this server does not accept its words (Discord's code {code}). Ask its moderators, or "
+    "ask "
     "me in a direct message.",
-    ja="回答はできましたが、このサーバーでは本文を投稿できませんでした（Discord のコード {code}）。モデレーターに確認するか、"
+    ja="回答はできましたが、このサーバーでは本文を投稿できませんでした（Discord のコード {code}）。"
+    "モデレーターに確認するか、"
     "ダイレクトメッセージで質問してください。",
 )
 
@@ -127,7 +129,8 @@ class DiscordThread(ThreadView):
             except DiscordError as error:
                 log.warning("a message of turn %s stays: %s", self._turn, error)
 
-    # -- signs of life --------------------------------------------------------------------------------------------------
+    # -- signs of life
+    # --------------------------------------------------------------------------------------------------
 
     async def _live(self) -> None:
         since = self._clock()

@@ -23,7 +23,8 @@ QUOTE = 80  # characters of a quotation beside its source
 NAMES = 3  # documents named in a result's line
 NAME = 100  # characters of a source's title
 
-# What Slack or Discord turn into a call to people or a link of their own: <!here>, <@U1>, <#C1>, </forget:1>, @everyone.
+# What Slack or Discord turn into a call to people or a link of their own: <!here>, <@U1>, <#C1>, </forget:1>,
+# @everyone.
 _PING = re.compile(
     r"@(?=everyone|here|channel)|<(?=!(?:channel|here|everyone|group|subteam|date)|[@#][!&]?\w|/[\w -]+:\d|id:)",
     re.IGNORECASE,
@@ -74,8 +75,8 @@ _IN = Text(en=" ({where})", ja="（{where}）")
 
 
 def step_text(event: Step, language: Language, *, named: bool = False) -> str:
-    """One line, such as `📝 Result: 3 passages, …`; empty for a draft, which is not shown before it is reviewed. `named`:
-    with the tool's own name."""
+    """One line, such as `📝 Result: 3 passages, …`; empty for a draft, which is not shown before it is reviewed.
+    `named`: with the tool's own name."""
     if isinstance(event, Drafted):
         return ""
     return f"{LABELS[type(event)].to(language)}: {step_words(event, language, named=named)}"
@@ -137,7 +138,8 @@ def thinking(seconds: int, language: Language) -> str:
 
 
 def answer_markdown(answered: Answered, language: Language) -> str:
-    """The answer with its numbered sources beneath: `[1] document › “quotation” (collection, date)`, linked if it has a URL."""
+    """The answer with its numbered sources beneath: `[1] document › “quotation” (collection, date)`, linked if it has a
+    URL."""
     text, sources = said_markdown(answered, language), sources_markdown(answered, language)
     return f"{text}\n\n{sources}" if sources else text
 

@@ -23,7 +23,8 @@ _TOKEN = re.compile(
     r"|(?P<open>!?\[)"
     r"|(?P<close>\])"
     r"|(?P<auto><(?:[a-zA-Z][a-zA-Z0-9+.-]{1,31}:[^\s<>]*|[\w.+-]{1,64}@[a-zA-Z0-9][a-zA-Z0-9.-]{0,253})>)"
-    r"|(?P<tag></?[a-zA-Z!?][^<>\n`\[\]]*>|<(?:https?|mailto):[^\s<>|`]*\|[^<>\n`]*>)"  # HTML, and links as Slack has them
+    # HTML, and links as Slack has them
+    r"|(?P<tag></?[a-zA-Z!?][^<>\n`\[\]]*>|<(?:https?|mailto):[^\s<>|`]*\|[^<>\n`]*>)"
     r"|(?P<entity>&(?:\#\d{1,7}|\#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,30});)"
     rf"|(?P<url>{URL})"
     r"|(?P<run>\*+|_+|~+)"
@@ -154,7 +155,8 @@ def _run(text: str, start: int, end: int) -> _Run:
 
 def _flanks(char: str, before: str, after: str, *, friendly: bool) -> tuple[bool, bool]:
     """Whether delimiters may open and close emphasis. CommonMark's rule, and (`friendly`) the one that people who write
-    without blanks mean: beside a wide character a sign is a letter. Source: spec.commonmark.org, commonmark-spec #650."""
+    without blanks mean: beside a wide character a sign is a letter. Source: spec.commonmark.org, commonmark-spec
+    #650."""
     blank_before, blank_after = before.isspace(), after.isspace()
     sign_before, sign_after = _sign(before), _sign(after)
     left = not blank_after and (not sign_after or blank_before or sign_before)

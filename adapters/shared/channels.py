@@ -1,7 +1,8 @@
-"""A channel by the name that people know it by, where `KOTAE_DIGEST_CHANNEL` has no id: exactly one, or why not, in words.
+"""A channel by the name that people know it by, where `KOTAE_DIGEST_CHANNEL` has no id: exactly one, or why not, in
+words.
 
-Source: docs.slack.dev conversations.list; discord.com/developers/docs/resources/guild (several channels may share a name).
-"""
+Source: docs.slack.dev conversations.list; discord.com/developers/docs/resources/guild (several channels may share a
+name)."""
 
 import unicodedata
 from collections.abc import Sequence
@@ -20,7 +21,8 @@ _UNKNOWN = Text(
 _NEAR = Text(en=" Those that it could be: {names}.", ja="候補: {names}。")
 _SEVERAL = Text(
     en="KOTAE_DIGEST_CHANNEL is “{channel}”, and several channels have that name: {names}. Set the id of one of them.",
-    ja="KOTAE_DIGEST_CHANNEL の「{channel}」という名前のチャンネルが複数あります: {names}。どれか 1 つの ID を設定してください。",
+    ja="KOTAE_DIGEST_CHANNEL の「{channel}」という名前のチャンネルが複数あります: {names}。どれか 1 つの ID "
+    "を設定してください。",
 )
 
 
@@ -47,8 +49,8 @@ class UnclearError(LookupError):
 
 
 def find(wanted: str, channels: Sequence[Named]) -> Named:
-    """The channel that a name means: `#general` or `general`. Of several that share it, the only one that the bot is in.
-    Raises UnclearError."""
+    """The channel that a name means: `#general` or `general`. Of several that share it, the only one that the bot is
+    in. Raises UnclearError."""
     name = _plain(wanted)
     same = [channel for channel in channels if _plain(channel.name) == name]
     inside = [channel for channel in same if channel.inside]

@@ -50,8 +50,8 @@ async def changed(
 
 
 async def renewed(bot: Bot, card: Post, audience: Audience, language: Language) -> Post | None:
-    """A card whose question is not open any more, as it is now: closed, or with what it leaves open, and without the words
-    of what its asker has changed or deleted. None: it stays as it is. Raises StoreError."""
+    """A card whose question is not open any more, as it is now: closed, or with what it leaves open, and without the
+    words of what its asker has changed or deleted. None: it stays as it is. Raises StoreError."""
     gone = await bot.experts.missing(card.data["questions"])
     asked = await bot.experts.questions(card.data["questions"], card.place, audience)
     still = [question for question in asked if question.resolved_at is None]

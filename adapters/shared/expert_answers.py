@@ -37,7 +37,8 @@ READ_BY_TEAM = Text(
     ja="この回答はチームの全員が検索できるようになり、質問した人にはそれぞれのスレッドでお知らせします。",
 )
 READ_THERE = Text(
-    en="Only members of the private places where this was asked will be able to find this answer; they are told in their "
+    en="Only members of the private places where this was asked will be able to find this answer; they are told in "
+    "their "
     "threads.",
     ja="この回答は、質問があった非公開の場所のメンバーだけが検索できます。質問した人にはスレッドでお知らせします。",
 )

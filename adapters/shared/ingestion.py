@@ -1,5 +1,5 @@
-"""Giving something to the knowledge on any platform: what people are told (who may, and how far it is), and working what was
-taken in off, with its progress shown now and then and what became of it at the end.
+"""Giving something to the knowledge on any platform: what people are told (who may, and how far it is), and working
+what was taken in off, with its progress shown now and then and what became of it at the end.
 
 Source: product.md §3 and §5; reliability.md R19, R28, R34 and R44.
 """
@@ -35,8 +35,10 @@ MESSAGE_STARTED = Text(
     ja="リンク先のメッセージを読み込みます（リンクの前後の文は追加しません）。結果は追ってお知らせします。",
 )
 AMBIGUOUS = Text(
-    en="There is a link to a message in this text, so I cannot tell whether you want to add the message or the text. For a "
-    "message, give its link alone, one at a time; for the text, use /ingest with nothing after it and paste the text into "
+    en="There is a link to a message in this text, so I cannot tell whether you want to add the message or the text. "
+    "For a "
+    "message, give its link alone, one at a time; for the text, use /ingest with nothing after it and paste the text "
+    "into "
     "the form.",
     ja="メッセージへのリンクを含む文章なので、リンク先のメッセージと文章のどちらを追加するのか判断できません。メッセージは"
     "リンクだけを 1 件ずつ指定してください。文章は、/ingest だけを送信すると開くフォームに貼り付けてください。",
@@ -91,9 +93,8 @@ def is_address(text: str) -> bool:
 def link_meant(text: str, links: Iterable[str], *, as_text: bool) -> str | Text | None:
     """Which of the links to messages in `text` it is about; None: the text itself is meant; else why nobody can tell.
 
-    A link with few words around it means its message; a web address that leads to no message is part of a text. `as_text`:
-    it was given where a text is asked for, where only a link that stands alone means a message.
-    """
+    A link with few words around it means its message; a web address that leads to no message is part of a text.
+    `as_text`: it was given where a text is asked for, where only a link that stands alone means a message."""
     found = list(dict.fromkeys(links))
     around = text
     for link in sorted(found, key=len, reverse=True):
@@ -162,9 +163,8 @@ async def process(
     """Read its files and `show` how far it is, at most every `seconds`; the end is not waited with. Where it cannot be
     shown, its end is for `tell`. Raises StoreError.
 
-    `show` raises PostError; what it could not show for a reason that passes (`unreachable`) is left for the next look. No
-    file is read twice.
-    """
+    `show` raises PostError; what it could not show for a reason that passes (`unreachable`) is left for the next look.
+    No file is read twice."""
     clock = asyncio.get_running_loop().time
     possible, due = True, 0.0
     async with aclosing(bot.ingestion.process(intake, fetch)) as states:

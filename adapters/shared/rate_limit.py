@@ -1,4 +1,5 @@
-"""A platform's rate limit, kept before the platform has to refuse: calls wait here for their turn, the important ones first.
+"""A platform's rate limit, kept before the platform has to refuse: calls wait here for their turn, the important ones
+first.
 
 Source: reliability.md R28 and R35.
 """
@@ -78,8 +79,8 @@ class Bucket:
         self._numbers = itertools.count()
 
     async def take(self, worth: Priority | CallTicket) -> None:
-        """Returns when the call may be made; whoever has a better priority, or came earlier, went before. A dropped ticket
-        is let out at once."""
+        """Returns when the call may be made; whoever has a better priority, or came earlier, went before. A dropped
+        ticket is let out at once."""
         ticket = worth if isinstance(worth, CallTicket) else CallTicket(worth)
         me = _Place(ticket, next(self._numbers))
         self._queue.append(me)

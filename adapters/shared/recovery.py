@@ -34,8 +34,8 @@ async def look_after(
     audience_of: Callable[[Post], Awaitable[Audience]],
     every: float = EVERY_SECONDS,
 ) -> None:
-    """Until cancelled, every so many seconds: take up questions (which may raise StoreError) and intakes, tell askers of
-    their answers, and redraw a card whose question is not open any more. `language`: of what everybody reads."""
+    """Until cancelled, every so many seconds: take up questions (which may raise StoreError) and intakes, tell askers
+    of their answers, and redraw a card whose question is not open any more. `language`: of what everybody reads."""
 
     async def settle(card: Post) -> None:
         now = await digest_cards.renewed(bot, card, await audience_of(card), language)

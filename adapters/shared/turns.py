@@ -1,5 +1,5 @@
-"""Questions on their way through a thread: claimed, looked up, answered; edited and deleted, meanwhile or later; taken up
-again.
+"""Questions on their way through a thread: claimed, looked up, answered; edited and deleted, meanwhile or later; taken
+up again.
 
 The same on every platform, which brings how it looks things up and how it shows a turn.
 Source: product.md §1; reliability.md R2, R5 and R10.
@@ -25,8 +25,9 @@ OpenView = Callable[[Claimed, Preferences], TurnView]
 """A turn's view, with what holds at its place; nothing is posted yet."""
 
 LookUp = Callable[[Incoming, bool], Awaitable[Incoming]]
-"""A question with what its event did not say: who reads the place, its link, what was overheard, its files. The flag: the
-event itself says that its author is a stranger. Never raises for want of an answer: what is not known stays unknown."""
+"""A question with what its event did not say: who reads the place, its link, what was overheard, its files. The flag:
+the event itself says that its author is a stranger. Never raises for want of an answer: what is not known stays
+unknown."""
 
 _Key = tuple[str, str]  # channel, message
 
@@ -91,9 +92,9 @@ class RunningTurns:
     async def edit(
         self, message: Incoming, *, addressed: bool = True, stranger: bool = False, known: bool = False
     ) -> None:
-        """A message has new words: it is answered in those, and an answer that it has is replaced. Not `addressed`: it is
-        no longer for the bot, and not answered any more; an answer that it has stays. `known`: only one that was a question
-        before is."""
+        """A message has new words: it is answered in those, and an answer that it has is replaced. Not `addressed`: it
+        is no longer for the bot, and not answered any more; an answer that it has stays. `known`: only one that was a
+        question before is."""
         running = self._running.get(_key(message))
         if running is not None:
             if addressed and running.text == message.text:

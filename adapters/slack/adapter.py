@@ -123,8 +123,8 @@ class SlackAdapter:
                 await context.tasks.drain(DRAIN_SECONDS)
 
     async def place(self, channel: str) -> tuple[Place, Audience]:
-        """A channel by its id or name, and who reads it. Raises LookupError when the bot cannot post there, or a name does
-        not say which channel, ConnectionError while Slack is not connected."""
+        """A channel by its id or name, and who reads it. Raises LookupError when the bot cannot post there, or a name
+        does not say which channel, ConnectionError while Slack is not connected."""
         context = self._at_work()
         try:
             if not CHANNEL_ID.fullmatch(channel):
@@ -140,7 +140,8 @@ class SlackAdapter:
         return context.place(channel), await context.places.audience(channel)
 
     async def announce(self, channel: str, card: Card, *, about: str) -> None:
-        """Post a card and its rows. Raises ConnectionError when not all of it could be posted: the same call goes on."""
+        """Post a card and its rows. Raises ConnectionError when not all of it could be posted: the same call goes
+        on."""
         context = self._at_work()
         try:
             await digest.announce(context, context.place(channel), card, about)
@@ -255,8 +256,9 @@ def _view(context: SlackContext, claimed: Claimed, preferences: Preferences) -> 
 
 
 async def _answers_card(context: SlackContext, message: Incoming, stranger: bool) -> bool:
-    """Whether what addresses the bot answers the card in whose thread it stands; then it is asked about. What nobody can
-    learn from (an outsider's words, what follows once the card is answered) is a question as anywhere. Raises StoreError."""
+    """Whether what addresses the bot answers the card in whose thread it stands; then it is asked about. What nobody
+    can learn from (an outsider's words, what follows once the card is answered) is a question as anywhere. Raises
+    StoreError."""
     reply = in_thread(message, stranger)
     card = await _card_over(context, reply) if reply else None
     if reply is None or card is None or not await digest.can_answer(context, reply, card):

@@ -116,7 +116,8 @@ class Places:
         return PUBLIC if info.get("is_channel") or info.get("is_private") is False else UNKNOWN
 
     async def _has_guests(self, channel: str) -> bool:
-        """Accounts are known for ten minutes, members for half a minute; an account that is not known yet is looked up at once."""
+        """Accounts are known for ten minutes, members for half a minute; an account that is not known yet is looked up
+        at once."""
         try:
             known = {str(user["id"]): user for user in await self._slack.users()}
             members = await self._slack.members(channel)

@@ -1,4 +1,5 @@
-"""The weekly digest in a channel: a card a group of questions, with buttons while somebody can answer; and telling askers.
+"""The weekly digest in a channel: a card a group of questions, with buttons while somebody can answer; and telling
+askers.
 
 Source: product.md §4; reliability.md R6 and R15.
 """

@@ -39,8 +39,8 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """A message that addresses the bot has new words; or no longer does, then `message.text` is what was left. `known`: it
-    never mentioned the bot, so only a question that was taken as a follow-up is meant."""
+    """A message that addresses the bot has new words; or no longer does, then `message.text` is what was left. `known`:
+    it never mentioned the bot, so only a question that was taken as a follow-up is meant."""
 
     message: Incoming
     addressed: bool
@@ -55,8 +55,8 @@ class Deleted:
 
 @dataclass(frozen=True, slots=True)
 class Replied:
-    """Somebody wrote in a thread: perhaps an answer to one of the bot's cards, or, if it mentions nobody, what goes on from
-    an answer: that as a question is `follows`."""
+    """Somebody wrote in a thread: perhaps an answer to one of the bot's cards, or, if it mentions nobody, what goes on
+    from an answer: that as a question is `follows`."""
 
     place: Place
     thread: str
@@ -143,7 +143,8 @@ def _mentions_somebody(text: str) -> bool:
 
 
 def readable(text: str, me: str | None = None, names: Mapping[str, str] | None = None) -> str:
-    """Slack's text as people read it: without the mention of `me`, other mentions by name, addresses without brackets."""
+    """Slack's text as people read it: without the mention of `me`, other mentions by name, addresses without
+    brackets."""
     names = names or {}
 
     def shown(match: re.Match[str]) -> str:

@@ -56,8 +56,8 @@ _FAILED = Text(
 
 
 async def begin(context: SlackContext, intake: IngestionRequest, response_url: str) -> None:
-    """Work off what was just taken in. Where its progress cannot be shown, the verdicts go to `response_url`, if there is
-    one; also after a restart, for as long as Slack takes answers there. Raises StoreError."""
+    """Work off what was just taken in. Where its progress cannot be shown, the verdicts go to `response_url`, if there
+    is one; also after a restart, for as long as Slack takes answers there. Raises StoreError."""
     if response_url:
         data = {"response_url": response_url}
         await context.bot.outbox.reserve(Post(intake.id, "notice", 0, intake.place, intake.thread, data=data))
@@ -217,14 +217,16 @@ _MEMBERS = Text(
     ja="ナレッジに追加できるのは、ワークスペースの正式メンバーだけです。",
 )
 _OUTSIDERS = Text(
-    en="Guests or people from outside read this channel, so nothing can be added here. Use a channel of your team's, or "
+    en="Guests or people from outside read this channel, so nothing can be added here. Use a channel of your team's, "
+    "or "
     "write to me directly.",
     ja="このチャンネルはゲストや社外の人も見ているため、ここからは追加できません。チームだけのチャンネルか、私への"
     "ダイレクトメッセージをお使いください。",
 )
 _UNKNOWN = Text(
     en="I cannot tell who reads this channel. If I am not in it, invite me with /invite and try again.",
-    ja="このチャンネルを誰が見ているのか確認できません。私が参加していない場合は、/invite で招待してからもう一度お試しください。",
+    ja="このチャンネルを誰が見ているのか確認できません。私が参加していない場合は、/invite "
+    "で招待してからもう一度お試しください。",
 )
 _NO_LINK = Text(en="This is no link to a message in Slack.", ja="Slack のメッセージへのリンクではありません。")
 _NO_MESSAGE = Text(

@@ -209,7 +209,8 @@ class SlackThread(TurnView):
         return [[feedback(turn, self._language)], [plain_feedback(turn, self._language)], ()]
 
     async def _put(self, part: int, text: str, variants: Sequence[Sequence[dict[str, Any]]]) -> None:
-        """One message of the answer, once (R6), with the first blocks that are accepted. Raises SlackError, StoreError."""
+        """One message of the answer, once (R6), with the first blocks that are accepted. Raises SlackError,
+        StoreError."""
         ts = await self._put_once(part, text, variants)
         if not part:
             self._posted = ts
@@ -249,7 +250,8 @@ class SlackThread(TurnView):
         return ts
 
     async def _lost(self, post: Post, message: str) -> None:
-        """The answer to what the question was before takes no new words, or somebody deleted it: there is none, then."""
+        """The answer to what the question was before takes no new words, or somebody deleted it: there is none,
+        then."""
         log.info("an answer is posted anew in the thread of turn %s", self._turn)
         with suppress(SlackError):
             await self._slack.delete(self._place.channel, message)

@@ -68,7 +68,8 @@ _REASONS: dict[str, Literal["wrong", "outdated", "incomplete", "wrong_source"]] 
 
 
 class TurnService(Protocol):
-    """Turns of this process (`bot.turns.turns.Turns`), or of the one that owns the home (`bot.cli.remote.RemoteTurns`)."""
+    """Turns of this process (`bot.turns.turns.Turns`), or of the one that owns the home
+    (`bot.cli.remote.RemoteTurns`)."""
 
     def reply(self, message: Incoming) -> Events: ...
 
@@ -308,7 +309,8 @@ class Channel:
         return 0
 
     async def _resume(self, turns: TurnService, left: list[Incoming]) -> None:
-        """Answer what a crash interrupted, each question in its thread; the conversation goes on in the last of them."""
+        """Answer what a crash interrupted, each question in its thread; the conversation goes on in the last of
+        them."""
         for message in left:
             if not self._json:
                 self._say(say.INTERRUPTED, question=_clean(one_line(message.text)))

@@ -24,7 +24,8 @@ class Lines:
 
     @property
     def there(self) -> bool:
-        """Whether anything can come: from a terminal, a pipe or a file, not from nowhere (`/dev/null`, as for a service)."""
+        """Whether anything can come: from a terminal, a pipe or a file, not from nowhere (`/dev/null`, as for a
+        service)."""
         if self.interactive:
             return True
         try:

@@ -65,8 +65,8 @@ class Visitor:
 
 
 def visitor(request: Request, settings: Settings) -> Visitor:
-    """By what was chosen in this browser and its time zone; the language else by Accept-Language. What is not known is as
-    in the settings."""
+    """By what was chosen in this browser and its time zone; the language else by Accept-Language. What is not known is
+    as in the settings."""
     cookies = request.cookies
     by_id = {member.id: member for member in MEMBERS}
     language, theme = cookies.get(LANGUAGE), cookies.get(THEME)

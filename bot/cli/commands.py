@@ -138,7 +138,8 @@ def run(
 
 
 async def _talk(terminal: "Channel", app: "Application", stopped: asyncio.Event, *, alone: bool) -> None:
-    """The terminal's channel, or the lines of a pipe. `alone`: nobody else uses the bot, so its end is the bot's too."""
+    """The terminal's channel, or the lines of a pipe. `alone`: nobody else uses the bot, so its end is the bot's
+    too."""
     await terminal.run(app.bot)
     if alone and (terminal.interactive or terminal.used):
         stopped.set()
@@ -253,7 +254,8 @@ def ingest(
         complain(
             _(
                 f"--scope should be team, everyone or place:PLATFORM:WORKSPACE:CHANNEL, not “{scope}”.",
-                f"--scope は team、everyone、place:プラットフォーム:ワークスペース:チャンネル のどれかにしてください（「{scope}」ではなく）。",
+                f"--scope は team、everyone、place:プラットフォーム:ワークスペース:チャンネル "
+                f"のどれかにしてください（「{scope}」ではなく）。",
             ),
             USAGE,
         )

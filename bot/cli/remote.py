@@ -44,7 +44,8 @@ _WAITING = Text(
 _STAYS = Text(
     en="Another Kotae has kept this home ({folder}) for {seconds} seconds and does not answer. Stop it first, or set "
     "KOTAE_HOME to another folder.",
-    ja="このホーム（{folder}）は別の Kotae が {seconds} 秒以上使っており、応答がありません。先にそれを止めるか、KOTAE_HOME に"
+    ja="このホーム（{folder}）は別の Kotae が {seconds} 秒以上使っており、応答がありません。先にそれを止めるか、"
+    "KOTAE_HOME に"
     "別のフォルダーを指定してください。",
 )
 _OTHER_VERSION = Text(
@@ -89,8 +90,8 @@ async def at_home(
     tell: Callable[[str], None],
     patience: float = _PATIENCE_SECONDS,
 ) -> T:
-    """Have it done by the process that owns `home`, or do it `alone`, which is given the lock of the home to close; None
-    where there is no such folder yet.
+    """Have it done by the process that owns `home`, or do it `alone`, which is given the lock of the home to close;
+    None where there is no such folder yet.
 
     An owner that does not answer yet or any more is waited for, as `tell` is told, for `patience` seconds. Raises
     RefusedError then, QdrantConnectionError when the home cannot be used, and what the work raises.
@@ -156,8 +157,8 @@ def _answers(address: str) -> bool:
 
 
 class Owner:
-    """The process that owns the home. Does what `commands.Working` does; everything raises RefusedError, GoneError where
-    it has not answered anything yet."""
+    """The process that owns the home. Does what `commands.Working` does; everything raises RefusedError, GoneError
+    where it has not answered anything yet."""
 
     def __init__(self, http: "httpx.AsyncClient", language: Language) -> None:
         self._http = http

@@ -67,7 +67,8 @@ class ProbeError(Exception):
 
 
 def current(environ: Mapping[str, str], env_file: Path = ENV_FILE) -> dict[str, str]:
-    """The settings as they are now, by their names and unchecked: the environment over the file. Raises EnvFileError."""
+    """The settings as they are now, by their names and unchecked: the environment over the file. Raises
+    EnvFileError."""
     names = {str(field.alias) for field in Settings.model_fields.values()}
     written = dotenv_values(stream=StringIO(_read(env_file).removeprefix(_BOM)))
     merged = {**written, **{name: value for name, value in environ.items() if value.strip()}}
@@ -84,7 +85,8 @@ def problem(name: str, value: str) -> Text | None:
 
 
 def digest_channel(channel: str | None, platform: str, *, alone: bool) -> str | None:
-    """The id or name that KOTAE_DIGEST_CHANNEL has for this platform (`slack`, `discord`); None: it is not for this one.
+    """The id or name that KOTAE_DIGEST_CHANNEL has for this platform (`slack`, `discord`); None: it is not for this
+    one.
 
     `alone`: no other platform is set up. Otherwise a number is Discord's, and everything else Slack's.
     """

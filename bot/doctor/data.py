@@ -81,7 +81,8 @@ _TROUBLES = {
         Text(en="Another program keeps it locked.", ja="ほかのプログラムがロックしたままです。"),
         Text(
             en="Wait a moment and run kotae doctor again; if it stays so, stop whatever else has the file open.",
-            ja="しばらくしてからもう一度 kotae doctor を実行してください。続く場合は、このファイルを開いているほかのプログラムを止めてください。",
+            ja="しばらくしてからもう一度 kotae doctor を実行してください。続く場合は、"
+            "このファイルを開いているほかのプログラムを止めてください。",
         ),
     ),
     "full": (Text(en="There is no space left for it.", ja="空き容量がありません。"), FREE_SOME),
@@ -197,7 +198,8 @@ _ADD = Text(en="Add some: kotae ingest PATH", ja="kotae ingest PATH で登録し
 _LOST = Text(
     en="Of {all} document{all:|s} the kept text of {count} is missing or changed{names}. They are still found, but "
     "cannot be re-indexed.",
-    ja="{all} 件の文書のうち {count} 件で、保存されているはずの本文がないか変わっています{names}。検索はできますが、再インデックスできません。",
+    ja="{all} 件の文書のうち {count} 件で、保存されているはずの本文がないか変わっています{names}。検索はできますが、"
+    "再インデックスできません。",
 )
 _ADD_AGAIN = Text(
     en="Add these documents again (kotae ingest PATH), or restore a backup.",
@@ -267,12 +269,14 @@ _OTHER = Text(
 _ANEW = Text(
     en="Stop Kotae and have it made anew from the kept documents:"
     " kotae reindex. If it cannot be read: kotae reindex --set-aside",
-    ja="Kotae を止め、保存済みの文書から作り直してください: kotae reindex（インデックスを読み込めない場合は kotae reindex --set-aside）",
+    ja="Kotae を止め、保存済みの文書から作り直してください: kotae reindex（インデックスを読み込めない場合は kotae "
+    "reindex --set-aside）",
 )
 _SET_BACK = Text(
     en="Set KOTAE_EMBEDDER and KOTAE_EMBEDDING_DIM back, or stop Kotae"
     " and have it made anew from the kept documents: kotae reindex",
-    ja="KOTAE_EMBEDDER と KOTAE_EMBEDDING_DIM を元に戻すか、Kotae を止めて、保存済みの文書から作り直してください: kotae reindex",
+    ja="KOTAE_EMBEDDER と KOTAE_EMBEDDING_DIM を元に戻すか、Kotae を止めて、保存済みの文書から作り直してください: "
+    "kotae reindex",
 )
 _COUNTS = Text(
     en="It holds {found} chunks, but the documents have {wanted}.",
@@ -373,7 +377,8 @@ async def _owner(settings: Settings) -> Remark:
 
 
 async def _open(settings: Settings, made: Made) -> Index | None:
-    """The store that is there; None where none is: a check makes nothing. Raises QdrantConnectionError, EmbeddingError."""
+    """The store that is there; None where none is: a check makes nothing. Raises QdrantConnectionError,
+    EmbeddingError."""
     stores = make_stores(settings)
     if isinstance(stores, ServerStores):
         from retrieval.index.server import ServerIndex, collection_of

@@ -45,8 +45,10 @@ FREE_SOME = Text(
 _NEW = Text(en="{folder} is not there yet.", ja="{folder} はまだありません。")
 _NO_FOLDER = Text(en="{folder} cannot be made or used: {why}.", ja="{folder} を作成または使用できません: {why}")
 _ELSEWHERE = Text(
-    en="Set KOTAE_HOME to a folder that the user running Kotae may write to, or give that user this one: chown -R {user} {folder}",
-    ja="Kotae を実行するユーザーが書き込めるフォルダーを KOTAE_HOME に指定するか、このフォルダーの所有者を変えてください: chown -R {user} {folder}",
+    en="Set KOTAE_HOME to a folder that the user running Kotae may write to, or give that user this one: chown -R "
+    "{user} {folder}",
+    ja="Kotae を実行するユーザーが書き込めるフォルダーを KOTAE_HOME に指定するか、"
+    "このフォルダーの所有者を変えてください: chown -R {user} {folder}",
 )
 _OWNER = Text(
     en="{folder} belongs to another user (id {owner}); this is run by id {me}.",
@@ -61,7 +63,8 @@ _OPEN = Text(
 _CLOSE = Text(
     en="Start Kotae once: it takes these rights away from what is its own. Where that does not help, run"
     " chmod -R go= {names} as their owner, or set KOTAE_HOME to a folder of its own on a disk that keeps rights.",
-    ja="Kotae を一度起動すると、自身のファイルの権限は自動で絞られます。それでも残る場合は、所有者として chmod -R go= {names} を実行するか、"
+    ja="Kotae を一度起動すると、自身のファイルの権限は自動で絞られます。それでも残る場合は、所有者として chmod -R go= "
+    "{names} を実行するか、"
     "権限を保存できるディスク上の専用フォルダーを KOTAE_HOME に指定してください。",
 )
 _HALF = Text(
@@ -123,7 +126,8 @@ def short_of_disk(free: int, folder: str) -> list[Remark]:
 _NO_LOG = Text(en="{path} cannot be written: {why}.", ja="{path} に書き込めません: {why}")
 _LOG_REMEDY = Text(
     en="Make {folder} writable for the user who runs Kotae. Until then answers come, but what was said is not logged.",
-    ja="Kotae を実行するユーザーが {folder} に書き込めるようにしてください。それまで回答はできますが、会話は記録されません。",
+    ja="Kotae を実行するユーザーが {folder} に書き込めるようにしてください。それまで回答はできますが、"
+    "会話は記録されません。",
 )
 _GOOD_LOG = Text(en="{path} can be written.", ja="{path} に書き込めます。")
 

@@ -28,7 +28,8 @@ _FAULTS = Text(en="Faults: {faults}. To look at: {warnings}.", ja="異常 {fault
 _LOADED = Text(en="Every value can be used.", ja="すべての値が使えます。")
 _CORRECT = Text(
     en="Correct it in .env or in the environment (.env.example shows every name), then run kotae doctor again.",
-    ja=".env か環境変数を直してから（名前の一覧は .env.example にあります）、もう一度 kotae doctor を実行してください。",
+    ja=".env か環境変数を直してから（名前の一覧は .env.example にあります）、もう一度 kotae doctor "
+    "を実行してください。",
 )
 _UNREADABLE = Text(en="The file {file} cannot be read: {why}.", ja="ファイル {file} を読み込めません: {why}")
 _SAVE = Text(
@@ -37,8 +38,10 @@ _SAVE = Text(
 )
 _SLOW = Text(en="This check was not done after {seconds} seconds.", ja="{seconds} 秒たっても確認が終わりませんでした。")
 _AGAIN = Text(
-    en="Something it needs is slow or hangs: a disk, a network, a busy machine. Run kotae doctor again when it is quieter.",
-    ja="ディスク、ネットワーク、マシンのどれかが遅いか止まっています。落ち着いてからもう一度 kotae doctor を実行してください。",
+    en="Something it needs is slow or hangs: a disk, a network, a busy machine. Run kotae doctor again when it is "
+    "quieter.",
+    ja="ディスク、ネットワーク、マシンのどれかが遅いか止まっています。落ち着いてからもう一度 kotae doctor "
+    "を実行してください。",
 )
 _CRASHED = Text(en="This check itself failed ({kind}).", ja="この確認そのものが失敗しました（{kind}）。")
 _REPORT = Text(

@@ -54,12 +54,14 @@ _NOT_HERE = Text(
 _DOWNLOAD = Text(
     en="They are downloaded from huggingface.co at the first search"
     " or document; let that happen once before people ask.",
-    ja="最初の検索か文書の登録のときに huggingface.co からダウンロードされます。質問が来る前に一度実行しておいてください。",
+    ja="最初の検索か文書の登録のときに huggingface.co からダウンロードされます。"
+    "質問が来る前に一度実行しておいてください。",
 )
 _CHOOSE = Text(
     en="Correct KOTAE_EMBEDDER, its key or its address in .env;"
     " KOTAE_EMBEDDER=local needs neither. Then run kotae doctor again.",
-    ja=".env の KOTAE_EMBEDDER とそのキーやアドレスを直してください。KOTAE_EMBEDDER=local ならどちらも不要です。その後もう一度 kotae doctor を実行してください。",
+    ja=".env の KOTAE_EMBEDDER とそのキーやアドレスを直してください。KOTAE_EMBEDDER=local ならどちらも不要です。"
+    "その後もう一度 kotae doctor を実行してください。",
 )
 _SIZE = Text(
     en="{name} made a vector of {got} numbers instead of {wanted}.",
@@ -106,11 +108,13 @@ def _to_be_downloaded(name: str) -> bool:
 
 _DOWNLOAD_LATER = Text(
     en="They ({size} GB) are downloaded from huggingface.co at the first search, which goes on without it meanwhile.",
-    ja="最初の検索のときに huggingface.co からダウンロードされます（{size} GB）。その間の検索はリランカーなしで行います。",
+    ja="最初の検索のときに huggingface.co からダウンロードされます（{size} GB）。"
+    "その間の検索はリランカーなしで行います。",
 )
 _CHOOSE_RERANKER = Text(
     en="Correct KOTAE_RERANKER in .env, or take it away: search works without. Then run kotae doctor again.",
-    ja=".env の KOTAE_RERANKER を直すか、外してください（なくても検索できます）。その後もう一度 kotae doctor を実行してください。",
+    ja=".env の KOTAE_RERANKER を直すか、外してください（なくても検索できます）。その後もう一度 kotae doctor "
+    "を実行してください。",
 )
 _GOOD_RERANKER = Text(en="{name} is ready.", ja="{name} は使えます。")
 _LICENCE = Text(
@@ -188,7 +192,8 @@ _NOTHING_TO_JUDGE = Text(
 _CORRECT_JUDGE = Text(
     en="Correct KOTAE_JUDGE_MODEL, its key or its address in .env,"
     " or take it away: then the model that answers judges too.",
-    ja=".env の KOTAE_JUDGE_MODEL とそのキーやアドレスを直すか、外してください（外すと、回答するモデルが判定も行います）。",
+    ja=".env の KOTAE_JUDGE_MODEL とそのキーやアドレスを直すか、外してください（外すと、"
+    "回答するモデルが判定も行います）。",
 )
 _SENT_TO_JUDGE = Text(
     en="{name} is sent the sentences of each answer and the passages quoted for them.",
@@ -204,7 +209,8 @@ KEYS = {
     "openai": Text(
         en="Put a valid OPENAI_API_KEY into .env: from platform.openai.com/api-keys,"
         " or the one of the server at OPENAI_BASE_URL.",
-        ja=".env の OPENAI_API_KEY を正しいキーにしてください。platform.openai.com/api-keys で作るか、OPENAI_BASE_URL のサーバーのキーを使います。",
+        ja=".env の OPENAI_API_KEY を正しいキーにしてください。platform.openai.com/api-keys で作るか、OPENAI_BASE_URL "
+        "のサーバーのキーを使います。",
     ),
 }
 _NAME = Text(en="There is no model {name} there.", ja="モデル {name} はありません。")
@@ -215,7 +221,8 @@ _NAMES = {
     ),
     "openai": Text(
         en="Correct KOTAE_MODEL (or OPENAI_BASE_URL) in .env; GET /v1/models on the server lists the names.",
-        ja=".env の KOTAE_MODEL（または OPENAI_BASE_URL）を直してください。モデル名はサーバーの GET /v1/models で分かります。",
+        ja=".env の KOTAE_MODEL（または OPENAI_BASE_URL）を直してください。モデル名はサーバーの GET /v1/models "
+        "で分かります。",
     ),
 }
 _DOWN = Text(en="{name} cannot be reached.", ja="{name} に接続できません。")
@@ -226,12 +233,14 @@ _ADDRESSES = {
     "gemini": Text(
         en="Check the network of this machine and, if it is set,"
         " GEMINI_BASE_URL. Until then answers are quoted sentences.",
-        ja="このマシンのネットワークと、設定していれば GEMINI_BASE_URL を確認してください。それまでは文書の引用で答えます。",
+        ja="このマシンのネットワークと、設定していれば GEMINI_BASE_URL を確認してください。"
+        "それまでは文書の引用で答えます。",
     ),
     "openai": Text(
         en="Check that the server at OPENAI_BASE_URL runs and can be"
         " reached from here. Until then answers are quoted sentences.",
-        ja="OPENAI_BASE_URL のサーバーが動いていて、ここから接続できるかを確認してください。それまでは文書の引用で答えます。",
+        ja="OPENAI_BASE_URL のサーバーが動いていて、ここから接続できるかを確認してください。"
+        "それまでは文書の引用で答えます。",
     ),
 }
 _BUSY = Text(
@@ -239,7 +248,8 @@ _BUSY = Text(
 )
 _LATER = Text(
     en="Run kotae doctor again in a minute; if it stays so, raise the quota or lower KOTAE_CONCURRENCY.",
-    ja="1 分ほどしてからもう一度 kotae doctor を実行してください。続く場合は、利用枠を増やすか KOTAE_CONCURRENCY を下げてください。",
+    ja="1 分ほどしてからもう一度 kotae doctor を実行してください。続く場合は、利用枠を増やすか KOTAE_CONCURRENCY "
+    "を下げてください。",
 )
 _QUOTA = Text(en="The quota of {name} is used up.", ja="{name} の利用枠を使い切っています。")
 _PLAN = Text(
@@ -260,7 +270,8 @@ _STRANGE = Text(
 _WHOSE = Text(
     en="Check KOTAE_MODEL and the base address (GEMINI_BASE_URL, GEMINI_API_VERSION"
     " or OPENAI_BASE_URL): a proxy or another service may be there.",
-    ja="KOTAE_MODEL と接続先（GEMINI_BASE_URL、GEMINI_API_VERSION、OPENAI_BASE_URL）を確認してください。プロキシや別のサービスにつながっているかもしれません。",
+    ja="KOTAE_MODEL と接続先（GEMINI_BASE_URL、GEMINI_API_VERSION、OPENAI_BASE_URL）を確認してください。"
+    "プロキシや別のサービスにつながっているかもしれません。",
 )
 
 

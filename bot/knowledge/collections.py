@@ -31,8 +31,10 @@ _BAD_NAME = Text(
     ja="コレクション名は 1～80 文字です。コンマと改行は使えません。",
 )
 _CLASH = Text(
-    en="“{source}” and “{into}” both have a document of these names with different contents: {names}. Forget one of each first.",
-    ja="「{source}」と「{into}」の両方に、名前が同じで内容の違う文書があります: {names}。先にどちらかを削除してください。",
+    en="“{source}” and “{into}” both have a document of these names with different contents: {names}. Forget one of "
+    "each first.",
+    ja="「{source}」と「{into}」の両方に、名前が同じで内容の違う文書があります: {names}。"
+    "先にどちらかを削除してください。",
 )
 _PRIVATE = Text(en="(documents of private places)", ja="（非公開の場所の文書）")
 _TAKEN = Text(
@@ -95,7 +97,8 @@ class StoredDocuments:
             return rows
 
     async def _retire(self, *document_ids: str, copied: bool = False) -> None:
-        """Under `commit`: documents and their passages are gone, in one step. `copied`: what they say is still there."""
+        """Under `commit`: documents and their passages are gone, in one step. `copied`: what they say is still
+        there."""
         await self._generations.settle()
         died = self._generations.current + 1
         try:
@@ -165,7 +168,8 @@ class StoredDocuments:
     # -- what nobody needs any longer -------------------------------------------------------------------------------
 
     async def tidy(self, *addresses: str) -> None:
-        """After a change is visible: delete what no running search can still see. What fails is left to the next start."""
+        """After a change is visible: delete what no running search can still see. What fails is left to the next
+        start."""
         try:
             await self._index.sweep(self._generations.oldest)
             async with self._generations.commit:

@@ -61,8 +61,8 @@ class Curator:
 
 
 class Curation:
-    """Changes by people. All raise NotAllowedError, StoreError, and RAGToolError for what cannot be done; LookupError for a
-    document that is not there for them. What is done leaves a trace."""
+    """Changes by people. All raise NotAllowedError, StoreError, and RAGToolError for what cannot be done; LookupError
+    for a document that is not there for them. What is done leaves a trace."""
 
     def __init__(self, knowledge: KnowledgeBase, searches: Searches, audit: Audit, settings: Settings) -> None:
         self._knowledge = knowledge
@@ -163,7 +163,8 @@ class Curation:
         return moved
 
     async def delete(self, person: Curator, name: str) -> int:
-        """Forget what they may read of a collection, and the collection once it is empty; returns how many documents."""
+        """Forget what they may read of a collection, and the collection once it is empty; returns how many
+        documents."""
         self._as_editor(person)
         forgotten = await self._knowledge.drop_collection(name, person.readers, person.language)
         await self._note(person, "delete", name, f"{forgotten} forgotten")

@@ -25,7 +25,8 @@ _NO_FILE = Text(
 _LARGE = Text(en="“{name}” is larger than {limit}.", ja="「{name}」が上限の {limit} を超えています。")
 _DISK = Text(
     en="Only {free} are free on the disk, and {needed} must stay free. Make room or choose fewer documents.",
-    ja="ディスクの空きが {free} しかありません。{needed} は空けておく必要があります。空きを増やすか、件数を減らしてください。",
+    ja="ディスクの空きが {free} しかありません。{needed} は空けておく必要があります。空きを増やすか、"
+    "件数を減らしてください。",
 )
 _WRITING = Text(
     en="The file could not be stored on the disk: {why}.", ja="ファイルをディスクに保存できませんでした: {why}"

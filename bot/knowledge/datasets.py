@@ -229,7 +229,8 @@ class Datasets:
         return self.start(job.order)
 
     async def cancel(self, job_id: str) -> bool:
-        """Stop a job between two documents or in the middle of one, which is then not added; False: it was not running."""
+        """Stop a job between two documents or in the middle of one, which is then not added; False: it was not
+        running."""
         task = self._tasks.get(job_id)
         if task is None:
             return False

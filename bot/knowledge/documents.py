@@ -69,8 +69,8 @@ class KnowledgeBase:
     """Documents in, hits out.
 
     Two locks: one a document while it is read and embedded, and one, held for milliseconds, for whatever becomes
-    visible. Neither is taken by a search. Source: architecture.md "One visible step"; seeds/4_agentic_rag_api.md §3, §4.
-    """
+    visible. Neither is taken by a search. Source: architecture.md "One visible step"; seeds/4_agentic_rag_api.md §3,
+    §4."""
 
     def __init__(
         self,
@@ -111,7 +111,8 @@ class KnowledgeBase:
     # -- documents in and out ---------------------------------------------------------------------------------------
 
     async def add(self, upload: Upload, language: Language, progress: Progress | None = None) -> Verdict:
-        """Read, cut, embed and show one document; all or nothing. A refusal is a verdict with its reason in `language`."""
+        """Read, cut, embed and show one document; all or nothing. A refusal is a verdict with its reason in
+        `language`."""
         upload = replace(upload, name=clean_name(upload.name))
         try:
             return await self._add(upload, progress)
@@ -197,14 +198,16 @@ class KnowledgeBase:
 
     @asynccontextmanager
     async def _alone(self, *key: str) -> AsyncIterator[None]:
-        """One at a time by collection, scope and name, or by a document's id: for as long as it is read and embedded."""
+        """One at a time by collection, scope and name, or by a document's id: for as long as it is read and
+        embedded."""
         lock = self._changing.setdefault(key, asyncio.Lock())
         async with lock:
             yield
 
     @asynccontextmanager
     async def _staging(self, document_id: str, known: DocumentRow | None) -> AsyncIterator[None]:
-        """Nobody else stages this document meanwhile: what is staged is shown together. `known`: it is there already."""
+        """Nobody else stages this document meanwhile: what is staged is shown together. `known`: it is there
+        already."""
         async with self._alone(document_id):
             try:
                 yield
@@ -303,9 +306,9 @@ class KnowledgeBase:
     async def chunks(
         self, document_id: str, readers: Readers, *, start: int = 0, limit: int = 20, containing: str = ""
     ) -> tuple[list[Passage], int | None]:
-        """A page of a document's chunks from number `start` on, and the number where the next page begins. `containing`:
-        only those with these words in them, whatever their width or case. LookupError when it is not there for them.
-        """
+        """A page of a document's chunks from number `start` on, and the number where the next page begins.
+        `containing`: only those with these words in them, whatever their width or case. LookupError when it is not
+        there for them."""
         row = await self.document(document_id, readers)
         if row is None:
             raise LookupError(document_id)
@@ -382,7 +385,8 @@ class KnowledgeBase:
             return await self._search.context(hit, view, around=around)
 
     async def readable(self, hits: Sequence[Hit], readers: Readers) -> frozenset[str]:
-        """Of the hits' documents those that are still there and still readable: asked again before an answer is given."""
+        """Of the hits' documents those that are still there and still readable: asked again before an answer is
+        given."""
         return await self._documents.readable({hit.passage.document_id for hit in hits}, readers)
 
     async def check(self, collections: Sequence[str] | None, readers: Readers, language: Language) -> None:

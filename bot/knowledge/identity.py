@@ -2,9 +2,9 @@
 so that nothing is deleted on the word of a database that does not know it: an empty one, another home's, an old copy.
 
 It is written into the database first, then into the index, then into the folder. A home from before there were
-identities is known by its documents: its database has seen changes, every passage alive in its index is of a document it
-has, and the kept texts are those of its documents. Then the index and the folder get the database's identity; a copy of a
-database from before that is put back gets theirs. An index or a folder that holds nothing published goes with any
+identities is known by its documents: its database has seen changes, every passage alive in its index is of a document
+it has, and the kept texts are those of its documents. Then the index and the folder get the database's identity; a copy
+of a database from before that is put back gets theirs. An index or a folder that holds nothing published goes with any
 database, except on a server, where another home may be at work in it.
 
 A crash leaves the index at most one generation ahead (architecture.md "One visible step"); what is further ahead was
@@ -43,7 +43,8 @@ _FOREIGN = Text(
     "DATABASE_URL か KOTAE_HOME が以前と違うか、データベースが失われた可能性があります。",
 )
 _OLDER = Text(
-    en="The database {database} ({ours}) is older than {what}: changes that it does not know were made after it. Nothing was"
+    en="The database {database} ({ours}) is older than {what}: changes that it does not know were made after it. "
+    "Nothing was"
     " changed or deleted. Most likely it is an old copy.",
     ja="データベース {database}（{ours}）は {what} より古く、その後の変更を知りません。何も変更も削除もしていません。"
     "古いコピーである可能性があります。",
@@ -54,14 +55,17 @@ _BACK = Text(
 )
 _PREFIX = Text(
     en="If you can do neither, first set KOTAE_QDRANT_PREFIX to another name; the old collection stays as it is. Then:",
-    ja="どちらもできない場合は、まず KOTAE_QDRANT_PREFIX を別の名前にしてください（元のコレクションはそのまま残ります）。そのうえで:",
+    ja="どちらもできない場合は、まず KOTAE_QDRANT_PREFIX "
+    "を別の名前にしてください（元のコレクションはそのまま残ります）。そのうえで:",
 )
 _NEITHER = Text(en="If you can do neither:", ja="どちらもできない場合:")
 _ASIDE = Text(
-    en="{before} `kotae reindex --set-aside` goes on with this database. What it does not know is moved into a folder of the"
+    en="{before} `kotae reindex --set-aside` goes on with this database. What it does not know is moved into a folder "
+    "of the"
     " home, not deleted, and is found again only when somebody adds it again: its names and readers were in the other"
     " database.",
-    ja="{before} `kotae reindex --set-aside` を実行すると、このデータベースで続けます。データベースが知らない文書は削除せずに"
+    ja="{before} `kotae reindex --set-aside` を実行すると、このデータベースで続けます。"
+    "データベースが知らない文書は削除せずに"
     "ホーム内の別のフォルダーに移します。名前と公開範囲は元のデータベースにしかないため、登録し直すまで検索されません。",
 )
 
@@ -120,8 +124,8 @@ class Identity:
         return self._foreign(filled(_TEXTS, place=str(self.texts)), mark)
 
     def _knows_texts(self, there: set[str]) -> bool:
-        """Whether texts without an identity are this database's. One of them alone says little, since two homes may have
-        the same document; but of several machines with one database each has only some."""
+        """Whether texts without an identity are this database's. One of them alone says little, since two homes may
+        have the same document; but of several machines with one database each has only some."""
         known = {row.markdown for row in self.rows}
         return bool(there & known) and (known <= there or len(there - known) <= 1)  # one: of a commit that was cut off
 
@@ -160,8 +164,8 @@ async def trouble(index: "Index", known: Known) -> SettingsError | None:
 
 
 async def own(index: "Index", known: Known, *, noted: bool = False) -> None:
-    """See that the index is this home's, and write that down where it does not say so. `noted`: a note of this home names
-    the store. Raises SettingsError, QdrantConnectionError, StoreError."""
+    """See that the index is this home's, and write that down where it does not say so. `noted`: a note of this home
+    names the store. Raises SettingsError, QdrantConnectionError, StoreError."""
     if not (noted and index.home is None) and (found := await trouble(index, known)) is not None:
         raise found
     home = (await known()).home
@@ -170,8 +174,8 @@ async def own(index: "Index", known: Known, *, noted: bool = False) -> None:
 
 
 async def refuse_strange(settings: Settings, engine: Engine) -> None:
-    """For what looks at the database alone, which would say that there are no documents. Raises SettingsError for a database
-    that the kept Markdown does not name, StoreError, OSError."""
+    """For what looks at the database alone, which would say that there are no documents. Raises SettingsError for a
+    database that the kept Markdown does not name, StoreError, OSError."""
     identity = Identity.of(settings, await Homes(engine).known(), 0, ())
     named = await asyncio.to_thread(home_in, identity.texts) is not None  # by a home's first start
     if named and (found := await asyncio.to_thread(identity.trouble_with_texts)) is not None:

@@ -1,6 +1,5 @@
-"""Files from platforms into the knowledge, one by one: taken in durably, read once, each with a verdict in words, and gone
-on with after a crash. Source: product.md §5; reliability.md R5, R19, R38 and R44.
-"""
+"""Files from platforms into the knowledge, one by one: taken in durably, read once, each with a verdict in words, and
+gone on with after a crash. Source: product.md §5; reliability.md R5, R19, R38 and R44."""
 
 import asyncio
 import hashlib
@@ -80,12 +79,11 @@ class Ingestion:
         self._working: set[str] = set()
 
     async def accept(self, claim: str, intake: IngestionRequest) -> IngestionRequest | None:
-        """Take files durably, once for what a person did (`claim`); None: taken already. What is taken may have verdicts
-        at once: a file too much is refused. `FileRef.ref` may have a `link` to the file, for people.
+        """Take files durably, once for what a person did (`claim`); None: taken already. What is taken may have
+        verdicts at once: a file too much is refused. `FileRef.ref` may have a `link` to the file, for people.
 
-        Who may add what for whom was asked before (`bot.access.scopes`); ValueError for a scope that nobody may choose at
-        this place. Raises StoreError; then nothing was taken.
-        """
+        Who may add what for whom was asked before (`bot.access.scopes`); ValueError for a scope that nobody may choose
+        at this place. Raises StoreError; then nothing was taken."""
         if intake.scope not in (TEAM, EVERYONE, scope_of(intake.place)):
             raise ValueError(f"not a scope of this place: {intake.scope}")
         now = self._clock()
@@ -107,16 +105,16 @@ class Ingestion:
         return tuple(dict.fromkeys((self._settings.default_collection, *(info.name for info in infos))))
 
     async def unfinished(self, platform: str) -> list[IngestionRequest]:
-        """Intakes whose files have no verdicts, or whose verdicts were not shown, since a process ended. Raises StoreError."""
+        """Intakes whose files have no verdicts, or whose verdicts were not shown, since a process ended. Raises
+        StoreError."""
         found = await self._rows.unfinished(platform, now=self._clock())
         return [intake for intake in found if intake.id not in self._working]
 
     async def process(self, intake: IngestionRequest, fetch: Fetch) -> AsyncGenerator[IngestionRequest]:
         """Read the files one by one: the intake as it stands, first and after each. Nothing when another has it.
 
-        Exhaust it: the verdicts count as shown when the next value after the last file's is asked for. Raises StoreError;
-        what is not done then, or when it is closed early, is found by `unfinished`.
-        """
+        Exhaust it: the verdicts count as shown when the next value after the last file's is asked for. Raises
+        StoreError; what is not done then, or when it is closed early, is found by `unfinished`."""
         if intake.id in self._working:
             return
         self._working.add(intake.id)

@@ -1,5 +1,5 @@
-"""Files that somebody names on this machine, and those in a folder they name. What is read is below that folder: a link in
-it may have been put there by somebody else, and would show the team any file that its reader may open.
+"""Files that somebody names on this machine, and those in a folder they name. What is read is below that folder: a link
+in it may have been put there by somebody else, and would show the team any file that its reader may open.
 
 Source: symlink(7); open(2), O_NOFOLLOW and O_NONBLOCK; reliability.md R41.
 """
@@ -17,7 +17,8 @@ from retrieval.i18n import Text, TextError
 Identity = tuple[int, int]
 
 _OUTSIDE = Text(
-    en="It is a link out of the folder that was given, so it was not followed. To add what it points to, name that itself.",
+    en="It is a link out of the folder that was given, so it was not followed. To add what it points to, name that "
+    "itself.",
     ja="指定されたフォルダーの外を指すリンクのため、たどりませんでした。追加する場合は、リンク先を直接指定してください。",
 )
 _NOT_OPENED = Text(en="It cannot be opened: {why}.", ja="開けません: {why}")
@@ -83,8 +84,8 @@ class LocalFile:
 
 
 def local_files(path: Path) -> list[LocalFile]:
-    """The file itself, or a folder's files by their names, without hidden ones, each once. A link is followed as far as it
-    stays in the folder; what is not to be read says so. Blocks."""
+    """The file itself, or a folder's files by their names, without hidden ones, each once. A link is followed as far as
+    it stays in the folder; what is not to be read says so. Blocks."""
     try:
         folder = path.is_dir()
     except OSError:  # is said when it is read

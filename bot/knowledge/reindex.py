@@ -1,8 +1,7 @@
 """Another embedder or tokenizer: a second vector store is built from the kept Markdown, then swapped in, in one step.
 
-Until the swap every search sees the old store whole, after it the new one whole. A run that was cut off goes on where it
-was. Source: architecture.md "Qdrant", "One visible step"; reliability.md R42, R48.
-"""
+Until the swap every search sees the old store whole, after it the new one whole. A run that was cut off goes on where
+it was. Source: architecture.md "Qdrant", "One visible step"; reliability.md R42, R48."""
 
 import asyncio
 import json
@@ -40,11 +39,13 @@ _NAMED = 10  # documents, in a refusal
 _UNFIT = Text(
     en="{count} document{count:|s} cannot be re-indexed, so the old index stays in use: {names}. Forget them or add "
     "them again, then start again; what is already done is kept.",
-    ja="{count} 件の文書を再インデックスできないため、これまでのインデックスを使い続けます: {names}。該当の文書を削除するか追加し直してから、もう一度実行してください。完了した分は引き継がれます。",
+    ja="{count} 件の文書を再インデックスできないため、これまでのインデックスを使い続けます: {names}。"
+    "該当の文書を削除するか追加し直してから、もう一度実行してください。完了した分は引き継がれます。",
 )
 _INCOMPLETE = Text(
     en="The new index holds {found} chunks instead of {wanted}, so the old one stays in use. Start again.",
-    ja="新しいインデックスのチャンクは {wanted} 件のはずが {found} 件のため、これまでのインデックスを使い続けます。もう一度実行してください。",
+    ja="新しいインデックスのチャンクは {wanted} 件のはずが {found} 件のため、これまでのインデックスを使い続けます。"
+    "もう一度実行してください。",
 )
 
 
@@ -61,10 +62,9 @@ class Rebuilt:
 class Reindex:
     """Builds the vector store of another embedder beside the current one.
 
-    `ingest` makes an `Ingest` of the new embedder for a store; `kept` holds the Markdown; `note` is a file that says what
-    is being built: it must outlive the process and be in this home. No store is read, written or deleted before `own` has
-    seen whose it is.
-    """
+    `ingest` makes an `Ingest` of the new embedder for a store; `kept` holds the Markdown; `note` is a file that says
+    what is being built: it must outlive the process and be in this home. No store is read, written or deleted before
+    `own` has seen whose it is."""
 
     def __init__(
         self,
@@ -88,7 +88,8 @@ class Reindex:
         self._own = own
 
     async def run(self, new: Made, *, old: Index | None = None, progress: Progress | None = None) -> Rebuilt:
-        """Build the store of `new` and make it the current one. `old` is the store before it where somebody has it open.
+        """Build the store of `new` and make it the current one. `old` is the store before it where somebody has it
+        open.
 
         With `new` what is current already, it brings back the documents that the store has lost; nobody may have it
         open then. `progress(done, total)` counts documents. The old store stays until `clean_up`. Raises RAGToolError
@@ -120,7 +121,8 @@ class Reindex:
         return await index.count(View(everyone, generation)) >= sum(row.chunks for row in rows)
 
     async def clean_up(self, current: Made) -> None:
-        """Delete the stores of finished or abandoned runs, which nobody has open any more. Raises QdrantConnectionError."""
+        """Delete the stores of finished or abandoned runs, which nobody has open any more. Raises
+        QdrantConnectionError."""
         for made in await asyncio.to_thread(self._note.stores):
             if made != current:
                 await self._stores.remove(made)

@@ -1,5 +1,5 @@
-"""`kotae reindex --set-aside`: what the database does not know (`bot/knowledge/identity.py`), or nobody can read, is moved out of
-the way. Nothing is deleted, and nothing is moved that the database needs and has nowhere else."""
+"""`kotae reindex --set-aside`: what the database does not know (`bot/knowledge/identity.py`), or nobody can read, is
+moved out of the way. Nothing is deleted, and nothing is moved that the database needs and has nowhere else."""
 
 import asyncio
 import logging
@@ -21,11 +21,14 @@ from retrieval.types import RAGToolError
 log = logging.getLogger(__name__)
 
 _NEEDED = Text(
-    en="Nothing was moved: of the {all} documents that the database {database} knows, the text of {count} is not in {texts}."
+    en="Nothing was moved: of the {all} documents that the database {database} knows, the text of {count} is not in "
+    "{texts}."
     " It is the database of another home. Set DATABASE_URL or KOTAE_HOME back, or restore a backup into an empty"
     " KOTAE_HOME (kotae restore).",
-    ja="何も移していません。データベース {database} にある {all} 件の文書のうち、{count} 件の本文が {texts} にありません。"
-    "別のホームのデータベースです。DATABASE_URL か KOTAE_HOME を元に戻すか、空の KOTAE_HOME にバックアップを復元してください"
+    ja="何も移していません。データベース {database} にある {all} 件の文書のうち、{count} 件の本文が {texts} "
+    "にありません。"
+    "別のホームのデータベースです。DATABASE_URL か KOTAE_HOME を元に戻すか、空の KOTAE_HOME "
+    "にバックアップを復元してください"
     "（kotae restore）。",
 )
 
@@ -33,10 +36,9 @@ _NEEDED = Text(
 async def set_aside(home: Path, stores: Stores, used: Collection[Made], known: Known) -> Path | None:
     """Move what does not belong to the database into a new folder of the home; returns it, None when all belongs.
 
-    `used`: the stores that the database and the settings name. The order is such that a start after a crash in between is refused still.
-    Raises SettingsError when the database is another home's, or the index on a server is; RAGToolError, StoreError,
-    OSError.
-    """
+    `used`: the stores that the database and the settings name. The order is such that a start after a crash in between
+    is refused still. Raises SettingsError when the database is another home's, or the index on a server is;
+    RAGToolError, StoreError, OSError."""
     identity = await known()
     strange = None
     for made in used:
@@ -78,7 +80,8 @@ def _reads(kept: ContentStore, address: str) -> bool:
 
 
 def _move(identity: Identity, vectors: Path | None, folder: Path) -> None:
-    """The index last: as long as it is there, and the mark of the texts before it, no start takes the rest for its own."""
+    """The index last: as long as it is there, and the mark of the texts before it, no start takes the rest for its
+    own."""
     folder.mkdir(mode=0o700)
     _move_texts(identity.texts, folder / "documents", {row.markdown for row in identity.rows})
     if home_in(identity.texts) not in (None, identity.home):

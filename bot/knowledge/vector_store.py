@@ -31,7 +31,8 @@ Progress = Callable[[int, int], None]
 _OTHER = Text(
     en="The documents of this home were indexed with {was}, and {wanted} cannot search them. Re-index them "
     "with `kotae reindex`, or set KOTAE_EMBEDDER back.",
-    ja="このホームの文書のインデックスは {was} で作られているため、{wanted} では検索できません。`kotae reindex` で再インデックスするか、KOTAE_EMBEDDER "
+    ja="このホームの文書のインデックスは {was} で作られているため、{wanted} では検索できません。`kotae reindex` "
+    "で再インデックスするか、KOTAE_EMBEDDER "
     "を元に戻してください。",
 )
 _LOST = Text(
@@ -71,9 +72,8 @@ async def open_vectors(
     Not `tidy`: stores that are no longer needed stay. Nobody else may have the home open.
 
     Raises SettingsError for a store of another embedder that holds documents, and for a database that does not know the
-    index or the kept Markdown (`bot.knowledge.identity`); QdrantConnectionError, EmbeddingError, StoreError, RAGToolError when a
-    document cannot be brought over, OSError.
-    """
+    index or the kept Markdown (`bot.knowledge.identity`); QdrantConnectionError, EmbeddingError, StoreError,
+    RAGToolError when a document cannot be brought over, OSError."""
     wanted = Made(embedder.name, embedder.dimensions, TOKENIZER)
     indexes = VectorStores(data.engine)
     row = await indexes.current() or await indexes.open(wanted.embedder, wanted.dimensions, wanted.tokenizer)

@@ -1,8 +1,8 @@
 """One file that holds a home's knowledge, made while the bot runs; `bot/operations/restore.py` makes a home from it.
 
-In it: the database as of one moment, the Markdown of every document in it, and the pairs of questions and answers, which
-the Markdown does not tell from text. Not in it: settings (secrets), the chat log, and the vectors: copied under a running
-engine they would be of no certain moment, and they can be made again from the rest. Source: reliability.md R48.
+In it: the database as of one moment, the Markdown of every document in it, and the pairs of questions and answers,
+which the Markdown does not tell from text. Not in it: settings (secrets), the chat log, and the vectors: copied under a
+running engine they would be of no certain moment, and they can be made again from the rest. Source: reliability.md R48.
 """
 
 import asyncio
@@ -64,9 +64,11 @@ _MOVING = Text(
 )
 _DISK = Text(en="The backup could not be written or read: {why}.", ja="バックアップを読み書きできませんでした: {why}")
 _BACKED_UP = Text(
-    en="Backup written: {file} ({documents} document{documents:|s}, {size} KB). It holds everything people asked and taught; only its"
+    en="Backup written: {file} ({documents} document{documents:|s}, {size} KB). It holds everything people asked and "
+    "taught; only its"
     " owner can read it. Settings and the chat log are not in it.",
-    ja="バックアップを作成しました: {file}（文書 {documents} 件、{size} KB）。質問や登録内容がすべて含まれ、所有者だけが読めます。"
+    ja="バックアップを作成しました: {file}（文書 {documents} 件、{size} KB）。質問や登録内容がすべて含まれ、"
+    "所有者だけが読めます。"
     "設定とチャットログは含まれません。",
 )
 _AS_TEXT = Text(

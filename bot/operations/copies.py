@@ -23,8 +23,8 @@ _LOCK = "lock"  # in a copy's folder: held for as long as its maker lives
 
 @contextmanager
 def copying(home: Path, beside: Path) -> Iterator[Path]:
-    """An empty folder (mode 0700) on the disk of `beside`, for a copy of what is in `home`; it is gone after the block, or
-    after the next `sweep`. Raises OSError."""
+    """An empty folder (mode 0700) on the disk of `beside`, for a copy of what is in `home`; it is gone after the block,
+    or after the next `sweep`. Raises OSError."""
     folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=beside.absolute()))
     lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     note = home / NOTES / folder.name.removeprefix(_PREFIX)

@@ -1,5 +1,5 @@
-"""How the bot does, for the page of metrics: a time summed up day by day, as far as its readers may see it; and measured
-searches as a file for a spreadsheet.
+"""How the bot does, for the page of metrics: a time summed up day by day, as far as its readers may see it; and
+measured searches as a file for a spreadsheet.
 
 Numbers count all places together; a place that these readers do not see is part of them, and is never named.
 Source: product.md §3 and §6; seeds/3_agent_tools.md §4 (export of the metrics).

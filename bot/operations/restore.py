@@ -1,4 +1,5 @@
-"""A home made from a backup (`bot/operations/backup.py`): whole, or refused, or as empty as it was; never half of one."""
+"""A home made from a backup (`bot/operations/backup.py`): whole, or refused, or as empty as it was; never half of
+one."""
 
 import asyncio
 import gzip
@@ -60,9 +61,11 @@ _NOT_EMPTY = Text(
     ja="{where} は空ではありません。上書きを避けるため、復元先には新しいフォルダーを KOTAE_HOME に指定してください。",
 )
 _OTHERS = Text(
-    en="The collection {place} holds documents of another home. Set KOTAE_QDRANT_PREFIX to a name of its own. Nothing was"
+    en="The collection {place} holds documents of another home. Set KOTAE_QDRANT_PREFIX to a name of its own. Nothing "
+    "was"
     " restored.",
-    ja="コレクション {place} には別のホームの文書があります。KOTAE_QDRANT_PREFIX に別の名前を指定してください。何も復元していません。",
+    ja="コレクション {place} には別のホームの文書があります。KOTAE_QDRANT_PREFIX に別の名前を指定してください。"
+    "何も復元していません。",
 )
 _RESTORED = Text(
     en="Restored into {home}: {documents} document{documents:|s}, {chunks} chunk{chunks:|s} re-indexed in {seconds} s.",
@@ -90,13 +93,13 @@ async def restore(
     *,
     progress: Progress | None = None,
 ) -> Restored:
-    """Make the home of `settings` from a backup. Its vectors are made anew by `embedder`; an older database is upgraded.
+    """Make the home of `settings` from a backup. Its vectors are made anew by `embedder`; an older database is
+    upgraded.
 
     Everything is prepared in a folder inside the home (which may be the root of a disk), then moved into place; until
-    it is, `unfinished` says so and the next restore starts anew. The home that the backup is of is the one it becomes; on
-    a Qdrant server the vectors are written at once to its own collection or to a new one, never to another home's.
-    `progress(done, total)` counts passages. Raises BackupError, MigrationError, RAGToolError, StoreError.
-    """
+    it is, `unfinished` says so and the next restore starts anew. The home that the backup is of is the one it becomes;
+    on a Qdrant server the vectors are written at once to its own collection or to a new one, never to another home's.
+    `progress(done, total)` counts passages. Raises BackupError, MigrationError, RAGToolError, StoreError."""
     began = asyncio.get_running_loop().time()
     file, home = sqlite_file(settings), settings.home
     staging = home / UNFINISHED
@@ -252,7 +255,8 @@ def _bring_up(database: Path) -> None:
 async def rebuild(
     rows: Sequence[DocumentRow], kept: Path, index: Index, ingest: Ingest, progress: Progress | None
 ) -> dict[str, int]:
-    """Write the points of documents as they were written first, with the same ids; returns each one's chunks by its id."""
+    """Write the points of documents as they were written first, with the same ids; returns each one's chunks by its
+    id."""
     counts: dict[str, int] = {}
     total = sum(row.chunks for row in rows)
     for row in rows:

@@ -1,4 +1,5 @@
-"""The mark of a home into which a backup is being restored. Apart from `bot/operations/restore.py`, since every start looks for it."""
+"""The mark of a home into which a backup is being restored. Apart from `bot/operations/restore.py`, since every start
+looks for it."""
 
 from pathlib import Path
 
@@ -10,9 +11,11 @@ UNFINISHED = "restoring"  # the folder in a home where everything is prepared
 MANIFEST = "manifest.json"
 
 _UNFINISHED = Text(
-    en="A restore into {folder} was cut short. Run kotae restore with the same file again, or delete {folder}/{inside} to"
+    en="A restore into {folder} was cut short. Run kotae restore with the same file again, or delete "
+    "{folder}/{inside} to"
     " start empty.",
-    ja="{folder} への復元が途中で止まっています。同じファイルでもう一度 kotae restore を実行するか、空の状態から始める場合は"
+    ja="{folder} への復元が途中で止まっています。同じファイルでもう一度 kotae restore を実行するか、"
+    "空の状態から始める場合は"
     " {folder}/{inside} を削除してください。",
 )
 

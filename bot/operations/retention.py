@@ -3,9 +3,9 @@
 What is kept: questions with their answers, traces, votes and misses, and the words of searches, for `keep` (90 days by
 default); a claim without an answer for 7 days, as long as a platform may deliver it again; the chat log's lines for
 `keep`; what was posted on platforms, and files that came with a question, which only its thread can search, for `keep`
-too; who changed what everybody reads for at least a year. A miss that is still open stays until it is closed, since the digest and the list of unanswered questions live
-on it, but its turn is emptied of the person and the answer. Source: reliability.md R61.
-"""
+too; who changed what everybody reads for at least a year. A miss that is still open stays until it is closed, since the
+digest and the list of unanswered questions live on it, but its turn is emptied of the person and the answer. Source:
+reliability.md R61."""
 
 import asyncio
 import fcntl
@@ -43,19 +43,25 @@ _WHO = Text(
     ja="対象者は slack:U012AB3CD や discord:80351110224678912 のように プラットフォーム:ID で指定してください。",
 )
 _DONE = Text(
-    en="{who} is forgotten: {questions} question{questions:|s} with their answers, {votes} vote{votes:|s}, {searches} search{searches:|es} and {lines} line{lines:|s}"
-    " of the chat log were deleted; {documents} document{documents: stays|s stay} without {documents:its|their} author, and the id is gone from {mentions}"
+    en="{who} is forgotten: {questions} question{questions:|s} with their answers, {votes} vote{votes:|s}, {searches} "
+    "search{searches:|es} and {lines} line{lines:|s}"
+    " of the chat log were deleted; {documents} document{documents: stays|s stay} without {documents:its|their} "
+    "author, and the id is gone from {mentions}"
     " texts of others.",
-    ja="{who} のデータを削除しました。質問と回答 {questions} 件、評価 {votes} 件、検索 {searches} 件、チャットログ {lines} 行を"
+    ja="{who} のデータを削除しました。質問と回答 {questions} 件、評価 {votes} 件、検索 {searches} 件、チャットログ "
+    "{lines} 行を"
     "削除しました。文書 {documents} 件は登録者名を消して残し、ほかの人の文章 {mentions} 件から ID を消しました。",
 )
 _STAYS = Text(
     en="What others wrote or documents say about the person stays. Messages in Slack or Discord are deleted there.",
-    ja="ほかの人が書いた内容や、文書に書かれた内容は残ります。Slack や Discord 上のメッセージは各サービスで削除してください。",
+    ja="ほかの人が書いた内容や、文書に書かれた内容は残ります。Slack や Discord "
+    "上のメッセージは各サービスで削除してください。",
 )
 _BACKUPS = Text(
-    en="Backups still have it all: delete those made with kotae backup{copies}, or forget the person again after a restore.",
-    ja="バックアップには残っています。kotae backup で作ったもの{copies}を削除するか、復元後にもう一度実行してください。",
+    en="Backups still have it all: delete those made with kotae backup{copies}, or forget the person again after a "
+    "restore.",
+    ja="バックアップには残っています。kotae backup で作ったもの{copies}を削除するか、"
+    "復元後にもう一度実行してください。",
 )
 _COPIES = Text(en=", and these copies from before upgrades: {files}", ja="と、更新前のコピー（{files}）")
 _NOT_COMPACT = Text(
@@ -144,7 +150,8 @@ async def retain(
             files += 1
     if expired or lines or files:
         log.info(
-            "retention: %d questions deleted, %d emptied, %d searches, %d files of threads, %d posts, intakes and traces, and "
+            "retention: %d questions deleted, %d emptied, %d searches, %d files of threads, %d posts, intakes and "
+            "traces, and "
             "%d log lines deleted",
             *(expired.deleted, expired.emptied, expired.searches, files, expired.others, lines),
         )

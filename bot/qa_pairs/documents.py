@@ -28,8 +28,9 @@ _NOT_KEPT = Text(
 
 
 class PairDocuments:
-    """One document for the approved pairs of a source (of a long one, several): in its collection, for its readers only,
-    with its address. What it should be follows from the database alone, so that `follow` mends whatever was cut short."""
+    """One document for the approved pairs of a source (of a long one, several): in its collection, for its readers
+    only, with its address. What it should be follows from the database alone, so that `follow` mends whatever was cut
+    short."""
 
     def __init__(
         self,

@@ -1,6 +1,5 @@
-"""Q/A pairs from the team's documents: what they would cost, the jobs that have them written, and the review after which
-they are found. Source: product.md §3 (Q/A pairs, and who may read them); seeds/0_agent_rag.md §4.5.
-"""
+"""Q/A pairs from the team's documents: what they would cost, the jobs that have them written, and the review after
+which they are found. Source: product.md §3 (Q/A pairs, and who may read them); seeds/0_agent_rag.md §4.5."""
 
 import asyncio
 import uuid
@@ -38,9 +37,11 @@ __all__ = ["Decided", "Estimate", "Listed", "Pair", "Pairs", "PairsError", "QaJo
 _MANY = 10_000  # chunks of one job
 
 _NEEDS_MODEL = Text(
-    en="Writing Q/A pairs needs a language model, and none is set up. Set GEMINI_API_KEY, or KOTAE_MODEL to gemini:<model> "
+    en="Writing Q/A pairs needs a language model, and none is set up. Set GEMINI_API_KEY, or KOTAE_MODEL to "
+    "gemini:<model> "
     "or openai:<model>, and start Kotae again.",
-    ja="Q/A ペアの作成には言語モデルが必要ですが、設定されていません。GEMINI_API_KEY を設定するか、KOTAE_MODEL に gemini:<モデル名> または openai:<モデル名> "
+    ja="Q/A ペアの作成には言語モデルが必要ですが、設定されていません。GEMINI_API_KEY を設定するか、KOTAE_MODEL に "
+    "gemini:<モデル名> または openai:<モデル名> "
     "を指定して、Kotae を再起動してください。",
 )
 _MEMBERS = Text(
@@ -82,8 +83,10 @@ _REASONS: Mapping[Reason, Text] = {
     "": Text(en="", ja=""),
     "asked": Text(en="Paused.", ja="一時停止中です。"),
     "budget": Text(
-        en="Paused: today’s budget for the model (KOTAE_DAILY_CALLS, KOTAE_DAILY_TOKENS) is used up. Resume it tomorrow.",
-        ja="一時停止中: 本日のモデル利用の上限（KOTAE_DAILY_CALLS、KOTAE_DAILY_TOKENS）に達しました。明日、再開してください。",
+        en="Paused: today’s budget for the model (KOTAE_DAILY_CALLS, KOTAE_DAILY_TOKENS) is used up. Resume it "
+        "tomorrow.",
+        ja="一時停止中: 本日のモデル利用の上限（KOTAE_DAILY_CALLS、KOTAE_DAILY_TOKENS）に達しました。明日、"
+        "再開してください。",
     ),
     "busy": Text(
         en="Paused: the model was busy or could not be reached for a long time. Resume it later.",
@@ -91,7 +94,8 @@ _REASONS: Mapping[Reason, Text] = {
     ),
     "refused": Text(
         en="Paused: the provider does not accept the key or the model. Check KOTAE_MODEL and its key, then resume.",
-        ja="一時停止中: API キーまたはモデルが受け付けられませんでした。KOTAE_MODEL とキーを確認してから再開してください。",
+        ja="一時停止中: API キーまたはモデルが受け付けられませんでした。KOTAE_MODEL "
+        "とキーを確認してから再開してください。",
     ),
 }
 _STATES: Mapping[JobState, Text] = {
@@ -249,8 +253,8 @@ class Pairs:
         self._work.stop(job)
 
     async def resume(self, job: str, who: Reviewer) -> None:
-        """Go on with a job that pauses, or do the failed chunks of one that is done again, with the model that is set up
-        now. Raises PairsError."""
+        """Go on with a job that pauses, or do the failed chunks of one that is done again, with the model that is set
+        up now. Raises PairsError."""
         if self.needs is not None:
             raise PairsError(self.needs)
         shown = await self.job(job, who.readers)

@@ -33,11 +33,13 @@ BEGIN_TRIES = 4
 
 _ADDRESS = Text(
     en="DATABASE_URL should be sqlite+aiosqlite:///path/to/file.db or postgresql+asyncpg://user:password@host/name.",
-    ja="DATABASE_URL は sqlite+aiosqlite:///path/to/file.db か postgresql+asyncpg://user:password@host/name の形にしてください。",
+    ja="DATABASE_URL は sqlite+aiosqlite:///path/to/file.db か postgresql+asyncpg://user:password@host/name "
+    "の形にしてください。",
 )
 _DRIVER = Text(
     en="DATABASE_URL names PostgreSQL, but its driver is not installed. Install it with: pip install 'kotae[postgres]'",
-    ja="DATABASE_URL は PostgreSQL ですが、そのドライバーが入っていません。pip install 'kotae[postgres]' で入れてください。",
+    ja="DATABASE_URL は PostgreSQL ですが、そのドライバーが入っていません。pip install 'kotae[postgres]' "
+    "で入れてください。",
 )
 _FULL = Text(
     en="There is no space left for the database, so nothing was stored. Please free some space.",
@@ -68,11 +70,10 @@ _BROKEN = Text(
 def connect(url: str, *, connections: int | None = None, patience: float = POOL_SECONDS) -> AsyncEngine:
     """The engine of `url`: `sqlite+aiosqlite:///file` or `postgresql+asyncpg://…`. Opens nothing yet.
 
-    It has so many `connections` (None: what suits its kind); of an SQLite file's, two at least, one is the writer's. The
-    pool serves newcomers first and ends the `patience` (in seconds) of others: so nobody waits for it, but before it for a
-    place, in the order of coming and for as long as it takes. Raises StoreError for another kind of address and for a
-    driver that is not installed.
-    """
+    It has so many `connections` (None: what suits its kind); of an SQLite file's, two at least, one is the writer's.
+    The pool serves newcomers first and ends the `patience` (in seconds) of others: so nobody waits for it, but before
+    it for a place, in the order of coming and for as long as it takes. Raises StoreError for another kind of address
+    and for a driver that is not installed."""
     try:
         address = make_url(url)
     except ArgumentError as error:

@@ -106,10 +106,12 @@ class Erasure:
     # -- by age -----------------------------------------------------------------------------------------------------
 
     async def expire(self, *, before: datetime, inbox_before: datetime, audit_before: datetime) -> Expired:
-        """Delete what was asked before `before`, and before `inbox_before` what was claimed and ended without an answer.
+        """Delete what was asked before `before`, and before `inbox_before` what was claimed and ended without an
+        answer.
 
-        With a turn go its posts and notices. Posts of else, messages of the browser's rooms, and intakes that were never
-        done, go before `before`, done intakes before `inbox_before`, the traces of privileged acts before `audit_before`.
+        With a turn go its posts and notices. Posts of else, messages of the browser's rooms, and intakes that were
+        never done, go before `before`, done intakes before `inbox_before`, the traces of privileged acts before
+        `audit_before`.
 
         A turn with an open miss is the team's to do: question, place and link of the miss stay, the person, the answer,
         its trace and the votes go. Open turns that somebody holds are left alone. Raises StoreError.
@@ -181,7 +183,8 @@ class Erasure:
         return Erased(questions_of_theirs, votes, asked, authored, mentions, await compact(self._engine))
 
     async def _forget_votes(self, platform: str, person: str) -> int:
-        """Their votes, and what a miss says in their words; a miss that only they reported goes, unless it was resolved."""
+        """Their votes, and what a miss says in their words; a miss that only they reported goes, unless it was
+        resolved."""
         theirs = select(feedback.c.turn).join(turns, turns.c.id == feedback.c.turn)
         voted = await rows(self._engine, theirs.where(turns.c.platform == platform, feedback.c.author == person))
         for some in _portions(voted, self._batch):
@@ -243,19 +246,20 @@ async def compact(engine: AsyncEngine) -> bool:
         return False
 
 
-# -- of one question, inside the caller's transaction -------------------------------------------------------------------
+# -- of one question, inside the caller's transaction
+# -------------------------------------------------------------------
 
 
 def forget_answer(db: Connection, turn: str) -> None:
-    """All that came of a question: its answer and how that came about, votes, misses and what was still to be said. What
-    was posted of it is there as before."""
+    """All that came of a question: its answer and how that came about, votes, misses and what was still to be said.
+    What was posted of it is there as before."""
     for table in (answers, traces, sources, feedback, questions, notices, refusals):
         db.execute(delete(table).where(table.c.turn == turn))
 
 
 def forget_searches(db: Connection, asked: Sequence[Any]) -> int:
-    """A search does not know who asked; those made while one of these turns ran go, whoever else asked meanwhile. How many
-    they were."""
+    """A search does not know who asked; those made while one of these turns ran go, whoever else asked meanwhile. How
+    many they were."""
     spans = [
         searches.c.at.between(row.claimed_at - _AROUND, (row.finished_at or row.claimed_at) + _AROUND) for row in asked
     ]

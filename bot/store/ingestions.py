@@ -1,7 +1,8 @@
-"""Files on their way into the knowledge: kept from the moment they are taken in until the person was shown every verdict.
+"""Files on their way into the knowledge: kept from the moment they are taken in until the person was shown every
+verdict.
 
-An open intake belongs to its owner until the lease on it passes (`bot.store.leases`). Source: reliability.md R3, R5 and R44.
-"""
+An open intake belongs to its owner until the lease on it passes (`bot.store.leases`). Source: reliability.md R3, R5 and
+R44."""
 
 from collections.abc import Callable
 from dataclasses import asdict

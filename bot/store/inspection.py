@@ -1,6 +1,6 @@
 """The condition of a database, looked at without changing it: its revision, whether it is whole and takes writes; and a
-copy of an SQLite file while others write to it. Source: sqlite.org/backup.html, sqlite.org/pragma.html#pragma_integrity_check.
-"""
+copy of an SQLite file while others write to it. Source: sqlite.org/backup.html,
+sqlite.org/pragma.html#pragma_integrity_check."""
 
 import os
 import sqlite3

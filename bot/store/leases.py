@@ -1,5 +1,6 @@
-"""Whose time leases go by. Processes that share a database's server have clocks of their own, and one that is wrong would
-take from the living what they hold: there the server's clock counts. An SQLite file has one process: its clock does.
+"""Whose time leases go by. Processes that share a database's server have clocks of their own, and one that is wrong
+would take from the living what they hold: there the server's clock counts. An SQLite file has one process: its clock
+does.
 
 Source: reliability.md §5, point 2 (a clock that steps by ±10 minutes).
 """

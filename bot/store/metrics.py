@@ -1,9 +1,8 @@
 """Sums of a time, made by the database: what was asked, how it ended, how long it took, what was found and missed.
 
-Each question counts once, on the day of its answer: as `unsure` rather than `answered` where the bot was not sure of it, so
-that the ways questions ended add up to the questions. The statements read indexes that hold no texts (`ix_answers_figures`,
-`ix_searches_figures`).
-"""
+Each question counts once, on the day of its answer: as `unsure` rather than `answered` where the bot was not sure of
+it, so that the ways questions ended add up to the questions. The statements read indexes that hold no texts
+(`ix_answers_figures`, `ix_searches_figures`)."""
 
 import json
 from collections import Counter
@@ -50,7 +49,8 @@ class SearchDay:
 
 @dataclass(frozen=True, slots=True)
 class MissDay:
-    """The questions of one day that were missed, each by one reason: `reported` only what was not found wanting before."""
+    """The questions of one day that were missed, each by one reason: `reported` only what was not found wanting
+    before."""
 
     day: date
     reasons: Mapping[MissReason, int]

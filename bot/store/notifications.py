@@ -1,4 +1,5 @@
-"""Misses are closed and their askers are to be told, in one transaction; what is to be told waits here until it is said.
+"""Misses are closed and their askers are to be told, in one transaction; what is to be told waits here until it is
+said.
 
 Source: product.md §4; reliability.md R5.
 """
@@ -64,8 +65,8 @@ class Notices:
         trace: AuditRecord,
         telling: Telling | None = None,
     ) -> Closed:
-        """Close of these questions those that are open and that readers of `scopes` may see; with `telling` their askers
-        will be told. All or nothing; without an open question nothing happens."""
+        """Close of these questions those that are open and that readers of `scopes` may see; with `telling` their
+        askers will be told. All or nothing; without an open question nothing happens."""
         closing = (
             update(questions)
             .where(questions.c.id.in_(ids), questions.c.scope.in_(scopes), questions.c.resolved_at.is_(None))
@@ -164,8 +165,8 @@ def _answered(db: Connection, closed: Sequence[Any], documents: Mapping[str, str
 
 
 def _add(db: Connection, closed: Sequence[Any], telling: Telling, now: datetime, *, corrects: bool = False) -> int:
-    """One notice a turn; a newer answer takes the place of one that is not said yet. `corrects`: they were told one, once
-    is enough for a person in a thread; who was not told yet hears the new one as the answer."""
+    """One notice a turn; a newer answer takes the place of one that is not said yet. `corrects`: they were told one,
+    once is enough for a person in a thread; who was not told yet hears the new one as the answer."""
     asked = {row.turn: row.question for row in reversed(closed)}
     spot = (turns.c.platform, turns.c.workspace, turns.c.channel, turns.c.thread, turns.c.author)
     unsaid = notices.c.id.is_not(None)

@@ -70,7 +70,8 @@ class Outbox:
         return [row.channel for row in await rows(self._engine, latest.limit(limit))]
 
     async def cards(self, questions: Collection[int]) -> list[Post]:
-        """The posted cards that still offer one of these questions: their data have `questions` and are not `closed`."""
+        """The posted cards that still offer one of these questions: their data have `questions` and are not
+        `closed`."""
         wanted = set(questions)
         placed = select(posts).where(posts.c.kind == "card", posts.c.message.is_not(None)).order_by(posts.c.at)
         found = [_post(row) for row in await rows(self._engine, placed)] if wanted else []

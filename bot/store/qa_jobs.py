@@ -1,8 +1,8 @@
-"""Q/A pairs being generated: which chunks are still to do, who works on them, and what came of each, so that a job goes on
-where a process has left it.
+"""Q/A pairs being generated: which chunks are still to do, who works on them, and what came of each, so that a job goes
+on where a process has left it.
 
-A running job belongs to its owner until the lease on it passes (`bot.store.leases`). Source: reliability.md R44 and R45.
-"""
+A running job belongs to its owner until the lease on it passes (`bot.store.leases`). Source: reliability.md R44 and
+R45."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -42,7 +42,8 @@ class ChunkPlace:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A chunk that a job has still to do. `scope`: who may read its document; `current`: it is still of that version."""
+    """A chunk that a job has still to do. `scope`: who may read its document; `current`: it is still of that
+    version."""
 
     place: int
     spot: ChunkPlace
@@ -101,9 +102,16 @@ class PairJobs:
     # -- for people -------------------------------------------------------------------------------------------------
 
     async def create(
-        self, job: str, *, document: str | None, collection: str, model: str, spots: Sequence[ChunkPlace], now: datetime,
+        self,
+        job: str,
+        *,
+        document: str | None,
+        collection: str,
+        model: str,
+        spots: Sequence[ChunkPlace],
+        now: datetime,
         trace: AuditRecord,
-    ) -> bool:  # fmt: skip
+    ) -> bool:
         """A job that whoever looks for work finds; False when one of the documents has just been forgotten."""
 
         def create(db: Connection) -> None:
@@ -181,11 +189,20 @@ class PairJobs:
         return Cost(*map(int, row))
 
     async def turn(
-        self, job: str, readers: Readers, state: JobState, *, since: Collection[JobState], now: datetime, trace: AuditRecord,
-        reason: Reason = "", model: str | None = None,
-    ) -> bool:  # fmt: skip
-        """Put a job that is in one of the states `since` into another; False when there is none. One that is to run does
-        its failed chunks again, with `model`. Whoever works on one that is paused learns it with the next chunk."""
+        self,
+        job: str,
+        readers: Readers,
+        state: JobState,
+        *,
+        since: Collection[JobState],
+        now: datetime,
+        trace: AuditRecord,
+        reason: Reason = "",
+        model: str | None = None,
+    ) -> bool:
+        """Put a job that is in one of the states `since` into another; False when there is none. One that is to run
+        does its failed chunks again, with `model`. Whoever works on one that is paused learns it with the next
+        chunk."""
         values: dict[str, Any] = {"state": state, "reason": reason, "changed_at": now}
         if model is not None:
             values["model"] = model

@@ -23,9 +23,9 @@ PART = 50  # chunks whose approved pairs are one document: what an approval embe
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A pair with where it comes from. `marked`: only a reader can tell whether its chunk says it; `stale`: its document
-    has been replaced since; `repeats`: the pair that says the same. `name`, `collection`, `scope` and `url` are its
-    document's."""
+    """A pair with where it comes from. `marked`: only a reader can tell whether its chunk says it; `stale`: its
+    document has been replaced since; `repeats`: the pair that says the same. `name`, `collection`, `scope` and `url`
+    are its document's."""
 
     id: int
     job: str
@@ -104,8 +104,8 @@ class PairRows:
         self, readers: Readers, *, job: str | None = None, document: str | None = None,
         states: Collection[PairState] = (), containing: str = "", limit: int = 50, offset: int = 0,
     ) -> Listed:  # fmt: skip
-        """Pairs that these readers may read, in reading order; no `states`: all. `containing`: in the question, the answer
-        or the document's name, in any case."""
+        """Pairs that these readers may read, in reading order; no `states`: all. `containing`: in the question, the
+        answer or the document's name, in any case."""
         which = _which(readers, job, document)
         if states:
             which = and_(which, pairs.c.state.in_(states))

@@ -1,4 +1,5 @@
-"""Stretches of time as a table, so that what falls into each is counted by the database, found by an index of moments."""
+"""Stretches of time as a table, so that what falls into each is counted by the database, found by an index of
+moments."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,8 +1,7 @@
 """The inbox's rows: every question from its claim to its shown answer, so that nothing of it rests on memory.
 
-An open turn belongs to its owner until the lease on it passes. Times are the caller's; leases go by `bot.store.leases`, and
-no clock takes from this process what it holds itself (`held`).
-"""
+An open turn belongs to its owner until the lease on it passes. Times are the caller's; leases go by `bot.store.leases`,
+and no clock takes from this process what it holds itself (`held`)."""
 
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -84,7 +83,8 @@ class TurnStore:
         until: datetime,
         held: Collection[str] = (),
     ) -> dict[str, Claimed]:
-        """Take questions, each by a fresh turn id, in one transaction; the first of a thread that is free starts with it.
+        """Take questions, each by a fresh turn id, in one transaction; the first of a thread that is free starts with
+        it.
 
         A question is taken that is new, or open and abandoned (it keeps its id). Those in the result are now this
         owner's, under the ids they were given here; the rest are somebody's, or done.
@@ -231,8 +231,9 @@ class TurnStore:
             return bool((await db.execute(closed)).rowcount)
 
     async def amend(self, message: Incoming, *, now: datetime) -> bool:
-        """Put new words to a question and take it from whoever works on it. One that is answered is open again, without all
-        that came of it but what was posted, unless it says the same as before or was edited `EDITS` times. Is it open?"""
+        """Put new words to a question and take it from whoever works on it. One that is answered is open again, without
+        all that came of it but what was posted, unless it says the same as before or was edited `EDITS` times. Is it
+        open?"""
         new = {"text": storable(message.text), "state": "waiting", "attempts": 0, "owner": None, "lease_until": now}
 
         def amend(db: Connection) -> bool:
@@ -252,8 +253,8 @@ class TurnStore:
         return await change(self._engine, amend)
 
     async def delete(self, message: Incoming, *, now: datetime) -> Claimed | None:
-        """Its asker took a question back: close it, whoever works on it, and keep nothing of it but its claim and where it
-        was posted. None: there is no such question."""
+        """Its asker took a question back: close it, whoever works on it, and keep nothing of it but its claim and where
+        it was posted. None: there is no such question."""
 
         def empty(db: Connection) -> Claimed | None:
             wanted = select(turns).where(turns.c.claim == claim_key(message), turns.c.deleted_at.is_(None))

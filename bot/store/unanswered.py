@@ -119,8 +119,8 @@ class UnansweredQuestions:
     async def asked_between(
         self, scopes: Collection[str], since: datetime, until: datetime, *, limit: int
     ) -> tuple[list[AskedQuestion], int, int]:
-        """The open questions of `scopes` asked, or opened again, from `since` up to `until`, newest first; how many there
-        are of these beyond the limit too, and how many turns asked in other scopes, whose words stay there."""
+        """The open questions of `scopes` asked, or opened again, from `since` up to `until`, newest first; how many
+        there are of these beyond the limit too, and how many turns asked in other scopes, whose words stay there."""
         asked, again = (and_(at >= since, at < until) for at in (questions.c.asked_at, questions.c.reopened_at))
         within = questions.c.resolved_at.is_(None) & or_(asked, again)
         theirs = questions.c.scope.in_(scopes)
@@ -138,8 +138,8 @@ class UnansweredQuestions:
             return [_asked(row) for row in rows], await db.scalar(shown) or 0, await db.scalar(hidden) or 0
 
     async def find(self, wanted: WantedQuestions, scopes: Collection[str], *, limit: int, offset: int = 0) -> Matches:
-        """The misses that match, of `scopes` in words. What is hidden is not counted by its text or where it was searched:
-        that would tell what somebody asked."""
+        """The misses that match, of `scopes` in words. What is hidden is not counted by its text or where it was
+        searched: that would tell what somebody asked."""
         alike = _alike(wanted)
         theirs = alike & questions.c.scope.in_(scopes) & _about(wanted)
         listed = (
@@ -223,8 +223,8 @@ def add_misses(db: Connection, misses: Sequence[MissedQuestion]) -> None:
 
 
 def reopen(db: Connection, forgotten: Collection[str], now: datetime) -> None:
-    """Inside the transaction that forgets these documents: the questions they answered are open again, and nobody is told
-    an answer that is not there any more."""
+    """Inside the transaction that forgets these documents: the questions they answered are open again, and nobody is
+    told an answer that is not there any more."""
     theirs = questions.c.answer.in_(forgotten)
     db.execute(delete(notices).where(notices.c.turn.in_(select(questions.c.turn).where(theirs))))
     opened = {"resolved_at": None, "resolution": None, "answer": None, "reopened_at": now}

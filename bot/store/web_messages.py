@@ -80,7 +80,8 @@ class Messages:
         return _message(found[0]) if found else None
 
     async def listed(self, room: str, thread: int | None, *, before: int | None, limit: int) -> list[RoomMessage]:
-        """The newest `limit` before the message `before`, oldest first: of a thread with its root, or of the room itself.
+        """The newest `limit` before the message `before`, oldest first: of a thread with its root, or of the room
+        itself.
 
         Deleted ones only as the roots of threads that go on.
         """

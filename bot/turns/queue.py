@@ -38,9 +38,8 @@ def _now() -> datetime:
 class TurnQueue:
     """The questions put to this process, and those another one left behind.
 
-    A turn is held from its claim until it is `shown` or `release`d; a heartbeat keeps the lease meanwhile. What this process
-    holds it never takes a second time, whatever the clock says.
-    """
+    A turn is held from its claim until it is `shown` or `release`d; a heartbeat keeps the lease meanwhile. What this
+    process holds it never takes a second time, whatever the clock says."""
 
     def __init__(
         self, rows: TurnStore, *, owner: str | None = None, lease: timedelta = LEASE, clock: Clock = _now
@@ -88,7 +87,8 @@ class TurnQueue:
         return await self._rows.cancel(message)
 
     async def amend(self, message: Incoming) -> bool:
-        """New words for a question; whoever works on it has LostError it. False: it stays as it is. Raises StoreError."""
+        """New words for a question; whoever works on it has LostError it. False: it stays as it is. Raises
+        StoreError."""
         return await self._rows.amend(message, now=self._clock())
 
     async def delete(self, message: Incoming) -> Claimed | None:
@@ -171,7 +171,8 @@ class TurnQueue:
         return await self._rows.unfinished(platform, now=self._clock(), held=self._held)
 
     async def inherit(self) -> None:
-        """This process is the only one on its database: what is open was left by one that is dead. Raises StoreError."""
+        """This process is the only one on its database: what is open was left by one that is dead. Raises
+        StoreError."""
         await self._rows.expire(now=self._clock())
 
     async def close(self) -> None:

@@ -1,8 +1,8 @@
-"""How an answer came about ("How I found this"): what is noted of a turn while it runs, and what of it somebody may see.
+"""How an answer came about ("How I found this"): what is noted of a turn while it runs, and what of it somebody may
+see.
 
-Source: product.md §1 and §3. Notes hold no passage's text; it is looked up for whoever looks, and what may be the words of
-a document that is gone or not readable there is withheld.
-"""
+Source: product.md §1 and §3. Notes hold no passage's text; it is looked up for whoever looks, and what may be the words
+of a document that is gone or not readable there is withheld."""
 
 import hashlib
 import json
@@ -143,8 +143,8 @@ def _bounded(arguments: Mapping[str, Any]) -> Json:
 class TracedHit:
     """A passage that was found. `document` and `text` are as they are now, for these readers.
 
-    `state`: `shown`; `changed`: the document has another version, so the text is not the one that was found; `gone`: the
-    document is forgotten or not readable here, and has no name either; `unknown`: the text could not be looked up.
+    `state`: `shown`; `changed`: the document has another version, so the text is not the one that was found; `gone`:
+    the document is forgotten or not readable here, and has no name either; `unknown`: the text could not be looked up.
     """
 
     collection: str
@@ -187,7 +187,8 @@ class TracedStep:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A turn as its readers may see it. `answer` is None where something it was made from is not readable (any more)."""
+    """A turn as its readers may see it. `answer` is None where something it was made from is not readable (any
+    more)."""
 
     turn: str
     question: str
@@ -211,9 +212,8 @@ class Trace:
 async def trace(
     turn: str, readers: Readers, *, conversations: Conversations, traces: Traces, look_up: LookUp
 ) -> Trace | None:
-    """How a turn was answered; None when it is not answered, not there any more, or was asked where these readers do not
-    see. Files that came with the question need the readers of its thread. Raises StoreError.
-    """
+    """How a turn was answered; None when it is not answered, not there any more, or was asked where these readers do
+    not see. Files that came with the question need the readers of its thread. Raises StoreError."""
     conversation = await conversations.get(turn)
     if conversation is None:
         return None

@@ -77,16 +77,20 @@ _REASON = Text(
     ja="申し訳ありません。お答えできませんでした。{reason}（番号: {turn}）",
 )
 _LATE = Text(
-    en="Sorry, I did not finish in time ({seconds} seconds). Please try again, or ask a narrower question. (number: {turn})",
-    ja="申し訳ありません。制限時間（{seconds} 秒）内にお答えできませんでした。もう一度お試しいただくか、質問を絞ってください。（番号: {turn}）",
+    en="Sorry, I did not finish in time ({seconds} seconds). Please try again, or ask a narrower question. (number: "
+    "{turn})",
+    ja="申し訳ありません。制限時間（{seconds} 秒）内にお答えできませんでした。もう一度お試しいただくか、"
+    "質問を絞ってください。（番号: {turn}）",
 )
 _INTERRUPTED = Text(
     en="Sorry, I was interrupted {tries} times while working on this and have stopped trying. Please ask again. "
     "(number: {turn})",
-    ja="申し訳ありません。処理が {tries} 回中断されたため、お答えできませんでした。もう一度ご質問ください。（番号: {turn}）",
+    ja="申し訳ありません。処理が {tries} 回中断されたため、お答えできませんでした。もう一度ご質問ください。（番号: "
+    "{turn}）",
 )
 _BUSY = Text(
-    en="I am still working on earlier questions in this thread, and several more are waiting. Please ask again when they "
+    en="I am still working on earlier questions in this thread, and several more are waiting. Please ask again when "
+    "they "
     "have been answered.",
     ja="このスレッドではまだ前の質問に回答しており、ほかにも順番待ちの質問があります。それらの回答のあとで、もう一度ご質問ください。",
 )
@@ -109,9 +113,11 @@ _UNREAD = Text(
     ja="添付ファイル {name} は読めませんでした: {reason}",
 )
 _READ = Text(
-    en="I have read the attached files ({n}). Ask me about them in this thread. To let the whole channel find them, add them "
+    en="I have read the attached files ({n}). Ask me about them in this thread. To let the whole channel find them, "
+    "add them "
     "with /ingest.",
-    ja="添付ファイル（{n} 件）を読みました。このスレッドで質問できます。チャンネル全体で検索できるようにするには、/ingest で追加してください。",
+    ja="添付ファイル（{n} 件）を読みました。このスレッドで質問できます。チャンネル全体で検索できるようにするには、"
+    "/ingest で追加してください。",
 )
 _HELLO = Text(
     en="Hello! Ask me a question about your team's documents, and I will answer with the sources.",
@@ -160,9 +166,9 @@ class Turns:
         prefer: Prefer = _as_it_is,
         attach: Attach | None = None,
     ) -> None:
-        """`prefer`: fills in what was chosen for the place; `attach`: makes a file searchable in its thread (None: files are
-        left alone); `language`: of a thread that shows none; `deadline` in seconds, from the moment the turn's place has
-        come; `sign`: seconds after which an asker is told that the database keeps the turn waiting."""
+        """`prefer`: fills in what was chosen for the place; `attach`: makes a file searchable in its thread (None:
+        files are left alone); `language`: of a thread that shows none; `deadline` in seconds, from the moment the
+        turn's place has come; `sign`: seconds after which an asker is told that the database keeps the turn waiting."""
         self._inbox = inbox
         self._conversations = conversations
         self._votes = votes
@@ -201,8 +207,9 @@ class Turns:
         return await self._inbox.claim(message)
 
     async def run(self, claimed: Claimed) -> Events:
-        """Answer a claimed question: steps, then one `Answered`, which is stored before it is given. No `Answered`: somebody
-        else has the turn, or it was withdrawn. A consumer that ends early gives the turn back to `unfinished`."""
+        """Answer a claimed question: steps, then one `Answered`, which is stored before it is given. No `Answered`:
+        somebody else has the turn, or it was withdrawn. A consumer that ends early gives the turn back to
+        `unfinished`."""
         turn = _Turn(claimed, reply_language(claimed.message, self._language))
         settled = False
         try:
@@ -267,13 +274,13 @@ class Turns:
         await finished(self._inbox.release(claimed))
 
     async def amend(self, message: Incoming) -> bool:
-        """The question was edited: open again, in its new words. False: it says the same as before, was edited too often,
-        or is not known. Raises StoreError."""
+        """The question was edited: open again, in its new words. False: it says the same as before, was edited too
+        often, or is not known. Raises StoreError."""
         return await self._inbox.amend(message)
 
     async def delete(self, message: Incoming) -> Claimed | None:
-        """The question was taken back: it is never answered any more, and nothing of it is kept but what was posted, which
-        its platform takes away. None: it was never put. Raises StoreError."""
+        """The question was taken back: it is never answered any more, and nothing of it is kept but what was posted,
+        which its platform takes away. None: it was never put. Raises StoreError."""
         return await self._inbox.delete(message)
 
     async def deleted(self, platform: str) -> list[Claimed]:
@@ -286,7 +293,8 @@ class Turns:
         return await self._conversations.goes_on(message, datetime.now(UTC) - GOES_ON)
 
     async def unfinished(self, platform: str) -> list[Incoming]:
-        """Questions left open by a process or reply that ended: give them to `reply`, at start and every few seconds."""
+        """Questions left open by a process or reply that ended: give them to `reply`, at start and every few
+        seconds."""
         return await self._inbox.unfinished(platform)
 
     async def _history(self, message: Incoming, *, before: int | None = None) -> tuple[Exchange, ...]:

@@ -61,9 +61,9 @@ def closing(
     closes: Collection[int] = (),
     leaves: Collection[int] = (),
 ) -> Closing | None:
-    """The questions of these that an answer to `reference` closes; None: to the one that speaks for them. Those that say
-    the same, but for the wordings chosen by hand, each by one of its questions: `closes` too, and not `leaves`. None when
-    the reference is not there."""
+    """The questions of these that an answer to `reference` closes; None: to the one that speaks for them. Those that
+    say the same, but for the wordings chosen by hand, each by one of its questions: `closes` too, and not `leaves`.
+    None when the reference is not there."""
     chosen = _speaker(questions) if reference is None else next((one for one in questions if one.id == reference), None)
     if chosen is None:
         return None

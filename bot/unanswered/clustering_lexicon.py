@@ -45,6 +45,6 @@ def trouble(text: str) -> bool:
 
 
 def opposite(ours: frozenset[str], theirs: frozenset[str]) -> bool:
-    """Whether the one does what the other undoes, and the other does not: to book, and to cancel a booking; of members of
-    the family `done`."""
+    """Whether the one does what the other undoes, and the other does not: to book, and to cancel a booking; of members
+    of the family `done`."""
     return any((a in ours and b in theirs - ours) or (b in ours - theirs and a in theirs) for a, b in _WORDS["undone"])

@@ -15,8 +15,8 @@ from retrieval.sparse import SparseEncoder
 from retrieval.text import language_of, normalise
 
 SIGNALS = (
-    "across", "asked_same", "asked_other", "done_same", "done_other", "done_one", "about_same", "about_other", "about_one",
-    "trouble", "names", "numbers", "opposite", "apart", "shared", "swapped",
+    "across", "asked_same", "asked_other", "done_same", "done_other", "done_one", "about_same", "about_other",
+    "about_one", "trouble", "names", "numbers", "opposite", "apart", "shared", "swapped",
 )  # fmt: skip
 """The places of `signals`."""
 
@@ -34,8 +34,8 @@ _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _LATIN = re.compile(r"[A-Za-z][A-Za-z0-9+#.-]*[A-Za-z0-9+#]|[A-Z]")
 _OPENING = re.compile(r"(?:^|[.!?\n]\s*)[\"'(]*[A-Za-z]+")
 _COMMON = frozenset(
-    "i i'm i'd i've ok pc id it hr faq url wifi wi-fi f os ssl tls http https english japanese monday tuesday wednesday thursday friday"  # noqa: SIM905
-    " saturday sunday".split()
+    """i i'm i'd i've ok pc id it hr faq url wifi wi-fi f os ssl tls http https english japanese
+    monday tuesday wednesday thursday friday saturday sunday""".split()  # noqa: SIM905
 )
 _SAID = frozenset("何 教える 下さる 知る 良い 方法 願う 御 事 物 場合 時 出来る 分かる 欲しい 言う 必要".split())  # noqa: SIM905
 

@@ -114,7 +114,8 @@ class ExpertAnswers:
             return Changed(told=told)
 
     async def take_back(self, actor: Actor, readers: Readers, id: str) -> Changed:
-        """Nobody finds it any more, in one step, and the questions it closed are open again: the next digest has them."""
+        """Nobody finds it any more, in one step, and the questions it closed are open again: the next digest has
+        them."""
         async with self._one_by_one:
             row = await self._theirs(actor, readers, id, TAKE_BACK)
             if isinstance(row, Text):
@@ -150,8 +151,8 @@ class ExpertAnswers:
 
 
 def parse(markdown: str) -> tuple[Sequence[str], str]:
-    """The wordings, each another, and the one answer of kept pairs. The answer may hold lines that look like another pair:
-    it is what all have in common."""
+    """The wordings, each another, and the one answer of kept pairs. The answer may hold lines that look like another
+    pair: it is what all have in common."""
     starts = [*_PAIR.finditer(markdown)]
     for end in [*(start.start() for start in starts[1:]), len(markdown)] if starts else ():
         answer = markdown[starts[0].end() : end].rstrip("\n")

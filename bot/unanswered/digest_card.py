@@ -214,7 +214,8 @@ def remaining(before: CardRow, found: Closing, language: Language) -> CardRow:
 def what_it_closes(
     closes: Sequence[str], others: Sequence[str], language: Language, *, most: int = CLOSED, each: int = WORDING
 ) -> list[str]:
-    """In a line each, the other wordings that an answer closes and those that it leaves open, so far as there are any."""
+    """In a line each, the other wordings that an answer closes and those that it leaves open, so far as there are
+    any."""
     return [
         said.to(language, questions=_listed(texts, language, most, each))
         for said, texts in ((_CLOSES, closes), (_OTHERS, others))

@@ -52,9 +52,12 @@ _NAMES = {
     "month": (Text(en="month", ja="月"), Text(en="1–12 or jan–dec", ja="1～12 か jan～dec")),
     "day_of_week": (
         Text(en="weekday", ja="曜日"),
-        Text(en="0–7 (0 and 7 are Sunday) or sun–sat, such as mon or 1-5", ja="0～7（0 と 7 は日曜）か sun～sat（例: mon、1-5）"),
+        Text(
+            en="0–7 (0 and 7 are Sunday) or sun–sat, such as mon or 1-5",
+            ja="0～7（0 と 7 は日曜）か sun～sat（例: mon、1-5）",
+        ),
     ),
-}  # fmt: skip
+}
 
 
 class CronError(ValueError):

@@ -28,8 +28,8 @@ class Doubts:
         self._compared: frozenset[str] = frozenset()
 
     async def gather(self, now: datetime | None = None) -> int:
-        """Make misses of doubted questions that ALIKE people asked, as far as the same people may read them; returns how
-        many there are more. Nothing is compared while nothing was asked. Raises StoreError."""
+        """Make misses of doubted questions that ALIKE people asked, as far as the same people may read them; returns
+        how many there are more. Nothing is compared while nothing was asked. Raises StoreError."""
         since = (now or datetime.now(UTC)) - WITHIN
         doubted = await self._questions.doubted(since, limit=READ)
         turns = frozenset(one.miss.turn for one in doubted if not one.kept)

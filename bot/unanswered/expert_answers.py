@@ -1,6 +1,5 @@
-"""An expert's answer to a question nobody could answer: it becomes a Q/A pair, the question and those that say the same are
-closed, and their askers are told. Source: product.md §3 (who may read it) and §4; reliability.md R11 and R19.
-"""
+"""An expert's answer to a question nobody could answer: it becomes a Q/A pair, the question and those that say the same
+are closed, and their askers are told. Source: product.md §3 (who may read it) and §4; reliability.md R11 and R19."""
 
 import asyncio
 import hashlib
@@ -53,8 +52,10 @@ _CLOSED = Text(
 )
 _EMPTY = Text(en="The answer is empty.", ja="回答が空です。")
 _LONG = Text(
-    en="The answer has {n} characters; I can keep at most {most}. Please shorten it, or add it as a document with /ingest.",
-    ja="回答が {n} 文字あります。保存できるのは {most} 文字までです。短くするか、/ingest で文書として追加してください。",
+    en="The answer has {n} characters; I can keep at most {most}. Please shorten it, or add it as a document with "
+    "/ingest.",
+    ja="回答が {n} 文字あります。保存できるのは {most} 文字までです。短くするか、/ingest "
+    "で文書として追加してください。",
 )
 NOT_KEPT = Text(
     en="The answer could not be stored: {reason}",
@@ -65,9 +66,8 @@ NOT_KEPT = Text(
 class Experts:
     """Open questions, their answers and who is told. All raise StoreError.
 
-    The pair is stored first, then one transaction closes the questions and leaves a notice for each asker: a lesson that
-    was cut short and is given again ends as it would have.
-    """
+    The pair is stored first, then one transaction closes the questions and leaves a notice for each asker: a lesson
+    that was cut short and is given again ends as it would have."""
 
     def __init__(
         self,
@@ -103,8 +103,8 @@ class Experts:
         return await self._questions.missing(ids)
 
     async def settled(self, platform: str) -> list[Post]:
-        """The cards of a platform whose question was closed elsewhere, or of which one is not there any more; `closed` where
-        none of theirs is open any more."""
+        """The cards of a platform whose question was closed elsewhere, or of which one is not there any more; `closed`
+        where none of theirs is open any more."""
         found = [card for card in await self._outbox.open_cards(platform) if card.data.get("questions")]
         ids = {question for card in found for question in card.data["questions"]}
         closed = await self._questions.closed(ids, before=datetime.now(UTC) - SETTLED)

@@ -38,8 +38,8 @@ LookAtTrace = Callable[[str, Readers], Awaitable[Trace | None]]
 
 @dataclass(frozen=True, slots=True)
 class QuestionPage:
-    """A page of misses, newest first; `shown` match on all pages. `hidden` are in places that are not seen here, whatever
-    their words and wherever they were searched."""
+    """A page of misses, newest first; `shown` match on all pages. `hidden` are in places that are not seen here,
+    whatever their words and wherever they were searched."""
 
     questions: tuple[Question, ...]
     shown: int
@@ -107,7 +107,8 @@ class Unanswered:
     async def groups(
         self, wanted: WantedQuestions, readers: Readers, *, page: int = 1, size: int = GROUPS
     ) -> GroupPage:
-        """The same questions, together as the digest has them. The first time it takes as long as embedding the questions.
+        """The same questions, together as the digest has them. The first time it takes as long as embedding the
+        questions.
 
         Raises StoreError; a search that fails costs its group the closest documents.
         """
@@ -259,9 +260,8 @@ def as_csv(questions: Sequence[Question], language: Language, timezone: tzinfo) 
 def harmless(cell: str) -> str:
     """The text of a cell that every spreadsheet takes for text.
 
-    On one line, since a program that cuts at semicolons takes a line break for the end of a row; with an apostrophe before
-    what begins like a formula, also behind spaces and signs that are not seen, and behind a semicolon.
-    """
+    On one line, since a program that cuts at semicolons takes a line break for the end of a row; with an apostrophe
+    before what begins like a formula, also behind spaces and signs that are not seen, and behind a semicolon."""
     line = "".join(sign for sign in " ".join(cell.split()) if unicodedata.category(sign) != "Cc")
     seen = next((sign for sign in line if unicodedata.category(sign)[0] not in _UNSEEN), "")
     formula = (

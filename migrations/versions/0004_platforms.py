@@ -1,9 +1,8 @@
 """Tables by which platforms are served without loss and without saying anything twice.
 
 Why: what the bot posts is known before it is sent, so that a crash leaves nothing doubled (posts); files and notices
-outlive a process (intakes, notices); a channel keeps its own choices (places); what is privileged leaves a trace (audit).
-Ids of misses stand on buttons of cards from now on, so SQLite must not give one to another question later.
-"""
+outlive a process (intakes, notices); a channel keeps its own choices (places); what is privileged leaves a trace
+(audit). Ids of misses stand on buttons of cards from now on, so SQLite must not give one to another question later."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,8 +1,7 @@
 """Which document answers a question, when a question was opened again, and notices that correct an earlier one.
 
-Why: an expert's answer can be edited, which those who were told the old one have to hear, and taken back, which opens its
-questions again; the next digest asks them once more, however long ago they were put.
-"""
+Why: an expert's answer can be edited, which those who were told the old one have to hear, and taken back, which opens
+its questions again; the next digest asks them once more, however long ago they were put."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,8 +1,8 @@
 """Which answers the bot itself was not sure of, and the date that a document has of its own.
 
-Why: doubt is shown with the answer, also when it is given again, and counted with it, whether or not somebody is to look
-at the question; so far it was known by its question alone. The time at which a document was added is no date of it.
-"""
+Why: doubt is shown with the answer, also when it is given again, and counted with it, whether or not somebody is to
+look at the question; so far it was known by its question alone. The time at which a document was added is no date of
+it."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -19,7 +19,8 @@ _BLANKS = re.compile(r"[ \t\u3000\u00a0\u1680\u2000-\u200a\u202f\u205f]+")
 _MANY_BREAKS = re.compile(r"\n{3,}")
 _UNSAFE = re.compile(r"[^\w.-]+")
 
-# What Wikipedia's own text extraction leaves behind: sections of references, captions, brackets that lost their reading.
+# What Wikipedia's own text extraction leaves behind: sections of references, captions, brackets that lost their
+# reading.
 _WIKI_END = re.compile(
     r"^(?:脚注|注釈|註釈|注記|出典|脚注・出典|注釈・出典|出典・脚注|参考文献|関連文献|参照|関連項目|外部リンク"
     r"|References|Notes|Footnotes|External links|See also|Further reading)[ \t]*$",

@@ -1,8 +1,8 @@
 """Datasets on the Hugging Face hub, row by row: their Parquet files are read in place, by ranges, and only as far as
 somebody wants rows. Nothing is downloaded to the disk.
 
-Source: huggingface.co/docs/hub/api; huggingface_hub 1.x; huggingface.co/docs/dataset-viewer/parquet (`refs/convert/parquet`).
-"""
+Source: huggingface.co/docs/hub/api; huggingface_hub 1.x; huggingface.co/docs/dataset-viewer/parquet
+(`refs/convert/parquet`)."""
 
 import logging
 from collections.abc import Callable, Iterator

@@ -103,7 +103,8 @@ def records(file: Ranges) -> Iterator[dict[str, Any]]:
 
 
 def _check(file: Ranges) -> None:
-    """A page of a proxy under the name of the file ends here, in words: the reader would panic, which it also prints."""
+    """A page of a proxy under the name of the file ends here, in words: the reader would panic, which it also
+    prints."""
     file.seek(0)
     start = file.read(4)
     file.seek(-8, io.SEEK_END)

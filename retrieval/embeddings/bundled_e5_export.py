@@ -54,7 +54,8 @@ class ModelWeights:
         return np.frombuffer(self.data, "<f4", int(np.prod(shape)), self.tensors[name]).reshape(shape).copy()
 
     def blocks(self, name: str, rows: int, columns: int) -> tuple[npt.NDArray[np.uint8], Floats]:
-        """Packed weights (rows, blocks, 16), neighbours sharing a byte with the first in the low half; scales (rows, blocks)."""
+        """Packed weights (rows, blocks, 16), neighbours sharing a byte with the first in the low half; scales (rows,
+        blocks)."""
         block = np.dtype([("scale", "<f2"), ("weights", "u1", _BLOCK // 2)])
         count = columns // _BLOCK
         stored = np.frombuffer(self.data, block, rows * count, self.tensors[name])
@@ -156,7 +157,8 @@ _MICROSOFT = "com.microsoft"
 
 
 def make_graph(weights: ModelWeights, form: Form) -> "onnx.ModelProto":
-    """BERT as one ONNX graph: (input_ids, attention_mask), both int64 (batch, length) → last_hidden_state (batch, length, hidden)."""
+    """BERT as one ONNX graph: (input_ids, attention_mask), both int64 (batch, length) → last_hidden_state (batch,
+    length, hidden)."""
     from onnx import TensorProto, helper
 
     builder = _Builder()

@@ -49,16 +49,24 @@ _REMEMBERED = 256  # queries
 _REGISTERING = threading.Lock()
 
 _UNKNOWN = Text(
-    en="KOTAE_EMBEDDER names a model that fastembed does not know: {name}. This prints the names it knows: python -c \"from fastembed import TextEmbedding as T; print(*(m['model'] for m in T.list_supported_models()), sep='\\n')\"",
-    ja="KOTAE_EMBEDDER のモデル {name} は fastembed にありません。使える名前は次のコマンドで表示できます: python -c \"from fastembed import TextEmbedding as T; print(*(m['model'] for m in T.list_supported_models()), sep='\\n')\"",
+    en="KOTAE_EMBEDDER names a model that fastembed does not know: {name}. This prints the names it knows: python -c "
+    "\"from fastembed import TextEmbedding as T; print(*(m['model'] for m in T.list_supported_models()), sep='\\n')\"",
+    ja="KOTAE_EMBEDDER のモデル {name} は fastembed にありません。使える名前は次のコマンドで表示できます: python -c "
+    "\"from fastembed import TextEmbedding as T; print(*(m['model'] for m in T.list_supported_models()), sep='\\n')\"",
 )
 _UNREACHABLE = Text(
-    en="The search model {name} is not on this machine yet and could not be downloaded from the Hugging Face hub. Check the connection to huggingface.co (or set HF_ENDPOINT to a mirror) and try again, or choose another KOTAE_EMBEDDER.",
-    ja="検索用モデル {name} がまだこのマシンになく、Hugging Face Hub からダウンロードできませんでした。huggingface.co への接続（またはミラーを指す HF_ENDPOINT）を確認してもう一度お試しいただくか、KOTAE_EMBEDDER で別のモデルを選んでください。",
+    en="The search model {name} is not on this machine yet and could not be downloaded from the Hugging Face hub. "
+    "Check the connection to huggingface.co (or set HF_ENDPOINT to a mirror) and try again, or choose another "
+    "KOTAE_EMBEDDER.",
+    ja="検索用モデル {name} がまだこのマシンになく、Hugging Face Hub からダウンロードできませんでした。huggingface.co "
+    "への接続（またはミラーを指す HF_ENDPOINT）を確認してもう一度お試しいただくか、KOTAE_EMBEDDER "
+    "で別のモデルを選んでください。",
 )
 _FAILED = Text(
-    en="The search model {name} failed; the log has the reason. If it happens again, delete the folder {folder}, from which it is loaded, and start anew.",
-    ja="検索用モデル {name} の処理に失敗しました。理由はログに記録されています。繰り返す場合は、読み込み元のフォルダー {folder} を削除してから起動し直してください。",
+    en="The search model {name} failed; the log has the reason. If it happens again, delete the folder {folder}, from "
+    "which it is loaded, and start anew.",
+    ja="検索用モデル {name} の処理に失敗しました。理由はログに記録されています。繰り返す場合は、"
+    "読み込み元のフォルダー {folder} を削除してから起動し直してください。",
 )
 
 
@@ -133,7 +141,8 @@ class LocalEmbedder:
         cut = sum(count > self.max_tokens for count in counts)
         if cut:
             log.warning(
-                "%d of %d texts are longer than the %d tokens that %s reads; what follows is left out of search by meaning",
+                "%d of %d texts are longer than the %d tokens that %s reads; what follows is left out of search by "
+                "meaning",
                 cut,
                 len(counts),
                 self.max_tokens,

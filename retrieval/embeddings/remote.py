@@ -44,8 +44,10 @@ _WORDS: dict[Why, Text] = {
         ja="検索用モデル {name} が混み合っているか、利用枠に達しています。しばらくしてからもう一度お試しください。",
     ),
     "down": Text(
-        en="The search model {name} cannot be reached right now. Please try again later; if it stays so, check the address of its server.",
-        ja="検索用モデル {name} に接続できません。しばらくしてからもう一度お試しください。続く場合は、サーバーのアドレスを確認してください。",
+        en="The search model {name} cannot be reached right now. Please try again later; if it stays so, check the "
+        "address of its server.",
+        ja="検索用モデル {name} に接続できません。しばらくしてからもう一度お試しください。続く場合は、"
+        "サーバーのアドレスを確認してください。",
     ),
     "timeout": Text(
         en="The search model {name} took too long to reply. Please try again later.",
@@ -69,8 +71,10 @@ _WORDS: dict[Why, Text] = {
     ),
 }
 _OTHER_SIZE = Text(
-    en="The search model {name} makes vectors of {got} numbers, not of {wanted}. Set KOTAE_EMBEDDING_DIM={got}, or a size that the model offers.",
-    ja="検索用モデル {name} のベクトルは {got} 次元で、{wanted} 次元ではありません。KOTAE_EMBEDDING_DIM を {got} か、このモデルで選べる次元数にしてください。",
+    en="The search model {name} makes vectors of {got} numbers, not of {wanted}. Set KOTAE_EMBEDDING_DIM={got}, or a "
+    "size that the model offers.",
+    ja="検索用モデル {name} のベクトルは {got} 次元で、{wanted} 次元ではありません。KOTAE_EMBEDDING_DIM を {got} か、"
+    "このモデルで選べる次元数にしてください。",
 )
 _MENDS: frozenset[Why] = frozenset({"busy", "down", "timeout"})
 

@@ -1,10 +1,9 @@
-"""The bundled model's tokens in a few megabytes: the `tokenizers` library makes a trie of hash tables of the 250,000 pieces,
-280 MB that a bot without work would hold, and lets nothing else run for the half second that it takes.
+"""The bundled model's tokens in a few megabytes: the `tokenizers` library makes a trie of hash tables of the 250,000
+pieces, 280 MB that a bot without work would hold, and lets nothing else run for the half second that it takes.
 
-Here the pieces are sorted 64-bit hashes, one array a length, written once and mapped into memory, and all substrings of some
-texts are looked up at once. The tokens are the same (a test compares them); a substring is taken for a piece that it is not
-once in 10¹³.
-"""
+Here the pieces are sorted 64-bit hashes, one array a length, written once and mapped into memory, and all substrings of
+some texts are looked up at once. The tokens are the same (a test compares them); a substring is taken for a piece that
+it is not once in 10¹³."""
 
 import json
 import re
@@ -113,8 +112,8 @@ class Unigram:
             begin = end + 1
 
     def _found(self, text: str) -> tuple[Numbers, Numbers, Numbers, Scores]:
-        """All pieces in a text, in their order: where they start, how long they are, which, and their scores. A character
-        that is none is an unknown one."""
+        """All pieces in a text, in their order: where they start, how long they are, which, and their scores. A
+        character that is none is an unknown one."""
         codes = _codes(text)
         hashes = np.zeros(len(codes) + 1, np.uint64)
         found: list[tuple[Numbers, Numbers, Numbers, Scores]] = []

@@ -50,7 +50,8 @@ class Index(Protocol):
         """The document's points that were born before `died` and are alive die at `died`."""
 
     async def undo(self, document_id: str, *, at: int) -> None:
-        """Take back what was not committed: delete the document's points born at `at`, let live those that died then."""
+        """Take back what was not committed: delete the document's points born at `at`, let live those that died
+        then."""
 
     async def reconcile(self, generation: int) -> None:
         """At boot: delete every point born after `generation`, staged ones too, and let live whatever died after it."""
@@ -62,17 +63,17 @@ class Index(Protocol):
         """Delete the points that died at or before `generation`; returns how many."""
 
     async def query(self, view: View, *probes: Probe, limit: int = 50) -> list[Candidates]:
-        """All that one search asks, in one batch; for each probe, in their order, the best `limit` points of each branch
-        (cosines for dense, of each language so many; BM25 for the sparse) and the idf of the terms to weigh.
+        """All that one search asks, in one batch; for each probe, in their order, the best `limit` points of each
+        branch (cosines for dense, of each language so many; BM25 for the sparse) and the idf of the terms to weigh.
 
         A branch that fails lands in `failed`; the others still answer. Ties are broken by id. A term without a readable
         passage has the highest idf.
         """
 
     async def sample(self, generation: int, limit: int) -> list[tuple[Language, Vector]]:
-        """Language and dense vector of up to `limit` passages that live at `generation`, whoever may read them: the same
-        ones whenever it is asked, and as good as drawn by lot (the first by id, which says nothing about a passage).
-        """
+        """Language and dense vector of up to `limit` passages that live at `generation`, whoever may read them: the
+        same ones whenever it is asked, and as good as drawn by lot (the first by id, which says nothing about a
+        passage)."""
 
     async def fetch(self, ids: Sequence[str], view: View) -> Mapping[str, Indexed]:
         """Id → passage, of those points that the view (still) shows."""
@@ -95,8 +96,8 @@ class Index(Protocol):
         """Every point of `collection` belongs to `into` from now on; one update."""
 
     async def copy(self, document_id: str, *, scope: str) -> None:
-        """Stage the document's living points again, as they are but for other readers: `publish` then lets them take the
-        place of the old ones."""
+        """Stage the document's living points again, as they are but for other readers: `publish` then lets them take
+        the place of the old ones."""
 
     async def count(self, view: View) -> int:
         """How many points the view shows."""

@@ -53,7 +53,8 @@ _LOGGED_AT_MOST = 10_000  # points between flushes: a start after a crash replay
 
 
 class EdgeIndex:
-    """The embedded store: one folder, one owner, one engine thread. `free` tells the bytes left on the folder's disk."""
+    """The embedded store: one folder, one owner, one engine thread. `free` tells the bytes left on the folder's
+    disk."""
 
     def __init__(self, shard: edge.EdgeShard, folder: Path, lock: int, free: Free) -> None:
         self.place = str(folder)
@@ -84,9 +85,8 @@ class EdgeIndex:
     ) -> Self:
         """Open the store in `folder`, or make it; `home` is for one that is made.
 
-        Raises QdrantConnectionError when somebody else owns the folder, it is damaged or its disk is full, EmbeddingError
-        when it was made with another embedder or tokenizer.
-        """
+        Raises QdrantConnectionError when somebody else owns the folder, it is damaged or its disk is full,
+        EmbeddingError when it was made with another embedder or tokenizer."""
         made = Made(embedder, dimensions, tokenizer)
         return await asyncio.to_thread(lambda: cls(*_open(folder, made, home, free), free))
 

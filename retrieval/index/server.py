@@ -1,9 +1,8 @@
 """Passages on a Qdrant server or cluster, through qdrant-client.
 
-What the vectors were made with is kept in the collection's own metadata (Qdrant 1.16): it is written in the request that
-makes the collection, so there is no moment without it; a reserved point would be counted and searched with the others,
-and a row of our database does not travel with the collection.
-"""
+What the vectors were made with is kept in the collection's own metadata (Qdrant 1.16): it is written in the request
+that makes the collection, so there is no moment without it; a reserved point would be counted and searched with the
+others, and a row of our database does not travel with the collection."""
 
 import asyncio
 import logging
@@ -64,8 +63,10 @@ _MISMATCH = Text(
     en="The collection “{collection}” at {address} was made with {was}, but now {wanted} is set, and the two cannot be"
     " mixed. Set KOTAE_EMBEDDER and KOTAE_EMBEDDING_DIM back, or delete that collection and build it anew with"
     " `kotae reindex`.",
-    ja="{address} のコレクション「{collection}」は {was} で作られていますが、現在の設定は {wanted} です。混在はできません。"
-    "KOTAE_EMBEDDER と KOTAE_EMBEDDING_DIM を元に戻すか、このコレクションを削除して `kotae reindex` で作り直してください。",
+    ja="{address} のコレクション「{collection}」は {was} で作られていますが、現在の設定は {wanted} です。"
+    "混在はできません。"
+    "KOTAE_EMBEDDER と KOTAE_EMBEDDING_DIM を元に戻すか、このコレクションを削除して `kotae reindex` "
+    "で作り直してください。",
 )
 _OTHERS = Text(
     en="The collection “{collection}” at {address} belongs to another home ({home}), so it is not deleted.",
@@ -109,8 +110,8 @@ class ServerIndex:
         seconds: float = 10.0,
         home: str | None = None,
     ) -> Self:
-        """Open the collection of this embedder and tokenizer, or make it; the numbers (None: the server's own) and `home`
-        are for one that is made. A try may take `seconds`, a call twice as long.
+        """Open the collection of this embedder and tokenizer, or make it; the numbers (None: the server's own) and
+        `home` are for one that is made. A try may take `seconds`, a call twice as long.
 
         Raises QdrantConnectionError, EmbeddingError when the collection was made with something else.
         """

@@ -164,8 +164,8 @@ def _is_textual(name: str) -> bool:
 
 
 def stated_by(parts: Mapping[str, bytes]) -> str:
-    """The date that an office file's properties give its last change, else its beginning; empty where they are those of a
-    library's template."""
+    """The date that an office file's properties give its last change, else its beginning; empty where they are those of
+    a library's template."""
     properties = parts.get("docProps/core.xml", b"").decode("utf-8", "replace")
     values = ((name, value) for name, value in _PROPERTY.findall(properties) if value not in _TEMPLATES)
     return stated(values)

@@ -1,5 +1,5 @@
-"""The date that a file states of itself: when it was last changed, else when it was made. Always ISO: a day `2026-04-01`,
-a month `2026-04`, or empty where it states none that can be read without guessing (05/04/2026 is not).
+"""The date that a file states of itself: when it was last changed, else when it was made. Always ISO: a day
+`2026-04-01`, a month `2026-04`, or empty where it states none that can be read without guessing (05/04/2026 is not).
 
 Source: gohugo.io/content-management/front-matter; jekyllrb.com/docs/front-matter; ogp.me; schema.org/dateModified;
 dublincore.org dcterms; ECMA-376 part 2, core properties; ISO 32000-1 §14.3.3.

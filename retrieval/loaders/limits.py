@@ -58,7 +58,8 @@ REASONS: dict[str, Text] = {
     ),
     "image": Text(
         en="Images cannot be read: there is no text recognition (OCR). Add the text, or a PDF with a text layer.",
-        ja="画像は読み込めません（文字認識 (OCR) には対応していません）。テキスト、または文字情報を含む PDF を追加してください。",
+        ja="画像は読み込めません（文字認識 (OCR) には対応していません）。テキスト、または文字情報を含む PDF "
+        "を追加してください。",
     ),
     "legacy": Text(
         en="This is the old Office format. Save it as .docx, .pptx, .xlsx or PDF and add that.",

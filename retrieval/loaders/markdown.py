@@ -13,7 +13,8 @@ _HEADING = re.compile(
     r"^ {0,3}#{1,6}[ \t]+(?P<atx>.*?)[ \t]*#*[ \t]*$|^(?P<setext>[^\s#>|`*+-].*)\n(?:=+|-{3,})[ \t]*$", re.M
 )
 _CODE = re.compile(
-    r"^[ \t]*(?P<fence>`{3,}|~{3,})[^\n]*\n(?:.*\n)*?(?:[ \t]*(?P=fence)[`~]*[ \t]*$|.*\Z)|(?P<tick>`+)[^`\n]+(?P=tick)",
+    r"^[ \t]*(?P<fence>`{3,}|~{3,})[^\n]*\n(?:.*\n)*?(?:[ \t]*(?P=fence)[`~]*[ "
+    r"\t]*$|.*\Z)|(?P<tick>`+)[^`\n]+(?P=tick)",
     re.MULTILINE,
 )
 _STASHED = re.compile(r"\0(\d+)\0")
@@ -57,7 +58,8 @@ _BLOCK = frozenset(
 
 
 def front_matter(text: str) -> tuple[str, str, str]:
-    """Title and date (ISO) that YAML (`---`) or TOML (`+++`) front matter gives, `""` if none, and the text after it."""
+    """Title and date (ISO) that YAML (`---`) or TOML (`+++`) front matter gives, `""` if none, and the text after
+    it."""
     found = _YAML.match(text) or _TOML.match(text)
     if not found:
         return "", "", text

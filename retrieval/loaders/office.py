@@ -1,5 +1,5 @@
-"""docx, pptx and epub → Markdown through MarkItDown's converters, from archives that have been checked; xlsx → text through
-openpyxl alone, which spares pandas (84 MB) behind MarkItDown's own reader."""
+"""docx, pptx and epub → Markdown through MarkItDown's converters, from archives that have been checked; xlsx → text
+through openpyxl alone, which spares pandas (84 MB) behind MarkItDown's own reader."""
 
 import datetime
 import io
@@ -63,7 +63,8 @@ def _converted(markdown: str) -> str:
 
 
 def read_workbook(data: bytes, limits: ParsingLimits) -> tuple[Written, str]:
-    """Every visible sheet of an xlsx file under its own heading, and its date. Formulas give the value last computed."""
+    """Every visible sheet of an xlsx file under its own heading, and its date. Formulas give the value last
+    computed."""
     archive = open_archive(data, ".xlsx", limits)
     book = openpyxl.load_workbook(io.BytesIO(pack(archive)), read_only=True, data_only=True)
     parts: list[str] = []

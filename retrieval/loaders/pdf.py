@@ -1,5 +1,5 @@
-"""PDF → text. pdfium reads the words fast and in order; pages that hold a table go through MarkItDown for it. The lines as
-they stand on the pages become paragraphs: broken sentences and words joined, running heads dropped."""
+"""PDF → text. pdfium reads the words fast and in order; pages that hold a table go through MarkItDown for it. The lines
+as they stand on the pages become paragraphs: broken sentences and words joined, running heads dropped."""
 
 import io
 import re

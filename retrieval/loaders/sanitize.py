@@ -21,7 +21,10 @@ _UNSEEN = re.compile(
     """,
     re.VERBOSE,
 )
-_PICTURE = r"[\u00a9\u00ae\u203c\u2049\u2122\u2139\u2194-\u21aa\u231a-\u23ff\u24c2\u25aa-\u27bf\u2934\u2935\u2b05-\u2b55\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
+_PICTURE = (
+    r"[\u00a9\u00ae\u203c\u2049\u2122\u2139\u2194-\u21aa\u231a-\u23ff\u24c2\u25aa-\u27bf\u2934\u2935\u2b05-\u2b55"
+    r"\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
+)
 _LOOSE_SELECTOR = re.compile(rf"(?<!{_PICTURE})(?<![0-9#*])\ufe0f")
 _LOOSE_JOINER = re.compile(rf"(?<![\ufe0f])(?<!{_PICTURE})\u200d|\u200d(?!{_PICTURE})")
 _ACCENTED = re.compile(r"[^\W\d_][\u0300-\u036f\u3099\u309a]+")

@@ -1,4 +1,5 @@
-"""The process that parses untrusted files: `retrieval.loaders.loader` starts it, feeds it and may kill it at any moment.
+"""The process that parses untrusted files: `retrieval.loaders.loader` starts it, feeds it and may kill it at any
+moment.
 
 It reads `length (8 bytes) + JSON question, length + file` from standard input and writes `length + JSON reply`.
 """

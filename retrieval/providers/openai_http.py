@@ -27,14 +27,16 @@ _NO_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached", "bill
 
 
 def client(timeout: float) -> httpx2.AsyncClient:
-    """`timeout` in seconds is for each wait of a call; the connect may take 5 of them. Redirects would carry the key."""
+    """`timeout` in seconds is for each wait of a call; the connect may take 5 of them. Redirects would carry the
+    key."""
     limits = httpx2.Timeout(timeout, connect=min(CONNECT_SECONDS, timeout))
     return httpx2.AsyncClient(verify=tls(), timeout=limits, follow_redirects=False)
 
 
 @cache
 def tls() -> SSLContext:
-    """The certificates of this machine, read once: an HTTP library would read them for every client it makes (30 ms)."""
+    """The certificates of this machine, read once: an HTTP library would read them for every client it makes (30
+    ms)."""
     return httpx2.create_ssl_context()
 
 

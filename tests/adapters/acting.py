@@ -1,4 +1,5 @@
-"""A bot of the platforms' tests: a real database and services, an agent that plays its part, and an adapter that serves."""
+"""A bot of the platforms' tests: a real database and services, an agent that plays its part, and an adapter that
+serves."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable

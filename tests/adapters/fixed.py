@@ -89,7 +89,8 @@ def unsure(language: Language) -> Answered:
 
 @dataclass
 class FixedTurns:
-    """`Turns`: the turn of the question's language; “wait” waits for ever, “sure?” is answered unsurely, “evil” answers with what a terminal obeys."""
+    """`Turns`: the turn of the question's language; “wait” waits for ever, “sure?” is answered unsurely, “evil” answers
+    with what a terminal obeys."""
 
     asked: list[Incoming] = field(default_factory=list)
 

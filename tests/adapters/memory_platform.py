@@ -1,5 +1,5 @@
-"""The smallest platform: a channel in memory, with threads, edits, deletions, votes and cards. It shows what a platform has
-to bring (`adapters/port.py`) and what it is given, and passes the suite that all of them pass."""
+"""The smallest platform: a channel in memory, with threads, edits, deletions, votes and cards. It shows what a platform
+has to bring (`adapters/port.py`) and what it is given, and passes the suite that all of them pass."""
 
 import asyncio
 from dataclasses import dataclass, replace

@@ -1,4 +1,5 @@
-"""The HTTP API of a real application, served on its home's socket and on an address by a thread with a loop of its own."""
+"""The HTTP API of a real application, served on its home's socket and on an address by a thread with a loop of its
+own."""
 
 import asyncio
 import socket

@@ -1,4 +1,5 @@
-"""One turn in a thread of a platform's fake: what was posted is kept as the outbox keeps it, and nobody waits in real time."""
+"""One turn in a thread of a platform's fake: what was posted is kept as the outbox keeps it, and nobody waits in real
+time."""
 
 import asyncio
 from collections.abc import Iterable

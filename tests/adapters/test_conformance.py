@@ -1,5 +1,5 @@
-"""What holds on every platform: one answer below its steps, questions that are edited and deleted at any time, votes, misses
-and cards that follow them. Source: product.md §1 and §4; reliability.md R2, R5 and R6."""
+"""What holds on every platform: one answer below its steps, questions that are edited and deleted at any time, votes,
+misses and cards that follow them. Source: product.md §1 and §4; reliability.md R2, R5 and R6."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -237,7 +237,8 @@ async def test_another_place_has_no_such_question(place: World) -> None:
         assert "30 days." in (await place.thread(asked))[-1]
 
 
-# -- follow-ups without a mention ---------------------------------------------------------------------------------------
+# -- follow-ups without a mention
+# ---------------------------------------------------------------------------------------
 
 
 async def begun(place: World) -> str:

@@ -1,5 +1,5 @@
-"""The platforms as people use them, all in the same words: what somebody says, edits, deletes and votes in one channel, and
-what the bot says there. A world outlives the bot's processes."""
+"""The platforms as people use them, all in the same words: what somebody says, edits, deletes and votes in one channel,
+and what the bot says there. A world outlives the bot's processes."""
 
 import asyncio
 from abc import ABC, abstractmethod

@@ -1,4 +1,5 @@
-"""Whole turns as files: a question, what the search finds, what the model says, and every event that must come of it."""
+"""Whole turns as files: a question, what the search finds, what the model says, and every event that must come of
+it."""
 
 import json
 from pathlib import Path

@@ -28,8 +28,8 @@ def found(hits: Sequence[Hit] = (), rejected: Sequence[Hit] = (), failed: tuple[
 
 
 class Searches:
-    """A search function that answers by the first of its queries, or with `hits`, and records what it was asked, several
-    queries as one text with bars between."""
+    """A search function that answers by the first of its queries, or with `hits`, and records what it was asked,
+    several queries as one text with bars between."""
 
     def __init__(self, *hits: Hit, by_query: Mapping[str, Found | Exception] | None = None) -> None:
         self._answers = dict(by_query or {})

@@ -1,10 +1,9 @@
-"""Starts the `kotae` command, or a module of the tests, again and again by fork, as `tests.bot.program.Process` asks for
-it: each is a process of its own, with its own environment, signals and end; only Python's start and the imports happen
-once.
+"""Starts the `kotae` command, or a module of the tests, again and again by fork, as `tests.bot.program.Process` asks
+for it: each is a process of its own, with its own environment, signals and end; only Python's start and the imports
+happen once.
 
-Its standard input is a socket: a message is a JSON object with the descriptors of the program's standard streams and of a
-pipe that gets its exit status; the answer is its process id.
-"""
+Its standard input is a socket: a message is a JSON object with the descriptors of the program's standard streams and of
+a pipe that gets its exit status; the answer is its process id."""
 
 import fcntl
 import gc
@@ -115,7 +114,8 @@ def become(asked: Mapping[str, Any]) -> None:
 
 
 def load() -> None:
-    """What commands import, but for what depends on the environment. Ours first: it tells onnxruntime to report nothing.
+    """What commands import, but for what depends on the environment. Ours first: it tells onnxruntime to report
+    nothing.
 
     No program's garbage collection goes over it again: at the end of each that costs half a second.
     """

@@ -1,4 +1,5 @@
-"""An empty index of the embedded store, made once a process and copied from then on: making one writes 40 MB of zeros."""
+"""An empty index of the embedded store, made once a process and copied from then on: making one writes 40 MB of
+zeros."""
 
 import asyncio
 from functools import cache
@@ -24,7 +25,8 @@ async def _make(folder: Path, embedder: str, dimensions: int) -> None:
 
 
 def made(folder: Path, embedder: str, dimensions: int) -> Path:
-    """`folder`, which holds an index for this embedder; one that is there already stays as it is. Not for an event loop."""
+    """`folder`, which holds an index for this embedder; one that is there already stays as it is. Not for an event
+    loop."""
     if not folder.exists():
         copy_folder(Path(_empty(embedder, dimensions).name, "vectors"), folder)
     return folder

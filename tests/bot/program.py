@@ -62,8 +62,9 @@ def environment(home: Path | None, **more: str) -> dict[str, str]:
 
 
 class Process:
-    """`kotae …`, or a module of the tests, as a process of its own that is forked from one which has imported everything:
-    `tests.bot.forks`. It is used like a `subprocess.Popen`; what the start of Python itself does needs `PROGRAM`.
+    """`kotae …`, or a module of the tests, as a process of its own that is forked from one which has imported
+    everything: `tests.bot.forks`. It is used like a `subprocess.Popen`; what the start of Python itself does needs
+    `PROGRAM`.
 
     The streams are as `Popen` takes them.
     """

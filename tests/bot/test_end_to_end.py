@@ -1,4 +1,5 @@
-"""The main job, whole: documents, a question, steps, an answer with its sources; with every model; and after a crash."""
+"""The main job, whole: documents, a question, steps, an answer with its sources; with every model; and after a
+crash."""
 
 import asyncio
 import os

@@ -1,4 +1,5 @@
-"""What a member does in the channel, in both languages: by roles, by places, and by the words that are shared elsewhere."""
+"""What a member does in the channel, in both languages: by roles, by places, and by the words that are shared
+elsewhere."""
 
 from playwright.async_api import FilePayload, Locator, Page, expect
 

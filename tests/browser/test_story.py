@@ -1,4 +1,5 @@
-"""The whole story with a mouse and a keyboard: asked, watched, found wrong, answered by somebody who knows, asked again."""
+"""The whole story with a mouse and a keyboard: asked, watched, found wrong, answered by somebody who knows, asked
+again."""
 
 import re
 

@@ -1,8 +1,8 @@
-"""Lives of a bot on a chat platform, each ended by SIGKILL at a chosen moment: what `slack_life` and `discord_life` run.
+"""Lives of a bot on a chat platform, each ended by SIGKILL at a chosen moment: what `slack_life` and `discord_life`
+run.
 
-They read one life a line (JSON) from standard input, fork, and say how it went, as JSON lines. The real adapter, client,
-bot, turns and database; the agent plays. Everything is loaded once, before the forks.
-"""
+They read one life a line (JSON) from standard input, fork, and say how it went, as JSON lines. The real adapter,
+client, bot, turns and database; the agent plays. Everything is loaded once, before the forks."""
 
 import asyncio
 import importlib
@@ -42,8 +42,8 @@ MakeAdapter = Callable[[Settings], Adapter]
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """`where`: the settings of its platform. `number` is that of the question during which it dies at `point`; `seconds`
-    after which it dies anyhow; `lines`: of each answer, so that it takes two messages."""
+    """`where`: the settings of its platform. `number` is that of the question during which it dies at `point`;
+    `seconds` after which it dies anyhow; `lines`: of each answer, so that it takes two messages."""
 
     home: str
     where: dict[str, str] = field(repr=False)

@@ -1,5 +1,5 @@
-"""Starts bots of a chat platform one after another, lets them be killed, and looks at what people see in the threads and
-at what is in the database."""
+"""Starts bots of a chat platform one after another, lets them be killed, and looks at what people see in the threads
+and at what is in the database."""
 
 import asyncio
 import json

@@ -55,7 +55,8 @@ def interrupted(slack: FakeSlack, asked: Asked) -> bool:
 
 
 def unfinished(slack: FakeSlack, asked: Asked) -> bool:
-    """Whether its steps still say that it is at work: its process died after the answer was there, and nobody has them."""
+    """Whether its steps still say that it is at work: its process died after the answer was there, and nobody has
+    them."""
     steps, _ = split(_thread(slack, asked))
     return any(each.streaming or "Thinking…" in each.shown for each in steps)
 

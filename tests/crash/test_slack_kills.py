@@ -1,5 +1,5 @@
-"""kill -9 of a bot in a Slack workspace at each named moment of a turn; then it starts again, while Slack sends what was
-not acknowledged once more.
+"""kill -9 of a bot in a Slack workspace at each named moment of a turn; then it starts again, while Slack sends what
+was not acknowledged once more.
 
 Reliability.md R2, R5 and R6. `python -m benchmarks.slack --kills 200` kills more often, and at any moment.
 """

@@ -166,8 +166,8 @@ _OF_OPTIONS = (
 
 
 def registered(command: Json, app: App, identity: str, guild: str, before: Json | None) -> Json:
-    """As Discord keeps it: with its defaults, null where nothing was said, and without what it does not know or what says
-    nothing. Its version changes with it."""
+    """As Discord keeps it: with its defaults, null where nothing was said, and without what it does not know or what
+    says nothing. Its version changes with it."""
     kind = command.get("type", SLASH)
     needed = command.get("default_member_permissions")
     made: Json = {"id": identity, "application_id": app.id, "version": ""}

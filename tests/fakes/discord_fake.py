@@ -206,9 +206,8 @@ class FakeDiscord:
     ) -> str:
         """A message of a person or of another bot; its id. `@kotae` and `<@BOT>` mention the bot.
 
-        `reply`: to this message; `thread`: in the thread of this message or of this id; `webhook`: the id of the webhook
-        that writes under this name.
-        """
+        `reply`: to this message; `thread`: in the thread of this message or of this id; `webhook`: the id of the
+        webhook that writes under this name."""
         place, author = self.place(thread or channel), self.person(user)
         if place.kind == FORUM:
             raise ValueError("in a forum people post: posts()")

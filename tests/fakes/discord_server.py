@@ -1,4 +1,5 @@
-"""The HTTP side of Discord's fake: the REST API with its journal and its rate limit headers, and the files' addresses."""
+"""The HTTP side of Discord's fake: the REST API with its journal and its rate limit headers, and the files'
+addresses."""
 
 import asyncio
 import json
@@ -49,7 +50,8 @@ Handler = Callable[[Call], Any]
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """`bucket` "": limited with nothing else. `token` False: anybody may call it, and the global limit is not for it."""
+    """`bucket` "": limited with nothing else. `token` False: anybody may call it, and the global limit is not for
+    it."""
 
     method: str
     template: str
@@ -64,7 +66,8 @@ class Route:
 
 @dataclass
 class Entry:
-    """One request. `route` is like "POST /channels/{channel}/messages"; `at` in real seconds; `answer` None: no body."""
+    """One request. `route` is like "POST /channels/{channel}/messages"; `at` in real seconds; `answer` None: no
+    body."""
 
     route: str
     params: dict[str, str]
@@ -318,7 +321,8 @@ class Server:
         return web.Response(body=file.content, headers=kind)
 
     async def _elsewhere(self, request: web.Request) -> web.StreamResponse:
-        """Not Discord: where a redirect may lead, by another name of this machine. The journal tells who brought a token."""
+        """Not Discord: where a redirect may lead, by another name of this machine. The journal tells who brought a
+        token."""
         self._note(request, "GET elsewhere", {})
         return web.Response(body=b"from elsewhere", content_type="application/octet-stream")
 

@@ -150,8 +150,8 @@ class File:
 
 @dataclass(slots=True)
 class App:
-    """An installed app and its bot. `intents`: the privileged ones granted in its portal; `commandless`: the guilds into
-    which it was invited without the scope applications.commands."""
+    """An installed app and its bot. `intents`: the privileged ones granted in its portal; `commandless`: the guilds
+    into which it was invited without the scope applications.commands."""
 
     id: str
     user: str

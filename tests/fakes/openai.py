@@ -1,4 +1,5 @@
-"""An OpenAI-compatible server on loopback: it refuses what OpenAI, vLLM, llama.cpp or Ollama refuse, and fails on order.
+"""An OpenAI-compatible server on loopback: it refuses what OpenAI, vLLM, llama.cpp or Ollama refuse, and fails on
+order.
 
 Replies come from a queue, or from the same small obedient model as Gemini's fake. Every request is in the journal.
 """
@@ -106,10 +107,10 @@ class FakeOpenAI:
     """`async with FakeOpenAI(Reply(…), Refuse(…)) as server:` or `FakeOpenAI(obedient=True)`; then `.url`, `.key`.
 
     `url` ends in /v1. `key` None: a local server that asks for none. `without` names what this server does not take:
-    "usage" (stream_options), "max_tokens" (only max_completion_tokens), "limit" (either: its window is small),
-    "schema" (a reply's form), "effort" (reasoning_effort), "tools". `alternates`: its template wants user and assistant in turn. `embedders` are
-    the models with their sizes; `resizes` says what a wish for `dimensions` does: made, refused, or ignored.
-    """
+    "usage" (stream_options), "max_tokens" (only max_completion_tokens), "limit" (either: its window is small), "schema"
+    (a reply's form), "effort" (reasoning_effort), "tools". `alternates`: its template wants user and assistant in turn.
+    `embedders` are the models with their sizes; `resizes` says what a wish for `dimensions` does: made, refused, or
+    ignored."""
 
     def __init__(
         self,

@@ -1,4 +1,5 @@
-"""A Qdrant server on loopback: qdrant-client's local mode behind the REST interface, with what a real server adds to it.
+"""A Qdrant server on loopback: qdrant-client's local mode behind the REST interface, with what a real server adds to
+it.
 
 It wants its key, knows which fields are indexed and refuses to filter by others (as the strict mode of Qdrant Cloud
 does), refuses a vector of another length together with the batch it came in, and fails on order. Every request is in
@@ -215,7 +216,8 @@ class FakeQdrant:
         except ValidationError as error:
             return _wrong(422, f"Format error in JSON body: {error.error_count()}")
 
-    # -- collections ----------------------------------------------------------------------------------------------------
+    # -- collections
+    # ----------------------------------------------------------------------------------------------------
 
     async def _create(self, call: Call) -> web.Response:
         wanted = models.CreateCollection(**call.body)
@@ -252,7 +254,8 @@ class FakeQdrant:
         self._indexes[call.collection][wanted.field_name] = wanted.field_schema.type.value
         return _answered({"operation_id": 1, "status": "completed"})
 
-    # -- points ---------------------------------------------------------------------------------------------------------
+    # -- points
+    # ---------------------------------------------------------------------------------------------------------
 
     async def _upsert(self, call: Call) -> web.Response:
         return _answered(await self._store.upsert(call.collection, models.PointsList(**call.body).points))

@@ -28,9 +28,9 @@ class FakeSlack:
     The world starts with the people U1 and U2, and both and the bot in the public channel C1 (#general).
 
     `without` names what this Slack does not have: methods (`unknown_method`), and "metadata", which is dropped.
-    `limits` False: no rate limits; `rates` changes those of single methods, in calls a minute. `order` says which of the two events of a mention comes first; `copies` how often
-    each event comes, with the same event id. `subscribed` None: to every event its scopes allow.
-    """
+    `limits` False: no rate limits; `rates` changes those of single methods, in calls a minute. `order` says which of
+    the two events of a mention comes first; `copies` how often each event comes, with the same event id. `subscribed`
+    None: to every event its scopes allow."""
 
     def __init__(
         self,

@@ -274,7 +274,8 @@ class Server:
         return web.Response(body=file.content, content_type=file.mimetype)
 
     async def _elsewhere(self, request: web.Request) -> web.StreamResponse:
-        """Not Slack: where a redirect may lead, by another name of this machine. The journal tells who brought a token."""
+        """Not Slack: where a redirect may lead, by another name of this machine. The journal tells who brought a
+        token."""
         self._note(request, "elsewhere", {"authorization": "Authorization" in request.headers}, 200)
         return web.Response(body=b"from elsewhere", content_type="application/octet-stream")
 

@@ -1,9 +1,8 @@
 """Instructions as an attacker would plant them: our own wording, in polite business Japanese and in English.
 
 The English ones go through the fifteen categories of BIPIA's text attacks (Yi et al. 2023, arXiv:2312.14197) and the
-shapes that garak's probes have (latent injection, exfiltration by image, prompt extraction, encodings). Ids are those of
-the OWASP LLM Top 10, 2026.
-"""
+shapes that garak's probes have (latent injection, exfiltration by image, prompt extraction, encodings). Ids are those
+of the OWASP LLM Top 10, 2026."""
 
 import re
 import unicodedata
@@ -12,8 +11,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 Harm = Literal["link", "mention", "prompt", "scope", "tool", "loop", "say"]
-"""What an obedient model does about it: hand over what it read by an address, ping people, show its instructions, search
-elsewhere, call other tools, never stop, say something false."""
+"""What an obedient model does about it: hand over what it read by an address, ping people, show its instructions,
+search elsewhere, call other tools, never stop, say something false."""
 
 EVIL = "https://collect.evil.test/in?d="
 SECRET_COLLECTION = "役員会-極秘"

@@ -125,7 +125,8 @@ def recited(text: str, instructions: str) -> list[str]:
 
 
 def check_contained(run: Run, *, most: int = MAX_TURNS + 3) -> None:
-    """R15–R17: the invariants, whatever the model did. `most` requests: writing without tools, judging, a second try."""
+    """R15–R17: the invariants, whatever the model did. `most` requests: writing without tools, judging, a second
+    try."""
     assert [isinstance(event, Answered) for event in run.events] == [False] * (len(run.events) - 1) + [True]
     answered = run.answered
     assert answered.outcome != "failed" and answered.model.endswith(MODEL), answered

@@ -47,7 +47,8 @@ def places(number: int) -> tuple[int, ...]:
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def planted(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
-    """Every attack in three documents of other formats, at other positions; and one document that nobody here may read."""
+    """Every attack in three documents of other formats, at other positions; and one document that nobody here may
+    read."""
     async with stage(tmp_path_factory.mktemp("hostile"), KOTAE_SEARCH_LIMIT=20) as made:
         for place, (suffix, position) in enumerate(KINDS):
             mine = [section(n, attack, place) for n, attack in enumerate(ATTACKS) if place in places(n)]

@@ -32,8 +32,8 @@ FILES: dict[str, bytes] = {
     "noise.txt": bytes(range(256)) * 64,
 }
 LONGEST = 2.0
-"""Seconds of its own time that the loop may spend on one thing here. Reading one of these files in it would take tens of
-them; how short its stalls are is measured by `benchmarks/loop.py`."""
+"""Seconds of its own time that the loop may spend on one thing here. Reading one of these files in it would take tens
+of them; how short its stalls are is measured by `benchmarks/loop.py`."""
 
 
 async def test_llm06_bombs_are_refused_while_questions_are_answered(tmp_path: Path) -> None:

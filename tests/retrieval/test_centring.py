@@ -67,7 +67,8 @@ async def test_what_questions_of_a_language_have_in_common_is_taken_away() -> No
 
 
 async def test_a_language_has_no_lead_over_the_other() -> None:
-    """Both passages are as far from their language's mean; raw cosines put everything in the question's language first."""
+    """Both passages are as far from their language's mean; raw cosines put everything in the question's language
+    first."""
     question = [*(np.array([0.3, 0.9, 0.3]) / np.linalg.norm([0.3, 0.9, 0.3]))]
     own, foreign = np.array([0.0, 0.95, -0.1]), np.array([0.9, 0.1, 0.7])
     raw = [

@@ -13,7 +13,8 @@ from retrieval.types import Chunk, Document, QAPair
 
 
 def measure(text: str) -> int:
-    """About what a multilingual sub-word model counts: a prefix, a half token for a Japanese character, a fifth else."""
+    """About what a multilingual sub-word model counts: a prefix, a half token for a Japanese character, a fifth
+    else."""
     wide = sum(character > "\u2fff" for character in text)
     return 4 + (wide + 1) // 2 + (len(text) - wide + 4) // 5
 

@@ -1,5 +1,5 @@
-"""The embedded store on a disk without room: refused in words, never ended by the kernel. Told that there is none, and on a
-disk that really has none."""
+"""The embedded store on a disk without room: refused in words, never ended by the kernel. Told that there is none, and
+on a disk that really has none."""
 
 import asyncio
 import shutil

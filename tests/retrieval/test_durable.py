@@ -11,7 +11,8 @@ from retrieval.durable import make_folder, replacing, to_disk
 
 
 class Calls:
-    """What is asked of the disk, in its order: `synced` a file or folder by its inode, and what names there were then."""
+    """What is asked of the disk, in its order: `synced` a file or folder by its inode, and what names there were
+    then."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.synced: list[tuple[int, frozenset[str]]] = []

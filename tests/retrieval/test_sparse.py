@@ -137,7 +137,8 @@ def test_numbers_of_terms_never_change() -> None:
 
 
 def test_scores_are_those_of_bm25s() -> None:
-    """A query's counts times idf times a document's weights is BM25 (Lucene's idf), up to its constant factor k1 + 1."""
+    """A query's counts times idf times a document's weights is BM25 (Lucene's idf), up to its constant factor k1 +
+    1."""
     lists = [ENCODER.terms(text) for text in CORPUS]
     encoder = SparseEncoder(average_words=sum(map(len, lists)) / len(lists))
     documents = [dict(zip(v.indices, v.values, strict=True)) for v in (encoder.document(text).words for text in CORPUS)]

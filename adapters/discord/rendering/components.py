@@ -1,10 +1,10 @@
 """Components that people press, fill in and read besides answers: the buttons under an answer, cards as Discord's
 Markdown, and the modals for adding to the knowledge and for answering a card's questions.
 
-In a card everything stands for itself, and only our own links can be followed. What a modal brings back is read from the
-payload, so that one that was open over a restart is not lost. Source: product.md §4 and §5; reliability.md R15;
-discord.com/developers/docs/resources/message (2,000 characters) and components/reference (labels, at most 5; menus of 25 options).
-"""
+In a card everything stands for itself, and only our own links can be followed. What a modal brings back is read from
+the payload, so that one that was open over a restart is not lost. Source: product.md §4 and §5; reliability.md R15;
+discord.com/developers/docs/resources/message (2,000 characters) and components/reference (labels, at most 5; menus of
+25 options)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -48,9 +48,8 @@ class _Part:
 class Steps:
     """`add` and `wait` return at once: a turn never waits for Discord.
 
-    A channel takes few messages in a few seconds, and the answer must not wait for its steps to have used them up: steps
-    for which there is no message left go into the last one that is there, by an edit.
-    """
+    A channel takes few messages in a few seconds, and the answer must not wait for its steps to have used them up:
+    steps for which there is no message left go into the last one that is there, by an edit."""
 
     def __init__(
         self, saying: TurnMessages, *, steps: Shown, language: Language, turn: str, sleep: Sleep = asyncio.sleep
@@ -109,9 +108,9 @@ class Steps:
         self._writer.end()
 
     async def make_way(self, messages: int, seconds: float, *, took: float) -> None:
-        """The answer, which `took` so many seconds, comes next, in so many messages: the steps fold. Returns when the steps
-        that get messages of their own are there (not: up to date), but after so many seconds at the latest. Those that come
-        later than that are taken away again, as they would stand below it."""
+        """The answer, which `took` so many seconds, comes next, in so many messages: the steps fold. Returns when the
+        steps that get messages of their own are there (not: up to date), but after so many seconds at the latest. Those
+        that come later than that are taken away again, as they would stand below it."""
         self._reserved, self._closing = SPARE + messages, True
         self._fold()
         if self._steps == "live" and (lines := [line for part in self._parts for line in part.lines]):
@@ -132,7 +131,8 @@ class Steps:
         self._over = True
         await self._writer.stopped(seconds)
 
-    # -- the writer -----------------------------------------------------------------------------------------------------
+    # -- the writer
+    # -----------------------------------------------------------------------------------------------------
 
     def _grows(self, part: _Part, line: str) -> bool:
         return not part.lines or (self._steps == "live" and part.fits(line))

@@ -120,8 +120,8 @@ class DiscordApi:
     ) -> Sent:
         """Post a message, once. `reply_to`: a message there; `ping`: the one person who may be called by it.
 
-        When nobody knows whether it arrived, the same nonce goes again while Discord remembers it, then it is looked for:
-        among our newest messages by what it says, or by its buttons, without those that are known to be another
+        When nobody knows whether it arrived, the same nonce goes again while Discord remembers it, then it is looked
+        for: among our newest messages by what it says, or by its buttons, without those that are known to be another
         (`is_other`). `maybe_sent` looks before the first try too. Raises UnreachableError when it cannot be found out.
         """
 
@@ -164,7 +164,8 @@ class DiscordApi:
         return await self._http.send_message(int(channel), params=MultipartParameters(body, None, None))
 
     def room(self, channel: str) -> float:
-        """How many messages the channel takes at once now, as Discord's headers have told it; unlimited before they have."""
+        """How many messages the channel takes at once now, as Discord's headers have told it; unlimited before they
+        have."""
         bucket = self._bucket(discord.http.Route("POST", "/channels/{channel_id}/messages", channel_id=channel))
         if bucket is None or bucket.expires is None:
             return math.inf
@@ -203,8 +204,8 @@ class DiscordApi:
                 raise
 
     async def typing(self, channel: str, *, first: bool = False) -> None:
-        """Show for ten seconds, or until the next message there, that an answer is being written; one call is enough for
-        many who want that. `first`: nothing else shows so far."""
+        """Show for ten seconds, or until the next message there, that an answer is being written; one call is enough
+        for many who want that. `first`: nothing else shows so far."""
         now = self._clock()
         if now < self._typing.get(channel, now):
             return
@@ -226,8 +227,8 @@ class DiscordApi:
     # -- threads ------------------------------------------------------------------------------------------------------
 
     async def start_thread(self, channel: str, message: str, name: str) -> str:
-        """A thread on a message, or the one that it has; its id. Raises BarredError without the right to, HeldError when
-        the channel has had its threads for now: Discord's limit opens after minutes only."""
+        """A thread on a message, or the one that it has; its id. Raises BarredError without the right to, HeldError
+        when the channel has had its threads for now: Discord's limit opens after minutes only."""
         route = discord.http.Route(
             "POST", "/channels/{channel_id}/messages/{message_id}/threads", channel_id=channel, message_id=message
         )
@@ -265,7 +266,8 @@ class DiscordApi:
     async def unarchive(self, thread: str) -> None:
         await self._again("unarchive", thread, lambda: self._http.edit_channel(int(thread), archived=False))
 
-    # -- looking --------------------------------------------------------------------------------------------------------
+    # -- looking
+    # --------------------------------------------------------------------------------------------------------
 
     async def message(self, channel: str, message: str) -> Json:
         """A message as it is now."""
@@ -302,7 +304,8 @@ class DiscordApi:
                 return Sent(str(message["id"]), str(message.get("content") or ""))
         return None
 
-    # -- what is not tried ----------------------------------------------------------------------------------------------
+    # -- what is not tried
+    # ----------------------------------------------------------------------------------------------
 
     def forgive(self) -> None:
         """Rights have changed: channels that were barred are tried again."""
@@ -334,7 +337,8 @@ class DiscordApi:
             self._quiet_until = now + BANNED_SECONDS  # discord.py waits by itself for every 429 but Cloudflare's
             log.error("Discord refuses everything from this address for now; silent for %.0f s", BANNED_SECONDS)
 
-    # -- calls ------------------------------------------------------------------------------------------------------------
+    # -- calls
+    # ------------------------------------------------------------------------------------------------------------
 
     async def _again(self, what: str, channel: str, make: Callable[[], Awaitable[T]]) -> T:
         """Calls that are safe to repeat."""
@@ -360,8 +364,8 @@ class DiscordApi:
             raise ours from None  # its text holds what was said
 
     async def _in_time(self, call: Awaitable[T], seconds: float) -> T:
-        """Raises TimeoutError. A call that waits for the global rate limit is never cancelled: discord.py would leave its
-        gate shut for ever."""
+        """Raises TimeoutError. A call that waits for the global rate limit is never cancelled: discord.py would leave
+        its gate shut for ever."""
         task = asyncio.ensure_future(call)
         try:
             await asyncio.wait({task}, timeout=seconds)

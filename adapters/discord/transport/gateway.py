@@ -34,7 +34,8 @@ REMEMBERED = 1_000  # messages, for what an edit has changed
 
 _TOKEN = Text(
     en="Discord does not accept DISCORD_TOKEN. Put the bot's token into DISCORD_TOKEN in .env. It is found at: {where}",
-    ja="Discord が DISCORD_TOKEN を受け付けません。ボットのトークンを .env の DISCORD_TOKEN に入れてください。取得場所: {where}",
+    ja="Discord が DISCORD_TOKEN を受け付けません。ボットのトークンを .env の DISCORD_TOKEN に入れてください。"
+    "取得場所: {where}",
 )
 _INTENTS = Text(
     en="Discord refuses the bot's intents. Switch on the Message Content Intent: "
@@ -44,7 +45,8 @@ _INTENTS = Text(
 )
 _SHARDING = Text(
     en="The bot is in too many servers for one connection (Discord's code 4011): remove it from some.",
-    ja="ボットの参加サーバーが多すぎるため、1 本の接続では動作できません（Discord のコード 4011）。参加サーバーを減らしてください。",
+    ja="ボットの参加サーバーが多すぎるため、1 本の接続では動作できません（Discord のコード 4011）。"
+    "参加サーバーを減らしてください。",
 )
 _REFUSED = Text(
     en="Discord refuses the connection for good (code {code}). `kotae doctor` names what is wrong.",
@@ -119,8 +121,8 @@ class Client(commands.Bot):
 
 
 class _Attempts(logging.Filter):
-    """A try to connect again is one line; how the connection was lost is told once, at DEBUG. discord.py tells it with a
-    traceback each time."""
+    """A try to connect again is one line; how the connection was lost is told once, at DEBUG. discord.py tells it with
+    a traceback each time."""
 
     def __init__(self, client: Client) -> None:
         super().__init__()

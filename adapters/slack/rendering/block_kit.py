@@ -1,8 +1,9 @@
-"""Slack's Block Kit: widgets in small parts, the buttons under an answer, a card that only its reader sees, and the modal for
-adding to the knowledge; what is said to one person, and a message that is said once, whatever happens meanwhile.
+"""Slack's Block Kit: widgets in small parts, the buttons under an answer, a card that only its reader sees, and the
+modal for adding to the knowledge; what is said to one person, and a message that is said once, whatever happens
+meanwhile.
 
-Source: docs.slack.dev/reference/block-kit for the lengths, modals, file input element (at most 10 files); product.md §5.
-"""
+Source: docs.slack.dev/reference/block-kit for the lengths, modals, file input element (at most 10 files); product.md
+§5."""
 
 import json
 import logging

@@ -1,10 +1,9 @@
-"""One message with steps in it: opened once, then a stream that is added to, or a text that is edited. Which task cards and
-lines of text the steps make is pure: an event in, the cards so far out.
+"""One message with steps in it: opened once, then a stream that is added to, or a text that is edited. Which task cards
+and lines of text the steps make is pure: an event in, the cards so far out.
 
-A stream carries task cards. Where there is none, or once it has ended or broken, the message's whole text is edited: what
-was to be shown is all kept here. Source: reliability.md R6 and R29; field.md #4; docs.slack.dev chat.startStream,
-task_update chunk and rich_text block.
-"""
+A stream carries task cards. Where there is none, or once it has ended or broken, the message's whole text is edited:
+what was to be shown is all kept here. Source: reliability.md R6 and R29; field.md #4; docs.slack.dev chat.startStream,
+task_update chunk and rich_text block."""
 
 import asyncio
 import logging
@@ -53,7 +52,8 @@ TaskCards = tuple[TaskCard, ...]
 
 
 def after(cards: TaskCards, event: Step, language: Language, *, named: bool = False) -> TaskCards:
-    """The cards once `event` has happened; `named`: with the tools' names. The newest is at work until the next event; a tool until it returns."""
+    """The cards once `event` has happened; `named`: with the tools' names. The newest is at work until the next event;
+    a tool until it returns."""
     cards = tuple(
         replace(card, status="complete") if card.status == "in_progress" and not card.call else card for card in cards
     )
@@ -84,10 +84,8 @@ def closed(cards: Sequence[TaskCard]) -> TaskCards:
 def chunk(id: str, card: TaskCard, known: TaskCard | None) -> dict[str, Any] | None:
     """The chunk that turns `known` into `card` in a stream; None: nothing. To send it again changes nothing further.
 
-    A title and a status are replaced by the next ones; details are added to, so they are sent once. No card links what was
-    found: only what an answer cites is linked, and that by the answer (R16).
-    Source: openclaw PR 125168.
-    """
+    A title and a status are replaced by the next ones; details are added to, so they are sent once. No card links what
+    was found: only what an answer cites is linked, and that by the answer (R16). Source: openclaw PR 125168."""
     if known is not None and (known.text, known.status) == (card.text, card.status):
         return None
     title, details = _title(card.text)
@@ -167,9 +165,9 @@ class Turn:
 
 
 class StepMessage:
-    """Everything raises SlackError and StoreError; RefusedError when no blocks are accepted, though text may be; NotSent when
-    the turn has dropped the ticket. `stray`: besides `ts` there may be another message of it, which nobody knows of.
-    """
+    """Everything raises SlackError and StoreError; RefusedError when no blocks are accepted, though text may be;
+    NotSent when the turn has dropped the ticket. `stray`: besides `ts` there may be another message of it, which nobody
+    knows of."""
 
     def __init__(self, turn: Turn, number: int) -> None:
         self.ts = ""
@@ -193,7 +191,8 @@ class StepMessage:
         """Show these cards, and under them (or in their place) that the turn is at work.
 
         `title`: of the plan that a stream is, and into which `final` ones fold; without one they stay as they are.
-        `stream`: it may begin as one; `plain`: without blocks. Raises SealedError, and StreamOver when a reader stopped it.
+        `stream`: it may begin as one; `plain`: without blocks. Raises SealedError, and StreamOver when a reader
+        stopped it.
         """
         self._title = title
         if not self.ts:

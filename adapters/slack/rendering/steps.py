@@ -61,7 +61,8 @@ class _Part:
 
 
 class Steps:
-    """`add` and `wait` return at once: a turn never waits for Slack. Nothing here raises what Slack or the database does."""
+    """`add` and `wait` return at once: a turn never waits for Slack. Nothing here raises what Slack or the database
+    does."""
 
     def __init__(
         self,
@@ -131,8 +132,8 @@ class Steps:
         self._writer.end()
 
     async def make_way(self, seconds: float) -> None:
-        """The answer is there and took so long: `end`, the steps fold, and until the answer can be posted under the steps. What could not be posted by then is left out: no step
-        ever begins below an answer."""
+        """The answer is there and took so long: `end`, the steps fold, and until the answer can be posted under the
+        steps. What could not be posted by then is left out: no step ever begins below an answer."""
         self._seconds = seconds
         self.end()
         if not await self._writer.until(asyncio.Event(), WHOLE_SECONDS) and self._cards and not self._in_view.is_set():
@@ -142,8 +143,8 @@ class Steps:
         self._turn.opening.drop()
 
     async def finish(self, seconds: float, answer: str) -> None:
-        """Until the last write is done; what takes longer is cut off. `answer`: the ts of its first message, which nothing
-        of the steps stays below."""
+        """Until the last write is done; what takes longer is cut off. `answer`: the ts of its first message, which
+        nothing of the steps stays below."""
         await self._writer.stopped(seconds)
         try:
             for ts in await self._misplaced(answer):

@@ -1,6 +1,5 @@
-"""How the app is made in Slack: its page is opened where there is a browser; elsewhere, since a terminal breaks so long a
-link, the manifest is offered as a file to paste. Source: newcomer.md row 12; docs.slack.dev/app-manifests.
-"""
+"""How the app is made in Slack: its page is opened where there is a browser; elsewhere, since a terminal breaks so long
+a link, the manifest is offered as a file to paste. Source: newcomer.md row 12; docs.slack.dev/app-manifests."""
 
 from pathlib import Path
 
@@ -42,7 +41,8 @@ _TOKENS = Text(
 3. On the app's first page: App-Level Tokens → Generate, with the scope connections:write. Copy it (xapp-).""",
     ja="""
 2. 「Install App」からインストールし、「Bot User OAuth Token」（xoxb-）をコピーしてください。
-3. アプリの最初のページの「App-Level Tokens」でスコープ connections:write を付けて作成し、コピーしてください（xapp-）。""",
+3. アプリの最初のページの「App-Level Tokens」でスコープ connections:write を付けて作成し、
+   コピーしてください（xapp-）。""",
 )
 _SHALL_WRITE = Text(
     en="Write the app's manifest to {file}, to paste it where the link cannot be followed? (y, n)",
@@ -62,9 +62,8 @@ _UNWRITABLE = Text(en="{file} cannot be written: {why}.", ja="{file} に書き�
 def steps(wizard: Wizard, *, made: bool, target: Path | None, folder: Path) -> Text:
     """The steps to take in Slack, with the page opened or the manifest written where somebody is there who wants it.
 
-    `made`: there is an app already. `target`: where the manifest was asked for by a flag. Raises StopError when it cannot be
-    written there.
-    """
+    `made`: there is an app already. `target`: where the manifest was asked for by a flag. Raises StopError when it
+    cannot be written there."""
     terminal = wizard.terminal
     opened = wizard.asks and not made and terminal.open is not None and terminal.open(manifest.link())
     written = None

@@ -1,9 +1,8 @@
 """Slack's own word on the settings: for `kotae doctor`, `kotae setup` and the start. Nothing is changed there.
 
 Source: docs.slack.dev methods auth.test, apps.connections.open, users.conversations, conversations.info, bots.info;
-newcomer.md rows 7, 9, 11. Slack tells no app which events it is subscribed to (only apps.manifest.export with a token of
-another kind does), so `adapters.slack.setup.first_mention` listens for one.
-"""
+newcomer.md rows 7, 9, 11. Slack tells no app which events it is subscribed to (only apps.manifest.export with a token
+of another kind does), so `adapters.slack.setup.first_mention` listens for one."""
 
 import asyncio
 import re
@@ -46,7 +45,8 @@ _NEVER_HEARD = Text(
     ja="Slack からまだ一度も質問が届いていません。どのイベントを購読しているかは、Slack に問い合わせても分かりません。",
 )
 _LISTEN = Text(
-    en="If a mention gets no answer: api.slack.com/apps → your app → Event Subscriptions: turned on, and under “Subscribe "
+    en="If a mention gets no answer: api.slack.com/apps → your app → Event Subscriptions: turned on, and under "
+    "“Subscribe "
     "to bot events” {events}. kotae setup slack --wait waits for a mention and names what is missing.",
     ja="メンションに反応しないときは、api.slack.com/apps → アプリ → Event Subscriptions を有効にし、"
     "「Subscribe to bot events」に {events} があるか確認してください。kotae setup slack --wait を実行すると、"
@@ -55,7 +55,8 @@ _LISTEN = Text(
 _LACKS = Text(en="Missing scopes: {scopes}.", ja="スコープが足りません: {scopes}。")
 _COSTS = Text(en="{name} ({without})", ja="{name}（{without}）")
 _ADD = Text(
-    en="api.slack.com/apps → your app → OAuth & Permissions → Bot Token Scopes: add {names}, then “Reinstall to Workspace” "
+    en="api.slack.com/apps → your app → OAuth & Permissions → Bot Token Scopes: add {names}, then “Reinstall to "
+    "Workspace” "
     "at the top of that page.",
     ja="api.slack.com/apps → アプリ → OAuth & Permissions → Bot Token Scopes に {names} を追加し、"
     "同じページ上部の「Reinstall to Workspace」を押してください。",
@@ -85,7 +86,8 @@ _REVOKED = Text(
 )
 _REINSTALL = Text(
     en="Install the app again (api.slack.com/apps → your app → Install App) and put the new token into {name}.",
-    ja="アプリをインストールし直し（api.slack.com/apps → アプリ → Install App）、新しいトークンを {name} に入れてください。",
+    ja="アプリをインストールし直し（api.slack.com/apps → アプリ → Install App）、新しいトークンを {name} "
+    "に入れてください。",
 )
 _EXPIRED = Text(
     en="{name} has expired: token rotation is on for this app.",
@@ -136,9 +138,11 @@ _LOOK_UP = Text(
 )
 
 _NAME_OR_ID = Text(
-    en="Set the channel's name or its id; in a private channel first type: /invite @{name}. The id begins with C: in Slack "
+    en="Set the channel's name or its id; in a private channel first type: /invite @{name}. The id begins with C: in "
+    "Slack "
     "click the channel's name; it is at the bottom of “About”.",
-    ja="チャンネルの名前か ID を設定してください。非公開のチャンネルでは先に /invite @{name} と入力してください。ID は C で"
+    ja="チャンネルの名前か ID を設定してください。非公開のチャンネルでは先に /invite @{name} と入力してください。ID "
+    "は C で"
     "始まり、Slack でチャンネル名をクリックすると「チャンネル情報」の一番下で確認できます。",
 )
 _NO_CHANNEL = Text(

@@ -31,15 +31,18 @@ _LACKS = Text(
     ja="メンションは届きましたが、イベント {event} が届きませんでした: {without}。",
 )
 _SUBSCRIBE = Text(
-    en="api.slack.com/apps → your app → Event Subscriptions → Subscribe to bot events: add {event}, save, and reinstall the app.",
+    en="api.slack.com/apps → your app → Event Subscriptions → Subscribe to bot events: add {event}, save, and "
+    "reinstall the app.",
     ja="api.slack.com/apps → アプリ → Event Subscriptions → Subscribe to bot events に {event} を追加して保存し、"
     "アプリを再インストールしてください。",
 )
 _NOTHING = Text(en="No mention arrived within {minutes} minutes.", ja="{minutes} 分間、メンションは届きませんでした。")
 _WHY_NOT = Text(
-    en="Three things keep it away: the bot is not in the channel (/invite @{name}); Event Subscriptions is off or without "
+    en="Three things keep it away: the bot is not in the channel (/invite @{name}); Event Subscriptions is off or "
+    "without "
     "{event} (api.slack.com/apps → your app); another process runs with the same tokens and took it.",
-    ja="考えられる原因は 3 つです。ボットがチャンネルに入っていない（/invite @{name}）、Event Subscriptions が無効か {event} が"
+    ja="考えられる原因は 3 つです。ボットがチャンネルに入っていない（/invite @{name}）、Event Subscriptions が無効か "
+    "{event} が"
     "ない（api.slack.com/apps → アプリ）、同じトークンで動いている別のプロセスが受け取った。",
 )
 _NO_SOCKET = Text(en="The connection to Slack could not be opened.", ja="Slack との接続を開けませんでした。")
@@ -62,7 +65,8 @@ _CHAT_WRITE = Text(
 
 
 class _Ear:
-    """Hears what is addressed to the bot and acknowledges that alone: the rest comes again, to the bot that will run."""
+    """Hears what is addressed to the bot and acknowledges that alone: the rest comes again, to the bot that will
+    run."""
 
     def __init__(self, user: str) -> None:
         self._user = user

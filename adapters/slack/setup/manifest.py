@@ -1,6 +1,6 @@
-"""The app manifest (`manifest.json`, ready to paste): what each scope and event in it is for, and the link that makes an
-app of it. Source: docs.slack.dev/reference/app-manifest, /reference/scopes, /app-manifests/configuring-apps-with-app-manifests.
-"""
+"""The app manifest (`manifest.json`, ready to paste): what each scope and event in it is for, and the link that makes
+an app of it. Source: docs.slack.dev/reference/app-manifest, /reference/scopes,
+/app-manifests/configuring-apps-with-app-manifests."""
 
 import json
 from collections.abc import Iterable
@@ -18,8 +18,8 @@ MESSAGES = ("message.channels", "message.groups")
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A scope or event of the manifest. `without` it, this happens; `answers`: then people who ask go without an answer,
-    or without one from the team's documents. `scope`: what an event needs; Slack adds it with the event."""
+    """A scope or event of the manifest. `without` it, this happens; `answers`: then people who ask go without an
+    answer, or without one from the team's documents. `scope`: what an event needs; Slack adds it with the event."""
 
     name: str
     purpose: Text

@@ -143,7 +143,8 @@ class SlackApi:
         return await self._call(method, arguments)
 
     def wait(self, method: str, channel: str = "", worth: Priority | CallTicket = Priority.STEP) -> float:
-        """How many seconds a call would wait for its turn now, about; or the one that waits with this ticket still has to."""
+        """How many seconds a call would wait for its turn now, about; or the one that waits with this ticket still has
+        to."""
         return self._caller.pacer.wait(method, channel, worth)
 
     async def _call(
@@ -175,9 +176,8 @@ class SlackApi:
         """Post a message, once; its ts. `channel` is a conversation's id, never a person's.
 
         When nobody knows whether it arrived, it is looked for by its mark, and posted again only if it is not there;
-        `maybe_sent` looks before the first try too. Raises UnknownOutcome when that cannot be found out, NotSent when the
-        ticket with which it waits is dropped.
-        """
+        `maybe_sent` looks before the first try too. Raises UnknownOutcome when that cannot be found out, NotSent when
+        the ticket with which it waits is dropped."""
         arguments: Json = {
             "channel": channel,
             "text": text,
@@ -208,9 +208,8 @@ class SlackApi:
     ) -> None:
         """Put text and blocks in the place of what a message showed. Edits of one message arrive in their order.
 
-        A step's edit that has to wait is dropped when a newer one is asked for; `last` ones go first and are not. Raises
-        NotSent when the ticket is dropped with which one that is not the last waits.
-        """
+        A step's edit that has to wait is dropped when a newer one is asked for; `last` ones go first and are not.
+        Raises NotSent when the ticket is dropped with which one that is not the last waits."""
         arguments = {
             "channel": channel,
             "ts": ts,
@@ -270,9 +269,8 @@ class SlackApi:
         """Begin a message that grows; its ts. `recipient` is who asked; `display`: timeline or plan.
 
         It carries no mark. Raises UnknownOutcome when it may have begun: `replies` shows it then, as ours, with a
-        `streaming_state` of "in_progress". Raises UnsupportedError where there are no streams, NotSent when the ticket is
-        dropped with which it waits.
-        """
+        `streaming_state` of "in_progress". Raises UnsupportedError where there are no streams, NotSent when the ticket
+        is dropped with which it waits."""
         arguments = {
             "channel": channel,
             "thread_ts": thread,
@@ -291,9 +289,8 @@ class SlackApi:
     ) -> None:
         """Add to a stream; either text or chunks. Raises StreamOver when it has ended.
 
-        Raises UnknownOutcome when it may have been added, and is not sent again: say it all with `update`. Raises NotSent
-        when the ticket is dropped with which it waits.
-        """
+        Raises UnknownOutcome when it may have been added, and is not sent again: say it all with `update`. Raises
+        NotSent when the ticket is dropped with which it waits."""
         arguments = {"channel": channel, "ts": ts, "markdown_text": text or None, "chunks": list(chunks) or None}
         priority = ticket or Priority.STEP
         await self._caller.call("chat.appendStream", arguments, priority=priority, repeat=False)

@@ -1,5 +1,5 @@
-"""One call of Slack's Web API, tried again where that is safe: the only retry policy there is. Edits of one message stay in
-order: a step's edit that waited or was tried again must not come after the answer's.
+"""One call of Slack's Web API, tried again where that is safe: the only retry policy there is. Edits of one message
+stay in order: a step's edit that waited or was tried again must not come after the answer's.
 
 The SDK's own handlers resend anything after a broken connection, chat.postMessage too, and know neither 429 nor 5xx.
 Source: reliability.md R7 and §0 finding 2; docs.slack.dev/apis/web-api.

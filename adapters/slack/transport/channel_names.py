@@ -17,8 +17,8 @@ _PAGE, _PAGES = 999, 20
 
 
 async def channels(call: Call, scopes: Collection[str]) -> list[Named]:
-    """All public channels that are not archived, and the private ones that the bot is in, as far as its `scopes` show them
-    (none: they are not known). Raises what `call` raises."""
+    """All public channels that are not archived, and the private ones that the bot is in, as far as its `scopes` show
+    them (none: they are not known). Raises what `call` raises."""
     found: list[Named] = []
     types = [kind for kind, scope in _TYPES.items() if not scopes or scope in scopes]
     arguments = {"types": ",".join(types), "exclude_archived": "true", "limit": str(_PAGE)}

@@ -1,5 +1,5 @@
-"""Messages that arrive once: each carries a mark, by which it is found again in its place or thread when nobody knows whether
-it arrived.
+"""Messages that arrive once: each carries a mark, by which it is found again in its place or thread when nobody knows
+whether it arrived.
 
 Slack has no argument that would make chat.postMessage idempotent. Source: reliability.md R6 and R30; docs.slack.dev
 conversations.replies ("the earliest messages … are returned first") and conversations.history (the newest first).
@@ -71,9 +71,8 @@ async def post_marked(
 ) -> str:
     """The ts of the message, posted or found. `find` looks for the mark where the message belongs.
 
-    Raises UnknownOutcome when it may have been posted and was not found, or cannot be looked for; SlackError; NotSent when
-    `ticket` is dropped before the first try.
-    """
+    Raises UnknownOutcome when it may have been posted and was not found, or cannot be looked for; SlackError; NotSent
+    when `ticket` is dropped before the first try."""
     if maybe_sent and mark is None:
         raise ValueError("what may have been sent cannot be found without a mark")
     if maybe_sent and mark and (ts := await _found(find, mark)):

@@ -36,8 +36,8 @@ class Pacer:
         self._buckets: dict[tuple[str, str], Bucket] = {}
 
     async def turn(self, method: str, channel: str = "", worth: Priority | CallTicket = Priority.ORDINARY) -> None:
-        """Returns when the call may be made, or its ticket is dropped; whoever has a better priority, or came earlier, went
-        before."""
+        """Returns when the call may be made, or its ticket is dropped; whoever has a better priority, or came earlier,
+        went before."""
         for bucket in self._of(method, channel):
             await bucket.take(worth)
 

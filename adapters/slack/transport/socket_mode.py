@@ -211,7 +211,8 @@ class _Client(SocketModeClient):
         return not self._over and self.current_session is not None and not self.current_session.closed
 
     async def news(self, seconds: float) -> None:
-        """Until Slack has said hello or told it to go, but no longer than this; a connection that breaks says nothing."""
+        """Until Slack has said hello or told it to go, but no longer than this; a connection that breaks says
+        nothing."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._news.wait()
@@ -243,7 +244,8 @@ class _Client(SocketModeClient):
             await self.send_socket_mode_response(SocketModeResponse(envelope_id=str(message["envelope_id"])))
 
     async def enqueue_message(self, message: str) -> None:
-        """Reads why Slack hangs up as it comes: a connection can be closed before the queue's turn comes to its last words."""
+        """Reads why Slack hangs up as it comes: a connection can be closed before the queue's turn comes to its last
+        words."""
         if '"disconnect"' in message:
             with suppress(ValueError, AttributeError):
                 said = json.loads(message)

@@ -64,7 +64,8 @@ def make_api(context: ApiContext, *routers: APIRouter) -> FastAPI:
         title="Kotae",
         version=version("kotae"),
         description="Ask the team's documents, search them, and add to them. Errors come as "
-        "`{error, message, id}`: a fixed word for programs, a sentence in the language of `Accept-Language` (ja, en), and "
+        "`{error, message, id}`: a fixed word for programs, a sentence in the language of `Accept-Language` (ja, en), "
+        "and "
         "by what the log knows it.",
         docs_url=None,
         redoc_url=None,
@@ -141,7 +142,8 @@ def _unrouted(method: str, error: HTTPException) -> Problem:
 
 
 async def body(request: Request, model: type[M]) -> M:
-    """The JSON body. Raises Problem. Read by hand: what is not JSON, UTF-8 or too deep is told apart from wrong fields."""
+    """The JSON body. Raises Problem. Read by hand: what is not JSON, UTF-8 or too deep is told apart from wrong
+    fields."""
     try:
         return model.model_validate_json(await request.body())
     except ValidationError as error:

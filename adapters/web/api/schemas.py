@@ -108,7 +108,8 @@ class AddedDocument(BaseModel):
 
 
 class DocumentEntry(BaseModel):
-    """`updated_at`: when its version was added here; `date`: the document's own, a day or a month; None: it has none."""
+    """`updated_at`: when its version was added here; `date`: the document's own, a day or a month; None: it has
+    none."""
 
     id: str
     name: str
@@ -165,8 +166,9 @@ class Alive(BaseModel):
 
 
 class Readiness(BaseModel):
-    """`degraded`: it answers, but a platform is not connected or the disk has no room for documents; `unready`: it cannot
-    answer. Each part by its name, and `why` in words for those that fail, for who shows the token where there is one."""
+    """`degraded`: it answers, but a platform is not connected or the disk has no room for documents; `unready`: it
+    cannot answer. Each part by its name, and `why` in words for those that fail, for who shows the token where there is
+    one."""
 
     status: Literal["ready", "degraded", "unready"]
     parts: dict[str, Literal["ok", "low", "failed", "disconnected"]] = {}

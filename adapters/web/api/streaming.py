@@ -1,4 +1,5 @@
-"""Turns that somebody waits for over HTTP: the answer at the end, or a stream of events; and what happens when they leave."""
+"""Turns that somebody waits for over HTTP: the answer at the end, or a stream of events; and what happens when they
+leave."""
 
 import asyncio
 import json

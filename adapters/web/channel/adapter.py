@@ -1,9 +1,8 @@
 """A team channel in the browser, a platform like the others: what a page calls, and the turns that come of it.
 
-Every call names the member who acts; what is not theirs to see is not there for them (LookupError). Calls raise StoreError
-when the database does not work, ConnectionError while the adapter does not run. Source: product.md §1 and §6;
-reliability.md R3, R5, R10, R11 and R57.
-"""
+Every call names the member who acts; what is not theirs to see is not there for them (LookupError). Calls raise
+StoreError when the database does not work, ConnectionError while the adapter does not run. Source: product.md §1 and
+§6; reliability.md R3, R5, R10, R11 and R57."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
@@ -56,8 +55,8 @@ class WebAdapter:
         address: str = "",
         look_every: float = recovery.EVERY_SECONDS,
     ) -> None:
-        """`language`: of what everybody in a room reads; `address`: of the pages; `look_every`: seconds between two looks
-        for what was left unfinished."""
+        """`language`: of what everybody in a room reads; `address`: of the pages; `look_every`: seconds between two
+        looks for what was left unfinished."""
         self.board = board
         self._votes = votes
         self._held = held
@@ -105,8 +104,8 @@ class WebAdapter:
         return place(where), audience(where)
 
     async def announce(self, channel: str, card: Card, *, about: str) -> None:
-        """Post a card and its rows. Raises LookupError; ConnectionError when not all of it could be posted: the same call
-        goes on."""
+        """Post a card and its rows. Raises LookupError; ConnectionError when not all of it could be posted: the same
+        call goes on."""
         context, _ = self._at_work()
         where, _ = await self.place(channel)
         try:
@@ -129,12 +128,12 @@ class WebAdapter:
         files: Files = (),
         language: Language | None = None,
     ) -> RoomMessage | Card:
-        """Write in a room, or in a thread by its root. A message that mentions the bot is a question, to be answered with
-        what was chosen for it; `files` come with a question, for its thread only, or with `/ingest`, for the knowledge.
+        """Write in a room, or in a thread by its root. A message that mentions the bot is a question, to be answered
+        with what was chosen for it; `files` come with a question, for its thread only, or with `/ingest`, for the
+        knowledge.
 
-        Returned is the message; of a command its card, for this member alone, in `language`. Raises NotTakenError with the
-        reason in words, ValueError for a message without words, that is too long, or with files and no mention.
-        """
+        Returned is the message; of a command its card, for this member alone, in `language`. Raises NotTakenError with
+        the reason in words, ValueError for a message without words, that is too long, or with files and no mention."""
         context, asking = self._at_work()
         enter(room, member)
         typed = command(text)
@@ -218,8 +217,8 @@ class WebAdapter:
         *,
         language: Language | None = None,
     ) -> RoomMessage:
-        """Add files to the knowledge, where nothing is chosen as is usual in this room: the message that shows how far it
-        is, then a verdict for each. Raises LookupError, NotTakenError with the reason in words."""
+        """Add files to the knowledge, where nothing is chosen as is usual in this room: the message that shows how far
+        it is, then a verdict for each. Raises LookupError, NotTakenError with the reason in words."""
         context, _ = self._at_work()
         await self._into(member, room, thread)
         if not files:

@@ -15,7 +15,8 @@ _NAME = "".join(
     f"[{letter}{letter.upper()}{chr(ord(letter) + 0xFEE0)}{chr(ord(letter.upper()) + 0xFEE0)}]" for letter in "kotae"
 )
 _MENTION = re.compile(
-    rf"(?<![A-Za-z0-9._%+\-])[@＠]{_NAME}(?![A-Za-z0-9_\-]|\.[A-Za-z])(?:さん|くん|君|ちゃん)?[ \t\u3000]*[、,，:：]?[ \t\u3000]*"
+    rf"(?<![A-Za-z0-9._%+\-])[@＠]{_NAME}(?![A-Za-z0-9_\-]|\.[A-Za-z])(?:さん|くん|君|ちゃん)?[ \t\u3000]*[、,，:："
+    rf"]?[ \t\u3000]*"
 )
 _COMMAND = re.compile(r"[/／](?P<what>kotae|ingest)(?![\w-])\s*(?P<rest>.*)", re.DOTALL | re.IGNORECASE)
 

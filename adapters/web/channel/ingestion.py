@@ -36,8 +36,8 @@ async def take(
     thread: int | None = None,
     language: Language,
 ) -> RoomMessage:
-    """Take what a member gives for a room, and begin to read it: the message in which that shows. Empty `collection` and
-    `scope`: as is usual there. Raises NotTakenError, StoreError."""
+    """Take what a member gives for a room, and begin to read it: the message in which that shows. Empty `collection`
+    and `scope`: as is usual there. Raises NotTakenError, StoreError."""
     where, seen = place(room), audience(room)
     if not refs:
         raise NotTakenError(ingestion.NOTHING)
@@ -65,7 +65,8 @@ async def take(
 
 
 async def resume(context: WebContext, intake: IngestionRequest) -> None:
-    """Work an intake off, also after a restart. What was read is not kept any longer. Raises StoreError: it goes on later."""
+    """Work an intake off, also after a restart. What was read is not kept any longer. Raises StoreError: it goes on
+    later."""
 
     async def fetch(file: FileRef) -> bytes:
         return file.ref["text"].encode() if "text" in file.ref else await context.held.read(file.ref)

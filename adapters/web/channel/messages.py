@@ -126,8 +126,8 @@ class Board:
 
     @contextmanager
     def subscribe(self, member: Member, room: Room | None = None) -> Iterator[Changes]:
-        """`with board.subscribe(member) as changes: async for change in changes: …`: what changes from now on in a room,
-        or in all of this member's. Raises LookupError."""
+        """`with board.subscribe(member) as changes: async for change in changes: …`: what changes from now on in a
+        room, or in all of this member's. Raises LookupError."""
         if room is not None:
             enter(room, member)
         changes = Changes([each.id for each in (rooms_of(member) if room is None else (room,))])
@@ -164,7 +164,8 @@ class Board:
         if deleted is not None:
             self._told(deleted)
 
-    # -- the bot, which is in every room --------------------------------------------------------------------------------
+    # -- the bot, which is in every room
+    # --------------------------------------------------------------------------------
 
     async def put(self, said: BotMessage) -> RoomMessage:
         """Say something, or say it anew."""
@@ -222,9 +223,8 @@ class Board:
     async def _readable(self, where: Room, found: list[RoomMessage]) -> list[RoomMessage]:
         """Without the quotations of documents that are forgotten, or no longer for the readers of this room.
 
-        What it has of an answer's `citations` says whether they are `gone`, and else the `document_id` under which all of
-        the room may open the document: None of a file that is for one thread only.
-        """
+        What it has of an answer's `citations` says whether they are `gone`, and else the `document_id` under which all
+        of the room may open the document: None of a file that is for one thread only."""
         named: dict[int, set[tuple[str, str]]] = {}
         for each in found:
             for one in each.data.get("citations", ()):

@@ -40,10 +40,9 @@ class ThreadGoneError(GoneError):
 class WebThread(TurnView):
     """A turn's view: see `adapters.port.TurnView`.
 
-    A `steps` message has `turn`, `asked` (the question's id), `lines`, whether it is still `thinking`, and the `summary` into
-    which it is folded once the answer is there; an `answer`
-    has `turn`, `asked`, `outcome`, `unsure`, `model`, `seconds` and `citations`, each with `gone` and `document_id` when it is read.
-    """
+    A `steps` message has `turn`, `asked` (the question's id), `lines`, whether it is still `thinking`, and the
+    `summary` into which it is folded once the answer is there; an `answer` has `turn`, `asked`, `outcome`, `unsure`,
+    `model`, `seconds` and `citations`, each with `gone` and `document_id` when it is read."""
 
     def __init__(
         self,
@@ -109,7 +108,8 @@ class WebThread(TurnView):
         await self._answered()
 
     async def close(self) -> None:
-        """Without an answer the steps stay as they are for whoever takes the turn up: nothing goes on by itself here."""
+        """Without an answer the steps stay as they are for whoever takes the turn up: nothing goes on by itself
+        here."""
 
     async def remove(self) -> None:
         """See `TurnView.remove`. Raises StoreError."""

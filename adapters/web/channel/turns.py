@@ -1,5 +1,5 @@
-"""Questions among what is written in the rooms. A message is written down before it is claimed, so that what the database
-did not take, or the process did not live to claim, is claimed later. Source: reliability.md R3, R5 and R10."""
+"""Questions among what is written in the rooms. A message is written down before it is claimed, so that what the
+database did not take, or the process did not live to claim, is claimed later. Source: reliability.md R3, R5 and R10."""
 
 import logging
 from datetime import UTC, datetime, timedelta

@@ -46,8 +46,8 @@ class Uploads:
         self._most = most
 
     async def keep(self, files: Sequence[tuple[str, bytes]], most: int | None = None) -> list[dict[str, str]]:
-        """Keep files, each by its name: references to them. One that is too large for anybody to read is not kept, nor one
-        beyond `most`, and says so when it is read. Raises NotTakenError; then none is kept."""
+        """Keep files, each by its name: references to them. One that is too large for anybody to read is not kept, nor
+        one beyond `most`, and says so when it is read. Raises NotTakenError; then none is kept."""
         kept = await asyncio.to_thread(self._keep, files[:most]) if files else []
         return kept + [{"name": name, "most": str(most)} for name, _ in files[len(kept) :]]
 

@@ -17,7 +17,8 @@ PAGE_SIZE = 20  # answers
 
 _TITLE = Text(en="Answers", ja="回答")
 _ABOUT = Text(
-    en="What members answered to questions the documents had no answer to. Whoever wrote one, or an editor, can change it.",
+    en="What members answered to questions the documents had no answer to. Whoever wrote one, or an editor, can "
+    "change it.",
     ja="文書では答えられなかった質問への、メンバーの回答です。書いた本人か編集者が変更できます。",
 )
 _NONE = Text(en="Nobody has answered a question yet.", ja="メンバーの回答はまだありません。")

@@ -233,7 +233,8 @@ class _List:
         if text:
             components.passage(text, url, language)
 
-    # -- what is done about it -------------------------------------------------------------------------------------------
+    # -- what is done about it
+    # -------------------------------------------------------------------------------------------
 
     def _actions(self, questions: Sequence[Question], reference: int) -> None:
         still = [one for one in questions if one.resolved_at is None]

@@ -46,12 +46,13 @@ _STRICT = {
 class Guard:
     """An ASGI application around another one.
 
-    `hosts`: the names this server answers to, against DNS rebinding; None: any. `token`: what a caller must show, a program
-    with each request, also from this machine; None: whoever reaches this address may read and write, but no other site's
-    page in their browser, which may only lead here.
+    `hosts`: the names this server answers to, against DNS rebinding; None: any.
+    `token`: what a caller must show, a program with each request, also from this machine; None: whoever reaches this
+    address may read and write, but no other site's page in their browser, which may only lead here.
     `local`: callers come through the home's socket, which only its owner can open: they are who they are.
     `kinds`: for each path that takes a body the media types it takes; those that are not JSON may be long.
-    `pages`: below this path is what browsers use: forms may be long there, and a browser shows the token once, to log in.
+    `pages`: below this path is what browsers use: forms may be long there, and a browser shows the token once, to log
+    in.
     `own`: what paths begin with that only our own pages ask for.
     `open_to_all`: paths that need no token, and are told by `STRANGER` that it was not shown.
     """

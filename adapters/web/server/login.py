@@ -58,7 +58,8 @@ class Door:
         self._wrong: dict[str, tuple[int, float]] = {}  # how often, and until when that counts
 
     def knows(self, scope: Scope, headers: Headers) -> bool:
-        """Whether this request shows the token, or the cookie of a browser that has. Raises Problem after too many tries."""
+        """Whether this request shows the token, or the cookie of a browser that has. Raises Problem after too many
+        tries."""
         if self._logged_in(headers):
             return True
         scheme, _, shown = headers.get("authorization", "").partition(" ")

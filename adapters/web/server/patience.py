@@ -1,9 +1,8 @@
 """Connections whose requests do not come to an end: each is given some seconds, and so many are borne with at once.
 
-uvicorn waits for a request for ever, as slow as it comes. Bodies are the guard's to time; here are the heads before them,
-what is left of a body after its answer, and how many there are of all these together. Source: reliability.md R20; uvicorn's
-protocols/http/h11_impl.py, whose class this one grows from.
-"""
+uvicorn waits for a request for ever, as slow as it comes. Bodies are the guard's to time; here are the heads before
+them, what is left of a body after its answer, and how many there are of all these together. Source: reliability.md R20;
+uvicorn's protocols/http/h11_impl.py, whose class this one grows from."""
 
 import asyncio
 from collections import OrderedDict
@@ -111,8 +110,8 @@ class PatientConnection(H11Protocol):
             self.transport.close()
 
     def _refuse(self, status: int, error: str, said: Text, **values: object) -> None:
-        """The answer to what never became a request; then the connection is closed: at once it would be reset where more is
-        still coming, and the answer lost with it. Source: RFC 9112 §9.6."""
+        """The answer to what never became a request; then the connection is closed: at once it would be reset where
+        more is still coming, and the answer lost with it. Source: RFC 9112 §9.6."""
         if self._refused or self.transport.is_closing():
             return
         self._refused = True

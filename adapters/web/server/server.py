@@ -1,4 +1,5 @@
-"""uvicorn inside our event loop: the API on the home's socket, and where an address was taken there too, with the pages.
+"""uvicorn inside our event loop: the API on the home's socket, and where an address was taken there too, with the
+pages.
 
 Source: reliability.md R49 (one owner), R57 (shutdown).
 """
@@ -142,7 +143,8 @@ class _Server(uvicorn.Server):
 
 
 async def _close_abandoned(turns: Turns) -> None:
-    """Questions whose asker is gone with the process, or the connection, that brought them: closed, and not answered."""
+    """Questions whose asker is gone with the process, or the connection, that brought them: closed, and not
+    answered."""
     while True:
         try:
             for message in [

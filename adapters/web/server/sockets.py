@@ -25,8 +25,10 @@ _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _NO_TOKEN = Text(
     en="KOTAE_WEB_HOST={host} can be reached from other machines, so KOTAE_WEB_TOKEN has to be set: a long random text "
     "that programs send as “Authorization: Bearer …”. For this machine only, set KOTAE_WEB_HOST=127.0.0.1.",
-    ja="KOTAE_WEB_HOST={host} はほかのマシンから接続できるため、KOTAE_WEB_TOKEN の設定が必要です。長いランダムな文字列を設定し、"
-    "利用するプログラムから「Authorization: Bearer …」で送ってください。このマシンだけで使う場合は KOTAE_WEB_HOST=127.0.0.1 にします。",
+    ja="KOTAE_WEB_HOST={host} はほかのマシンから接続できるため、KOTAE_WEB_TOKEN の設定が必要です。"
+    "長いランダムな文字列を設定し、"
+    "利用するプログラムから「Authorization: Bearer …」で送ってください。このマシンだけで使う場合は "
+    "KOTAE_WEB_HOST=127.0.0.1 にします。",
 )
 _BUSY = Text(
     en="Port {port} at {host} is in use by another program. Set KOTAE_WEB_PORT to a free one.",
@@ -77,7 +79,8 @@ class Address:
 
 
 def listen(host: str, port: int, *, token: SecretStr | None) -> Address:
-    """Take an address; port 0: any free one. Raises SettingsError: no token where others reach it, or it is not free."""
+    """Take an address; port 0: any free one. Raises SettingsError: no token where others reach it, or it is not
+    free."""
     if not _is_loopback(host) and token is None:
         raise SettingsError(filled(_NO_TOKEN, host=host))
     taken: list[socket.socket] = []

@@ -32,7 +32,8 @@ _FULL = (
     (re.compile(r"&"), " and "),
 )
 _POLITE = re.compile(
-    r"^(?:(?:hi|hello|hey|sorry|quick question|thanks|thank you|excuse me)\b(?: (?:all|everyone|team|there|folks))?[\s,.!:-]*)+"
+    r"^(?:(?:hi|hello|hey|sorry|quick question|thanks|thank you|excuse me)\b(?: "
+    r"(?:all|everyone|team|there|folks))?[\s,.!:-]*)+"
     r"|^(?:could|can|would|will) (?:you|someone|anyone|somebody|anybody)(?: please)? (?:tell|show|remind) (?:me|us) "
     r"|^(?:does|do) (?:anyone|anybody|someone|you) (?:here )?(?:happen to )?know |^(?:anyone|anybody) knows? "
     r"|^(?:please )?(?:tell|show|remind) (?:me|us) |^(?:i|we)(?: would| just)? (?:like|want|need|wanted) to know "

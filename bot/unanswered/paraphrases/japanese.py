@@ -1,4 +1,5 @@
-"""Japanese questions for `bot.unanswered.paraphrases.paraphrases`, word by word as Sudachi cuts them; it also makes numbers digits."""
+"""Japanese questions for `bot.unanswered.paraphrases.paraphrases`, word by word as Sudachi cuts them; it also makes
+numbers digits."""
 
 import re
 import threading

@@ -24,10 +24,9 @@ _MEASURES = frozenset({"limit", "minimum", "fee", "amount", "per diem", "hotel r
 class Part:
     """One thing that a question says.
 
-    `bound`: what stands at it (before, from …); `role`: its part in the sentence (subject, object, to, of …), and `phrase`
-    whether a preposition says so; `place`: among the parts, in reading order; `name`: a word of no table; `case`: of the
-    clause that says in which case; `passive`: a verb that is done to what stands before it.
-    """
+    `bound`: what stands at it (before, from …); `role`: its part in the sentence (subject, object, to, of …), and
+    `phrase` whether a preposition says so; `place`: among the parts, in reading order; `name`: a word of no table;
+    `case`: of the clause that says in which case; `passive`: a verb that is done to what stands before it."""
 
     meaning: str
     bound: str = ""

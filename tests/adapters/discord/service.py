@@ -1,4 +1,5 @@
-"""The Discord adapter at work in a test: the real client against Discord's fake, a real database, and an agent that plays."""
+"""The Discord adapter at work in a test: the real client against Discord's fake, a real database, and an agent that
+plays."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,5 @@
-"""Questions in Discord: the real discord.py against a Discord that keeps its rules, with every disturbance it is known for."""
+"""Questions in Discord: the real discord.py against a Discord that keeps its rules, with every disturbance it is known
+for."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,5 @@
-"""The commands of Discord: in both languages, answered in time, to their author alone, and harmless whatever is in them."""
+"""The commands of Discord: in both languages, answered in time, to their author alone, and harmless whatever is in
+them."""
 
 from pathlib import Path
 

@@ -1,4 +1,5 @@
-"""The digest in a channel of Discord: posted once, answered, confirmed or dismissed by members, and the askers are told."""
+"""The digest in a channel of Discord: posted once, answered, confirmed or dismissed by members, and the askers are
+told."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -66,7 +67,8 @@ def thread_of(question: Question) -> str:
     return (question.link or "").rpartition("/")[2]
 
 
-# -- from the question to the answer ------------------------------------------------------------------------------------
+# -- from the question to the answer
+# ------------------------------------------------------------------------------------
 
 
 async def test_an_answer_closes_its_cards_and_only_the_askers_are_called(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""What a bot that runs takes up by itself, without being restarted: what is due to be said, and what others left undone."""
+"""What a bot that runs takes up by itself, without being restarted: what is due to be said, and what others left
+undone."""
 
 import logging
 from collections.abc import AsyncIterator

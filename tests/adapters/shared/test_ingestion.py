@@ -1,4 +1,5 @@
-"""Whether a text that somebody gives to the knowledge means the message that a link in it leads to, on each platform."""
+"""Whether a text that somebody gives to the knowledge means the message that a link in it leads to, on each
+platform."""
 
 from collections.abc import Callable
 

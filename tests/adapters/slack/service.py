@@ -1,4 +1,5 @@
-"""The Slack adapter at work in a test: the real client against Slack's fake, a real database, and an agent that plays."""
+"""The Slack adapter at work in a test: the real client against Slack's fake, a real database, and an agent that
+plays."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

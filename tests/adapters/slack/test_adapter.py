@@ -1,4 +1,5 @@
-"""Questions in Slack: the real slack-bolt against a Slack that keeps its rules, with every disturbance it is known for."""
+"""Questions in Slack: the real slack-bolt against a Slack that keeps its rules, with every disturbance it is known
+for."""
 
 import asyncio
 from collections.abc import Callable

@@ -154,7 +154,8 @@ async def test_a_digest_that_was_cut_short_goes_on_where_it_was(tmp_path: Path) 
         assert len(heads) == 1 and sorted(texts) == [f"Question {number}?" for number in range(3)]
 
 
-# -- who answers what ---------------------------------------------------------------------------------------------------
+# -- who answers what
+# ---------------------------------------------------------------------------------------------------
 
 
 async def test_an_answer_closes_its_cards_and_only_the_askers_are_called(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""Whatever Slack does with a turn's calls, in the end its steps are above its answer, and nothing else is in the thread.
+"""Whatever Slack does with a turn's calls, in the end its steps are above its answer, and nothing else is in the
+thread.
 
 Source: product.md §1 (the answer is never above its steps); reliability.md R6, R28.
 """
@@ -58,7 +59,8 @@ def posts(stage: Stage) -> list[dict[str, Any]]:
     return [each.arguments for each in stage.fake.journal.calls("chat.postMessage")]
 
 
-# -- whatever is late ---------------------------------------------------------------------------------------------------
+# -- whatever is late
+# ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -121,7 +123,8 @@ async def test_a_turn_that_ends_before_its_first_step_was_posted() -> None:
                 in_order(stage, whole=True)
 
 
-# -- Slack's limits -----------------------------------------------------------------------------------------------------
+# -- Slack's limits
+# -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("method", ["chat.postMessage", "chat.startStream", "chat.appendStream", "chat.update"])
@@ -263,7 +266,8 @@ async def test_an_edit_that_still_waits_is_left_to_the_last_one() -> None:
         assert len(stage.calls("chat.update")) == 1
 
 
-# -- what fails ---------------------------------------------------------------------------------------------------------
+# -- what fails
+# ---------------------------------------------------------------------------------------------------------
 
 
 async def test_a_message_that_nobody_may_delete_waits_for_nothing_any_more() -> None:
@@ -306,7 +310,8 @@ async def test_steps_that_take_no_edits_are_not_begun_again_below_the_answer() -
         assert len(stage.shown) == 2
 
 
-# -- a restart ----------------------------------------------------------------------------------------------------------
+# -- a restart
+# ----------------------------------------------------------------------------------------------------------
 
 
 async def test_nothing_is_begun_under_an_answer_that_is_there() -> None:

@@ -1,5 +1,6 @@
-"""The browser's channel at work in a test: real database, services and knowledge (whose embedder only counts), an agent that
-plays. As a program it asks a question and dies when the answer is posted: `python -m tests.adapters.web.stage HOME`."""
+"""The browser's channel at work in a test: real database, services and knowledge (whose embedder only counts), an agent
+that plays. As a program it asks a question and dies when the answer is posted: `python -m tests.adapters.web.stage
+HOME`."""
 
 import asyncio
 import os
@@ -90,7 +91,8 @@ async def channel(
             yield Stage(adapter, board, bot, data, library, player, held, task)
 
 
-# -- a process that dies ------------------------------------------------------------------------------------------------
+# -- a process that dies
+# ------------------------------------------------------------------------------------------------
 
 
 class DyingBoard(Board):

@@ -1,4 +1,5 @@
-"""What Ben can learn of a room he is not in: by each page, each address and each id. Source: product.md §3; reliability.md R11."""
+"""What Ben can learn of a room he is not in: by each page, each address and each id. Source: product.md §3;
+reliability.md R11."""
 
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable

@@ -1,5 +1,5 @@
-"""Whole answers as a strong model writes them: nothing honest is touched, and every planted number, name and citation is
-found by code alone."""
+"""Whole answers as a strong model writes them: nothing honest is touched, and every planted number, name and citation
+is found by code alone."""
 
 import json
 from functools import cache

@@ -366,7 +366,8 @@ async def run(agent: Agent, question: str) -> Answered:
 
 @pytest.mark.parametrize("language", ["en", "ja"])
 async def test_a_storm_of_turns_against_a_busy_gemini(language: str) -> None:
-    """50 turns at once, all 429: everybody is answered by the fall-back, which says so, and nobody adds to the storm."""
+    """50 turns at once, all 429: everybody is answered by the fall-back, which says so, and nobody adds to the
+    storm."""
     question = "返金は何日かかりますか？" if language == "ja" else "How long do refunds take?"
     note = (
         "（言語モデルが混み合っている" if language == "ja" else "(Written without the language model: it is overloaded"

@@ -121,7 +121,8 @@ async def taught(home: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
 
 
 def embed_with(monkeypatch: pytest.MonkeyPatch, embedder: object) -> None:
-    """In place of the model that takes seconds to load: where the application is put together, not in what is tested."""
+    """In place of the model that takes seconds to load: where the application is put together, not in what is
+    tested."""
 
     async def make(settings: Settings, stack: object) -> object:
         return embedder

@@ -1,5 +1,6 @@
 """What changes documents that are there: other readers, another cut, another name; each in one step, whatever fails or
-dies. As a program it dies while it changes who reads a document: `python -m tests.bot.knowledge.test_changes FOLDER`."""
+dies. As a program it dies while it changes who reads a document: `python -m tests.bot.knowledge.test_changes
+FOLDER`."""
 
 import asyncio
 import sys

@@ -1,5 +1,6 @@
 """Nothing is deleted on the word of a database that does not know it: an empty one, another home's, an old copy. As a
-program it opens homes and is killed before a chosen file gets its name: `python -m tests.bot.knowledge.test_identity`."""
+program it opens homes and is killed before a chosen file gets its name: `python -m
+tests.bot.knowledge.test_identity`."""
 
 import asyncio
 import json
@@ -493,7 +494,8 @@ async def test_a_commit_of_another_process_meanwhile_is_no_reason_to_refuse(embe
     await index.close()
 
 
-# -- who cleans up ------------------------------------------------------------------------------------------------------
+# -- who cleans up
+# ------------------------------------------------------------------------------------------------------
 
 
 async def test_what_only_looks_cleans_nothing_up(place: Place) -> None:
@@ -551,7 +553,8 @@ def test_the_command_says_what_to_do(tmp_path: Path, warm: Warm, language: str) 
     assert warm("documents", "--json", home=home).document == {"documents": []}
 
 
-# -- the ways out -------------------------------------------------------------------------------------------------------
+# -- the ways out
+# -------------------------------------------------------------------------------------------------------
 
 
 async def set_aside(home: Settings) -> Path:
@@ -642,7 +645,8 @@ async def test_an_index_that_cannot_be_read_is_built_anew_as_the_message_says(em
     assert {name for name, _ in await found(home)} == {*TEXTS} and len(kept(home)) == 3
 
 
-# -- backups and re-indexing carry it -----------------------------------------------------------------------------------
+# -- backups and re-indexing carry it
+# -----------------------------------------------------------------------------------
 
 
 async def restored(file: Path, home: Settings, embedder: FakeOpenAI) -> None:

@@ -417,8 +417,8 @@ async def test_a_card_that_holds_their_question_goes_and_others_stay(kept: Kept)
 
 
 async def test_no_file_holds_a_word_of_the_person(sqlite_url: str, tmp_path: Path) -> None:
-    """Neither the database nor its log beside it, nor the chat log; while another process has the database open. Not every
-    SQLite overwrites what is deleted, as Debian's does."""
+    """Neither the database nor its log beside it, nor the chat log; while another process has the database open. Not
+    every SQLite overwrites what is deleted, as Debian's does."""
     engine, beside = connect(sqlite_url), connect(sqlite_url)
     for each in (engine, beside):
         event.listen(each.sync_engine, "connect", lambda db, record: db.execute("PRAGMA secure_delete = OFF"))

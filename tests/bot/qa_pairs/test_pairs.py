@@ -1,5 +1,5 @@
-"""Q/A pairs are written once and paid for once, survive whatever ends their process, and are found by nobody who could not
-read what they were written from."""
+"""Q/A pairs are written once and paid for once, survive whatever ends their process, and are found by nobody who could
+not read what they were written from."""
 
 import asyncio
 import json

@@ -264,7 +264,8 @@ async def test_finished_ends_the_work_and_then_the_caller() -> None:
 
 
 async def test_500_writers_and_readers_cancelled_at_random(store: AsyncEngine, sqlite_url: str) -> None:
-    """R45. Two engines on one file stand for two processes; each row of a pair is there with the other or not at all."""
+    """R45. Two engines on one file stand for two processes; each row of a pair is there with the other or not at
+    all."""
     chance = random.Random(45)
     engines = [store, connect(sqlite_url)]
     sure: set[int] = set()
@@ -311,8 +312,8 @@ async def test_500_writers_and_readers_cancelled_at_random(store: AsyncEngine, s
 async def test_a_writer_cancelled_at_a_moment_ends_what_it_is_in_and_leaves_its_connection(
     store: AsyncEngine, moment: str
 ) -> None:
-    """R45: neither a statement nor the rollback is cut in two, or the connection would be thrown away, and could hold the
-    database. One that is cancelled while it commits has committed."""
+    """R45: neither a statement nor the rollback is cut in two, or the connection would be thrown away, and could hold
+    the database. One that is cancelled while it commits has committed."""
     connections: list[Any] = []
     event.listen(store.sync_engine, "connect", lambda connection, record: connections.append(connection))
     await names(store)

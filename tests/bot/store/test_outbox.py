@@ -1,4 +1,5 @@
-"""What platforms are served with is in the database before it is needed: posts, notices, choices of places and traces."""
+"""What platforms are served with is in the database before it is needed: posts, notices, choices of places and
+traces."""
 
 import asyncio
 from dataclasses import replace

@@ -1,4 +1,5 @@
-"""An unsure answer that was made without a model is nobody's work until several people ask alike, or somebody complains."""
+"""An unsure answer that was made without a model is nobody's work until several people ask alike, or somebody
+complains."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,5 @@
-"""What the index says to a Qdrant server over HTTP, and what it makes of a server that is slow, strange or not there."""
+"""What the index says to a Qdrant server over HTTP, and what it makes of a server that is slow, strange or not
+there."""
 
 import asyncio
 import logging

@@ -52,8 +52,8 @@ class Drawing:
         return self.who.language
 
     async def draw(self, message: RoomMessage, replies: Mapping[int, RoomReplies] | None) -> None:
-        """A message as it is now, in the element that is open. `replies`: what stands under the room's messages; None: it
-        is drawn in its thread. Raises StoreError."""
+        """A message as it is now, in the element that is open. `replies`: what stands under the room's messages; None:
+        it is drawn in its thread. Raises StoreError."""
         ours = message.author == BOT
         with ui.row().classes("kotae-line"):
             ui.label("答" if ours else name_of(message.author, self.language)[:1]).classes("kotae-face").classes(
@@ -156,7 +156,8 @@ class Drawing:
     def _source(self, message: RoomMessage, number: int, citation: dict[str, object]) -> None:
         """One source; its passage is looked up when it is opened, with the rights this room has then."""
         date = str(citation.get("date") or "")
-        title = f"[{number}] {citation.get('title') or citation['document']}{source_place(str(citation['collection']), date, self.language)}"
+        kept = source_place(str(citation["collection"]), date, self.language)
+        title = f"[{number}] {citation.get('title') or citation['document']}{kept}"
         quote = str(citation["quote"] or "")
         with ui.row().classes("kotae-cited"):
             with ui.expansion(title, caption=quote).classes("kotae-source") as source:

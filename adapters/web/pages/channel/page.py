@@ -36,7 +36,8 @@ _WRITE = Text(en="Message to {room}", ja="{room} へのメッセージ")
 _REPLY = Text(en="Reply in the thread", ja="スレッドに返信")
 _HINT = Text(
     en="Messages with @kotae are questions; /kotae help lists commands. Enter sends, Shift+Enter starts a new line.",
-    ja="@kotae を付けたメッセージが質問になります。/kotae help でコマンドの一覧を表示します。Enter で送信、Shift+Enter で改行します。",
+    ja="@kotae を付けたメッセージが質問になります。/kotae help でコマンドの一覧を表示します。Enter で送信、"
+    "Shift+Enter で改行します。",
 )
 _TO_FIELD = Text(en="Skip to the message field", ja="メッセージの入力欄へ")
 _SEND = Text(en="Send", ja="送信")

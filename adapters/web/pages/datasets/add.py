@@ -1,4 +1,5 @@
-"""Adding a dataset, on its page: which columns of a file, how much, where to and for whom; looked at before it is added."""
+"""Adding a dataset, on its page: which columns of a file, how much, where to and for whom; looked at before it is
+added."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -111,7 +112,8 @@ class AddDatasets:
         if file is not None:
             await self._site.app.datasets.drop(file)
 
-    # -- the form -------------------------------------------------------------------------------------------------------
+    # -- the form
+    # -------------------------------------------------------------------------------------------------------
 
     def _head(self, name: str) -> None:
         language = self._who.language
@@ -215,7 +217,8 @@ class AddDatasets:
             raise RAGToolError(_CHOOSE_TEXT)
         return replace(file, columns=Columns(tuple(text), title or None, url or None, key or None))
 
-    # -- the preview ----------------------------------------------------------------------------------------------------
+    # -- the preview
+    # ----------------------------------------------------------------------------------------------------
 
     def _show(self, samples: Sequence[Sample]) -> None:
         language = self._who.language

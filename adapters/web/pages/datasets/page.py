@@ -21,7 +21,8 @@ _TITLE = Text(en="Datasets", ja="データセット")
 _ABOUT = Text(
     en="Each row of a dataset becomes a document of a collection: cleaned, without duplicates, up to the "
     "limits you set. Only what is read is downloaded.",
-    ja="データセットを 1 行ずつ前処理し、重複を除いて、指定した上限までコレクションに文書として追加します。ダウンロードするのは読み込む分だけです。",
+    ja="データセットを 1 行ずつ前処理し、重複を除いて、指定した上限までコレクションに文書として追加します。"
+    "ダウンロードするのは読み込む分だけです。",
 )
 _PAGE = Text(en="On the hub", ja="Hub のページ")
 _LICENCE = Text(en="Licence", ja="ライセンス")
@@ -29,7 +30,8 @@ _CHOOSE = Text(en="Choose", ja="選択")
 _OWN = Text(en="A file of your own", ja="手元のファイル")
 _OWN_ABOUT = Text(
     en="csv, tsv, txt, json or jsonl, one document per row; Japanese encodings are recognised. At most 25 MiB.",
-    ja="csv、tsv、txt、json、jsonl に対応しています（1 行を 1 つの文書として追加）。日本語の文字コードは自動で判別します。25 MiB までです。",
+    ja="csv、tsv、txt、json、jsonl に対応しています（1 行を 1 つの文書として追加）。"
+    "日本語の文字コードは自動で判別します。25 MiB までです。",
 )
 _OWN_PAIRS = Text(
     en="To turn rows of questions and answers into Q/A pairs, add the file on the page Documents.",

@@ -45,7 +45,8 @@ _MERGED = Text(en="{n} document{n: is|s are} now in “{into}”.", ja="文書 {
 _CHOOSE = Text(en="Choose what to merge and what to merge it into.", ja="統合元と統合先を選択してください。")
 _DELETE = Text(en="Delete the collection", ja="コレクションを削除")
 _SURE = Text(
-    en="Delete “{name}” with its {n} document{n:|s}? What it holds disappears from every search at once and cannot be restored.",
+    en="Delete “{name}” with its {n} document{n:|s}? What it holds disappears from every search at once and cannot be "
+    "restored.",
     ja="「{name}」を文書 {n} 件とともに削除しますか？すぐに検索されなくなり、元に戻せません。",
 )
 _DELETED = Text(en="“{name}” is deleted ({n} document{n:|s}).", ja="「{name}」を削除しました（文書 {n} 件）。")

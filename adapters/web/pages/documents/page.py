@@ -1,9 +1,8 @@
 """Documents: the collections, what is in them, chunk by chunk, and the ways in and out.
 
-`/documents?collection=…` begins with one collection, `/documents?document=…&chunk=…&quote=…` shows a document at a chunk
-of it, with the quoted words marked.
-Source: product.md §3 and §6; seeds/0_agent_rag.md (CSVデータ登録, Qdrantデータ管理).
-"""
+`/documents?collection=…` begins with one collection, `/documents?document=…&chunk=…&quote=…` shows a document at a
+chunk of it, with the quoted words marked. Source: product.md §3 and §6; seeds/0_agent_rag.md (CSVデータ登録,
+Qdrantデータ管理)."""
 
 from nicegui import ui
 from starlette.requests import Request

@@ -24,8 +24,10 @@ _OF_DOCUMENT = Text(en="{name} ({collection})", ja="{name}（{collection}）")
 _OF_COLLECTION = Text(en="Collection {collection}", ja="コレクション {collection}")
 _PROGRESS = Text(en="Progress", ja="進み具合")
 _SO_FAR = Text(
-    en="{finished} of {total} passages · {pairs} pair{pairs:|s}, {pending} of them to review · {calls} call{calls:|s}, {tokens} token{tokens:|s} · {model}",
-    ja="{finished}/{total} か所 · ペア {pairs} 件（未確認 {pending} 件） · 呼び出し {calls} 回、{tokens} トークン · {model}",
+    en="{finished} of {total} passages · {pairs} pair{pairs:|s}, {pending} of them to review · {calls} "
+    "call{calls:|s}, {tokens} token{tokens:|s} · {model}",
+    ja="{finished}/{total} か所 · ペア {pairs} 件（未確認 {pending} 件） · 呼び出し {calls} 回、{tokens} トークン · "
+    "{model}",
 )
 _DROPPED = Text(
     en="{n} pair{n:|s} left out: {n:its|their} passage does not say it", ja="元の箇所で裏付けられず除外したペア {n} 件"

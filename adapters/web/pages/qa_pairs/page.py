@@ -1,5 +1,5 @@
-"""Q/A pairs: written from documents by a language model, after it was said what that takes, and reviewed before they are
-found.
+"""Q/A pairs: written from documents by a language model, after it was said what that takes, and reviewed before they
+are found.
 
 Source: product.md §3 and §6; seeds/0_agent_rag.md §1.2 and §4.5.
 """

@@ -1,4 +1,5 @@
-"""Reviewing pairs on their page: found by job, state and words; read beside their passage; edited, approved, rejected."""
+"""Reviewing pairs on their page: found by job, state and words; read beside their passage; edited, approved,
+rejected."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -132,7 +133,8 @@ class PairReview:
             self._job.set_value(job)
         await self._first()
 
-    # -- what is shown --------------------------------------------------------------------------------------------------
+    # -- what is shown
+    # --------------------------------------------------------------------------------------------------
 
     async def _first(self) -> None:
         self._page = 1
@@ -191,7 +193,8 @@ class PairReview:
             button.set_text(_BULK[decision].to(language, n=n))
             button.set_visibility(n > 1)
 
-    # -- what is decided ------------------------------------------------------------------------------------------------
+    # -- what is decided
+    # ------------------------------------------------------------------------------------------------
 
     def _these(self, decision: Decision) -> list[Pair]:
         """Of what is shown that which a decision about all is meant for: never what somebody has decided, unless just
@@ -221,7 +224,8 @@ class PairReview:
             await self._decide([pair], decision)
 
     async def _decide(self, these: Sequence[Pair], decision: Decision) -> None:
-        """Approve, reject or take back, each from the room that its readers are of; says what has happened and what not."""
+        """Approve, reject or take back, each from the room that its readers are of; says what has happened and what
+        not."""
         language, pairs = self.who.language, self.site.app.pairs
         act = {"approved": pairs.approve, "rejected": pairs.reject, "pending": pairs.reopen}[decision]
         groups: dict[Reviewer, list[int]] = {}

@@ -22,7 +22,8 @@ _NONE = Text(en="Nothing has been searched yet.", ja="検索はまだ行われ�
 _ALL_OF = Text(
     en="{n} search{n:|es} by everyone, {empty} without a relevant result, {failed} failed; {p50} ms (median), "
     "{p95} ms (95th percentile).",
-    ja="全体で {n} 回（関連する結果なし {empty} 回、失敗 {failed} 回）。応答時間は中央値 {p50} ms、95 パーセンタイル {p95} ms です。",
+    ja="全体で {n} 回（関連する結果なし {empty} 回、失敗 {failed} 回）。応答時間は中央値 {p50} ms、95 パーセンタイル "
+    "{p95} ms です。",
 )
 _HEADINGS = (
     Text(en="Time", ja="日時"),

@@ -1,5 +1,5 @@
-"""Pieces that several pages draw alike: headings, moments, numbers, passages, tables, charts; and cards that follow what they
-show without being drawn anew, so that what somebody has opened or pressed stays."""
+"""Pieces that several pages draw alike: headings, moments, numbers, passages, tables, charts; and cards that follow
+what they show without being drawn anew, so that what somebody has opened or pressed stays."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -1,4 +1,5 @@
-"""What the doctor, the set-up and the start learn from Slack: each newcomer's mistake is named, with what to do about it."""
+"""What the doctor, the set-up and the start learn from Slack: each newcomer's mistake is named, with what to do about
+it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence

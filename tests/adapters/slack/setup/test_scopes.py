@@ -1,4 +1,5 @@
-"""Each scope of the manifest taken away in turn: it is named before anybody asks, and what does not hang on it still works.
+"""Each scope of the manifest taken away in turn: it is named before anybody asks, and what does not hang on it still
+works.
 
 Source: newcomer.md row 9.
 """

@@ -1,4 +1,5 @@
-"""The connections to Slack: rotated, cut, frozen and refused while events come; nothing is lost and all is acknowledged.
+"""The connections to Slack: rotated, cut, frozen and refused while events come; nothing is lost and all is
+acknowledged.
 
 Source: reliability.md R1, R4 and R31.
 """

@@ -1,4 +1,5 @@
-"""Pages without a browser: NiceGUI's simulated user in front of the whole application, with the sample handbook in it."""
+"""Pages without a browser: NiceGUI's simulated user in front of the whole application, with the sample handbook in
+it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -20,7 +21,8 @@ from tests.bot.sample_turns import settings
 from tests.copies import copy_folder
 
 Visit = Callable[..., User]
-"""A browser of its own: `visit("ben", language="ja", zone="Asia/Tokyo")`. Open pages with their whole path: `await user.open("/app/search")`."""
+"""A browser of its own: `visit("ben", language="ja", zone="Asia/Tokyo")`. Open pages with their whole path: `await
+user.open("/app/search")`."""
 
 
 @pytest.fixture

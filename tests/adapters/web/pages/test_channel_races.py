@@ -1,4 +1,5 @@
-"""What happens in a room while its page is being drawn, or when its reader is quicker than the page or gives it too much."""
+"""What happens in a room while its page is being drawn, or when its reader is quicker than the page or gives it too
+much."""
 
 import asyncio
 from collections.abc import Collection

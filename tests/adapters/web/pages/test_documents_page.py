@@ -1,4 +1,5 @@
-"""The documents page: what is there and who sees it, what each button does in the stores, and what is refused in words."""
+"""The documents page: what is there and who sees it, what each button does in the stores, and what is refused in
+words."""
 
 import asyncio
 import html

@@ -1,4 +1,5 @@
-"""Every time on a page is on the clock of the browser that shows it, and says so; days that are counted say whose they are."""
+"""Every time on a page is on the clock of the browser that shows it, and says so; days that are counted say whose they
+are."""
 
 import re
 from datetime import datetime

@@ -1,4 +1,5 @@
-"""What the API does not let in: reliability.md R20. Against a real server, byte by byte where a client would be too polite."""
+"""What the API does not let in: reliability.md R20. Against a real server, byte by byte where a client would be too
+polite."""
 
 import asyncio
 import json
