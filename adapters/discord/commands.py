@@ -18,8 +18,8 @@ from adapters.discord import expert_answers
 from adapters.discord.context import DiscordContext
 from adapters.discord.digest import ANSWER
 from adapters.discord.ingestion import ADD, DiscordIngestion, Wish
-from adapters.discord.interactions import Gesture, Interactions, spot_of
-from adapters.discord.rendering.components import File, card_texts, given
+from adapters.discord.interactions import Gesture, Interactions, Told, spot_of
+from adapters.discord.rendering.components import File, answer_menu, card_texts, given
 from bot.errors import StoreError
 from bot.types import Card, Command
 from retrieval.text import normalise
@@ -251,14 +251,16 @@ def _showing(
     return show
 
 
-async def _card(context: DiscordContext, gesture: Gesture, name: str, text: str) -> Sequence[str]:
+async def _card(context: DiscordContext, gesture: Gesture, name: str, text: str) -> Sequence[Told]:
     """Raises StoreError."""
     place = spot_of(gesture).place
     language = context.language_of(gesture.locale)
     actor = await context.places.actor(gesture)
     audience = await context.places.audience(place.channel, str(gesture.user.id))
     card = await context.bot.commands(Command(actor, place, audience, name, text.strip(), language))
-    return card_texts(_as_here(card))
+    *texts, last = card_texts(_as_here(card))
+    menu = answer_menu(card, language)
+    return [*texts, last if menu is None else (last, menu)]
 
 
 def _as_here(card: Card) -> Card:

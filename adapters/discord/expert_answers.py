@@ -6,13 +6,14 @@ Source: product.md §4; reliability.md R3 and R19.
 import logging
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import discord
 
 from adapters.discord import digest
 from adapters.discord.context import DiscordContext
 from adapters.discord.events import PLATFORM, link, readable
-from adapters.discord.interactions import Gesture, Interactions
+from adapters.discord.interactions import Gesture, Interactions, spot_of
 from adapters.discord.message_links import channel_at, message_at
 from adapters.discord.rendering.components import ModalInput, answer_modal, pieces
 from adapters.discord.rendering.markdown import escaped
@@ -44,6 +45,10 @@ def pressed(context: DiscordContext, gestures: Interactions, gesture: Gesture, w
     match what:
         case digest.ANSWER:
             gestures.ask(gesture, partial(_form, context, gesture, name))
+        case digest_cards.LISTED:
+            data: Any = gesture.data or {}
+            chosen = next(iter(data.get("values") or ()), "")
+            gestures.ask(gesture, partial(_form, context, gesture, f"{digest_cards.LISTED}:{chosen}"))
         case digest.DISMISS:
             gestures.do(gesture, partial(_dismiss, context, gesture, name))
         case digest.SAVE:
@@ -76,7 +81,7 @@ async def take_submitted(context: DiscordContext, gesture: Gesture, name: str, g
     if card is None:
         problem = expert_answers.GONE.to(language)
     else:
-        url = _link(card, card.message or "")
+        url = _link(card, card.message) if card.message else ""
         try:
             chosen = await _ticks(context, card, reference, given)
             taught = await _teach(
@@ -215,6 +220,10 @@ async def _close(context: DiscordContext, card: Post, how: Text, who: str = "") 
 async def _card(context: DiscordContext, gesture: Gesture, name: str) -> Post | None:
     """The card that a button or modal belongs to: which questions it is about is what the database says."""
     about, _, part = name.rpartition(":")
+    if about == digest_cards.LISTED:
+        place = spot_of(gesture).place
+        audience = await context.places.audience(place.channel, str(gesture.user.id))
+        return await digest_cards.listed(context.bot, part, place, audience)
     card = await digest_cards.find(context.bot, about, part)
     if card is None or card.place.platform != PLATFORM or channel_of(card) != str(gesture.channel_id):
         return None

@@ -40,9 +40,10 @@ _FAILED = Text(
 )
 
 Gesture = discord.Interaction[Any]
-Work = Callable[[], Awaitable[Sequence[str]]]
-"""What a gesture asks for; what its author is told about it, each at most 2,000 characters, harmless already. Nothing
-is said only of a button that was pressed."""
+Told = str | tuple[str, discord.ui.View]
+Work = Callable[[], Awaitable[Sequence[Told]]]
+"""What a gesture asks for; what its author is told about it, each at most 2,000 characters, harmless already, and maybe
+with something to press under it. Nothing is said only of a button that was pressed."""
 Form = Callable[[], Awaitable[discord.ui.Modal | str]]
 """A modal, or why there is none."""
 
@@ -109,7 +110,7 @@ class Interactions:
             await asyncio.gather(made, return_exceptions=True)
 
 
-async def _said(work: Work, language: Language) -> Sequence[str]:
+async def _said(work: Work, language: Language) -> Sequence[Told]:
     try:
         return await work()
     except (StoreError, RAGToolError) as error:
@@ -134,29 +135,36 @@ def spot_of(gesture: Gesture) -> Spot:
     return spot(gesture.channel) or Spot(Place(PLATFORM, workspace, str(gesture.channel_id)), None)
 
 
-async def tell(context: DiscordContext, gesture: Gesture, texts: Sequence[str]) -> None:
+async def tell(context: DiscordContext, gesture: Gesture, said: Sequence[Told]) -> None:
     """Say something to whoever did this, at its place where it cannot be said to them alone any more. Never raises."""
-    for number, text in enumerate(texts):
+    for number, one in enumerate(said):
+        text, view = (one, discord.utils.MISSING) if isinstance(one, str) else one
+        if view:
+            view.stop()  # what comes of it is known by its id, as with a modal
         try:
-            await _whisper(gesture, text)
+            await _whisper(gesture, text, view)
         except NETWORK as error:
             log.info("a gesture is answered by a normal message: %s", _code(error))
             await _say(context, gesture, number, text)
 
 
-async def _whisper(gesture: Gesture, text: str) -> None:
+async def _whisper(gesture: Gesture, text: str, view: discord.ui.View) -> None:
     """Raises what is in NETWORK."""
-    if not gesture.response.is_done() and await _respond(gesture, text):
+    if not gesture.response.is_done() and await _respond(gesture, text, view):
         return
-    await gesture.followup.send(text, ephemeral=True, suppress_embeds=True, allowed_mentions=NOBODY, wait=True)
+    await gesture.followup.send(
+        text, view=view, ephemeral=True, suppress_embeds=True, allowed_mentions=NOBODY, wait=True
+    )
 
 
-async def _respond(gesture: Gesture, text: str) -> bool:
+async def _respond(gesture: Gesture, text: str, view: discord.ui.View) -> bool:
     """The first answer; False: there is one already. An answer that got lost on its way is given once more, as it is
     then refused if it had arrived. Raises what is in NETWORK."""
     for lost in (False, True):
         try:
-            await gesture.response.send_message(text, ephemeral=True, suppress_embeds=True, allowed_mentions=NOBODY)
+            await gesture.response.send_message(
+                text, view=view, ephemeral=True, suppress_embeds=True, allowed_mentions=NOBODY
+            )
             return True
         except discord.HTTPException as error:
             if error.code != _ALREADY_ANSWERED:

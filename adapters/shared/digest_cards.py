@@ -17,6 +17,7 @@ from retrieval.i18n import Language, Text
 _TAKEN_BACK = Text(
     en="Whoever asked this has changed or deleted the question.", ja="この質問は、質問した人が変更または削除しました。"
 )
+LISTED = "listed"  # instead of the digest in a card's name: the question is one of a list
 _NUMBER = re.compile(r"^\d+\. ")  # of a row
 
 
@@ -31,9 +32,22 @@ async def posts_for(bot: Bot, place: Place, card: Card, about: str) -> list[Post
 
 
 async def find(bot: Bot, about: str, part: str) -> Post | None:
-    """The card of this name. Raises StoreError."""
+    """The card of this name; those of `listed` ones are not posts. Raises StoreError."""
     found = (post for post in await bot.outbox.of(about) if post.kind == "card" and str(post.part) == part)
     return next(found, None)
+
+
+async def listed(bot: Bot, number: str, place: Place, audience: Audience) -> Post | None:
+    """The card of a question that stands in a list, by its id, as if the card were there: with the others that say the
+    same. None: it is not open any more, or not for those who read the place. Raises StoreError."""
+    if not number.isdecimal():
+        return None
+    asked = (await bot.experts.open(place, audience)).questions
+    found = await asyncio.to_thread(closing, asked, int(number))
+    if found is None:
+        return None
+    data = {"questions": [one.id for one in found.closes], "reference": found.reference.id, "closed": False}
+    return Post(LISTED, "card", found.reference.id, place, data=data)
 
 
 async def changed(

@@ -236,8 +236,8 @@ class SlackAdapter:
                 await questions.ask(message)
             case Replied():
                 context.tasks.start(_reply(context, event), "slack-reply")
-            case HomeOpened(user):
-                context.tasks.start(home.publish(context, user), "slack-home")
+            case HomeOpened(user, channel):
+                context.tasks.start(home.publish(context, user, channel), "slack-home")
             case Welcomed(user, channel):
                 context.tasks.start(home.welcome(context, user, channel), "slack-home")
             case None:

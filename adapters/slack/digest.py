@@ -11,14 +11,14 @@ from adapters.markdown.events import harmless, shortened
 from adapters.shared import digest_cards, expert_answers
 from adapters.slack.context import SlackContext
 from adapters.slack.events import Replied
-from adapters.slack.rendering.block_kit import Json, button, context_block, plain, say, say_once, section
+from adapters.slack.rendering.block_kit import ANSWER, Json, button, context_block, plain, say, say_once, section
 from adapters.slack.rendering.markdown import escaped
 from adapters.slack.transport.api import GoneError, SlackError
 from bot.types import Audience, Card, Notice, Place, Post
 
 log = logging.getLogger(__name__)
 
-ANSWER, DISMISS, SAVE, DISCARD, LINK = "kotae_answer", "kotae_dismiss", "kotae_save", "kotae_discard", "kotae_link"
+DISMISS, SAVE, DISCARD, LINK = "kotae_dismiss", "kotae_save", "kotae_discard", "kotae_link"
 _ACTIONS = {"answer": ANSWER, "dismiss": DISMISS}
 _PIECE = 2_900  # characters of a block
 URL = 3_000  # of a button; Source: docs.slack.dev button element

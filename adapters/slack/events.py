@@ -80,9 +80,10 @@ class Reacted:
 
 @dataclass(frozen=True, slots=True)
 class HomeOpened:
-    """Somebody looks at the App Home."""
+    """Somebody looks at the App Home; `channel` is their conversation with the bot."""
 
     user: str
+    channel: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,7 @@ def seen(body: Mapping[str, Any], us: Us) -> Seen | None:
             case "reaction_added" | "reaction_removed":
                 return _reaction(event, us)
             case "app_home_opened" if event.get("tab") == "home":
-                return HomeOpened(_id(event["user"]))
+                return HomeOpened(_id(event["user"]), _id(event["channel"]))
             case "app_home_opened" if event.get("tab") == "messages":
                 return Welcomed(_id(event["user"]), _id(event["channel"]))
     except (KeyError, TypeError, AttributeError, ValueError):

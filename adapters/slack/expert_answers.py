@@ -15,11 +15,13 @@ from slack_bolt.app.async_app import AsyncApp
 from adapters.markdown.events import one_line, shortened
 from adapters.shared import digest_cards, expert_answers
 from adapters.shared.ingestion import FAILED
+from adapters.slack import home
 from adapters.slack.context import SlackContext
-from adapters.slack.digest import ANSWER, DISCARD, DISMISS, LINK, SAVE, audience_of, redraw, tell
+from adapters.slack.digest import DISCARD, DISMISS, LINK, SAVE, audience_of, redraw, tell
 from adapters.slack.events import PLATFORM, readable
 from adapters.slack.ingestion import message_at
 from adapters.slack.rendering.block_kit import (
+    ANSWER,
     CANCEL,
     Json,
     context_block,
@@ -56,7 +58,8 @@ def register(app: AsyncApp, context: SlackContext) -> None:
     @app.action(ANSWER)
     async def answer(ack: Ack, body: Json, action: Json) -> None:
         await ack()
-        view = _view(context, body["user"]["id"], body["channel"]["id"], str(action["value"]))
+        channel = body["channel"]["id"] if "channel" in body else str(body["view"]["private_metadata"])  # App Home
+        view = _view(context, body["user"]["id"], channel, str(action["value"]))
         context.tasks.start(open_in_time(context, body["trigger_id"], view), "slack-answer")
 
     @app.action(DISMISS)
@@ -165,7 +168,7 @@ async def _submitted(
         card = await _card(context, name, channel)
         if card is None:
             return expert_answers.GONE.to(language)
-        url = context.slack.permalink(channel, card.message or "")
+        url = context.slack.permalink(channel, card.message) if card.message else ""
         taught = await _teach(context, card, user, reference, answer, url, question=question, chosen=chosen)
     except (StoreError, RAGToolError):
         log.exception("an expert's answer could not be stored")
@@ -173,6 +176,8 @@ async def _submitted(
     if taught.refusal is not None:
         return taught.refusal.to(language)
     context.tasks.start(whisper(context, channel, user, expert_answers.saved(taught, language)), "slack-whisper")
+    if channel.startswith("D"):  # it may have been listed in the App Home
+        context.tasks.start(home.publish(context, user, channel), "slack-home")
     return ""
 
 
@@ -301,6 +306,9 @@ async def _close(context: SlackContext, card: Post, how: Text, who: str = "") ->
 async def _card(context: SlackContext, name: str, channel: str) -> Post | None:
     """The card behind a button of this channel: which questions it is about is what the database says."""
     about, _, part = name.rpartition(":")
+    if about == digest_cards.LISTED:
+        place = context.place(channel)
+        return await digest_cards.listed(context.bot, part, place, await context.places.audience(channel))
     card = await digest_cards.find(context.bot, about, part)
     return card if card is not None and card.place == context.place(channel) else None
 

@@ -37,8 +37,9 @@ async def welcome(context: SlackContext, user: str, channel: str) -> None:
         log.info("no questions are suggested: %s", error.code)
 
 
-async def publish(context: SlackContext, user: str) -> None:
-    """Draw it anew for somebody who has opened it. Where there is no App Home, nothing happens."""
+async def publish(context: SlackContext, user: str, channel: str) -> None:
+    """Draw it anew for somebody who has opened it, or answered a question of it; `channel` is their conversation with
+    the bot, in which they are told what came of a button. Where there is no App Home, nothing happens."""
     language = await context.language_of(user)
     actor = await context.places.actor(user)
     blocks: list[Json] = [section(_HELLO.to(language))]
@@ -53,7 +54,7 @@ async def publish(context: SlackContext, user: str) -> None:
                 shown = [section(error.text(language))]
             blocks += [{"type": "divider"}, *shown]
     try:
-        await context.slack.publish_home(user, {"type": "home", "blocks": blocks})
+        await context.slack.publish_home(user, {"type": "home", "private_metadata": channel, "blocks": blocks})
     except UnsupportedError:
         pass  # the client has said so once
     except SlackError as error:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from adapters.runner import announcing, connected, digest_target
-from adapters.slack.digest import ANSWER
+from adapters.slack.rendering.block_kit import ANSWER
 from bot.app import make_adapters, running
 from bot.config.settings import Settings
 from bot.logs import Redactor

@@ -15,6 +15,7 @@ import discord
 from adapters.discord.rendering.markdown import escaped
 from adapters.markdown.events import STEPS, one_line, shortened
 from adapters.shared import expert_answers, ingestion
+from adapters.shared.digest_cards import LISTED
 from adapters.shared.feedback import DOWN, UP, Vote
 from bot.types import Card, CardRow, Link
 from retrieval.i18n import Language
@@ -187,6 +188,22 @@ def answer_modal(language: Language, custom_id: str, opened: expert_answers.Open
     notes = (f"-# {escaped(note)}" for note in opened.notes(language))
     modal.add_item(discord.ui.TextDisplay("\n".join(notes)))
     return modal
+
+
+def answer_menu(card: Card, language: Language) -> discord.ui.View | None:
+    """The questions of a list, of which one can be chosen to be answered; None: the card has none."""
+    found = [
+        discord.SelectOption(label=shortened(one_line(row.text), VALUE) or "?", value=str(action.reference))
+        for row in card.rows
+        for action in row.actions
+        if action.kind == "answer"
+    ]
+    if not found:
+        return None
+    menu = discord.ui.View(timeout=None)
+    title = expert_answers.TITLE.to(language)
+    menu.add_item(discord.ui.Select(custom_id=f"kotae:{LISTED}:", placeholder=title, options=found[:OPTIONS]))
+    return menu
 
 
 def given(data: Mapping[str, Any]) -> ModalInput:

@@ -13,6 +13,7 @@ from typing import Any
 
 from adapters.markdown.events import shortened
 from adapters.shared import ingestion
+from adapters.shared.digest_cards import LISTED
 from adapters.shared.feedback import DOWN, UP, Vote
 from adapters.slack.context import SlackContext
 from adapters.slack.rendering.markdown import escaped
@@ -24,6 +25,7 @@ log = logging.getLogger(__name__)
 
 Json = dict[str, Any]
 
+ANSWER = "kotae_answer"
 CLOSE = Text(en="Close", ja="閉じる")
 CANCEL = Text(en="Cancel", ja="キャンセル")
 
@@ -192,12 +194,17 @@ def card_blocks(card: Card) -> tuple[str, list[Json]]:
 
 
 def _row(row: CardRow) -> list[Json]:
+    """A row of a list; of its actions the answer, which any card can be opened for."""
+    text = section(shortened(row.text, 600))
+    for action in row.actions:
+        if action.kind == "answer":
+            text["accessory"] = button(action.text, ANSWER, f"{LISTED}:{action.reference}")
     elements: list[Json] = [plain(detail, 300) for detail in row.details[:9]]
     if row.links:
         links = " · ".join(map(_link, row.links[:5]))
         if len(links) <= 3_000:
             elements.append({"type": "mrkdwn", "text": links, "verbatim": True})
-    return [section(shortened(row.text, 600)), *([{"type": "context", "elements": elements}] if elements else [])]
+    return [text, *([{"type": "context", "elements": elements}] if elements else [])]
 
 
 def _link(link: Link) -> str:

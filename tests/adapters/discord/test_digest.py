@@ -10,6 +10,7 @@ import pytest
 from adapters.discord import digest
 from adapters.discord.events import Replied
 from adapters.port import PostError
+from adapters.shared.digest_cards import LISTED
 from bot.types import Actor, Audience, Card, CardRow, Command, Link, Notice, Place, Question
 from bot.unanswered.digest_card import offers
 from tests.adapters.discord.gesturing import Here, gesturing
@@ -61,6 +62,28 @@ async def test_what_an_answer_closes_is_chosen_by_hand(tmp_path: Path) -> None:
         assert "Questions that stay open: 2" in await answered(fake, done)
         open_ones = await here.bot.experts.open(HERE, Audience("public"))
         assert {one.id for one in open_ones.questions} == {same.id, left.id}
+
+
+async def test_a_question_is_answered_from_a_list(tmp_path: Path) -> None:
+    async with FakeDiscord(limits=False) as fake, gesturing(fake, tmp_path) as here:
+        secret = fake.world.add_channel("secret", only=[ANN, fake.bot_user]).id
+        asked, same = await here.misses("Where do ships moor?"), await here.misses("Where do ships moor, please?")
+        private = await here.misses("Where is the whale?", secret)
+        listed = await fake.slash("unanswered", {}, "ben", "general")
+        await fake.wait_for(lambda: fake.whispers("ben"))
+        (shown,) = fake.whispers("ben")
+        opened = await fake.presses("ben", shown.id, f"kotae:{LISTED}:", str(asked.id))
+        assert listed and opened.modal and "Where do ships moor, please?" in str(opened.modal)
+        done = await fake.submits("ben", {"answer": PIER})
+        assert "Threads that are told: 2" in await answered(fake, done)
+        for question in (asked, same):
+            await fake.wait_for(told(fake, thread_of(question), PIER))
+        again = await fake.presses("ben", shown.id, f"kotae:{LISTED}:", str(asked.id))
+        assert not again.modal and "dismissed meanwhile" in await answered(fake, again)
+        await here.misses("When is low tide?")
+        await fake.slash("unanswered", {}, "ben", "general")
+        await fake.wait_for(lambda: len(fake.whispers("ben")) > 3)
+        assert str(private.id) not in str(fake.whispers("ben")[-1].buttons)
 
 
 def thread_of(question: Question) -> str:

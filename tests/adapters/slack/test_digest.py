@@ -252,6 +252,59 @@ async def test_what_an_answer_closes_is_chosen_by_hand(tmp_path: Path) -> None:
         assert not slack.replies(asked[1][0]) and not slack.journal.errors() and first
 
 
+async def test_a_question_is_answered_from_wherever_it_is_listed(tmp_path: Path) -> None:
+    """From what a command lists, and from the App Home; in a private channel also what was asked there."""
+    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses) as here:
+        slack.world.add_user("U7", "gast", kind="guest")
+        slack.world.add_channel("G1", "secret", kind="private", members=("U1", "U2", slack.bot_user))
+        thread, question = await asks(here, "Where do ships moor?")
+        same, _ = await asks(here, "Where do ships moor, please?")
+        hidden, private = await asks(here, "When does the whale start?", "G1")
+        await here.adapter.announce("C1", card((question,)), about=ABOUT)
+        (shown,) = cards(slack)
+
+        await slack.command("/kotae", "unanswered", "U2", "C1")
+        (listed,) = await slack.wait_for(lambda: slack.whispers("U2"))
+        assert listed.actions == [ANSWER, ANSWER]
+        await slack.presses("U2", listed, ANSWER)  # the newest
+        view = await opened(slack, "U2")
+        assert view.body["blocks"][0]["element"]["initial_value"] == "Where do ships moor, please?"
+        boxes = view.body["blocks"][2]["element"]
+        assert [option["text"]["text"] for option in boxes["initial_options"]] == ["Where do ships moor?"]
+        assert (await slack.submits("U2", {"answer": PIER})).payload is None
+        for each in (thread, same):
+            await slack.wait_for(told(slack, each, PIER))
+        await slack.wait_for(lambda: "Answered by ben" in shown.shown)
+        await slack.presses("U2", listed, ANSWER)
+        await slack.wait_for(lambda: [v for v in slack.world.views.values() if "dismissed meanwhile" in str(v.body)])
+
+        await asks(here, "When is low tide?")
+        await slack.opens_home("U2")
+        page = await slack.wait_for(lambda: slack.world.homes.get((slack.app.id, "U2")))
+        assert page and "whale" not in str(page.body)
+        await slack.presses("U2", page, ANSWER)
+        await opened(slack, "U2")
+        assert (await slack.submits("U2", {"answer": "At six."})).payload is None
+        await slack.wait_for(lambda: ANSWER not in str(slack.home("U2").body))
+        await slack.wait_for(lambda: [one for one in slack.whispers("U2") if "Threads that are told: 1" in one.shown])
+
+        slack.world.add_channel("C9", "fair", members=("U1", "U7", slack.bot_user))
+        _, pilot = await asks(here, "Who pays the pilot?")
+        for channel, user, value in (
+            *(("C1", "U1", str(private.id)), ("G1", "U7", str(private.id)), ("C1", "U1", "x")),
+            ("C9", "U1", str(pilot.id)),  # where guests read along
+        ):
+            gesture = {"user": {"id": user}, "channel": {"id": channel}, "message": {"ts": "1.0"}}
+            button = {"type": "button", "action_id": ANSWER, "block_id": "b", "value": f"listed:{value}"}
+            container = {"type": "message", "message_ts": "1.0", "channel_id": channel}
+            pressed = {"type": "block_actions", "actions": [button | {"action_ts": "1.0"}], "container": container}
+            await slack.gesture(pressed | gesture)
+        await slack.wait_for_idle()
+        forms = str([view.body for view in slack.world.views.values()])
+        assert "whale" not in forms and "pilot" not in forms and not slack.replies(hidden)
+        assert not slack.journal.errors()
+
+
 async def test_a_reply_under_a_card_is_the_answer_once_somebody_confirms_it(tmp_path: Path) -> None:
     async with FakeSlack(limits=False, copies=2) as slack, taught(slack, tmp_path, misses) as here:
         slack.world.add_user("U7", "gast", kind="guest")

@@ -125,7 +125,7 @@ def test_thumbs_of_any_colour_are_votes(name: str, vote: str | None) -> None:
 
 
 def test_both_tabs_of_the_home_are_looked_at_by_somebody() -> None:
-    assert seen(body(type="app_home_opened", user="U1", channel="D1", tab="home"), US) == HomeOpened("U1")
+    assert seen(body(type="app_home_opened", user="U1", channel="D1", tab="home"), US) == HomeOpened("U1", "D1")
     assert seen(body(type="app_home_opened", user="U1", channel="D1", tab="messages"), US) == Welcomed("U1", "D1")
     assert seen(body(type="app_home_opened", user="U1", channel="D1", tab="about"), US) is None
 
