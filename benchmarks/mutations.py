@@ -785,12 +785,6 @@ MUTATIONS = (
         (f"{TAUGHT}::test_an_answer_closes_what_says_the_same_and_leaves_the_rest_of_its_group_open",),
     ),
     Mutation(
-        "teaching: a list's question is answered by those who may read it",
-        "adapters/slack/expert_answers.py",
-        ("listed(context.bot, part, place, await context.places.audience(channel))", "listed(context.bot, part, place, Audience(\"private\"))"),
-        (f"{SLACK}/test_digest.py::test_a_question_is_answered_from_wherever_it_is_listed",),
-    ),
-    Mutation(
         "teaching: a form's ticks are kept",
         "adapters/discord/expert_answers.py",
         ("    return expert_answers.ticks(listed, [int(each)", "    return expert_answers.ticks([], [int(each)"),
