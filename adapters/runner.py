@@ -10,7 +10,9 @@ from bot.bot import Bot
 from bot.config.settings import filled
 from bot.errors import SettingsError
 from bot.records import Period
+from bot.slash_commands import PostDigest
 from bot.types import Audience, Card, Place
+from bot.unanswered.digest_schedule import Announce, DigestClock
 from retrieval.i18n import Text
 
 log = logging.getLogger(__name__)
@@ -108,6 +110,18 @@ def digest_target(adapters: Sequence[Adapter], channel: str) -> tuple[Adapter, s
             if adapter.platform == each:
                 return adapter, rest if colon else channel
     raise SettingsError(filled(_NOWHERE, channel=channel))
+
+
+def posting(
+    adapters: Sequence[Adapter], channel: str | None, make_card: MakeCard, clock: Callable[[Announce], DigestClock]
+) -> PostDigest:
+    """Posts the digest when somebody asks for it: in `channel` (as `digest_target` has it), else where they ask."""
+
+    async def post(place: Place) -> bool:
+        target = channel or f"{place.platform}:{place.channel}"
+        return await clock(announcing(*digest_target(adapters, target), make_card)).post()
+
+    return post
 
 
 def announcing(adapter: Adapter, channel: str, make_card: MakeCard) -> Callable[[Period], Awaitable[None]]:

@@ -222,8 +222,7 @@ def shown_row(asked: Asked) -> dict[str, Any]:
     }
 
 
-# -- a and b: questions over HTTP
-# ---------------------------------------------------------------------------------------
+# -- a and b: questions over HTTP ------------------------------------------------------------------------------------
 
 REPLIES = ("cited", "told", "shown", "refused", "sure", "sure wrong", "failed")
 
@@ -325,8 +324,7 @@ def _tokens(used: Sequence[Used], stage: str) -> float:
     return statistics.mean(sum(call.tokens for call in one.calls if call.stage == stage) for one in used)
 
 
-# -- c: the search alone
-# --------------------------------------------------------------------------------------------------
+# -- c: the search alone ---------------------------------------------------------------------------------------------
 
 
 async def evidence(home: Path, cases: Sequence[Case]) -> Report:
@@ -370,8 +368,7 @@ async def search(app: Application, queries: Sequence[str], written_by: WrittenBy
     return [hit.passage for hit in found.hits]
 
 
-# -- all of it
-# ------------------------------------------------------------------------------------------------------------
+# -- all of it -------------------------------------------------------------------------------------------------------
 
 
 async def measure(

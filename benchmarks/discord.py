@@ -77,8 +77,7 @@ class Bench:
         self.discord.tell.channel(made, "CHANNEL_CREATE")
         return made.id
 
-    # -- what was seen, in seconds from the question
-    # --------------------------------------------------------------------
+    # -- what was seen, in seconds from the question -----------------------------------------------------------------
 
     def signs(self, asked: Sequence[Asked]) -> list[float]:
         """Until the bot says something about the question, or types in its thread or its channel."""

@@ -105,8 +105,7 @@ async def compared(file: Path, grouping: Clustering) -> Compared:
     )
 
 
-# -- the regression
-# -----------------------------------------------------------------------------------------------------
+# -- the regression --------------------------------------------------------------------------------------------------
 
 
 def fit(files: Sequence[Compared], chosen: Sequence[Mask], start: Fitted) -> Fitted:
@@ -187,8 +186,7 @@ def cross_validated(files: Sequence[Compared], start: Fitted) -> list[Score]:
     return totals
 
 
-# -- the command
-# --------------------------------------------------------------------------------------------------------
+# -- the command -----------------------------------------------------------------------------------------------------
 
 
 async def run(write: bool) -> None:

@@ -210,8 +210,7 @@ def fit_all(rows: Sequence[Row]) -> dict[Fit, Weights]:
     return {kind: fit(rows, kind) for kind in SIGNALS}
 
 
-# -- how good it is
-# -----------------------------------------------------------------------------------------------------
+# -- how good it is --------------------------------------------------------------------------------------------------
 
 
 def best(rows: Sequence[Row], weights: Mapping[Fit, Weights]) -> dict[tuple[str, str], tuple[str, float, bool]]:
@@ -265,8 +264,7 @@ def folds(rows: Sequence[Row]) -> Iterator[tuple[list[Row], list[Row]]]:
         )
 
 
-# -- the command
-# --------------------------------------------------------------------------------------------------------
+# -- the command -----------------------------------------------------------------------------------------------------
 
 
 async def run(data: Path, cache: Path, write: bool) -> None:

@@ -791,6 +791,12 @@ MUTATIONS = (
         ("tests/adapters/discord/test_digest.py::test_what_an_answer_closes_is_chosen_by_hand",),
     ),
     Mutation(
+        "erasure: a card goes with the complaint on it",
+        "bot/store/erasure.py",
+        ("    _delete_cards(db, said_of)\n", ""),
+        ("tests/bot/operations/test_retention.py::test_a_card_that_holds_their_complaint_goes_and_others_stay",),
+    ),
+    Mutation(
         "teaching: what is unticked stays open",
         "bot/unanswered/closing.py",
         (" or (same and key not in unticked)", " or same"),

@@ -104,8 +104,7 @@ class Bench:
     def channel(self, name: str) -> str:
         return self.slack.world.add_channel(name, members=("U1", "U2", self.slack.bot_user)).id
 
-    # -- what was seen, in seconds from the question
-    # --------------------------------------------------------------------
+    # -- what was seen, in seconds from the question -----------------------------------------------------------------
 
     def signs(self, asked: Sequence[Asked]) -> list[float]:
         """Until the first sign of life."""

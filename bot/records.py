@@ -10,8 +10,7 @@ from bot.types import MissReason
 from retrieval.i18n import Language, Text
 from retrieval.types import Passage, SearchMetrics
 
-# -- questions
-# ----------------------------------------------------------------------------------------------------------
+# -- questions -------------------------------------------------------------------------------------------------------
 
 MissState = Literal["open", "closed", "dismissed", "all"]
 """`closed`: somebody answered it; `dismissed`: it was closed without an answer."""
@@ -42,8 +41,7 @@ class Period:
         return Period(self.since - (self.until - self.since), self.since)
 
 
-# -- documents and their Q/A pairs
-# --------------------------------------------------------------------------------------
+# -- documents and their Q/A pairs -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +122,7 @@ class Changed:
     refusal: Text | None = None
 
 
-# -- the browser's rooms
-# ------------------------------------------------------------------------------------------------
+# -- the browser's rooms ---------------------------------------------------------------------------------------------
 
 MessageKind = Literal["text", "steps", "answer", "card", "notice", "intake", "confirm", "system"]
 """Of a message: `text` is what people write, `system` the head of a digest; the others are as posts on any platform."""
@@ -178,8 +175,7 @@ class RoomReplies:
     authors: tuple[str, ...]
 
 
-# -- figures
-# ------------------------------------------------------------------------------------------------------------
+# -- figures ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

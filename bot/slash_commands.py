@@ -3,6 +3,7 @@
 Source: product.md §1 (settings), §3 (who may read what) and §5; reliability.md R11 and R19.
 """
 
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -17,7 +18,7 @@ from bot.knowledge.documents import KnowledgeBase
 from bot.records import DocumentRow, ExpertAnswer
 from bot.store.audit import Audit
 from bot.texts import HIDDEN, NONE_OPEN, REASONS
-from bot.types import Card, CardRow, Command, Follow, Link, Preferences
+from bot.types import Card, CardRow, Command, Follow, Link, Place, Preferences
 from bot.unanswered.corrections import ExpertAnswers
 from bot.unanswered.digest import Digest
 from bot.unanswered.digest_card import card as digest_card
@@ -27,12 +28,19 @@ from retrieval.i18n import Language, Text, date_words
 from retrieval.text import normalise
 from retrieval.types import EVERYONE, TEAM, CollectionInfo, Hit, RAGToolError, Readers
 
+log = logging.getLogger(__name__)
+
 ROWS = 10
 TEXT = 160  # characters of a line that shows people's text
 QUERY = 1_000
 
 Name = Literal["help", "search", "collections", "documents", "forget", "unanswered", "answers", "digest", "settings"]
 MakeDigest = Callable[[Readers], Awaitable[Digest]]
+PostDigest = Callable[[Place], Awaitable[bool]]
+"""Post the digest now, in its channel or else at this place; False: that was done within a minute. Raises LookupError,
+ConnectionError, TimeoutError, SettingsError, StoreError when it could not be posted."""
+
+_POST = ("post", "投稿")
 
 _ALIASES: dict[str, Name] = {
     "ヘルプ": "help",
@@ -71,7 +79,10 @@ _HELP: dict[str, Text] = {
         en="/kotae answers [edit <id> <answer> | forget <id>]: what members answered; correct it or take it back",
         ja="/kotae answers [edit <ID> <回答> | forget <ID>]：メンバーの回答の一覧・編集・取り消し",
     ),
-    "digest": Text(en="/kotae digest: the unanswered questions in groups", ja="/kotae digest：未回答の質問のまとめ"),
+    "digest": Text(
+        en="/kotae digest [post]: the unanswered questions in groups; post: in the digest's channel, now (editors)",
+        ja="/kotae digest [post]：未回答の質問のまとめ。post でダイジェストのチャンネルに今すぐ投稿します（編集者）",
+    ),
     "settings": Text(
         en="/kotae settings [model|strategy|steps|collections|follow <value or reset>]: what holds in this channel",
         ja="/kotae settings [model|strategy|steps|collections|follow <値か reset>]：このチャンネルの設定",
@@ -94,6 +105,20 @@ _ASK = Text(
 )
 _UNKNOWN = Text(en="There is no command “{name}”.", ja="「{name}」というコマンドはありません。")
 _MEMBERS = Text(en="Only members of the team can use this.", ja="チームのメンバーだけが使えます。")
+_EDITORS = Text(en="Only editors can post the digest.", ja="ダイジェストを投稿できるのは編集者だけです。")
+_POSTED = Text(en="The digest is posted.", ja="ダイジェストを投稿しました。")
+_JUST_POSTED = Text(
+    en="A digest was posted less than a minute ago.", ja="ダイジェストは 1 分以内に投稿されたばかりです。"
+)
+_NOT_POSTED = Text(
+    en="The digest could not be posted. Is the bot in the channel (KOTAE_DIGEST_CHANNEL)? `kotae doctor` tells more.",
+    ja="ダイジェストを投稿できませんでした。ボットが KOTAE_DIGEST_CHANNEL のチャンネルに参加しているか、"
+    "`kotae doctor` で確認してください。",
+)
+_NOT_RUNNING = Text(
+    en="A digest is posted while `kotae run` serves the channels.",
+    ja="ダイジェストは `kotae run` の実行中に投稿できます。",
+)
 _MORE = Text(en="and {n} more", ja="ほか {n} 件")
 _WORDS = Text(
     en="Say what to search for: /kotae search <words>", ja="検索する語句を入力してください: /kotae search <語句>"
@@ -214,6 +239,7 @@ class SlashCommands:
         self._answers = answers
         self._audit = audit
         self._make_digest = make_digest
+        self.post_digest: PostDigest | None = None  # what runs beside the platforms sets it
 
     async def __call__(self, command: Command) -> Card:
         name = _NAMES.get(normalise(command.name).strip())
@@ -239,7 +265,7 @@ class SlashCommands:
                 case "answers":
                     return await self._expert_answers(command, allowed)
                 case "digest":
-                    return digest_card(await self._make_digest(allowed), command.language, self._settings.timezone)
+                    return await self._digest(command, allowed)
                 case "settings":
                     return await self._change(command, allowed)
         except (RAGToolError, SettingsError) as refusal:
@@ -323,6 +349,22 @@ class SlashCommands:
             foot.append(HIDDEN.to(language, n=found.hidden))
         first = _OPEN_ONES.to(language, n=found.shown) if rows else "" if foot else NONE_OPEN.to(language)
         return Card(_TITLES["unanswered"].to(language), tuple(filter(None, (first,))), tuple(rows), tuple(foot))
+
+    async def _digest(self, command: Command, allowed: Readers) -> Card:
+        if normalise(command.text).strip() not in _POST:
+            return digest_card(await self._make_digest(allowed), command.language, self._settings.timezone)
+        if role(command.actor, self._settings) != "editor":
+            return _said("digest", _EDITORS, command.language)
+        if self.post_digest is None:
+            return _said("digest", _NOT_RUNNING, command.language)
+        try:
+            posted = await self.post_digest(command.place)
+        except (LookupError, ConnectionError, TimeoutError) as error:
+            log.warning("the digest could not be posted: %s", error)
+            return _said("digest", _NOT_POSTED, command.language)
+        who = f"{command.actor.platform}:{command.actor.id}"
+        await self._audit.note(who, "digest", "post", "posted" if posted else "posted just before")
+        return _said("digest", _POSTED if posted else _JUST_POSTED, command.language)
 
     async def _expert_answers(self, command: Command, allowed: Readers) -> Card:
         language = command.language

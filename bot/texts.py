@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from agent.events import Outcome
 from bot.records import MissState
-from bot.types import Incoming, MissReason
+from bot.types import Complaint, Incoming, MissReason
 from retrieval.i18n import Language, Text
 from retrieval.text import language_of
 
@@ -23,6 +23,14 @@ REASONS: Mapping[MissReason, Text] = {
 }
 """Of a miss."""
 
+COMPLAINTS: Mapping[Complaint, Text] = {
+    "wrong": Text(en="It is wrong", ja="間違っている"),
+    "outdated": Text(en="It is outdated", ja="情報が古い"),
+    "incomplete": Text(en="Something is missing", ja="情報が足りない"),
+    "wrong_source": Text(en="The source does not fit", ja="出典が合っていない"),
+}
+"""Of a thumbs-down."""
+
 STATES: Mapping[MissState, Text] = {
     "open": Text(en="open", ja="未回答"),
     "closed": Text(en="answered", ja="回答済み"),
@@ -35,6 +43,18 @@ MEMBERS = Text(
     en="Only members of the team can answer or dismiss questions.",
     ja="質問に回答したり、質問を閉じたりできるのはチームのメンバーだけです。",
 )
+
+
+def complaints(detail: str, language: Language) -> list[str]:
+    """The complaints about an answer, as a reported miss keeps them, a line each: the reason in the reader's language,
+    people's own words as they are. Nobody is named."""
+    lines = []
+    for line in filter(None, detail.split("\n")):
+        reason, colon, words = line.partition(": ")
+        said = next((said.to(language) for name, said in COMPLAINTS.items() if name == reason), reason)
+        lines.append(f"{said}{colon}{words}")
+    return lines
+
 
 _LETTER = re.compile(r"[^\W\d_]")
 

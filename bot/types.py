@@ -218,6 +218,9 @@ class Upload:
     changed_at: str | None = None
 
 
+Complaint = Literal["wrong", "outdated", "incomplete", "wrong_source"]
+
+
 @dataclass(frozen=True, slots=True)
 class Feedback:
     """A vote on a turn's answer; one a person and turn, changeable. `None` takes it back."""
@@ -225,7 +228,7 @@ class Feedback:
     turn: str
     author: str
     vote: Literal["up", "down"] | None
-    reason: Literal["wrong", "outdated", "incomplete", "wrong_source"] | None = None
+    reason: Complaint | None = None
     text: str = ""
     at: datetime | None = None
     only: Literal["up", "down"] | None = None  # take it back only if it is this one
@@ -251,8 +254,7 @@ class Verdict:
         return shown
 
 
-# -- what is shown outside of a turn
-# ------------------------------------------------------------------------------------
+# -- what is shown outside of a turn ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,8 +294,7 @@ class Card:
     foot: tuple[str, ...] = ()
 
 
-# -- questions
-# ----------------------------------------------------------------------------------------------------------
+# -- questions -------------------------------------------------------------------------------------------------------
 
 
 EDITS = 3  # of an answered question's words that are followed

@@ -200,6 +200,17 @@ def _register_asking(tree: Tree, context: DiscordContext, gestures: Interactions
         gestures.do(gesture, partial(_card, context, gesture, "answers", typed))
 
     @tree.command(
+        name=_words("digest", ja="ダイジェスト"),
+        description=_words("The unanswered questions in groups", ja="未回答の質問をまとめて表示します"),
+    )
+    @app_commands.rename(post=_words("post", ja="投稿"))
+    @app_commands.describe(
+        post=_words("Post it in the digest's channel, now (editors)", ja="ダイジェストのチャンネルに投稿（編集者）")
+    )
+    async def digest(gesture: Gesture, post: bool = False) -> None:
+        gestures.do(gesture, partial(_card, context, gesture, "digest", "post" if post else ""))
+
+    @tree.command(
         name=_words("settings", ja="設定"),
         description=_words(
             "What holds in this channel; members can change it", ja="このチャンネルの設定を表示・変更します"
@@ -236,7 +247,6 @@ def _register_others(tree: Tree, context: DiscordContext, gestures: Interactions
         ("help", "ヘルプ", _words("What I can do", ja="使い方を表示します")),
         ("collections", "コレクション", _words("What the documents are about", ja="コレクションの一覧を表示します")),
         ("unanswered", "未回答", _words("Questions nobody could answer yet", ja="未回答の質問の一覧を表示します")),
-        ("digest", "ダイジェスト", _words("The unanswered questions in groups", ja="未回答の質問をまとめて表示します")),
     ):
         show = _showing(name, context, gestures)
         tree.add_command(app_commands.Command(name=_words(name, ja=japanese), description=description, callback=show))

@@ -16,7 +16,8 @@ from adapters.discord.events import Thumb
 from adapters.discord.interactions import Gesture, Interactions, spot_of
 from adapters.discord.rendering.components import REPORT, TEMPLATE, given, vote_button
 from adapters.shared import feedback as votes
-from bot.types import Feedback, Place
+from bot.texts import COMPLAINTS
+from bot.types import Complaint, Feedback, Place
 from retrieval.i18n import Language
 
 
@@ -78,7 +79,7 @@ async def _vote(
     gesture: Gesture,
     turn: str,
     vote: votes.Vote,
-    reason: votes.Reason | None = None,
+    reason: Complaint | None = None,
     text: str = "",
 ) -> bool:
     """Raises StoreError."""
@@ -89,9 +90,7 @@ async def _vote(
 
 def _modal(turn: str, language: Language) -> discord.ui.Modal:
     modal = discord.ui.Modal(title=votes.TITLE.to(language), custom_id=REPORT + turn, timeout=None)
-    reasons = [
-        discord.RadioGroupOption(label=said.to(language), value=reason) for reason, said in votes.REASONS.items()
-    ]
+    reasons = [discord.RadioGroupOption(label=said.to(language), value=reason) for reason, said in COMPLAINTS.items()]
     reason: Any = discord.ui.RadioGroup(custom_id="reason", options=reasons, required=False)
     text: Any = discord.ui.TextInput(
         custom_id="text", style=discord.TextStyle.paragraph, max_length=votes.TEXT_CHARACTERS, required=False

@@ -129,8 +129,7 @@ class DiscordThread(ThreadView):
             except DiscordError as error:
                 log.warning("a message of turn %s stays: %s", self._turn, error)
 
-    # -- signs of life
-    # --------------------------------------------------------------------------------------------------
+    # -- signs of life -----------------------------------------------------------------------------------------------
 
     async def _live(self) -> None:
         since = self._clock()

@@ -5,24 +5,18 @@ posted there and not what a button says. Source: product.md §4; reliability.md 
 from typing import Literal
 
 from bot.bot import Bot
-from bot.types import Feedback, Place
+from bot.texts import COMPLAINTS
+from bot.types import Complaint, Feedback, Place
 from retrieval.i18n import Text
 
 TEXT_CHARACTERS = 3_000  # of what was wrong
 
 Vote = Literal["up", "down"]
-Reason = Literal["wrong", "outdated", "incomplete", "wrong_source"]
 
 UP, DOWN = Text(en="Helpful", ja="役に立った"), Text(en="Not helpful", ja="役に立たなかった")
 
 TITLE = Text(en="What was wrong?", ja="どこが問題でしたか？")
 WHY = Text(en="Reason", ja="理由")
-REASONS: dict[Reason, Text] = {
-    "wrong": Text(en="It is wrong", ja="間違っている"),
-    "outdated": Text(en="It is outdated", ja="情報が古い"),
-    "incomplete": Text(en="Something is missing", ja="情報が足りない"),
-    "wrong_source": Text(en="The source does not fit", ja="出典が合っていない"),
-}
 TEXT = Text(en="What should it say?", ja="正しい内容や補足")
 THANKS = Text(en="Thank you, noted.", ja="ありがとうございます。記録しました。")
 NOTED = Text(
@@ -34,9 +28,9 @@ NOT_FOUND = Text(
 )
 
 
-def reason(chosen: str | None) -> Reason | None:
+def reason(chosen: str | None) -> Complaint | None:
     """The reason chosen in the form, if it is one of its reasons."""
-    return next((each for each in REASONS if each == chosen), None)
+    return next((each for each in COMPLAINTS if each == chosen), None)
 
 
 async def press(bot: Bot, place: Place, message: str, feedback: Feedback) -> bool:

@@ -14,6 +14,7 @@ from adapters.slack.rendering.block_kit import CLOSE, VOTE, Json, input_block, m
 from adapters.slack.transport.acks import Ack
 from adapters.slack.transport.api import SlackError
 from bot.errors import StoreError
+from bot.texts import COMPLAINTS
 from bot.types import Feedback
 from retrieval.i18n import Language, Text
 
@@ -66,7 +67,7 @@ async def _vote(context: SlackContext, body: Json, value: str) -> None:
 
 
 def _report(turn: str, language: Language) -> Json:
-    options = [{"text": plain(said.to(language), 75), "value": reason} for reason, said in votes.REASONS.items()]
+    options = [{"text": plain(said.to(language), 75), "value": reason} for reason, said in COMPLAINTS.items()]
     reasons = {"type": "radio_buttons", "action_id": "reason", "options": options}
     text = {"type": "plain_text_input", "action_id": "text", "multiline": True, "max_length": votes.TEXT_CHARACTERS}
     blocks = [

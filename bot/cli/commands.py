@@ -100,7 +100,7 @@ def run(
         address = listen(settings.web_host, settings.web_port, token=settings.web_token)
 
     async def work(app: "Application") -> int:
-        from adapters.runner import announcing, connected, digest_target
+        from adapters.runner import announcing, connected, digest_target, posting
         from adapters.terminal.channel import Channel
         from adapters.web.channel.adapter import web_adapter
         from adapters.web.server.server import serving, until_stopped
@@ -119,7 +119,9 @@ def run(
                 await stack.enter_async_context(aside(_say_problems(settings)))
             platforms = await stack.enter_async_context(connected(adapters, app.bot, _say_who))
             await stack.enter_async_context(serving(app, address, web=web, platforms=lambda: platforms.connected))
-            if (posted_to := settings.digest_channel or (None if others else BROWSER_ROOM)) is not None:
+            posted_to = settings.digest_channel or (None if others else BROWSER_ROOM)
+            app.bot.commands.post_digest = posting(adapters, posted_to, app.digest_card, app.clock)
+            if posted_to is not None:
                 adapter, channel = digest_target(adapters, posted_to)
                 await stack.enter_async_context(aside(app.clock(announcing(adapter, channel, app.digest_card)).run()))
             output.banner(app.settings, await app.knowledge.collections(app.readers), LANGUAGE)

@@ -85,6 +85,12 @@ class Digests:
         async with write(self._engine) as db:
             await db.execute(update(digests).where(mine).values(state="sent", sent_at=now))
 
+    async def drop(self, due: datetime, *, owner: str) -> None:
+        """Sending failed, and nobody shall try again: as if it had never been due."""
+        mine = (digests.c.due == due) & (digests.c.owner == owner) & (digests.c.state == "claimed")
+        async with write(self._engine) as db:
+            await db.execute(delete(digests).where(mine))
+
     async def give_back(self, due: datetime, *, owner: str, now: datetime, first: timedelta, last: timedelta) -> None:
         """Sending failed: anybody may try again after `first`, which doubles with each try up to `last`."""
         mine = (digests.c.due == due) & (digests.c.owner == owner) & (digests.c.state == "claimed")

@@ -246,8 +246,7 @@ async def compact(engine: AsyncEngine) -> bool:
         return False
 
 
-# -- of one question, inside the caller's transaction
-# -------------------------------------------------------------------
+# -- of one question, inside the caller's transaction ----------------------------------------------------------------
 
 
 def forget_answer(db: Connection, turn: str) -> None:
@@ -272,13 +271,19 @@ _answered = answers.c.turn == turns.c.id
 def _delete_turns(db: Connection, ids: Sequence[str]) -> None:
     db.execute(delete(posts).where(posts.c.about.in_(ids)))
     asked = set(db.scalars(select(questions.c.id).where(questions.c.turn.in_(ids))))
-    if asked:  # a digest's card holds the words of the questions it offers
-        for card in db.execute(select(posts.c.about, posts.c.part, posts.c.data).where(posts.c.kind == "card")).all():
-            if not asked.isdisjoint(card.data.get("questions", ())):
-                its = (posts.c.about == card.about) & (posts.c.kind == "card") & (posts.c.part == card.part)
-                db.execute(delete(posts).where(its))
+    _delete_cards(db, asked)
     forget_turns(db, ids, asked)
     db.execute(delete(turns).where(turns.c.id.in_(ids)))  # the rest goes with them, by their foreign keys
+
+
+def _delete_cards(db: Connection, asked: Collection[int]) -> None:
+    """A digest's card holds the words of the questions it offers, and what was complained of."""
+    if not asked:
+        return
+    for card in db.execute(select(posts.c.about, posts.c.part, posts.c.data).where(posts.c.kind == "card")).all():
+        if not set(asked).isdisjoint(card.data.get("questions", ())):
+            its = (posts.c.about == card.about) & (posts.c.kind == "card") & (posts.c.part == card.part)
+            db.execute(delete(posts).where(its))
 
 
 def _empty_turns(db: Connection, ids: Sequence[str]) -> None:
@@ -305,6 +310,9 @@ def _delete_acts(db: Connection, platform: str, person: str) -> None:
 def _delete_votes(db: Connection, person: str, ids: Collection[str]) -> None:
     db.execute(delete(feedback).where(feedback.c.turn.in_(ids), feedback.c.author == person))
     reported = and_(questions.c.turn.in_(ids), questions.c.reason == "reported")
+    said_of = set(db.scalars(select(questions.c.id).where(reported)))
+    _delete_cards(db, said_of)
+    forget_turns(db, (), said_of)
     downs = select(feedback.c.turn, feedback.c.reason, feedback.c.text)
     left = db.execute(downs.where(feedback.c.turn.in_(ids), feedback.c.vote == "down").order_by(feedback.c.at)).all()
     still = {row.turn for row in left}

@@ -54,6 +54,7 @@ class Group:
     reference: int
     closes: tuple[str, ...] = ()  # other wordings that an answer closes
     others: tuple[str, ...] = ()  # those that it leaves open
+    details: tuple[str, ...] = ()  # what people complained of, as the reported misses have it, the newest first
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +116,7 @@ async def as_group(asked: Sequence[AskedQuestion], readers: Readers, search: Sea
         reference=found.reference.id,
         closes=found.too,
         others=found.left,
+        details=tuple(one.question.detail for one in asked if one.question.detail),
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from bot.records import Period
 from bot.store.digests import Totals
-from bot.texts import HIDDEN, NONE_OPEN, REASONS
+from bot.texts import HIDDEN, NONE_OPEN, REASONS, complaints
 from bot.types import Action, Card, CardRow, Link
 from bot.unanswered.closing import Closing
 from bot.unanswered.digest import LINKS, Closest, Digest, Group
@@ -19,6 +19,7 @@ from retrieval.loaders.sanitize import clean_line
 
 QUESTION = 200  # characters of a question that are shown
 NAME = 80  # of a document's name
+COMPLAINED, COMPLAINT = 3, 200  # complaints about a group's answers; characters of one
 CLOSED, WORDING = 4, 50  # wordings that a card lists; characters of one
 
 _TITLE = Text(en="Unanswered questions, {since} – {until}", ja="未回答の質問（{since} ～ {until}）")
@@ -120,6 +121,7 @@ def as_json(digest: Digest) -> dict[str, Any]:
                 "reference": group.reference,
                 "closes": list(group.closes),
                 "others": list(group.others),
+                "complaints": [line for detail in group.details for line in detail.split("\n")],
             }
             for group in digest.groups
         ],
@@ -185,6 +187,7 @@ def _row(number: int, group: Group, language: Language) -> CardRow:
         text=f"{number}. {shortened(group.question, QUESTION)}",
         details=(
             _COMMA.to(language).join((counted, *reasons)),
+            *_complaints(group.details, language),
             *what_it_closes(group.closes, group.others, language),
             closest,
         ),
@@ -205,10 +208,21 @@ def remaining(before: CardRow, found: Closing, language: Language) -> CardRow:
     said = shortened(found.reference.question, QUESTION)
     return CardRow(
         text=f"{number}. {said}" if dot and number.isdecimal() else said,
-        details=(_STILL.to(language, n=len(still)), *what_it_closes(found.too, found.left, language)),
+        details=(
+            _STILL.to(language, n=len(still)),
+            *_complaints((one.detail for one in still), language),
+            *what_it_closes(found.too, found.left, language),
+        ),
         links=_threads(links, language),
         actions=offers(tuple(sorted(one.id for one in still)), found.reference.id, language),
     )
+
+
+def _complaints(details: Iterable[str], language: Language) -> list[str]:
+    """What people who voted an answer down said of it."""
+    said = list(dict.fromkeys(line for detail in details for line in complaints(detail, language)))
+    shown = [f"👎 {shortened(line, COMPLAINT)}" for line in said[:COMPLAINED]]
+    return [*shown, *([_AND_MORE.to(language, n=len(said) - len(shown))] if len(said) > len(shown) else [])]
 
 
 def what_it_closes(

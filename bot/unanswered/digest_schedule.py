@@ -237,6 +237,26 @@ class DigestClock:
         log.info("the digest was sent")
         return True
 
+    async def post(self) -> bool:
+        """Send one now, of the time since the last; the next one that is due goes on from here. False: one was sent
+        within a minute. Raises StoreError, and whatever the announcement raises: then it is as if nobody had asked."""
+        due = self._clock()
+        await self._digests.begin(due - timedelta(seconds=1))  # this one comes after the beginning
+        before = await self._digests.last_sent(before=due)
+        if before is not None and due - before < LOOK_EVERY:
+            return False
+        if not await self._digests.claim(due, owner=self._owner, now=due, until=due + LEASE):
+            return False
+        try:
+            async with asyncio.timeout(AT_MOST.total_seconds()):
+                await self._announce(self._schedule.period(due, before))
+        except BaseException:
+            await finished(self._digests.drop(due, owner=self._owner))
+            raise
+        await finished(self._mark(due))
+        log.info("a digest was sent because somebody asked for it")
+        return True
+
     async def _give_back(self, due: datetime) -> None:
         """For the next try, which comes later each time. What cannot be written down waits for the lease to pass."""
         try:

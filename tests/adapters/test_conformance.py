@@ -237,8 +237,7 @@ async def test_another_place_has_no_such_question(place: World) -> None:
         assert "30 days." in (await place.thread(asked))[-1]
 
 
-# -- follow-ups without a mention
-# ---------------------------------------------------------------------------------------
+# -- follow-ups without a mention ------------------------------------------------------------------------------------
 
 
 async def begun(place: World) -> str:

@@ -201,6 +201,30 @@ async def test_open_questions_of_private_places_are_only_counted(office: Office)
     assert [action.kind for action in mine.actions] == ["answer", "dismiss"]
     assert shown.foot == ("ほかに非公開の場所で 1 件",)
     assert "Where is the canary?" in said(await office("unanswered", place=SECRET, seen="private"))
+    asked: list[Place] = []
+    outcomes: list[bool | Exception] = [True, False, LookupError("not_in_channel")]
+
+    async def post(place: Place) -> bool:
+        asked.append(place)
+        if isinstance(outcome := outcomes.pop(0), Exception):
+            raise outcome
+        return outcome
+
+    assert (await office("digest", "post")).lines == ("Only editors can post the digest.",)
+    assert "while `kotae run` serves" in said(await office("digest", "post", who=EDITOR))
+    office.commands.post_digest = post
+    assert (await office("digest", "post")).lines == ("Only editors can post the digest.",) and not asked
+    answers = [
+        said(await office(*words, who=EDITOR))
+        for words in (("digest", "POST"), ("ダイジェスト", "投稿"), ("digest", "post"))
+    ]
+    assert (
+        answers[0] == "The digest is posted."
+        and "less than a minute ago" in answers[1]
+        and "KOTAE_DIGEST_CHANNEL" in answers[2]
+    )
+    assert asked == [GENERAL] * 3
+
     digest = await office("ダイジェスト", language="ja")
     assert digest.title.startswith("未回答の質問（") and any("経費の" in row.text for row in digest.rows)
 

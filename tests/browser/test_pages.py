@@ -6,6 +6,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from adapters.shared import expert_answers, feedback
+from bot.texts import COMPLAINTS
 from tests.browser.acts import ROOM, THREAD, TRACE, ask, confirm, look_into
 from tests.browser.conftest import Visit, ready, shoot, too_wide
 from tests.browser.looks import nameless, repeated_ids, tabbed, weak_texts
@@ -61,7 +62,7 @@ async def test_it_is_used(visit: Visit) -> None:
     await ask(page, "How many reviews does a change need, and what is the command for a rollback?")
     answer = await ask(page, "How much is the daily allowance for an overnight business trip?")
     await answer.get_by_role("button", name=feedback.DOWN.en).click()
-    await page.get_by_role("dialog").get_by_role("radio", name=feedback.REASONS["incomplete"].en).click()
+    await page.get_by_role("dialog").get_by_role("radio", name=COMPLAINTS["incomplete"].en).click()
     await page.get_by_role("dialog").get_by_label(feedback.TEXT.en).fill("And abroad?")
     await confirm(page)
     await ask(page, "When does the ferry to the penguin island leave?")

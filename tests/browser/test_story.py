@@ -8,6 +8,7 @@ from playwright.async_api import Page, expect
 
 from adapters.markdown.events import SOURCES, source_place
 from adapters.shared import expert_answers, feedback
+from bot.texts import COMPLAINTS
 from retrieval.i18n import Language
 from tests.bot.program import ROOT
 from tests.browser.acts import MESSAGES, NOT_FOUND, ROOM, THREAD, TRACE, ask, confirm, drop, look_into, write
@@ -67,7 +68,7 @@ async def test_a_miss_becomes_an_answer(
 
     # 👎, and why
     await answer.get_by_role("button", name=feedback.DOWN.to(language)).click()
-    await ben.get_by_role("dialog").get_by_role("radio", name=feedback.REASONS["outdated"].to(language)).click()
+    await ben.get_by_role("dialog").get_by_role("radio", name=COMPLAINTS["outdated"].to(language)).click()
     await confirm(ben)
     await expect(ben.get_by_text(feedback.NOTED.to(language))).to_be_visible()
     await expect(answer.get_by_role("button", name=feedback.DOWN.to(language))).to_have_attribute(

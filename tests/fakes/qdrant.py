@@ -216,8 +216,7 @@ class FakeQdrant:
         except ValidationError as error:
             return _wrong(422, f"Format error in JSON body: {error.error_count()}")
 
-    # -- collections
-    # ----------------------------------------------------------------------------------------------------
+    # -- collections -------------------------------------------------------------------------------------------------
 
     async def _create(self, call: Call) -> web.Response:
         wanted = models.CreateCollection(**call.body)
@@ -254,8 +253,7 @@ class FakeQdrant:
         self._indexes[call.collection][wanted.field_name] = wanted.field_schema.type.value
         return _answered({"operation_id": 1, "status": "completed"})
 
-    # -- points
-    # ---------------------------------------------------------------------------------------------------------
+    # -- points ------------------------------------------------------------------------------------------------------
 
     async def _upsert(self, call: Call) -> web.Response:
         return _answered(await self._store.upsert(call.collection, models.PointsList(**call.body).points))

@@ -80,8 +80,7 @@ def test_spellings_meet(question: str, text: str) -> None:
     assert shares(weights(question), reading(text))[1] == 1.0
 
 
-# -- evidence
-# -----------------------------------------------------------------------------------------------------------
+# -- evidence --------------------------------------------------------------------------------------------------------
 
 
 RIGHT, WRONG = reading("返金の期限は30日です。"), reading("天気の話です。")
@@ -166,8 +165,7 @@ def test_a_lone_passage_has_no_rivals() -> None:
     assert judge.relevance("a", RIGHT) > MIN_RELEVANCE
 
 
-# -- weights
-# ------------------------------------------------------------------------------------------------------------
+# -- weights ---------------------------------------------------------------------------------------------------------
 
 
 def test_every_fit_has_its_signals_and_points_the_right_way() -> None:

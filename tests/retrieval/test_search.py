@@ -100,8 +100,7 @@ def ids(hits: Sequence[Hit]) -> list[str]:
     return [hit.passage.document_id for hit in hits]
 
 
-# -- quality
-# ------------------------------------------------------------------------------------------------------------
+# -- quality ---------------------------------------------------------------------------------------------------------
 
 
 async def test_questions_find_their_passage(shelf: Shelf) -> None:
@@ -178,8 +177,7 @@ async def test_relevance_tells_right_from_wrong_in_every_mode(shelf: Shelf, mode
     assert not wrong.hits
 
 
-# -- contract
-# -----------------------------------------------------------------------------------------------------------
+# -- contract --------------------------------------------------------------------------------------------------------
 
 
 async def test_a_hit_carries_its_branch_scores_and_the_search_its_measurement(shelf: Shelf) -> None:
@@ -239,8 +237,7 @@ async def test_neighbours_are_read_on_demand(shelf: Shelf) -> None:
     assert await shelf.search.context(middle, View(Readers(frozenset({EVERYONE})), 1)) == []
 
 
-# -- several wordings
-# ---------------------------------------------------------------------------------------------------
+# -- several wordings ------------------------------------------------------------------------------------------------
 
 
 class Counting:
@@ -388,8 +385,7 @@ async def test_rrf_is_the_other_choice(shelf: Shelf) -> None:
     assert found.hits[0].scores["fused"] == pytest.approx(1.5)  # first in all three branches: 3 × 1 / 2
 
 
-# -- failures
-# -----------------------------------------------------------------------------------------------------------
+# -- failures --------------------------------------------------------------------------------------------------------
 
 
 class Unable:
@@ -469,8 +465,7 @@ async def test_when_nothing_answers_that_is_an_error(shelf: Shelf) -> None:
         await Search(Lame(shelf.index, "words", "ngrams"), Unable(), shelf.sparse)(["サーバー"], VIEW)
 
 
-# -- repetitions
-# --------------------------------------------------------------------------------------------------------
+# -- repetitions -----------------------------------------------------------------------------------------------------
 
 
 def hit(text: str, relevance: float = 0.5, document: str = "d", question: str | None = None) -> Hit:

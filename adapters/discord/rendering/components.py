@@ -98,7 +98,7 @@ def pieces(head: str, text: str) -> list[str]:
 
 def _lines(row: CardRow, linked: bool) -> Iterator[str]:
     yield f"**{escaped(shortened(row.text, 400))}**"
-    for detail in row.details[:5]:
+    for detail in row.details[:8]:
         yield f"-# {escaped(shortened(detail, 300))}"
     if linked and row.links:
         yield f"-# {' · '.join(_fitting(map(_link, row.links), _LINKS).splitlines())}"

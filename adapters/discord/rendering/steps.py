@@ -131,8 +131,7 @@ class Steps:
         self._over = True
         await self._writer.stopped(seconds)
 
-    # -- the writer
-    # -----------------------------------------------------------------------------------------------------
+    # -- the writer --------------------------------------------------------------------------------------------------
 
     def _grows(self, part: _Part, line: str) -> bool:
         return not part.lines or (self._steps == "live" and part.fits(line))

@@ -266,8 +266,7 @@ class DiscordApi:
     async def unarchive(self, thread: str) -> None:
         await self._again("unarchive", thread, lambda: self._http.edit_channel(int(thread), archived=False))
 
-    # -- looking
-    # --------------------------------------------------------------------------------------------------------
+    # -- looking -----------------------------------------------------------------------------------------------------
 
     async def message(self, channel: str, message: str) -> Json:
         """A message as it is now."""
@@ -304,8 +303,7 @@ class DiscordApi:
                 return Sent(str(message["id"]), str(message.get("content") or ""))
         return None
 
-    # -- what is not tried
-    # ----------------------------------------------------------------------------------------------
+    # -- what is not tried -------------------------------------------------------------------------------------------
 
     def forgive(self) -> None:
         """Rights have changed: channels that were barred are tried again."""
@@ -337,8 +335,7 @@ class DiscordApi:
             self._quiet_until = now + BANNED_SECONDS  # discord.py waits by itself for every 429 but Cloudflare's
             log.error("Discord refuses everything from this address for now; silent for %.0f s", BANNED_SECONDS)
 
-    # -- calls
-    # ------------------------------------------------------------------------------------------------------------
+    # -- calls -------------------------------------------------------------------------------------------------------
 
     async def _again(self, what: str, channel: str, make: Callable[[], Awaitable[T]]) -> T:
         """Calls that are safe to repeat."""

@@ -110,8 +110,7 @@ class TurnMessages:
         """How many new messages Discord takes at once where the turn's messages go, as far as it has said."""
         return math.inf if self._target is None else self._rest.room(self._target.channel)
 
-    # -- where
-    # ----------------------------------------------------------------------------------------------------------
+    # -- where -------------------------------------------------------------------------------------------------------
 
     async def target(self) -> TurnTarget:
         """The channel of the turn's messages; the first time that may open a thread."""
@@ -185,8 +184,7 @@ class TurnMessages:
         except (PostError, StoreError) as error:
             log.info("a missing right could not be told: %s", error)
 
-    # -- messages
-    # -------------------------------------------------------------------------------------------------------
+    # -- messages ----------------------------------------------------------------------------------------------------
 
     async def put(
         self,

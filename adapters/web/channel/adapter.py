@@ -21,7 +21,7 @@ from bot.app import Application
 from bot.bot import Bot
 from bot.errors import StoreError
 from bot.records import RoomMessage
-from bot.types import AnswerTaken, Audience, Card, Command, Feedback, FileRef, Place, Preferences
+from bot.types import AnswerTaken, Audience, Card, Command, Complaint, Feedback, FileRef, Place, Preferences
 from retrieval.i18n import Language, Text
 
 FILES = 5  # of one question that are read
@@ -182,7 +182,7 @@ class WebAdapter:
         member: Member,
         message: int,
         vote: feedback.Vote | None,
-        reason: feedback.Reason | None = None,
+        reason: Complaint | None = None,
         text: str = "",
     ) -> bool:
         """Keep, change or (None) take back a member's vote on an answer. False: it is not known any more. Raises

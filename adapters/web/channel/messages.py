@@ -164,8 +164,7 @@ class Board:
         if deleted is not None:
             self._told(deleted)
 
-    # -- the bot, which is in every room
-    # --------------------------------------------------------------------------------
+    # -- the bot, which is in every room -----------------------------------------------------------------------------
 
     async def put(self, said: BotMessage) -> RoomMessage:
         """Say something, or say it anew."""

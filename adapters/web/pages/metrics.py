@@ -10,14 +10,13 @@ from functools import partial
 from nicegui import ui
 from starlette.requests import Request
 
-from adapters.shared import feedback
 from adapters.web.channel.rooms import PLATFORM, ROOMS
 from adapters.web.pages.shared import components
 from adapters.web.pages.shared.layout import Page
 from adapters.web.visitor import Site, Visitor
 from bot.operations.metrics import PERIODS, Metrics
 from bot.records import Latency
-from bot.texts import OUTCOMES, REASONS
+from bot.texts import COMPLAINTS, OUTCOMES, REASONS
 from bot.types import Place
 from retrieval.i18n import Language, Text
 
@@ -193,7 +192,7 @@ def _tables(found: Metrics, who: Visitor) -> None:
     language = who.language
     if found.sums.feedback.reasons:
         components.heading(_WRONG.to(language))
-        said = {str(name): words.to(language) for name, words in feedback.REASONS.items()}
+        said = {str(name): words.to(language) for name, words in COMPLAINTS.items()}
         counted = found.sums.feedback.reasons.items()
         components.numbers([(said.get(name, _NO_REASON.to(language)), str(count)) for name, count in counted])
     components.heading(_COLLECTIONS.to(language))

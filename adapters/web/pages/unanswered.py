@@ -11,20 +11,20 @@ from typing import cast, get_args
 from nicegui import ui
 from starlette.requests import Request
 
-from adapters.shared import expert_answers, feedback
+from adapters.shared import expert_answers
 from adapters.web.channel.rooms import actor, audience, deciding, place
 from adapters.web.pages.shared import components
 from adapters.web.pages.shared.dialogs import answering, buttons, form
 from adapters.web.pages.shared.layout import Page, saying
 from adapters.web.visitor import Site, Visitor
 from bot.records import MissState, WantedQuestions
-from bot.texts import REASONS, STATES
+from bot.texts import REASONS, STATES, complaints
 from bot.turns.trace import TracedHit
 from bot.types import AnswerGiven, AnswerTaken, MissReason, Question
 from bot.unanswered.closing import Closing, closing
 from bot.unanswered.digest_card import safe_link
 from bot.unanswered.questions import QuestionGroup, state_of
-from retrieval.i18n import Language, Text
+from retrieval.i18n import Text
 from retrieval.types import Hit
 
 _TITLE = Text(en="Unanswered", ja="未回答")
@@ -195,7 +195,7 @@ class _List:
             components.When(self._who, question.asked_at)
             ui.label(" · ".join(details)).classes("kotae-wrap")
         if question.detail:
-            ui.label(_reported(question.detail, language)).classes("kotae-pre kotae-warn")
+            ui.label("\n".join(complaints(question.detail, language))).classes("kotae-pre kotae-warn")
         with ui.row():
             ui.link(_TRACE.to(language), f"/trace/{question.turn}")
             if (link := safe_link(question.link)) is not None:
@@ -233,8 +233,7 @@ class _List:
         if text:
             components.passage(text, url, language)
 
-    # -- what is done about it
-    # -------------------------------------------------------------------------------------------
+    # -- what is done about it ---------------------------------------------------------------------------------------
 
     def _actions(self, questions: Sequence[Question], reference: int) -> None:
         still = [one for one in questions if one.resolved_at is None]
@@ -294,16 +293,6 @@ class _List:
             who, unanswered = self._who, self._site.app.unanswered
             data = await unanswered.csv(self._wanted, who.readers, who.language, who.zone)
             ui.download.content(data, "kotae-unanswered.csv", "text/csv")
-
-
-def _reported(detail: str, language: Language) -> str:
-    """The complaint, in the reader's language; their own words as they are."""
-    lines = []
-    for line in detail.split("\n"):
-        reason, colon, words = line.partition(": ")
-        said = next((said.to(language) for name, said in feedback.REASONS.items() if name == reason), reason)
-        lines.append(f"{said}{colon}{words}")
-    return "\n".join(lines)
 
 
 async def _build(site: Site, who: Visitor, request: Request) -> None:

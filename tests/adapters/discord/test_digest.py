@@ -90,8 +90,7 @@ def thread_of(question: Question) -> str:
     return (question.link or "").rpartition("/")[2]
 
 
-# -- from the question to the answer
-# ------------------------------------------------------------------------------------
+# -- from the question to the answer ---------------------------------------------------------------------------------
 
 
 async def test_an_answer_closes_its_cards_and_only_the_askers_are_called(tmp_path: Path) -> None:

@@ -678,8 +678,7 @@ def parsed(text: str) -> dict[str, str | None]:
     return dict(dotenv_values(stream=StringIO(text), interpolate=False))
 
 
-# -- what is there already
-# ----------------------------------------------------------------------------------------------
+# -- what is there already -------------------------------------------------------------------------------------------
 
 
 def test_the_environment_counts_before_the_file(env_file: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.runner import announcing, digest_target
+from adapters.runner import announcing, digest_target, posting
 from bot.errors import SettingsError, StoreError
 from bot.records import Period
 from bot.store.audit import Audit
@@ -116,6 +116,27 @@ async def test_a_weeks_digest_is_answered_and_the_next_question_is_answered_from
             )
 
 
+async def test_an_editor_has_the_digest_posted_now_in_its_channel(tmp_path: Path) -> None:
+    async with FakeSlack(limits=False) as slack:
+        slack.world.add_channel("C2", "digest", members=("U2", slack.bot_user))
+        slack.world.add_channel("C3", "elsewhere", members=("U2",))
+        async with whole(slack, tmp_path, KOTAE_EDITORS="slack:U2") as (app, adapter):
+            asked = await slack.says("C1", "U1", "@kotae Which curry does the canteen serve?")
+            await slack.wait_for(lambda: slack.replies(asked), timeout=30)
+            await slack.wait_for_idle()
+            app.bot.commands.post_digest = posting([adapter], "C3", app.digest_card, app.clock)
+            await slack.command("/kotae", "digest post", "U2", "C1")
+            await slack.wait_for(lambda: [one for one in slack.whispers("U2") if "could not be posted" in one.shown])
+            app.bot.commands.post_digest = posting([adapter], "#digest", app.digest_card, app.clock)
+            await slack.command("/kotae", "digest post", "U2", "C1")
+            await slack.wait_for(lambda: [one for one in slack.whispers("U2") if "is posted" in one.shown])
+            head, shown = slack.posted("C2")
+            assert "Which curry" in shown.shown and ANSWER in shown.actions and not slack.posted("C3")
+            await slack.command("/kotae", "digest post", "U2", "C1")
+            await slack.wait_for(lambda: [one for one in slack.whispers("U2") if "less than a minute" in one.shown])
+            assert slack.posted("C2") == [head, shown] and not slack.journal.errors()
+
+
 async def test_the_digest_goes_to_a_channel_by_its_name(tmp_path: Path) -> None:
     async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses) as here:
         slack.world.add_channel("G1", "leads", kind="private", members=("U1", "U2", slack.bot_user))
@@ -154,8 +175,7 @@ async def test_a_digest_that_was_cut_short_goes_on_where_it_was(tmp_path: Path) 
         assert len(heads) == 1 and sorted(texts) == [f"Question {number}?" for number in range(3)]
 
 
-# -- who answers what
-# ---------------------------------------------------------------------------------------------------
+# -- who answers what ------------------------------------------------------------------------------------------------
 
 
 async def test_an_answer_closes_its_cards_and_only_the_askers_are_called(tmp_path: Path) -> None:

@@ -59,8 +59,7 @@ def posts(stage: Stage) -> list[dict[str, Any]]:
     return [each.arguments for each in stage.fake.journal.calls("chat.postMessage")]
 
 
-# -- whatever is late
-# ---------------------------------------------------------------------------------------------------
+# -- whatever is late ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -123,8 +122,7 @@ async def test_a_turn_that_ends_before_its_first_step_was_posted() -> None:
                 in_order(stage, whole=True)
 
 
-# -- Slack's limits
-# -----------------------------------------------------------------------------------------------------
+# -- Slack's limits --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("method", ["chat.postMessage", "chat.startStream", "chat.appendStream", "chat.update"])
@@ -266,8 +264,7 @@ async def test_an_edit_that_still_waits_is_left_to_the_last_one() -> None:
         assert len(stage.calls("chat.update")) == 1
 
 
-# -- what fails
-# ---------------------------------------------------------------------------------------------------------
+# -- what fails ------------------------------------------------------------------------------------------------------
 
 
 async def test_a_message_that_nobody_may_delete_waits_for_nothing_any_more() -> None:
@@ -310,8 +307,7 @@ async def test_steps_that_take_no_edits_are_not_begun_again_below_the_answer() -
         assert len(stage.shown) == 2
 
 
-# -- a restart
-# ----------------------------------------------------------------------------------------------------------
+# -- a restart -------------------------------------------------------------------------------------------------------
 
 
 async def test_nothing_is_begun_under_an_answer_that_is_there() -> None:

@@ -91,8 +91,7 @@ async def channel(
             yield Stage(adapter, board, bot, data, library, player, held, task)
 
 
-# -- a process that dies
-# ------------------------------------------------------------------------------------------------
+# -- a process that dies ---------------------------------------------------------------------------------------------
 
 
 class DyingBoard(Board):

@@ -98,8 +98,7 @@ def test_one_false_sentence_leaves_the_true_ones(source: Hit, claim: str) -> Non
     assert [c.n for c in result.citations] == [1]
 
 
-# -- citations in all their forms
-# ---------------------------------------------------------------------------------------
+# -- citations in all their forms ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -196,8 +195,7 @@ def test_neighbours_that_the_model_saw_count_as_the_passage() -> None:
     )
 
 
-# -- what is kept around the claims
-# -------------------------------------------------------------------------------------
+# -- what is kept around the claims ----------------------------------------------------------------------------------
 
 
 def test_introductions_and_courtesies_stay_only_beside_a_claim() -> None:
@@ -264,8 +262,7 @@ def test_empty_and_odd_texts_leave_nothing() -> None:
         assert checked(text, REFUNDS).text == ""
 
 
-# -- what only a reader can tell
-# ----------------------------------------------------------------------------------------
+# -- what only a reader can tell -------------------------------------------------------------------------------------
 
 
 def test_a_number_that_only_the_question_has_may_be_repeated_and_proves_nothing() -> None:
@@ -295,8 +292,7 @@ def test_what_a_judge_found_decides() -> None:
     assert all(each.sentence != said for each in judged("entailed").open_claims)
 
 
-# -- addresses
-# ----------------------------------------------------------------------------------------------------------
+# -- addresses -------------------------------------------------------------------------------------------------------
 
 
 def test_only_addresses_of_cited_passages_stay() -> None:
@@ -353,8 +349,7 @@ def test_a_quotation_is_one_piece(wrapped: str, claim: str, quote: str) -> None:
     assert citation.quote == quote
 
 
-# -- what is not read at first
-# ------------------------------------------------------------------------------------------
+# -- what is not read at first ---------------------------------------------------------------------------------------
 
 
 def test_hours_that_count_to_24_in_one_sentence_do_so_in_the_next() -> None:

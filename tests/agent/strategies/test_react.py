@@ -39,8 +39,7 @@ def results(model: ScriptedModel, call: int) -> list[str]:
     ]
 
 
-# -- a whole turn
-# -------------------------------------------------------------------------------------------------------
+# -- a whole turn ----------------------------------------------------------------------------------------------------
 
 
 async def test_a_turn_thinks_searches_reflects_and_answers() -> None:
@@ -147,8 +146,7 @@ async def test_numbering_goes_on_over_the_turn_and_a_passage_keeps_its_number() 
     assert [c.document for c in answer.citations] == ["leave.md", "refunds.md"]
 
 
-# -- thoughts
-# -----------------------------------------------------------------------------------------------------------
+# -- thoughts --------------------------------------------------------------------------------------------------------
 
 
 async def test_what_is_said_beside_a_call_is_a_thought_and_never_the_answer() -> None:
@@ -176,8 +174,7 @@ async def test_thought_lines_never_reach_the_answer(draft: str) -> None:
     assert answer_of(steps).text == "30 days. [1]"
 
 
-# -- not found
-# ----------------------------------------------------------------------------------------------------------
+# -- not found -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -290,8 +287,7 @@ async def test_general_knowledge_may_have_no_answer_either_or_fail() -> None:
         assert "general knowledge" not in answer.text
 
 
-# -- without a search
-# ---------------------------------------------------------------------------------------------------
+# -- without a search ------------------------------------------------------------------------------------------------
 
 
 async def test_small_talk_needs_no_search_no_review_and_no_citation() -> None:
@@ -384,8 +380,7 @@ async def test_steps_name_documents_where_the_answer_has_numbers_of_its_own() ->
     assert [(one.n, one.document) for one in answer_of(steps).citations] == [(1, "leave.md")]
 
 
-# -- reflection
-# ---------------------------------------------------------------------------------------------------------
+# -- reflection ------------------------------------------------------------------------------------------------------
 
 
 async def test_the_review_reads_what_the_draft_cites_and_nothing_twice() -> None:

@@ -31,8 +31,7 @@ def results(model: ScriptedModel, call: int) -> list[str]:
     ]
 
 
-# -- calls that go wrong
-# ------------------------------------------------------------------------------------------------
+# -- calls that go wrong ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -214,8 +213,7 @@ async def test_a_bug_in_a_tool_surfaces() -> None:
         await events(ScriptedModel(look("a")), "Refunds?", Searches(by_query={"a": ZeroDivisionError()}))
 
 
-# -- what may be quoted
-# -------------------------------------------------------------------------------------------------
+# -- what may be quoted ----------------------------------------------------------------------------------------------
 
 
 async def test_what_was_forgotten_meanwhile_is_not_quoted() -> None:

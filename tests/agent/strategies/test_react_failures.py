@@ -33,8 +33,7 @@ def results(model: ScriptedModel, call: int) -> list[str]:
     ]
 
 
-# -- when the model fails
-# -----------------------------------------------------------------------------------------------
+# -- when the model fails --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -116,8 +115,7 @@ async def test_an_answer_cut_off_says_so() -> None:
     assert answer.text.endswith("(This answer was cut off at the length limit.)")
 
 
-# -- time and space
-# -----------------------------------------------------------------------------------------------------
+# -- time and space --------------------------------------------------------------------------------------------------
 
 
 async def test_a_model_that_hangs_leaves_time_for_the_fallback() -> None:

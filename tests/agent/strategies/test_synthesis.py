@@ -77,8 +77,7 @@ def wanted(model: ScriptedModel, call: int) -> str:
     return last.text
 
 
-# -- a whole turn
-# -------------------------------------------------------------------------------------------------------
+# -- a whole turn ----------------------------------------------------------------------------------------------------
 
 
 async def test_a_turn_rewrites_searches_drafts_synthesises_reflects_and_answers() -> None:
@@ -137,8 +136,7 @@ async def test_the_answer_says_what_the_turn_was_and_cost() -> None:
     assert answer.confidence == REFUNDS.relevance
 
 
-# -- the question
-# -------------------------------------------------------------------------------------------------------
+# -- the question ----------------------------------------------------------------------------------------------------
 
 
 async def test_the_conversation_and_the_collections_are_there_for_the_rewriting() -> None:
@@ -238,8 +236,7 @@ async def test_wordings_of_one_thing_are_searched_together() -> None:
     assert ToolCalled("search-1", "search_rag_knowledge_base", {"queries": ["refund period", "返金 期間"]}) in steps
 
 
-# -- the search
-# ---------------------------------------------------------------------------------------------------------
+# -- the search ------------------------------------------------------------------------------------------------------
 
 
 async def test_several_queries_are_searched_at_once_and_the_best_of_each_comes_first() -> None:
@@ -326,8 +323,7 @@ async def test_a_bug_in_the_search_surfaces() -> None:
         await synthesised(ScriptedModel(plan("a")), QUESTION, Searches(by_query={"a": ZeroDivisionError()}))
 
 
-# -- the drafts
-# ---------------------------------------------------------------------------------------------------------
+# -- the drafts ------------------------------------------------------------------------------------------------------
 
 
 async def test_each_draft_sees_its_own_passage_alone() -> None:
@@ -463,8 +459,7 @@ async def test_drafts_that_refuse_are_declined() -> None:
     assert (answer.outcome, answer.text) == ("declined", "I do not give out passwords.")
 
 
-# -- when the model fails elsewhere
-# -------------------------------------------------------------------------------------
+# -- when the model fails elsewhere ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -530,8 +525,7 @@ async def test_closing_a_turn_early_ends_it() -> None:
     assert not model.finished
 
 
-# -- what may be said
-# ---------------------------------------------------------------------------------------------------
+# -- what may be said ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -594,8 +588,7 @@ async def test_a_planted_passage_reaches_nothing() -> None:
     assert answer.text.startswith("Refunds take 30 days. [1]")
 
 
-# -- contradictions
-# -----------------------------------------------------------------------------------------------------
+# -- contradictions --------------------------------------------------------------------------------------------------
 
 
 async def test_a_contradiction_that_the_model_keeps_silent_about_is_named() -> None:

@@ -494,8 +494,7 @@ async def test_a_commit_of_another_process_meanwhile_is_no_reason_to_refuse(embe
     await index.close()
 
 
-# -- who cleans up
-# ------------------------------------------------------------------------------------------------------
+# -- who cleans up ---------------------------------------------------------------------------------------------------
 
 
 async def test_what_only_looks_cleans_nothing_up(place: Place) -> None:
@@ -553,8 +552,7 @@ def test_the_command_says_what_to_do(tmp_path: Path, warm: Warm, language: str) 
     assert warm("documents", "--json", home=home).document == {"documents": []}
 
 
-# -- the ways out
-# -------------------------------------------------------------------------------------------------------
+# -- the ways out ----------------------------------------------------------------------------------------------------
 
 
 async def set_aside(home: Settings) -> Path:
@@ -645,8 +643,7 @@ async def test_an_index_that_cannot_be_read_is_built_anew_as_the_message_says(em
     assert {name for name, _ in await found(home)} == {*TEXTS} and len(kept(home)) == 3
 
 
-# -- backups and re-indexing carry it
-# -----------------------------------------------------------------------------------
+# -- backups and re-indexing carry it --------------------------------------------------------------------------------
 
 
 async def restored(file: Path, home: Settings, embedder: FakeOpenAI) -> None:

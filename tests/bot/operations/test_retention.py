@@ -416,6 +416,19 @@ async def test_a_card_that_holds_their_question_goes_and_others_stay(kept: Kept)
     assert [post.data["questions"] for post in await Outbox(kept.engine).of("digest:1")] == [ids[1:]]
 
 
+async def test_a_card_that_holds_their_complaint_goes_and_others_stay(kept: Kept) -> None:
+    of_others = await kept.asked(NOW, text="How long?", by="U9")
+    await Votes(kept.engine).put(Feedback(of_others, PERSON.id, "down", "wrong", "CANARY", at=NOW), TEAM)
+    await Votes(kept.engine).put(Feedback(of_others, "U2", "down", "outdated", "It is 14 days", at=NOW), TEAM)
+    await kept.asked(NOW, text="How much?", by="U9", missed=True)
+    ids = [row.id for row in await rows(kept.engine, select(questions.c.id).order_by(questions.c.id))]
+    for part, number in enumerate(ids):
+        data = {"questions": [number], "row": {"details": ["CANARY"] if part == 0 else []}}
+        await Outbox(kept.engine).confirm(Post("digest:1", "card", part, PLACE, message=str(part), data=data))
+    assert (await Erasure(kept.engine).forget(PERSON.platform, PERSON.id)).votes == 1
+    assert [post.data["questions"] for post in await Outbox(kept.engine).of("digest:1")] == [ids[1:]]
+
+
 async def test_no_file_holds_a_word_of_the_person(sqlite_url: str, tmp_path: Path) -> None:
     """Neither the database nor its log beside it, nor the chat log; while another process has the database open. Not
     every SQLite overwrites what is deleted, as Debian's does."""

@@ -272,6 +272,23 @@ def test_a_card_offers_to_answer_and_to_dismiss() -> None:
     assert row.links[0] == Link("スレッド 1", "https://team.example/1")
 
 
+def test_a_card_says_what_was_complained_of_and_by_nobody() -> None:
+    complaints = (
+        "outdated: It is 12 days since April.\nwrong",
+        "wrong",
+        "incomplete: <!here>\nwrong_source",
+        "Just no.",
+    )
+    shown = card(replace(DIGEST, groups=(replace(GROUP, details=complaints),)), "en", UTC).rows[0].details
+    assert shown[1:5] == ("👎 It is outdated: It is 12 days since April.", "👎 It is wrong",
+                          "👎 Something is missing: <!here>", "and 2 more")  # fmt: skip
+    row = card(replace(DIGEST, groups=(replace(GROUP, details=complaints[:1]),)), "ja", UTC).rows[0]
+    assert "👎 情報が古い: It is 12 days since April." in row.details
+    assert as_json(replace(DIGEST, groups=(replace(GROUP, details=complaints[:2]),)))["groups"][0]["complaints"] == [
+        "outdated: It is 12 days since April.", "wrong", "wrong"
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("missed", "days", "said"),
     [
@@ -299,7 +316,11 @@ HOSTILE: Sequence[str] = (
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_text_is_data(text: str) -> None:
     group = replace(
-        GROUP, question=text, documents=(Closest(text, text, None, 0.2),), links=("javascript:alert(1)", "https://a b")
+        GROUP,
+        question=text,
+        documents=(Closest(text, text, None, 0.2),),
+        links=("javascript:alert(1)", "https://a b"),
+        details=(f"wrong: {text.splitlines()[0]}",),
     )
     shown = card(replace(DIGEST, groups=(group,)), "en", UTC)
     row = shown.rows[0]
@@ -309,7 +330,7 @@ def test_hostile_text_is_data(text: str) -> None:
     bare = written.replace("\\\\", "")
     for mark in "<>@[]`~#!&_":
         assert bare.count(mark) == bare.count(f"\\{mark}"), mark
-    assert len(written.splitlines()) == len(markdown(card(DIGEST, "en", UTC)).splitlines()) - 1  # without its links
+    assert len(written.splitlines()) == len(markdown(card(DIGEST, "en", UTC)).splitlines())  # no links, a complaint
 
 
 def test_long_questions_are_cut() -> None:

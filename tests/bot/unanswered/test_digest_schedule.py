@@ -165,6 +165,22 @@ async def test_it_is_sent_when_it_is_due_and_once(bot: Bot) -> None:
     assert room.posted_at == [MONDAY, MONDAY + WEEK, MONDAY + 2 * WEEK]
 
 
+async def test_one_that_is_asked_for_is_sent_now_and_the_next_goes_on_from_there(bot: Bot) -> None:
+    room = Room(MONDAY - timedelta(days=4))
+    assert await bot(room, "a").post() and not await bot(room, "b").post()  # not again within a minute
+    asked = room.now
+    assert [period.until for period in room.posted] == [asked]
+    room.troubles = [ConnectionError("no_channel")]
+    room.now += timedelta(days=1)
+    with pytest.raises(ConnectionError):
+        await bot(room, "a").post()
+    room.now, later = MONDAY - timedelta(minutes=1), bot(room, "a")
+    room.until(MONDAY + timedelta(minutes=1))
+    with pytest.raises(Over):
+        await later.run()
+    assert [(period.since, period.until) for period in room.posted[1:]] == [(asked, MONDAY)]
+
+
 async def test_a_first_start_sends_nothing_for_the_time_before_it(bot: Bot) -> None:
     room = Room(MONDAY + timedelta(hours=1))
     assert not await bot(room, "a").look()

@@ -10,6 +10,7 @@ from adapters.web.pages.shared.dialogs import CANCEL, answering, buttons, form
 from adapters.web.pages.shared.layout import saying
 from adapters.web.visitor import Site, Visitor
 from bot.records import RoomMessage
+from bot.texts import COMPLAINTS
 from bot.types import AnswerTaken
 from retrieval.i18n import Text
 
@@ -34,7 +35,7 @@ class Forms:
         """After a 👎, which counts already: why."""
         language = self._who.language
         with form(self._ground, feedback.TITLE, language) as dialog:
-            reasons = {name: said.to(language) for name, said in feedback.REASONS.items()}
+            reasons = {name: said.to(language) for name, said in COMPLAINTS.items()}
             reason = ui.radio(reasons).props(f'aria-label="{feedback.WHY.to(language)}"')
             text = ui.textarea(feedback.TEXT.to(language)).classes("full-width")
             text.props(f"outlined autogrow maxlength={feedback.TEXT_CHARACTERS}")

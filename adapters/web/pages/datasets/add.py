@@ -112,8 +112,7 @@ class AddDatasets:
         if file is not None:
             await self._site.app.datasets.drop(file)
 
-    # -- the form
-    # -------------------------------------------------------------------------------------------------------
+    # -- the form ----------------------------------------------------------------------------------------------------
 
     def _head(self, name: str) -> None:
         language = self._who.language
@@ -217,8 +216,7 @@ class AddDatasets:
             raise RAGToolError(_CHOOSE_TEXT)
         return replace(file, columns=Columns(tuple(text), title or None, url or None, key or None))
 
-    # -- the preview
-    # ----------------------------------------------------------------------------------------------------
+    # -- the preview -------------------------------------------------------------------------------------------------
 
     def _show(self, samples: Sequence[Sample]) -> None:
         language = self._who.language

@@ -133,8 +133,7 @@ class PairReview:
             self._job.set_value(job)
         await self._first()
 
-    # -- what is shown
-    # --------------------------------------------------------------------------------------------------
+    # -- what is shown -----------------------------------------------------------------------------------------------
 
     async def _first(self) -> None:
         self._page = 1
@@ -193,8 +192,7 @@ class PairReview:
             button.set_text(_BULK[decision].to(language, n=n))
             button.set_visibility(n > 1)
 
-    # -- what is decided
-    # ------------------------------------------------------------------------------------------------
+    # -- what is decided ---------------------------------------------------------------------------------------------
 
     def _these(self, decision: Decision) -> list[Pair]:
         """Of what is shown that which a decision about all is meant for: never what somebody has decided, unless just

@@ -113,8 +113,7 @@ class Starting:
     def _standing(self) -> Reviewer:
         return self._standings[self._where.value or 0]
 
-    # -- what there is to choose from
-    # -----------------------------------------------------------------------------------
+    # -- what there is to choose from --------------------------------------------------------------------------------
 
     async def _refill(self) -> None:
         with saying(self._who.language):
@@ -165,8 +164,7 @@ class Starting:
     def _named(self, row: DocumentRow) -> str:
         return row.name if row.scope == TEAM else f"{row.name} – {readers_of(row.scope, self._who)}"
 
-    # -- what it takes, and the start
-    # -----------------------------------------------------------------------------------
+    # -- what it takes, and the start --------------------------------------------------------------------------------
 
     def _forget(self) -> None:
         """The count is not of what is chosen now."""

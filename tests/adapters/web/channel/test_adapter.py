@@ -63,8 +63,7 @@ def test_a_command_is_typed_by_its_name() -> None:
     assert command("/kotaeru") is None and command("see /ingest") is None
 
 
-# -- questions
-# --------------------------------------------------------------------------------------------------------------
+# -- questions -------------------------------------------------------------------------------------------------------
 
 
 async def test_a_mention_is_answered_in_its_thread_after_its_steps(tmp_path: Path) -> None:
@@ -222,8 +221,7 @@ async def test_what_the_database_does_not_take_is_asked_later(tmp_path: Path) ->
         await here.answers(asked)
 
 
-# -- a private room
-# -----------------------------------------------------------------------------------------------------------
+# -- a private room --------------------------------------------------------------------------------------------------
 
 
 async def test_a_private_room_stays_private(tmp_path: Path) -> None:
@@ -278,8 +276,7 @@ async def test_a_private_room_stays_private(tmp_path: Path) -> None:
         assert SECRET not in here.player.readers[-1].scopes and ask.overheard == () and ask.history == ()
 
 
-# -- votes, commands, files
-# ------------------------------------------------------------------------------------------------
+# -- votes, commands, files ------------------------------------------------------------------------------------------
 
 
 async def test_votes_are_the_members_own_and_can_be_changed(tmp_path: Path) -> None:
@@ -390,8 +387,7 @@ async def test_a_dropped_file_makes_the_next_question_answerable(tmp_path: Path)
             await asyncio.gather(task, return_exceptions=True)
 
 
-# -- the digest
-# -------------------------------------------------------------------------------------------------------------
+# -- the digest ------------------------------------------------------------------------------------------------------
 
 
 def _card(*questions: tuple[int, str]) -> Card:

@@ -51,8 +51,7 @@ def cites(*documents: str, collection: str = "docs") -> list[dict[str, Any]]:
     return [citation_json(citation) for citation in found]
 
 
-# -- writing and reading
-# --------------------------------------------------------------------------------------------------
+# -- writing and reading ---------------------------------------------------------------------------------------------
 
 
 async def test_what_is_written_stays_in_its_room_and_thread(library: Library, data: Database, board: Board) -> None:
@@ -151,8 +150,7 @@ async def test_every_page_hears_of_what_changes_in_its_rooms_once(board: Board) 
         await asyncio.gather(*waiting, return_exceptions=True)
 
 
-# -- quotations
-# -----------------------------------------------------------------------------------------------------------
+# -- quotations ------------------------------------------------------------------------------------------------------
 
 
 async def test_an_answer_keeps_no_quotation_of_what_may_not_be_read_any_more(library: Library, board: Board) -> None:
