@@ -219,7 +219,7 @@ def remaining(before: CardRow, found: Closing, language: Language) -> CardRow:
 
 
 def _complaints(details: Iterable[str], language: Language) -> list[str]:
-    """What people who voted an answer down said of it."""
+    """The words of people who voted an answer down."""
     said = list(dict.fromkeys(line for detail in details for line in complaints(detail, language)))
     shown = [f"👎 {shortened(line, COMPLAINT)}" for line in said[:COMPLAINED]]
     return [*shown, *([_AND_MORE.to(language, n=len(said) - len(shown))] if len(said) > len(shown) else [])]

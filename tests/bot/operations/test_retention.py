@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Table, event, func, select
+from sqlalchemy import JSON, String, Table, event, func, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent.events import Answered, Citation, Thought, ToolCalled
@@ -34,14 +34,11 @@ from bot.store.schema import (
     documents,
     feedback,
     intakes,
-    messages,
     metadata,
     notices,
-    pairs,
     posts,
     questions,
     searches,
-    traces,
     turns,
 )
 from bot.store.searches import Searches
@@ -51,6 +48,7 @@ from bot.store.vector_stores import VectorStores
 from bot.turns.trace import Recording
 from bot.types import Audience, Feedback, FileRef, Incoming, IngestionRequest, Place, Post
 from retrieval.types import TEAM, SearchMetrics
+from tests.bot.store.everything import fill, rows_of_all
 
 NOW = datetime(2026, 11, 22, 9, tzinfo=UTC)
 OLD = NOW - timedelta(days=91)
@@ -145,14 +143,37 @@ async def kept(engine: AsyncEngine, tmp_path: Path) -> AsyncIterator[Kept]:
     yield Kept(engine, tmp_path / "logs" / "agent_chat.log")
 
 
-def test_every_table_is_thought_of() -> None:
-    """A new table: say in `bot/store/erasure.py` what becomes of it, then here. These hold nothing of a person's, or go
-    with their turn or document."""
-    without_people = {"home", "collections", "indexes", "digests", "usage", "refusals", "places", "sources"}
-    without_people |= {"pair_jobs", "pair_chunks", "pair_documents"}
-    erased = {table.name for table in (turns, answers, questions, feedback, searches, documents)}
-    erased |= {table.name for table in (posts, notices, intakes, audit, traces, messages, pairs)}
-    assert set(metadata.tables) - without_people <= erased
+STAYS = {  # the team's, or words of ours: names of collections, numbers, what a store said
+    "documents": {"title", "url"},
+    "collections": {"description"},
+    "places": {"collections"},
+    "turns": {"collections"},
+    "answers": {"searched"},
+    "questions": {"searched"},
+    "searches": {"scores", "error"},
+}
+
+
+async def test_a_person_is_gone_from_every_column_that_holds_words(engine: AsyncEngine, tmp_path: Path) -> None:
+    """A new table or column: say in `bot/store/erasure.py` what becomes of it, or here why it stays."""
+    await fill(engine, f"Ask <@{PERSON.id}>", {})
+    before = await rows_of_all(engine)
+    assert all(before.values())
+    named = {(table, column) for table, found in before.items() for column in _naming(found)}
+    assert named == {
+        (table.name, column.name)
+        for table in metadata.sorted_tables
+        for column in table.columns
+        if isinstance(column.type, JSON) or (isinstance(column.type, String) and column.type.length is None)
+        if not column.foreign_keys
+    }
+    await forget(engine, tmp_path / "no.log", PERSON)
+    left = {(table, column) for table, found in (await rows_of_all(engine)).items() for column in _naming(found)}
+    assert left == {(table, column) for table, columns in STAYS.items() for column in columns}
+
+
+def _naming(found: list[dict[str, Any]]) -> set[str]:
+    return {column for row in found for column, value in row.items() if PERSON.id in str(value)}
 
 
 # -- by age ---------------------------------------------------------------------------------------------------------
