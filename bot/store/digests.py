@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, delete, func, or_, select, update
+from sqlalchemy import Connection, delete, exists, func, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.records import Period
 from bot.store.engine import change, insert, read, write
 from bot.store.leases import lease, present
-from bot.store.schema import answers, digests, questions
+from bot.store.schema import answers, digests, feedback, questions, turns
 from bot.types import MissReason
 
 AHEAD = timedelta(days=8)  # of the clock: rows up to there are believed
@@ -26,6 +26,15 @@ class Totals:
     missed: int
     resolved: int  # of those missed: closed by now
     reasons: Mapping[MissReason, int]
+    sure: int = 0  # answered, without a doubt of the bot's own or a thumbs-down
+
+
+@dataclass(frozen=True, slots=True)
+class PublicQuestion:
+    """A question that was put where the whole team reads, answered or not."""
+
+    text: str
+    link: str | None
 
 
 class Digests:
@@ -121,15 +130,31 @@ class Digests:
         missed_in = (questions.c.asked_at >= period.since) & (questions.c.asked_at < period.until)
         outcomes = select(answers.c.outcome, func.count().label("n")).where(asked_in).group_by(answers.c.outcome)
         reasons = select(questions.c.reason, func.count().label("n")).where(missed_in).group_by(questions.c.reason)
-        turns = select(func.count(questions.c.turn.distinct())).where(missed_in)
-        still_open = turns.where(questions.c.resolved_at.is_(None))
+        missing = select(func.count(questions.c.turn.distinct())).where(missed_in)
+        still_open = missing.where(questions.c.resolved_at.is_(None))
+        down = exists().where(feedback.c.turn == answers.c.turn, feedback.c.vote == "down")
+        sure = select(func.count()).where(asked_in, answers.c.outcome == "answered", ~answers.c.unsure, ~down)
         async with read(self._engine) as db:
             ended: dict[str, int] = {row.outcome: row.n for row in await db.execute(outcomes)}
-            missed = await db.scalar(turns) or 0
+            missed = await db.scalar(missing) or 0
             return Totals(
                 asked=sum(ended.values()),
                 answered=ended.get("answered", 0),
                 missed=missed,
                 resolved=missed - (await db.scalar(still_open) or 0),
                 reasons={row.reason: row.n for row in await db.execute(reasons)},
+                sure=await db.scalar(sure) or 0,
             )
+
+    async def asked(self, period: Period, *, limit: int) -> list[PublicQuestion]:
+        """The questions that were answered, or not, in this time in places that the whole team reads, newest first."""
+        wanted = (
+            select(turns.c.text, turns.c.link)
+            .join(answers, answers.c.turn == turns.c.id)
+            .where(answers.c.answered_at >= period.since, answers.c.answered_at < period.until)
+            .where(turns.c.audience == "public", answers.c.outcome.in_(("answered", "unknown")), turns.c.text != "")
+            .order_by(answers.c.answered_at.desc())
+            .limit(limit)
+        )
+        async with read(self._engine) as db:
+            return [PublicQuestion(row.text, row.link) for row in await db.execute(wanted)]

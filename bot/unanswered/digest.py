@@ -11,17 +11,19 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from bot.records import Period
-from bot.store.digests import Digests, Totals
+from bot.store.digests import Digests, PublicQuestion, Totals
 from bot.store.unanswered import AskedQuestion, UnansweredQuestions
 from bot.types import MissReason
 from bot.unanswered.closing import closing
 from bot.unanswered.clustering import Clustering
-from retrieval.types import Found, RAGToolError, Readers
+from retrieval.types import TEAM, Found, RAGToolError, Readers
 
 log = logging.getLogger(__name__)
 
 TOP = 10  # groups that are shown
 READ = 5_000  # questions that are grouped, the newest
+COMPARED = 1_000  # answered or not, of which those asked most are found, the newest
+MOST = 3
 LINKS = 5  # threads of a group
 CLOSEST = 3  # documents of a group
 _REASONS: tuple[MissReason, ...] = ("reported", "unknown", "low_confidence")  # what is shown first
@@ -58,6 +60,15 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
+class MostAsked:
+    """A question that was asked several times where the whole team reads, answered or not."""
+
+    question: str
+    count: int
+    link: str | None  # to the newest thread
+
+
+@dataclass(frozen=True, slots=True)
 class Digest:
     """A period's misses as the readers of one place may see them; `before` are the totals of the time before."""
 
@@ -68,6 +79,7 @@ class Digest:
     more_groups: int  # that are not shown
     more_questions: int  # in those, and beyond what is read
     hidden: int  # open questions from places that these readers do not see
+    most: tuple[MostAsked, ...] = ()
 
 
 async def make_digest(
@@ -96,6 +108,20 @@ async def make_digest(
         more_groups=len(groups[top:]),
         more_questions=sum(len(_turns(group)) for group in groups[top:]) + shown - len(asked),
         hidden=hidden,
+        most=await _most_asked(await digests.asked(period, limit=COMPARED), grouping) if TEAM in readers.scopes else (),
+    )
+
+
+async def _most_asked(asked: Sequence[PublicQuestion], grouping: Clustering) -> tuple[MostAsked, ...]:
+    groups = [[asked[at] for at in places] for places in await grouping([one.text for one in asked])]
+    often = sorted((group for group in groups if len(group) > 1), key=len, reverse=True)[:MOST]
+    return tuple(
+        MostAsked(
+            Counter(one.text for one in group).most_common(1)[0][0],
+            len(group),
+            next((one.link for one in group if one.link), None),
+        )
+        for group in often
     )
 
 

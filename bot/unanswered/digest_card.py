@@ -13,12 +13,13 @@ from bot.store.digests import Totals
 from bot.texts import HIDDEN, NONE_OPEN, REASONS, complaints
 from bot.types import Action, Card, CardRow, Link
 from bot.unanswered.closing import Closing
-from bot.unanswered.digest import LINKS, Closest, Digest, Group
+from bot.unanswered.digest import LINKS, Closest, Digest, Group, MostAsked
 from retrieval.i18n import Language, Text
 from retrieval.loaders.sanitize import clean_line
 
 QUESTION = 200  # characters of a question that are shown
 NAME = 80  # of a document's name
+MINUTES = 10  # that somebody spends on asking a colleague, and the colleague on answering: an assumption, and said
 COMPLAINED, COMPLAINT = 3, 200  # complaints about a group's answers; characters of one
 CLOSED, WORDING = 4, 50  # wordings that a card lists; characters of one
 
@@ -32,6 +33,16 @@ _FEWER = Text(en="{n} fewer than the {time} before", ja="{time}より {n} 件減
 _SAME = Text(en="as many as the {time} before", ja="{time}と同数")
 _WEEK = Text(en="week", ja="前週")
 _TIME = Text(en="time", ja="前の期間")
+_BEFORE = Text(
+    en="The {time} before: {asked} asked, {answered} answered, {missed} missed",
+    ja="{time}: 質問 {asked} 件、回答 {answered} 件、未解決 {missed} 件",
+)
+_SAVED = Text(
+    en="About {hours:.1f} hours of asking saved: {sure} answer{sure:|s} that nobody doubted, {minutes} minutes each",
+    ja="問い合わせ約 {hours:.1f} 時間分を削減（疑問の出なかった回答 {sure} 件 × {minutes} 分）",
+)
+_MOST = Text(en="Asked most", ja="よく聞かれた質問")
+_MOST_ASKED = Text(en="{text}: {times} times", ja="{text} {times} 回")
 _REASON = Text(en="{reason} {n}", ja="{reason} {n} 件")
 _RESOLVED = Text(en="resolved meanwhile {n}", ja="その後解決 {n} 件")
 _COUNT = Text(en="asked {times:once|{times} times} by {askers} {askers:person|people}", ja="{times} 回、{askers} 人")
@@ -68,10 +79,11 @@ def card(digest: Digest, language: Language, zone: tzinfo) -> Card:
         foot.append(HIDDEN.to(language, n=digest.hidden))
     if not digest.groups and not foot:
         foot.append(NONE_OPEN.to(language))
+    rows = [_row(number, group, language) for number, group in enumerate(digest.groups, start=1)]
     return Card(
         title=_TITLE.to(language, **_dates(digest.period, zone)),
         lines=tuple(_totals(digest, language)),
-        rows=tuple(_row(number, group, language) for number, group in enumerate(digest.groups, start=1)),
+        rows=(*rows, *([_most_asked(digest.most, language)] if digest.most else [])),
         foot=tuple(foot),
     )
 
@@ -125,6 +137,8 @@ def as_json(digest: Digest) -> dict[str, Any]:
             }
             for group in digest.groups
         ],
+        "most_asked": [{"question": one.question, "count": one.count, "link": one.link} for one in digest.most],
+        "minutes_saved": digest.totals.sure * MINUTES,
         "more_groups": digest.more_groups,
         "more_questions": digest.more_questions,
         "hidden": digest.hidden,
@@ -167,14 +181,37 @@ def _totals(digest: Digest, language: Language) -> list[str]:
         missed=totals.missed,
         trend=_trend(digest, language),
     )
-    return [first, *([_COMMA.to(language).join(parts)] if parts else [])]
+    lines = [first, *([_COMMA.to(language).join(parts)] if parts else [])]
+    before = digest.before
+    if before.asked:
+        numbers = {"asked": before.asked, "answered": before.answered, "missed": before.missed}
+        lines.append(_BEFORE.to(language, time=_time(digest, language), **numbers))
+    if totals.sure:
+        hours = totals.sure * MINUTES / 60
+        lines.append(_SAVED.to(language, hours=hours, sure=totals.sure, minutes=MINUTES))
+    return lines
+
+
+def _most_asked(most: Sequence[MostAsked], language: Language) -> CardRow:
+    """Without a button: some of them are answered."""
+    shown = [
+        _MOST_ASKED.to(language, text=_QUOTED.to(language, text=shortened(one.question, QUESTION)), times=one.count)
+        for one in most
+    ]
+    return CardRow(
+        _MOST.to(language), tuple(shown), _threads(filter(None, (safe_link(one.link) for one in most)), language)
+    )
 
 
 def _trend(digest: Digest, language: Language) -> str:
     change = digest.totals.missed - digest.before.missed
-    days = round((digest.period.until - digest.period.since) / timedelta(days=1))
     said = _MORE if change > 0 else _FEWER if change < 0 else _SAME
-    return said.to(language, n=abs(change), time=(_WEEK if days == 7 else _TIME).to(language))
+    return said.to(language, n=abs(change), time=_time(digest, language))
+
+
+def _time(digest: Digest, language: Language) -> str:
+    days = round((digest.period.until - digest.period.since) / timedelta(days=1))
+    return (_WEEK if days == 7 else _TIME).to(language)
 
 
 def _row(number: int, group: Group, language: Language) -> CardRow:
