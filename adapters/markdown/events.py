@@ -18,7 +18,9 @@ from agent.events import (
 )
 from agent.links import scrubbed, visible
 from retrieval.i18n import Language, Text, date_words
+from retrieval.text import unmarked
 
+QUERIES = 200  # characters of what is searched for in a step's line
 QUOTE = 80  # characters of a quotation beside its source
 NAMES = 3  # documents named in a result's line
 NAME = 100  # characters of a source's title
@@ -172,7 +174,7 @@ def source_line(citation: Citation, language: Language, *, linked: bool = False)
         harmless(shortened(citation.name, NAME)),
         source_place(citation.collection, citation.date, language),
     )
-    quote = shortened(one_line(citation.quote), QUOTE)
+    quote = shortened(one_line(unmarked(citation.quote)), QUOTE)
     if linked:
         document, where, quote = (_MARKUP.sub(r"\\\1", each) for each in (document, where, quote))
         if citation.url and re.fullmatch(r"https?://[^\s<>]+", citation.url):
@@ -222,7 +224,7 @@ def _arguments(call: ToolCalled, language: Language) -> str:
     words = [f"{name}: {one_line(str(value))}" for name, value in given.items()]
     if query is not None:
         place = one_line(str(where)) if where else _EVERYWHERE.to(language)
-        words.insert(0, _QUERY.to(language, query=one_line(str(query)), where=place))
+        words.insert(0, _QUERY.to(language, query=shortened(one_line(str(query)), QUERIES), where=place))
     return ", ".join(words)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from agent.extractive.excerpts import LONGEST, Excerpt
 from agent.segmentation import Unit
 from retrieval.i18n import Language, Text
-from retrieval.text import language_of
+from retrieval.text import language_of, unmarked
 from retrieval.types import Hit, Passage
 
 STRONG = 0.65
@@ -92,7 +92,7 @@ def _text(unit: Unit) -> str:
 def pointer(quote: str) -> str:
     """The beginning of a quotation: enough to find it by, where the answer's text has it whole. No number is cut in
     two."""
-    quote = " ".join(quote.split())
+    quote = " ".join(unmarked(quote).split())
     if len(quote) <= POINTER:
         return quote
     cut = quote[: POINTER - 1]

@@ -5,9 +5,12 @@ from collections.abc import Mapping
 from agent.routing.router import Kind
 from retrieval.i18n import Language, Text
 
+QUOTED = 160  # characters of what is quoted back
+
 
 def quoted(text: str, language: Language) -> str:
-    """`text` in the language's quotation marks."""
+    """`text` in the language's quotation marks, cut where it is long."""
+    text = text if len(text) <= QUOTED else text[: QUOTED - 1].rstrip() + "…"
     return f"「{text}」" if language == "ja" else f"“{text}”"
 
 

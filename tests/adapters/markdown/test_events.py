@@ -102,6 +102,21 @@ def test_only_web_addresses_become_links(url: str | None) -> None:
     assert source_line(Citation(1, "a.md", "faq", 0, "q", url), "en", linked=True) == "[1] a.md › “q” (faq)"
 
 
+def test_a_sources_quotation_has_no_marks_of_lists_and_tables() -> None:
+    def line(quote: str) -> str:
+        return source_line(Citation(1, "a.md", "docs", 0, quote), "en")
+
+    assert "“Steps: Prepare Collect papers 12-13 hours”" in line(
+        "Steps:\n- Prepare\n  1. Collect papers\n> 12-13 hours"
+    )
+    assert "“Lightbook 13 / 16 GB”" in line("| Lightbook 13 | 16 GB |")
+
+
+def test_a_long_question_is_not_said_again_in_whole() -> None:
+    called = ToolCalled("1", "search_rag_knowledge_base", {"queries": ["How long? " * 1_200]})
+    assert len(step_text(called, "en")) < 300 and len(step_text(called, "ja")) < 300
+
+
 def test_a_source_keeps_to_one_short_line() -> None:
     line = source_line(Citation(2, "a\nb.md", "faq", 0, "long " * 50), "en")
     assert line.startswith("[2] a b.md › “long long") and "…” (faq)" in line and len(line) < 120

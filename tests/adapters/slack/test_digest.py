@@ -303,7 +303,7 @@ async def test_a_question_is_answered_from_wherever_it_is_listed(tmp_path: Path)
         page = await slack.wait_for(lambda: slack.world.homes.get((slack.app.id, "U2")))
         assert page and "whale" not in str(page.body)
         await slack.presses("U2", page, ANSWER)
-        await opened(slack, "U2")
+        await slack.wait_for(lambda: "low tide" in str(slack.modal("U2").body))
         assert (await slack.submits("U2", {"answer": "At six."})).payload is None
         await slack.wait_for(lambda: ANSWER not in str(slack.home("U2").body))
         await slack.wait_for(lambda: [one for one in slack.whispers("U2") if "Threads that are told: 1" in one.shown])

@@ -214,8 +214,9 @@ async def test_nobody_is_named(team: Team) -> None:
 
 async def test_what_was_asked_most_is_said_whether_it_was_answered_or_not(team: Team) -> None:
     """Only of what everyone in the team may read, and with what the bot has spared people."""
-    for author in ("U1", "U2", "U3"):
-        newest = await team.asks("How long do refunds take?", author, missed=False)
+    for hours, author in enumerate(("U1", "U2", "U3")):
+        at = MONDAY - timedelta(days=2) + timedelta(hours=hours)
+        newest = await team.asks("How long do refunds take?", author, missed=False, at=at)
     await team.asks("Where is the key?", missed=False)
     elsewhere: list[tuple[Place, Visibility]] = [(SECRET, "private"), (GENERAL, "outsiders")]
     for place, seen in elsewhere * 4:
