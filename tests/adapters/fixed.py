@@ -98,7 +98,9 @@ class FixedTurns:
         self.asked.append(message)
         if "wait" in message.text:
             yield Thought("Waiting.")
-            await asyncio.Event().wait()
+            # a signal that comes just before the loop falls asleep is looked at when it wakes up
+            while True:  # noqa: ASYNC110
+                await asyncio.sleep(0.1)
         if "evil" in message.text:
             yield Thought("\x1b[2J\x1b]0;owned\x07gone\u009b31m")
             yield Answered("\x1b[31mred\r\nline", outcome="unknown")
