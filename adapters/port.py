@@ -5,12 +5,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Protocol
 
 from agent.events import Answered, Events, Step
-from bot.types import (
-    Audience,
-    Card,
-    Place,
-    PostKind,
-)
+from bot.types import Card, PostKind, Recipient
 
 if TYPE_CHECKING:  # a terminal that asks over the socket needs no database
     from bot.bot import Bot
@@ -35,13 +30,16 @@ class Adapter(Protocol):
         it cannot be reached."""
         ...
 
-    async def place(self, channel: str) -> tuple[Place, Audience]:
-        """A channel by its id, or by a name of its own, and who reads it. Raises LookupError when the bot cannot post
-        there, or a name does not say which channel."""
+    async def find(self, recipient: str) -> Recipient:
+        """A channel by its id, or by a name of its own; or a member of the team by `@` and the id, to be written to
+        alone. Raises LookupError when the bot cannot post there, or a name does not say which channel; of people, for
+        who is unknown, deactivated, a bot or no member."""
         ...
 
     async def announce(self, channel: str, card: Card, *, about: str) -> None:
-        """Post a card outside any turn. `about` names it: what was posted of it before is not posted again."""
+        """Post a card outside any turn, to a channel's id. `about` names it: what was posted of it before is not posted
+        again. Raises LookupError where it is not taken, for good; ConnectionError when not all of it could be posted:
+        the same call goes on."""
         ...
 
 

@@ -11,7 +11,7 @@ from bot.config.settings import filled
 from bot.errors import SettingsError
 from bot.records import Period
 from bot.slash_commands import PostDigest
-from bot.types import Audience, Card, Place
+from bot.types import Audience, Card, Place, Recipient
 from bot.unanswered.digest_schedule import Announce, DigestClock
 from retrieval.i18n import Text
 
@@ -112,6 +112,33 @@ def digest_target(adapters: Sequence[Adapter], channel: str) -> tuple[Adapter, s
     raise SettingsError(filled(_NOWHERE, channel=channel))
 
 
+class PeopleReach:
+    """People and channels of the platforms that run, as `bot.unanswered.asking.Reach` has them."""
+
+    def __init__(self, adapters: Sequence[Adapter], channel: str | None) -> None:
+        """`channel`: where the digest is posted, as `digest_target` has it."""
+        self._adapters = {adapter.platform: adapter for adapter in adapters}
+        self._channel = channel
+
+    async def find(self, recipient: str) -> Recipient:
+        """`platform:id` of a person, `platform:#id` of a channel. Raises LookupError, ConnectionError."""
+        platform, _, who = recipient.partition(":")
+        adapter = self._adapters.get(platform)
+        if adapter is None:
+            raise LookupError(f"{platform} is not connected")
+        return await adapter.find(who[1:] if who.startswith("#") else f"@{who}")
+
+    async def digest_channel(self) -> str | None:
+        if self._channel is None:
+            return None
+        adapter, channel = digest_target(list(self._adapters.values()), self._channel)
+        return f"{adapter.platform}:#{(await adapter.find(channel)).place.channel}"
+
+    async def post(self, to: Recipient, card: Card, *, about: str) -> None:
+        """Raises LookupError, ConnectionError."""
+        await self._adapters[to.place.platform].announce(to.place.channel, card, about=about)
+
+
 def posting(
     adapters: Sequence[Adapter], channel: str | None, make_card: MakeCard, clock: Callable[[Announce], DigestClock]
 ) -> PostDigest:
@@ -129,8 +156,8 @@ def announcing(adapter: Adapter, channel: str, make_card: MakeCard) -> Callable[
     posted whole, and is tried again without repeating what was."""
 
     async def announce(period: Period) -> None:
-        place, audience = await adapter.place(channel)
-        card = await make_card(period, place, audience)
-        await adapter.announce(place.channel, card, about=f"digest:{period.until:%Y%m%dT%H%M%S}")
+        to = await adapter.find(channel)
+        card = await make_card(period, to.place, to.audience)
+        await adapter.announce(to.place.channel, card, about=f"digest:{period.until:%Y%m%dT%H%M%S}")
 
     return announce

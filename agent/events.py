@@ -90,6 +90,7 @@ class Answered:
     citations: tuple[Citation, ...] = ()
     outcome: Outcome = "answered"
     unsure: bool = False  # said to people in front of the answer
+    person: bool = False  # a person can be asked, which is offered under the answer
     model: str = field(default="", compare=False)
     seconds: float = field(default=0.0, compare=False)
     cost: Cost = field(default=Cost(), compare=False)

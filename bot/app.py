@@ -37,6 +37,7 @@ from bot.operations.metrics import Metrics, metrics
 from bot.operations.retention import daily
 from bot.qa_pairs.pairs import Pairs
 from bot.records import Period
+from bot.store.asks import Asks
 from bot.store.audit import Audit
 from bot.store.channel_settings import ChannelSettings
 from bot.store.digests import Digests
@@ -54,6 +55,7 @@ from bot.turns.selected_passages import AnswerFrom
 from bot.turns.trace import Trace, trace
 from bot.turns.turns import Answerer, Turns
 from bot.types import Attachment, Audience, Card, Incoming, Place, Upload, Verdict
+from bot.unanswered.asking import Asking
 from bot.unanswered.clustering import Clustering
 from bot.unanswered.corrections import ExpertAnswers
 from bot.unanswered.digest import Digest, make_digest
@@ -485,12 +487,21 @@ async def running(
         answers = ExpertAnswers(
             settings, knowledge, data.questions, Notices(data.engine), data.documents, Audit(data.engine)
         )
+        asking = Asking(
+            settings,
+            Asks(data.engine),
+            data.questions,
+            data.conversations,
+            data.documents,
+            search=partial(knowledge.search, measured=False),
+        )
         bot = make_bot(
             settings,
             data,
             knowledge,
             turns,
             answers,
+            asking,
             models=models,
             make_digest=partial(_digest, schedule, data, doubts, knowledge),
             owner=inbox.owner,

@@ -1,4 +1,4 @@
-"""Six services that a platform is given, each the class that does the work."""
+"""Seven services that a platform is given, each the class that does the work."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -15,6 +15,7 @@ from bot.store.ingestions import IngestionStore
 from bot.store.notifications import Notices
 from bot.store.outbox import Outbox
 from bot.turns.turns import Turns
+from bot.unanswered.asking import Asking
 from bot.unanswered.corrections import ExpertAnswers
 from bot.unanswered.digest import Digest
 from bot.unanswered.expert_answers import Experts
@@ -29,6 +30,7 @@ class Bot:
     outbox: Outbox  # what was posted, written down before it is sent
     ingestion: Ingestion  # files into the knowledge
     experts: Experts  # open questions, their answers and who is told
+    asking: Asking  # a question brought to a person at once
     channels: Channels  # what was chosen for a channel
     commands: SlashCommands  # /kotae …
 
@@ -39,6 +41,7 @@ def make_bot(
     knowledge: KnowledgeBase,
     turns: Turns,
     answers: ExpertAnswers,
+    asking: Asking,
     *,
     models: Models,
     make_digest: Callable[[Readers], Awaitable[Digest]],
@@ -52,6 +55,7 @@ def make_bot(
         outbox=outbox,
         ingestion=Ingestion(IngestionStore(data.engine), knowledge, settings, owner=owner),
         experts=Experts(settings, knowledge, data.questions, Notices(data.engine), data.documents, outbox, owner=owner),
+        asking=asking,
         channels=channels,
-        commands=SlashCommands(settings, data, knowledge, channels, answers, audit, make_digest),
+        commands=SlashCommands(settings, data, knowledge, channels, answers, asking, audit, make_digest),
     )

@@ -77,6 +77,7 @@ class DocumentRow:
     added_at: datetime
     updated_at: datetime
     changed_at: str | None = None  # its own date or month, ISO; None: not known
+    owner: str | None = None  # platform:id of whoever looks after it; None: who added it
 
     def with_(self, **changes: Any) -> "DocumentRow":
         return replace(self, **changes)

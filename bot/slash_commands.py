@@ -19,6 +19,7 @@ from bot.records import DocumentRow, ExpertAnswer
 from bot.store.audit import Audit
 from bot.texts import HIDDEN, NONE_OPEN, REASONS
 from bot.types import Card, CardRow, Command, Follow, Link, Place, Preferences
+from bot.unanswered.asking import Asking, person
 from bot.unanswered.corrections import ExpertAnswers
 from bot.unanswered.digest import Digest
 from bot.unanswered.digest_card import card as digest_card
@@ -34,7 +35,19 @@ ROWS = 10
 TEXT = 160  # characters of a line that shows people's text
 QUERY = 1_000
 
-Name = Literal["help", "search", "collections", "documents", "forget", "unanswered", "answers", "digest", "settings"]
+Name = Literal[
+    "help",
+    "search",
+    "collections",
+    "documents",
+    "forget",
+    "owner",
+    "unanswered",
+    "answers",
+    "asks",
+    "digest",
+    "settings",
+]
 MakeDigest = Callable[[Readers], Awaitable[Digest]]
 PostDigest = Callable[[Place], Awaitable[bool]]
 """Post the digest now, in its channel or else at this place; False: that was done within a minute. Raises LookupError,
@@ -51,8 +64,10 @@ _ALIASES: dict[str, Name] = {
     "文書": "documents",
     "ドキュメント": "documents",
     "削除": "forget",
+    "担当": "owner",
     "未回答": "unanswered",
     "回答": "answers",
+    "質問": "asks",
     "ダイジェスト": "digest",
     "設定": "settings",
 }
@@ -72,12 +87,20 @@ _HELP: dict[str, Text] = {
         en="/kotae forget <name or id>: delete a document (its author or an editor)",
         ja="/kotae forget <名前か ID>：文書を削除します（登録した本人か編集者）",
     ),
+    "owner": Text(
+        en="/kotae owner <document or collection> [@somebody or reset]: who looks after it, and is asked about it",
+        ja="/kotae owner <文書かコレクション> [@担当者か reset]：担当者（質問の届け先）の表示と変更",
+    ),
     "unanswered": Text(
         en="/kotae unanswered: questions nobody could answer yet", ja="/kotae unanswered：未回答の質問の一覧"
     ),
     "answers": Text(
         en="/kotae answers [edit <id> <answer> | forget <id>]: what members answered; correct it or take it back",
         ja="/kotae answers [edit <ID> <回答> | forget <ID>]：メンバーの回答の一覧・編集・取り消し",
+    ),
+    "asks": Text(
+        en="/kotae asks [on|off]: whether questions may be brought to you",
+        ja="/kotae asks [on|off]：自分に質問を届けてよいかどうか",
     ),
     "digest": Text(
         en="/kotae digest [post]: the unanswered questions in groups; post: in the digest's channel, now (editors)",
@@ -94,6 +117,8 @@ _TITLES: dict[Name, Text] = {
     "collections": Text(en="Collections", ja="コレクション"),
     "documents": Text(en="Documents", ja="文書"),
     "forget": Text(en="Delete a document", ja="文書の削除"),
+    "owner": Text(en="Who looks after it", ja="担当者"),
+    "asks": Text(en="Questions for you", ja="あなたへの質問"),
     "unanswered": Text(en="Unanswered questions", ja="未回答の質問"),
     "answers": Text(en="Answers by members", ja="メンバーの回答"),
     "digest": Text(en="Digest", ja="ダイジェスト"),
@@ -159,6 +184,29 @@ _FORGOTTEN = Text(
     en="“{name}” is deleted and will not be found any more.", ja="「{name}」を削除しました。今後は検索されません。"
 )
 _GONE = Text(en="“{name}” had been deleted already.", ja="「{name}」はすでに削除されています。")
+_WHOSE = Text(
+    en="Say whose: /kotae owner <document or collection> [@somebody or reset]",
+    ja="対象を指定してください: /kotae owner <文書かコレクション> [@担当者か reset]",
+)
+_OWNER = Text(en="{who} looks after “{name}”.", ja="「{name}」の担当者は {who} です。")
+_NO_OWNER = Text(
+    en="Nobody in particular looks after “{name}”; whoever added a document is asked about it.",
+    ja="「{name}」の担当者は決まっていません。文書を登録した人に質問が届きます。",
+)
+_NOT_YOURS_TO_GIVE = Text(
+    en="Who looks after “{name}” can be changed by whoever added it, or by an editor.",
+    ja="「{name}」の担当者を変更できるのは、登録した本人か編集者だけです。",
+)
+_NOT_ASKABLE = Text(
+    en="“{who}” is no active member of the team whom I could ask. Mention the person, or give slack:<id> or "
+    "discord:<id>.",
+    ja="「{who}」は、質問を届けられるメンバーではありません。メンションするか、slack:<ID> または discord:<ID> "
+    "で指定してください。",
+)
+_ASKS_ON = Text(en="Questions may be brought to you.", ja="質問が届く設定になっています。")
+_ASKS_OFF = Text(en="No questions are brought to you.", ja="質問は届かない設定になっています。")
+_ON, _OFF = frozenset({"on", "オン"}), frozenset({"off", "オフ"})
+_RESET = frozenset({"reset", "元に戻す", "解除"})
 _OPEN_ONES = Text(en="{n} question{n: is|s are} open.", ja="未回答の質問は {n} 件です。")
 _EDITS = frozenset({"edit", "編集", "修正"})
 _TAKES_BACK = frozenset({"forget", "取り消し", "取消", "削除"})
@@ -229,6 +277,7 @@ class SlashCommands:
         knowledge: KnowledgeBase,
         channels: Channels,
         answers: ExpertAnswers,
+        asking: Asking,
         audit: Audit,
         make_digest: MakeDigest,
     ) -> None:
@@ -237,6 +286,7 @@ class SlashCommands:
         self._knowledge = knowledge
         self._channels = channels
         self._answers = answers
+        self._asking = asking
         self._audit = audit
         self._make_digest = make_digest
         self.post_digest: PostDigest | None = None  # what runs beside the platforms sets it
@@ -260,6 +310,10 @@ class SlashCommands:
                     return await self._documents(command, allowed)
                 case "forget":
                     return await self._forget(command, allowed)
+                case "owner":
+                    return await self._owner(command, allowed)
+                case "asks":
+                    return await self._asks(command)
                 case "unanswered":
                     return await self._unanswered(command, allowed)
                 case "answers":
@@ -304,16 +358,9 @@ class SlashCommands:
         language, wanted = command.language, command.text.strip()
         if not wanted:
             return _said("forget", _WHICH, language)
-        there = await self._knowledge.documents(allowed)
-        matching = [row for row in there if wanted in (row.id, row.name)]
-        if not matching and len(wanted) >= SHORT_ID:
-            matching = [row for row in there if row.id.startswith(wanted)]
-        if not matching:
-            return _said("forget", _NO_SUCH, language, name=shortened(wanted, TEXT))
-        if len(matching) > 1:
-            rows = [_document(row, language) for row in matching]
-            return _listed("forget", rows, language, first=_SEVERAL.to(language, n=len(matching)))
-        row = matching[0]
+        row = await self._one("forget", wanted, allowed, language)
+        if isinstance(row, Card):
+            return row
         who = command.actor
         if role(who, self._settings) != "editor" and (not row.author or row.author != who.id):
             said, result = _NOT_YOURS, "refused"
@@ -324,6 +371,50 @@ class SlashCommands:
         subject = f"{row.collection}/{row.name} ({row.scope}) sha256:{row.hash}"
         await self._audit.note(f"{who.platform}:{who.id}", "forget", subject, result)
         return _said("forget", said, language, name=shortened(row.name, TEXT))
+
+    async def _one(self, about: Name, wanted: str, allowed: Readers, language: Language) -> DocumentRow | Card:
+        """The document of a name or an id; else why there is not exactly one."""
+        there = await self._knowledge.documents(allowed)
+        matching = [row for row in there if wanted in (row.id, row.name)]
+        if not matching and len(wanted) >= SHORT_ID:
+            matching = [row for row in there if row.id.startswith(wanted)]
+        if not matching:
+            return _said(about, _NO_SUCH, language, name=shortened(wanted, TEXT))
+        if len(matching) > 1:
+            rows = [_document(row, language) for row in matching]
+            return _listed(about, rows, language, first=_SEVERAL.to(language, n=len(matching)))
+        return matching[0]
+
+    async def _owner(self, command: Command, allowed: Readers) -> Card:
+        language, wanted, chosen = command.language, command.text.strip(), command.person
+        if not chosen:
+            rest, _, last = wanted.rpartition(" ")
+            if rest and (normalise(last) in _RESET or last.startswith("@") or person(last)):
+                wanted, chosen = rest.strip(), last
+        if not wanted:
+            return _said("owner", _WHOSE, language)
+        infos = {info.name: info for info in await self._knowledge.collections(allowed)}
+        thing: CollectionInfo | DocumentRow | Card | None = infos.get(wanted)
+        thing = thing or await self._one("owner", wanted, allowed, language)
+        if isinstance(thing, Card):
+            return thing
+        name = shortened(thing.name, TEXT)
+        if not chosen:
+            said = _OWNER if thing.owner else _NO_OWNER
+            who = await self._asking.name(thing.owner) if thing.owner else ""
+            return _said("owner", said, language, name=name, who=shortened(who, TEXT))
+        actor = command.actor
+        own = isinstance(thing, DocumentRow) and bool(thing.author) and thing.author == actor.id
+        if role(actor, self._settings) != "editor" and not own:
+            return _said("owner", _NOT_YOURS_TO_GIVE, language, name=name)
+        owner = None if normalise(chosen) in _RESET else person(chosen)
+        if (owner is None and normalise(chosen) not in _RESET) or (owner and not await self._asking.reaches(owner)):
+            return _said("owner", _NOT_ASKABLE, language, who=shortened(chosen, TEXT))
+        await self._knowledge.own(thing, owner)
+        await self._audit.note(f"{actor.platform}:{actor.id}", "owner", thing.name, owner or "nobody")
+        if owner is None:
+            return _said("owner", _NO_OWNER, language, name=name)
+        return _said("owner", _OWNER, language, name=name, who=shortened(await self._asking.name(owner), TEXT))
 
     # -- misses -----------------------------------------------------------------------------------------------------
 
@@ -349,6 +440,16 @@ class SlashCommands:
             foot.append(HIDDEN.to(language, n=found.hidden))
         first = _OPEN_ONES.to(language, n=found.shown) if rows else "" if foot else NONE_OPEN.to(language)
         return Card(_TITLES["unanswered"].to(language), tuple(filter(None, (first,))), tuple(rows), tuple(foot))
+
+    async def _asks(self, command: Command) -> Card:
+        """Whether questions are brought to whoever typed this."""
+        who, typed = f"{command.actor.platform}:{command.actor.id}", normalise(command.text).strip()
+        if typed in _OFF:
+            await self._asking.opt_out(who)
+        elif typed in _ON:
+            await self._asking.opt_in(who)
+        said = _ASKS_OFF if await self._asking.opted_out(who) else _ASKS_ON
+        return _said("asks", said, command.language)
 
     async def _digest(self, command: Command, allowed: Readers) -> Card:
         if normalise(command.text).strip() not in _POST:

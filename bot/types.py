@@ -3,7 +3,7 @@ never from the text."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, tzinfo
 from typing import Any, Literal
 
 from agent.conversation import Overheard
@@ -104,6 +104,7 @@ class Command:
     name: str  # of `bot.slash_commands`
     text: str
     language: Language
+    person: str = ""  # somebody who was mentioned, by the platform's id
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,12 +287,25 @@ class CardRow:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A title, lines under it, rows, and lines at the foot; all plain text, each one line."""
+    """A title, lines under it, rows, and lines at the foot; all plain text, each one line. Without a title its rows
+    stand alone."""
 
     title: str
     lines: tuple[str, ...] = ()
     rows: tuple[CardRow, ...] = ()
     foot: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Recipient:
+    """A channel that a card can be posted to, or somebody by direct message. `name`: as people call them there;
+    `timezone` and `language`: the person's own, as far as the platform knows them."""
+
+    place: Place
+    audience: Audience
+    name: str
+    timezone: tzinfo | None = None
+    language: Language | None = None
 
 
 # -- questions -------------------------------------------------------------------------------------------------------

@@ -207,6 +207,7 @@ class CollectionInfo:
     languages: tuple[Language, ...] = ()
     documents: int = 0
     chunks: int = 0
+    owner: str | None = None  # platform:id of whoever looks after it
 
 
 @dataclass(frozen=True, slots=True)

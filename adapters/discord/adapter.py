@@ -14,7 +14,7 @@ from typing import Any
 
 import discord
 
-from adapters.discord import commands, digest, feedback, ingestion, turn_view
+from adapters.discord import asking, commands, digest, feedback, ingestion, turn_view
 from adapters.discord.audience import Places
 from adapters.discord.catch_up import missed
 from adapters.discord.context import DiscordContext
@@ -57,7 +57,7 @@ from bot.bot import Bot
 from bot.config.settings import DiscordSettings
 from bot.errors import StoreError
 from bot.texts import reply_language
-from bot.types import Audience, Card, Claimed, Incoming, Place, Post, Preferences
+from bot.types import Card, Claimed, Incoming, Place, Post, Preferences, Recipient
 from retrieval.i18n import Language, Text
 
 log = logging.getLogger(__name__)
@@ -122,6 +122,7 @@ class DiscordAdapter:
                 events = _Events(context, questions, around)
                 events.register(client)
                 commands.register(client, context)
+                asking.register(client, context)
                 feedback.register(client, context)
                 turn_view.register(client, context)
                 await enter(client, token)
@@ -168,10 +169,17 @@ class DiscordAdapter:
         except (discord.DiscordException, *NETWORK) as error:
             log.warning("the commands could not be told to Discord: %s", error)
 
-    async def place(self, channel: str) -> tuple[Place, Audience]:
-        """A channel by its id or name, and who reads it. Raises LookupError when the bot cannot post there, or a name
-        does not say which channel, ConnectionError while Discord is not connected."""
-        context = self._at_work()
+    async def find(self, recipient: str) -> Recipient:
+        """A channel by its id or name, or a member by `@` and the id. Raises LookupError when the bot cannot post
+        there, or a name does not say which channel, ConnectionError while Discord is not connected."""
+        context, channel = self._at_work(), recipient
+        if recipient.startswith("@"):
+            try:
+                return await context.places.recipient(recipient[1:])
+            except GoneError as error:
+                raise LookupError(error.code) from None
+            except PostError as error:
+                raise ConnectionError(error.code) from None
         if not (channel.isascii() and channel.isdigit()):
             channel = find(channel, self._channels(context)).id
         try:
@@ -188,7 +196,9 @@ class DiscordAdapter:
             in_thread = isinstance(found, discord.Thread)
             if not rights.view_channel or not (rights.send_messages_in_threads if in_thread else rights.send_messages):
                 raise LookupError("50013")
-        return Place(PLATFORM, where.place.workspace, channel), await context.places.audience(channel)
+        name = f"#{found.name}" if isinstance(found, discord.abc.GuildChannel | discord.Thread) else channel
+        audience = await context.places.audience(channel)
+        return Recipient(Place(PLATFORM, where.place.workspace, channel), audience, name)
 
     def _channels(self, context: DiscordContext) -> list[Named]:
         """Those that take messages, in the servers that are set."""
@@ -201,12 +211,14 @@ class DiscordAdapter:
         ]
 
     async def announce(self, channel: str, card: Card, *, about: str) -> None:
-        """Post a card and its rows. Raises ConnectionError when not all of it could be posted: the same call goes
-        on."""
+        """Post a card and its rows. Raises LookupError where Discord does not take them, ConnectionError when not all
+        of it could be posted: the same call goes on."""
         context = self._at_work()
-        place, _ = await self.place(channel)
+        to = await self.find(channel)
         try:
-            await digest.announce(context, place, card, about)
+            await digest.announce(context, to.place, card, about)
+        except GoneError as error:
+            raise LookupError(error.code) from None
         except PostError as error:
             raise ConnectionError(error.code) from None
 

@@ -16,7 +16,7 @@ from adapters.discord.events import DIRECT, PLATFORM
 from adapters.discord.transport.api import DiscordApi
 from adapters.discord.transport.errors import GoneError
 from adapters.port import PostError
-from bot.types import Actor, Audience, Place, Role
+from bot.types import Actor, Audience, Place, Recipient, Role
 
 log = logging.getLogger(__name__)
 
@@ -90,6 +90,14 @@ class Places:
         except (PostError, discord.ClientException) as error:
             log.warning("who somebody is could not be looked up: %s", type(error).__name__)
         return Actor(PLATFORM, place.workspace, user, role)
+
+    async def recipient(self, user: str) -> Recipient:
+        """A member of the team's servers, to be written to alone. Raises LookupError for anybody else, PostError."""
+        members = await self._memberships(int(user)) if user.isdecimal() else []
+        if not members or members[0].bot:
+            raise LookupError(f"{user} is no member")
+        channel = await self._rest.call("direct", user, members[0].create_dm)
+        return Recipient(Place(PLATFORM, DIRECT, str(channel.id)), PRIVATE, members[0].display_name)
 
     async def name(self, user: str) -> str:
         """A name for people; the id where Discord does not say. Never raises."""

@@ -27,7 +27,7 @@ from retrieval.types import RAGToolError
 
 CHOICES, CHOICE = 25, 100  # of an autocompletion; characters of one
 SECONDS = 1.5  # for what is proposed while somebody types
-_SLACK_FORM = re.compile(r"/kotae (?=(?:search|collections|documents|forget|unanswered|answers|digest|settings)\b)")
+_SLACK_FORM = re.compile(r"/kotae (?=[a-z])")
 _VALUES = {"strategy": ("react", "synthesis"), "steps": ("live", "verbose", "off"), "follow": ("thread", "mentions")}
 
 _words = app_commands.locale_str
@@ -170,6 +170,40 @@ def _register_asking(tree: Tree, context: DiscordContext, gestures: Interactions
         gestures.do(gesture, partial(_card, context, gesture, "forget", document))
 
     @tree.command(
+        name=_words("owner", ja="担当"),
+        description=_words(
+            "Who looks after a document or collection, and is asked about it",
+            ja="文書やコレクションの担当者（質問の届け先）を表示・変更します",
+        ),
+    )
+    @app_commands.rename(
+        what=_words("what", ja="対象"), who=_words("who", ja="担当者"), nobody=_words("nobody", ja="担当者なし")
+    )
+    @app_commands.describe(
+        what=_words("A document’s name or id, or a collection", ja="文書の名前か ID、またはコレクション"),
+        who=_words("Who looks after it from now on", ja="これからの担当者"),
+        nobody=_words("Nobody in particular any more", ja="担当者を決めない"),
+    )
+    async def owner(
+        gesture: Gesture,
+        what: app_commands.Range[str, 1, 300],
+        who: discord.User | None = None,
+        nobody: bool = False,
+    ) -> None:
+        person = "reset" if nobody else str(who.id) if who else ""
+        gestures.do(gesture, partial(_card, context, gesture, "owner", what, person))
+
+    @tree.command(
+        name=_words("asks", ja="質問"),
+        description=_words("Whether questions may be brought to you", ja="自分に質問を届けてよいかを表示・変更します"),
+    )
+    @app_commands.rename(allowed=_words("allowed", ja="許可"))
+    @app_commands.describe(allowed=_words("May they?", ja="届けてよいか"))
+    async def asks(gesture: Gesture, allowed: bool | None = None) -> None:
+        typed = "" if allowed is None else "on" if allowed else "off"
+        gestures.do(gesture, partial(_card, context, gesture, "asks", typed))
+
+    @tree.command(
         name=_words("answers", ja="回答"),
         description=_words(
             "What members answered; correct an answer or take it back",
@@ -261,13 +295,13 @@ def _showing(
     return show
 
 
-async def _card(context: DiscordContext, gesture: Gesture, name: str, text: str) -> Sequence[Told]:
+async def _card(context: DiscordContext, gesture: Gesture, name: str, text: str, person: str = "") -> Sequence[Told]:
     """Raises StoreError."""
     place = spot_of(gesture).place
     language = context.language_of(gesture.locale)
     actor = await context.places.actor(gesture)
     audience = await context.places.audience(place.channel, str(gesture.user.id))
-    card = await context.bot.commands(Command(actor, place, audience, name, text.strip(), language))
+    card = await context.bot.commands(Command(actor, place, audience, name, text.strip(), language, person))
     *texts, last = card_texts(_as_here(card))
     menu = answer_menu(card, language)
     return [*texts, last if menu is None else (last, menu)]

@@ -35,7 +35,8 @@ ANSWER, DISMISS, SAVE, DISCARD = "answer", "dismiss", "save", "discard"
 
 async def announce(context: DiscordContext, place: Place, card: Card, about: str) -> None:
     """Post the digest: its numbers, then a card a group. Raises PostError, StoreError; then the same call goes on."""
-    await say_once(context, Post(about, "digest", 0, place), heading(card))
+    if card.title:
+        await say_once(context, Post(about, "digest", 0, place), heading(card))
     for post in await digest_cards.posts_for(context.bot, place, card, about):
         await say_once(context, post, _text(post), components=_buttons(post))
 

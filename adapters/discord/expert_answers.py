@@ -14,10 +14,10 @@ from adapters.discord import digest
 from adapters.discord.context import DiscordContext
 from adapters.discord.events import PLATFORM, link, readable
 from adapters.discord.interactions import Gesture, Interactions, spot_of
-from adapters.discord.message_links import channel_at, message_at
 from adapters.discord.rendering.components import ModalInput, answer_modal, pieces
 from adapters.discord.rendering.markdown import escaped
 from adapters.discord.transport.errors import GoneError
+from adapters.discord.transport.message_links import channel_at, message_at
 from adapters.discord.transport.outbox import channel_of
 from adapters.markdown.events import shortened
 from adapters.port import PostError

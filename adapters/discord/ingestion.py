@@ -18,7 +18,10 @@ from adapters.discord.context import DiscordContext
 from adapters.discord.events import PLATFORM, Spot, link, readable, spot
 from adapters.discord.files import ExpiredError, download
 from adapters.discord.interactions import Gesture, spot_of, tell
-from adapters.discord.message_links import (
+from adapters.discord.rendering.components import File, ModalInput, ingest_modal, pieces
+from adapters.discord.rendering.markdown import escaped
+from adapters.discord.transport.errors import GoneError, UnreachableError
+from adapters.discord.transport.message_links import (
     LinkTarget,
     channel_at,
     day,
@@ -31,9 +34,6 @@ from adapters.discord.message_links import (
     thread_at,
     transcript,
 )
-from adapters.discord.rendering.components import File, ModalInput, ingest_modal, pieces
-from adapters.discord.rendering.markdown import escaped
-from adapters.discord.transport.errors import GoneError, UnreachableError
 from adapters.discord.transport.outbox import channel_of, say_once
 from adapters.port import PostError
 from adapters.shared import ingestion

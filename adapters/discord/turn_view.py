@@ -98,7 +98,8 @@ class DiscordThread(ThreadView):
         count = len(texts)
         for number, text in enumerate(texts):
             last = number == len(texts) - 1 and answered.outcome in ("answered", "unknown")
-            buttons = feedback(answered.turn or self._turn, self._language) if last else ()
+            turn = answered.turn or self._turn
+            buttons = feedback(turn, self._language, person=answered.person) if last else ()
             try:
                 await self._saying.put("answer", number, text, components=buttons)
             except RefusedError as error:  # such as by a server's own rules for what may be said there

@@ -10,7 +10,8 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
-from adapters.port import GoneError, PostError, ThreadView, TurnView, relay
+from adapters.port import GoneError, PostError, TurnView, relay
+from adapters.shared import asking
 from adapters.shared.tasks import Tasks
 from agent.events import Answered, Step
 from bot.bot import Bot
@@ -55,17 +56,20 @@ class _Running:
 
 
 @dataclass(frozen=True, slots=True)
-class _Marked:
-    """A view that says in front of the answer that it replaces one."""
+class _Completed:
+    """A view whose answer says in front that it replaces one (`mark`, unless that is empty), and beneath, if need be,
+    that a person can be asked."""
 
     view: TurnView
+    message: Incoming
     mark: str
 
     async def step(self, event: Step) -> None:
         await self.view.step(event)
 
     async def answer(self, answered: Answered) -> None:
-        await self.view.answer(replace(answered, text=f"*{self.mark}*\n\n{answered.text}"))
+        text = f"*{self.mark}*\n\n{answered.text}" if self.mark else answered.text
+        await self.view.answer(replace(answered, text=text, person=asking.offered(answered, self.message)))
 
 
 class RunningTurns:
@@ -164,18 +168,18 @@ class RunningTurns:
                 _, message = await asyncio.gather(view.begin(), self._look_up(claimed.message, stranger))
                 claimed = await self._bot.turns.enrich(claimed, message)
                 begun = True
-                await relay(self._bot.turns.run(claimed), self._marked(view, claimed))
+                await relay(self._bot.turns.run(claimed), _Completed(view, claimed.message, self._mark(claimed)))
             finally:
                 await view.close()
         finally:
             if not begun:
                 await self._bot.turns.release(claimed)
 
-    def _marked(self, view: TurnView, claimed: Claimed) -> ThreadView:
+    def _mark(self, claimed: Claimed) -> str:
         if not claimed.edits:
-            return view
+            return ""
         mark = _EDITED if claimed.edits < EDITS else _LAST_EDIT
-        return _Marked(view, mark.to(reply_language(claimed.message, self._language)))
+        return mark.to(reply_language(claimed.message, self._language))
 
 
 def _key(message: Incoming) -> _Key:

@@ -44,7 +44,7 @@ from bot.bot import Bot
 from bot.config.settings import SlackSettings, filled
 from bot.errors import SettingsError, StoreError
 from bot.texts import reply_language
-from bot.types import Audience, Card, Claimed, Incoming, Place, Post, Preferences
+from bot.types import Card, Claimed, Incoming, Post, Preferences, Recipient
 from retrieval.i18n import Language, Text
 
 log = logging.getLogger(__name__)
@@ -63,7 +63,7 @@ Next = Callable[[], Awaitable[BoltResponse]]
 
 
 class SlackAdapter:
-    """One workspace. `run` serves it; `place` and `announce` work while it runs."""
+    """One workspace. `run` serves it; `find` and `announce` work while it runs."""
 
     platform = PLATFORM
 
@@ -122,29 +122,39 @@ class SlackAdapter:
                 await asyncio.gather(*chores, return_exceptions=True)
                 await context.tasks.drain(DRAIN_SECONDS)
 
-    async def place(self, channel: str) -> tuple[Place, Audience]:
-        """A channel by its id or name, and who reads it. Raises LookupError when the bot cannot post there, or a name
-        does not say which channel, ConnectionError while Slack is not connected."""
+    async def find(self, recipient: str) -> Recipient:
+        """A channel by its id or name, or a member by `@` and the id. Raises LookupError when the bot cannot post
+        there, or a name does not say which channel, ConnectionError while Slack is not connected."""
         context = self._at_work()
+        if recipient.startswith("@"):
+            try:
+                return await context.places.recipient(recipient[1:])
+            except (GoneError, UnsupportedError) as error:
+                raise LookupError(error.code) from None
+            except SlackError as error:
+                raise ConnectionError(error.code) from None
         try:
-            if not CHANNEL_ID.fullmatch(channel):
+            if not CHANNEL_ID.fullmatch(recipient):
                 listing = partial(context.slack.call, "conversations.list")
-                channel = find(channel, await channels(listing, context.slack.me.scopes)).id
-            info = await context.slack.channel(channel)
+                recipient = find(recipient, await channels(listing, context.slack.me.scopes)).id
+            info = await context.slack.channel(recipient)
         except GoneError as error:
             raise LookupError(error.code) from None
         except SlackError as error:
             raise ConnectionError(error.code) from None
         if info.get("is_archived") or info.get("is_member") is False:
             raise LookupError("is_archived" if info.get("is_archived") else "not_in_channel")
-        return context.place(channel), await context.places.audience(channel)
+        audience = await context.places.audience(recipient)
+        return Recipient(context.place(recipient), audience, f"#{info.get('name') or recipient}")
 
     async def announce(self, channel: str, card: Card, *, about: str) -> None:
-        """Post a card and its rows. Raises ConnectionError when not all of it could be posted: the same call goes
-        on."""
+        """Post a card and its rows. Raises LookupError where Slack does not take them, ConnectionError when not all of
+        it could be posted: the same call goes on."""
         context = self._at_work()
         try:
             await digest.announce(context, context.place(channel), card, about)
+        except GoneError as error:
+            raise LookupError(error.code) from None
         except SlackError as error:
             raise ConnectionError(error.code) from None
 

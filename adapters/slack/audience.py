@@ -7,11 +7,13 @@ Source: product.md §3; reliability.md R11 and R13; docs.slack.dev conversation 
 import logging
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from adapters.slack.events import PLATFORM
 from adapters.slack.transport.api import SlackApi, SlackError, UnsupportedError
-from bot.types import Actor, Audience, Role
+from bot.types import Actor, Audience, Place, Recipient, Role
 from retrieval.i18n import Language
 
 log = logging.getLogger(__name__)
@@ -54,6 +56,18 @@ class Places:
             except SlackError as error:
                 log.warning("who somebody is could not be looked up: %s", error.code)
         return Actor(PLATFORM, self._slack.me.team, user, role)
+
+    async def recipient(self, user: str) -> Recipient:
+        """A member of the team, to be written to alone. Raises LookupError for anybody else, SlackError."""
+        found = await self._slack.user(user)
+        if found.get("deleted") or found.get("is_bot") or user == "USLACKBOT" or self._is_outsider(found):
+            raise LookupError(f"{user} is no active member")
+        opened = await self._slack.call("conversations.open", users=user)
+        place = Place(PLATFORM, self._slack.me.team, str(opened["channel"]["id"]))
+        zone = None
+        with suppress(ZoneInfoNotFoundError, ValueError):
+            zone = ZoneInfo(str(found.get("tz") or ""))
+        return Recipient(place, PRIVATE, await self.name(user), zone, await self.language(user))
 
     async def is_member(self, channel: str, user: str) -> bool:
         """Whether somebody reads a channel: anybody in the team a public one, members only any other. Never raises."""

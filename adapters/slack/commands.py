@@ -3,10 +3,12 @@
 Source: product.md §5; reliability.md R3, R19 and R44.
 """
 
+import re
+
 from slack_bolt.app.async_app import AsyncApp
 
 from adapters.shared.ingestion import FAILED
-from adapters.slack import expert_answers, feedback, home, ingestion
+from adapters.slack import asking, expert_answers, feedback, home, ingestion
 from adapters.slack.context import SlackContext
 from adapters.slack.events import readable
 from adapters.slack.rendering.block_kit import INGEST, Json, card_blocks, respond
@@ -17,11 +19,13 @@ from bot.types import Command
 from retrieval.types import RAGToolError
 
 SHORTCUT = "add_to_knowledge"
+_PERSON = re.compile(r"<@([UW][A-Z0-9]+)(?:\|[^>]*)?>")
 
 
 def register(app: AsyncApp, context: SlackContext) -> None:
     """All listeners of the app but the events, which the adapter's middleware takes."""
     app.use(once())
+    asking.register(app, context)
     expert_answers.register(app, context)
     feedback.register(app, context)
 
@@ -70,12 +74,17 @@ def register(app: AsyncApp, context: SlackContext) -> None:
 
 async def _command(context: SlackContext, body: Json) -> None:
     """`/kotae <name> <text>`, answered where only its author sees it."""
-    name, *rest = readable(str(body.get("text") or ""), context.slack.me.user).split(maxsplit=1)[:2] or ["help"]
+    typed = str(body.get("text") or "")
+    mentioned = _PERSON.search(typed) if typed.lstrip().startswith(("owner", "担当")) else None
+    if mentioned is not None:
+        typed = typed.replace(mentioned[0], "")
+    name, *rest = readable(typed, context.slack.me.user).split(maxsplit=1)[:2] or ["help"]
     user, channel = body["user_id"], body["channel_id"]
     language = await context.language_of(user)
     actor = await context.places.actor(user)
     audience = await context.places.audience(channel, user)
-    command = Command(actor, context.place(channel), audience, name.lower(), " ".join(rest).strip(), language)
+    person = mentioned[1] if mentioned else ""
+    command = Command(actor, context.place(channel), audience, name.lower(), " ".join(rest).strip(), language, person)
     try:
         card = await context.bot.commands(command)
     except (StoreError, RAGToolError) as error:

@@ -26,9 +26,10 @@ URL = 3_000  # of a button; Source: docs.slack.dev button element
 
 async def announce(context: SlackContext, place: Place, card: Card, about: str) -> None:
     """Post the digest: its numbers, then a card a group. Raises SlackError, StoreError; then the same call goes on."""
-    lines = "\n".join((*card.lines, *card.foot))
-    head: list[Json] = [{"type": "header", "text": plain(card.title, 150)}, *([section(lines)] if lines else [])]
-    await say_once(context, Post(about, "digest", 0, place), text=line(card.title), blocks=head)
+    if card.title:
+        lines = "\n".join((*card.lines, *card.foot))
+        head: list[Json] = [{"type": "header", "text": plain(card.title, 150)}, *([section(lines)] if lines else [])]
+        await say_once(context, Post(about, "digest", 0, place), text=line(card.title), blocks=head)
     for post in await digest_cards.posts_for(context.bot, place, card, about):
         await say_once(context, post, text=_title(post), blocks=_blocks(post))
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from adapters.markdown.events import EMPTY, one_line, said_markdown, shortened, sources_markdown
 from adapters.port import TurnView
-from adapters.slack.rendering.block_kit import feedback, plain_feedback
+from adapters.slack.rendering.block_kit import ask_person, feedback, plain_feedback
 from adapters.slack.rendering.markdown import Rendered, messages, plain_messages
 from adapters.slack.rendering.step_message import FIXED, Turn, all_of, take_away
 from adapters.slack.rendering.steps import Shown, Steps
@@ -206,7 +206,9 @@ class SlackThread(TurnView):
         if answered.outcome not in ("answered", "unknown"):
             return [()]
         turn = answered.turn or self._turn
-        return [[feedback(turn, self._language)], [plain_feedback(turn, self._language)], ()]
+        first = [ask_person(turn, self._language)] if answered.person else []
+        votes = (feedback(turn, self._language), plain_feedback(turn, self._language))
+        return [*([*first, each] for each in votes), ()]
 
     async def _put(self, part: int, text: str, variants: Sequence[Sequence[dict[str, Any]]]) -> None:
         """One message of the answer, once (R6), with the first blocks that are accepted. Raises SlackError,

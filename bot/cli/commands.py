@@ -100,7 +100,7 @@ def run(
         address = listen(settings.web_host, settings.web_port, token=settings.web_token)
 
     async def work(app: "Application") -> int:
-        from adapters.runner import announcing, connected, digest_target, posting
+        from adapters.runner import PeopleReach, announcing, connected, digest_target, posting
         from adapters.terminal.channel import Channel
         from adapters.web.channel.adapter import web_adapter
         from adapters.web.server.server import serving, until_stopped
@@ -121,6 +121,8 @@ def run(
             await stack.enter_async_context(serving(app, address, web=web, platforms=lambda: platforms.connected))
             posted_to = settings.digest_channel or (None if others else BROWSER_ROOM)
             app.bot.commands.post_digest = posting(adapters, posted_to, app.digest_card, app.clock)
+            app.bot.asking.reach = PeopleReach(adapters, posted_to)
+            await stack.enter_async_context(aside(app.bot.asking.watch()))
             if posted_to is not None:
                 adapter, channel = digest_target(adapters, posted_to)
                 await stack.enter_async_context(aside(app.clock(announcing(adapter, channel, app.digest_card)).run()))

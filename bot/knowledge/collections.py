@@ -125,7 +125,9 @@ class StoredDocuments:
         if await self._collections.exists(to):
             raise RAGToolError(_TAKEN)
         infos = await self._collections.listed(readers)
-        await self._collections.describe(to, next(info.description for info in infos if info.name == name))
+        info = next(info for info in infos if info.name == name)
+        await self._collections.describe(to, info.description)
+        await self._collections.own(to, info.owner)
         await finished(self._merge(name, to, readers, language))
 
     async def merge(self, source: str, into: str, readers: Readers, language: Language) -> int:

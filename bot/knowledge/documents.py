@@ -264,6 +264,13 @@ class KnowledgeBase:
         """Make a collection, or give it another description for the router. Raises RAGToolError for a bad name."""
         await self._shelves.describe(name, description)
 
+    async def own(self, thing: CollectionInfo | DocumentRow, owner: str | None) -> None:
+        """From now on `owner` (`platform:id`; None: nobody in particular) looks after a document or collection."""
+        if isinstance(thing, DocumentRow):
+            await self._documents.own(thing.id, owner)
+        else:
+            await self._collections.own(thing.name, owner)
+
     async def rename(self, name: str, to: str, readers: Readers, language: Language = "en") -> None:
         """Give a collection another name. Raises CollectionNotFoundError, RAGToolError for a bad or taken name."""
         await self._shelves.rename(name, to, readers, language)
@@ -412,6 +419,7 @@ def _row(upload: Upload, digest: str, document: Document, known: DocumentRow | N
         added_at=known.added_at if known else now,
         updated_at=now,
         changed_at=document.date or upload.changed_at or None,
+        owner=known.owner if known else None,
     )
 
 

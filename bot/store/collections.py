@@ -44,6 +44,7 @@ class Collections:
                     CollectionInfo(
                         name=name,
                         description=description,
+                        owner=each[0].owner,
                         languages=tuple(dict.fromkeys(row.language for row in theirs)),
                         documents=sum(row.documents for row in theirs),
                         chunks=sum(row.chunks for row in theirs),
@@ -81,8 +82,15 @@ class Collections:
                 .on_conflict_do_update(index_elements=["name"], set_={"description": description})
             )
 
+    async def own(self, name: str, owner: str | None) -> bool:
+        """From now on `owner` (`platform:id`; None: nobody) looks after a collection. False: it is not there."""
+        owned = update(collections).where(collections.c.name == name).values(owner=owner)
+        async with write(self._engine) as db:
+            return bool((await db.execute(owned)).rowcount)
+
     async def merge(self, source: str, into: str) -> int:
-        """Move every document of `source` into `into` and drop `source`; returns how many moved.
+        """Move every document of `source` into `into` and drop `source`; returns how many moved. Whoever looks after
+        `source` looks after them as before.
 
         Raises IntegrityError, and changes nothing, when both hold a document of one scope and name.
         """
@@ -90,7 +98,9 @@ class Collections:
             return 0
         async with write(self._engine) as db:
             await make_collection(db, into)
-            moved = await db.execute(update(documents).where(documents.c.collection == source).values(collection=into))
+            before = select(collections.c.owner).where(collections.c.name == source).scalar_subquery()
+            values = {"collection": into, "owner": func.coalesce(documents.c.owner, before)}
+            moved = await db.execute(update(documents).where(documents.c.collection == source).values(**values))
             await db.execute(delete(collections).where(collections.c.name == source))
             return moved.rowcount
 
@@ -106,12 +116,15 @@ _LISTED = (
     select(
         collections.c.name,
         collections.c.description,
+        collections.c.owner,
         documents.c.language,
         documents.c.scope,
         func.count(documents.c.id).label("documents"),
         func.coalesce(func.sum(documents.c.chunks), 0).label("chunks"),
     )
     .select_from(collections.outerjoin(documents, documents.c.collection == collections.c.name))
-    .group_by(collections.c.name, collections.c.description, documents.c.language, documents.c.scope)
+    .group_by(
+        collections.c.name, collections.c.description, collections.c.owner, documents.c.language, documents.c.scope
+    )
     .order_by(collections.c.name, documents.c.language, documents.c.scope)
 )

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import and_, delete, exists, func, or_, select, true
+from sqlalchemy import and_, delete, exists, func, or_, select, true, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from bot.access import THREAD
@@ -88,6 +88,23 @@ class Documents:
         """Of `ids` the documents that are there now and readable."""
         wanted = select(documents.c.id).where(documents.c.id.in_(ids), documents.c.scope.in_(readers.scopes))
         return frozenset(row.id for row in await rows(self._engine, wanted))
+
+    async def owners(self, ids: Collection[str]) -> dict[str, tuple[str | None, str]]:
+        """By document, the person who looks after it (`platform:id`; else after its collection; None: nobody in
+        particular), and the id of whoever added it."""
+        owner = func.coalesce(documents.c.owner, collections.c.owner).label("who")
+        wanted = (
+            select(documents.c.id, owner, documents.c.author)
+            .join(collections, collections.c.name == documents.c.collection)
+            .where(documents.c.id.in_(ids))
+        )
+        return {row.id: (row.who, row.author) for row in await rows(self._engine, wanted)}
+
+    async def own(self, document_id: str, owner: str | None) -> bool:
+        """From now on `owner` (`platform:id`; None: who added it) looks after it. False: it is not there."""
+        owned = update(documents).where(documents.c.id == document_id).values(owner=owner)
+        async with write(self._engine) as db:
+            return bool((await db.execute(owned)).rowcount)
 
     async def keeps(self, markdown: str) -> bool:
         """Whether some document still needs the kept Markdown at this address."""

@@ -31,12 +31,15 @@ from bot.errors import StoreError
 from bot.store.engine import alone, change, rows
 from bot.store.schema import (
     answers,
+    asks,
     audit,
+    collections,
     documents,
     feedback,
     intakes,
     messages,
     notices,
+    opt_outs,
     pair_jobs,
     pairs,
     posts,
@@ -60,7 +63,8 @@ _IN_TEXTS: Mapping[Table, tuple[str, ...]] = {
     questions: ("question", "detail", "link"),
     feedback: ("text",),
     searches: ("query",),
-    documents: ("author",),
+    documents: ("author", "owner"),
+    collections: ("owner",),
     posts: ("data",),
     messages: ("text", "data"),
     notices: ("question", "answer"),
@@ -211,7 +215,8 @@ class Erasure:
 
 async def close_open_turns(engine: AsyncEngine) -> int:
     """Questions, files and notices that were open when this database was copied: whoever held them has long answered,
-    read and said them. Q/A pairs that were being written wait until somebody asks for them again: they cost money."""
+    read and said them, and asked whoever was to be asked. Q/A pairs that were being written wait until somebody asks
+    for them again: they cost money."""
     closed = update(turns).where(turns.c.state != "done").values(state="done", owner=None, lease_until=None)
     read = update(intakes).where(intakes.c.done.is_(False)).values(done=True, owner=None, lease_until=None)
 
@@ -221,6 +226,7 @@ async def close_open_turns(engine: AsyncEngine) -> int:
         db.execute(read)
         db.execute(paused.values(state="paused", reason="asked", owner=None, lease_until=None))
         db.execute(delete(notices))
+        db.execute(delete(asks).where(asks.c.sent_at.is_(None)))
         return db.execute(closed).rowcount
 
     return await change(engine, close)
@@ -287,7 +293,7 @@ def _delete_cards(db: Connection, asked: Collection[int]) -> None:
 
 
 def _empty_turns(db: Connection, ids: Sequence[str]) -> None:
-    for table in (answers, traces, sources, feedback):
+    for table in (answers, traces, sources, feedback, asks):
         db.execute(delete(table).where(table.c.turn.in_(ids)))
     db.execute(update(turns).where(turns.c.id.in_(ids)).values(author="", text="", state="done", owner=None))
 
@@ -299,12 +305,16 @@ def _delete_some(db: Connection, table: Table, which: ColumnElement[bool], most:
 
 def _delete_acts(db: Connection, platform: str, person: str) -> None:
     """Deletes what they wrote in the browser's rooms; files they were adding; their name on what they did to the
-    team's knowledge, and on answers still to be told."""
+    team's knowledge and look after, on questions they were asked, and on answers still to be told."""
     forget_author(db, platform, person)
     db.execute(delete(intakes).where(intakes.c.platform == platform, intakes.c.author == person))
     who = f"{platform}:{person}"
     db.execute(update(audit).where(audit.c.actor == who).values(actor=f"{platform}:{FORGOTTEN}"))
     db.execute(update(notices).where(notices.c.by == who).values(by=None))
+    db.execute(delete(asks).where(or_(asks.c.by == who, asks.c.recipient == who)))
+    db.execute(delete(opt_outs).where(opt_outs.c.person == who))
+    for table in (documents, collections):
+        db.execute(update(table).where(table.c.owner == who).values(owner=None))
 
 
 def _delete_votes(db: Connection, person: str, ids: Collection[str]) -> None:

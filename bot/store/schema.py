@@ -157,6 +157,7 @@ documents = Table(
     Column("added_at", Moment, nullable=False),
     Column("updated_at", Moment, nullable=False),
     Column("changed_at", String(10), nullable=True),  # its own date or month, ISO; NULL: not known
+    Column("owner", String(120), nullable=True),  # platform:id of whoever looks after it; NULL: who added it
     UniqueConstraint("collection", "scope", "name"),
 )
 
@@ -166,6 +167,7 @@ collections = Table(
     Column("name", String(80), primary_key=True),
     Column("description", Text, nullable=False, default=""),
     Column("created_at", Moment, nullable=False),
+    Column("owner", String(120), nullable=True),  # platform:id of whoever looks after it
 )
 
 # Whose documents these are: one row, made once. The index and the kept Markdown carry the same identity.
@@ -287,6 +289,33 @@ notices = Table(
     Column("made_at", Moment, nullable=False),
     Column("corrects", Boolean, nullable=True),  # they were told an answer before
     UniqueConstraint("turn"),
+)
+
+# Questions that were brought to a person at once, or wait for that person's morning; one a turn.
+asks = Table(
+    "asks",
+    metadata,
+    Column("turn", ForeignKey("turns.id", ondelete="CASCADE"), primary_key=True),
+    Column("question", ForeignKey("questions.id", ondelete="CASCADE"), nullable=False),
+    Column("by", String(120), nullable=False),  # platform:id of whoever wanted it
+    Column("recipient", String(120), nullable=False),  # platform:id of a person; of a channel, platform:#id
+    Column("reason", String(12), nullable=False),  # owner | answered | channel
+    Column("platform", String(40), nullable=False),  # where its card stands, whose readers may see the question
+    Column("workspace", String(80), nullable=False),
+    Column("channel", String(80), nullable=False),
+    Column("asked_at", Moment, nullable=False),
+    Column("due_at", Moment, nullable=False),
+    Column("sent_at", Moment, nullable=True),
+    Index("ix_asks_question", "question"),
+    Index("ix_asks_due_at", "due_at"),
+)
+
+# People who do not want to be asked.
+opt_outs = Table(
+    "opt_outs",
+    metadata,
+    Column("person", String(120), primary_key=True),  # platform:id
+    Column("at", Moment, nullable=False),
 )
 
 # Files on their way into the knowledge, until the last one has its verdict.

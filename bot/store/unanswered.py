@@ -11,8 +11,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.access import default_scope
 from bot.records import MissState, WantedQuestions
-from bot.store.engine import change, insert, read, storable, write
-from bot.store.schema import answers, notices, questions, turns
+from bot.store.engine import change, insert, read, rows, storable, write
+from bot.store.schema import answers, asks, notices, questions, turns
 from bot.store.time_spans import TimeSpan, count, of, table
 from bot.types import Audience, MissReason, OpenQuestions, Place, Question
 
@@ -178,11 +178,21 @@ class UnansweredQuestions:
             asked = {row.day: row.asked for row in await db.execute(answered)}
         return tuple(Week(one.day, asked.get(one.day, 0), *counted.get(one.day, (0, 0))) for one in spans)
 
-    async def get(self, ids: Collection[int], scopes: Collection[str]) -> list[Question]:
-        """Of `ids` those that readers of `scopes` may see, oldest first."""
-        wanted = select(questions).where(questions.c.id.in_(ids), questions.c.scope.in_(scopes))
+    async def get(self, ids: Collection[int], scopes: Collection[str], *, place: Place | None = None) -> list[Question]:
+        """Of `ids` those that readers of `scopes` may see, oldest first; and those that were brought to `place` because
+        their askers wanted it."""
+        seen: ColumnElement[bool] = questions.c.scope.in_(scopes)
+        if place is not None:
+            there = {"platform": place.platform, "workspace": place.workspace, "channel": place.channel}
+            seen = seen | questions.c.id.in_(select(asks.c.question).filter_by(**there))
+        wanted = select(questions).where(questions.c.id.in_(ids), seen)
         async with read(self._engine) as db:
             return [_question(row) for row in await db.execute(wanted.order_by(questions.c.asked_at))]
+
+    async def of_turn(self, turn: str) -> list[Question]:
+        """The misses of a turn, by their reasons."""
+        wanted = select(questions).where(questions.c.turn == turn).order_by(questions.c.reason)
+        return [_question(row) for row in await rows(self._engine, wanted)]
 
     async def answered_by(self, document: str) -> list[Question]:
         """The questions that a document answers, oldest first."""

@@ -95,8 +95,8 @@ class Experts:
         return await self._questions.open(readers(place, audience).scopes)
 
     async def questions(self, ids: Collection[int], place: Place, audience: Audience) -> list[Question]:
-        """Of these misses those that everyone who sees `place` may read."""
-        return await self._questions.get(ids, readers(place, audience).scopes)
+        """Of these misses those that everyone who sees `place` may read, and those that were brought there."""
+        return await self._questions.get(ids, readers(place, audience).scopes, place=place)
 
     async def missing(self, ids: Collection[int]) -> set[int]:
         """Which of these misses are not there any more: their askers have changed or deleted them."""

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -18,6 +19,7 @@ from bot.database import Database, database
 from bot.knowledge.documents import KnowledgeBase
 from bot.logs import ChatLog, Redactor
 from bot.records import Period
+from bot.store.asks import Asks
 from bot.store.audit import Audit
 from bot.store.digests import Totals
 from bot.store.notifications import Notices
@@ -26,9 +28,10 @@ from bot.turns.admission import AT_ONCE, Admission
 from bot.turns.queue import TurnQueue
 from bot.turns.turns import MakeAgent, Turns
 from bot.types import Incoming
+from bot.unanswered.asking import Asking
 from bot.unanswered.corrections import ExpertAnswers
 from bot.unanswered.digest import Digest
-from retrieval.types import CollectionInfo, Readers
+from retrieval.types import CollectionInfo, Found, Readers, SearchMetrics
 from tests.bot import databases
 
 T = TypeVar("T")
@@ -137,7 +140,15 @@ async def process(
         )
         known, notices = cast(KnowledgeBase, knowledge), Notices(data.engine)
         answers = ExpertAnswers(given, known, data.questions, notices, data.documents, Audit(data.engine))
-        parts = given, data, known, turns, answers
+        asking = Asking(
+            given,
+            Asks(data.engine),
+            data.questions,
+            data.conversations,
+            data.documents,
+            search=_nothing if knowledge is None else partial(known.search, measured=False),
+        )
+        parts = given, data, known, turns, answers, asking
         bot = make_bot(*parts, models=lambda name: None, make_digest=_empty_digest, owner=inbox.owner)
         try:
             yield data, change(bot)
@@ -150,6 +161,10 @@ def like(service: type[T], given: T, **more: Any) -> T:
     made = service.__new__(service)
     vars(made).update(vars(given) | more)
     return made
+
+
+async def _nothing(query: str, allowed: Readers) -> Found:
+    return Found((), SearchMetrics(query, "", 1.0, 0, 0, 0.0, (), None, datetime.now(UTC)))
 
 
 async def _no_collections(message: Incoming, allowed: Readers) -> tuple[CollectionInfo, ...]:

@@ -7,7 +7,7 @@ from itertools import count
 
 from adapters.markdown.events import StepSummary, answer_markdown, step_text
 from adapters.port import TurnView
-from adapters.shared import digest_cards, feedback, recovery
+from adapters.shared import asking, digest_cards, feedback, recovery
 from adapters.shared.follow_ups import is_follow_up
 from adapters.shared.tasks import Tasks
 from adapters.shared.turns import RunningTurns
@@ -25,11 +25,13 @@ from bot.types import (
     Post,
     PostKind,
     Preferences,
+    Recipient,
 )
 
 PLATFORM = "memory"
 CHANNEL = Place(PLATFORM, "here", "general")
 PUBLIC = Audience("public")
+PEOPLE = frozenset({"ann", "ben"})
 MENTION = "@kotae "
 
 
@@ -81,7 +83,8 @@ class MemoryThread(TurnView):
     async def answer(self, answered: Answered) -> None:
         if self._lines:
             await self._put("steps", self._summary.text(answered.seconds, "en"))
-        await self._put("answer", answer_markdown(answered, "en"))
+        below = f"\n[{asking.LABEL.en}]" if answered.person else ""
+        await self._put("answer", answer_markdown(answered, "en") + below)
 
     async def close(self) -> None:
         """Nothing goes on by itself here."""
@@ -142,15 +145,17 @@ class MemoryAdapter:
         finally:
             await self._tasks.drain(20)
 
-    async def place(self, channel: str) -> tuple[Place, Audience]:
-        if channel != CHANNEL.channel:
-            raise LookupError(channel)
-        return CHANNEL, PUBLIC
+    async def find(self, recipient: str) -> Recipient:
+        if recipient == CHANNEL.channel:
+            return Recipient(CHANNEL, PUBLIC, "#general")
+        if not recipient.startswith("@") or recipient[1:] not in PEOPLE:
+            raise LookupError(recipient)
+        return Recipient(replace(CHANNEL, channel=recipient), Audience("private"), recipient[1:].title())
 
     async def announce(self, channel: str, card: Card, *, about: str) -> None:
-        for post in await digest_cards.posts_for(self._bot, (await self.place(channel))[0], card, about):
+        for post in await digest_cards.posts_for(self._bot, (await self.find(channel)).place, card, about):
             if await self._bot.outbox.reserve(post) is None:
-                shown = self._channel.post("kotae", _drawn(post))
+                shown = self._channel.post("kotae", _drawn(post), channel if channel.startswith("@") else "")
                 await self._bot.outbox.confirm(replace(post, message=shown.id))
 
     # -- what people do ---------------------------------------------------------------------------------------------
@@ -183,6 +188,13 @@ class MemoryAdapter:
 
     async def reacts(self, author: str, message: str, vote: feedback.Vote) -> None:
         await feedback.react(self._bot, CHANNEL, message, author, vote, vote)
+
+    async def asks_person(self, author: str, message: str) -> str:
+        """The button under an answer; what its presser alone reads."""
+        post = await self._bot.outbox.find(CHANNEL, message)
+        assert post is not None and f"[{asking.LABEL.en}]" in self._channel.messages[message].text
+        reply = await asking.press(self._bot, post.about, Actor(PLATFORM, "here", author), CHANNEL, PUBLIC)
+        return reply.text.en
 
     # -- what is said outside of any turn ---------------------------------------------------------------------------
 

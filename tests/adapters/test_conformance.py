@@ -11,6 +11,7 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import func, select, update
 
+from adapters.runner import PeopleReach
 from agent.events import Answered, Thought
 from bot.access import readers
 from bot.store.channel_settings import ChannelSettings
@@ -44,14 +45,14 @@ async def counts(it: Process) -> dict[str, int]:
 
 
 async def open_questions(it: Process, place: World) -> list[str]:
-    where, _ = await it.adapter.place(place.channel)
+    where = (await it.adapter.find(place.channel)).place
     found = await it.data.questions.open(readers(where, Audience("public")).scopes)
     return [each.question for each in found.questions]
 
 
 async def card_of(it: Process, place: World, *texts: str) -> Card:
     """A card with the open misses of these texts in a row."""
-    where, _ = await it.adapter.place(place.channel)
+    where = (await it.adapter.find(place.channel)).place
     found = await it.data.questions.open(readers(where, Audience("public")).scopes)
     (first, *others) = [each for text in texts for each in found.questions if each.question == text]
     ids = tuple(each.id for each in (first, *others))
@@ -317,7 +318,7 @@ async def test_a_day_later_it_takes_a_mention_again(place: World) -> None:
 
 async def test_a_channel_can_ask_for_mentions(place: World) -> None:
     async with place.process(answers("30 days."), answers("60 days.")) as it:
-        where, _ = await it.adapter.place(place.channel)
+        where = (await it.adapter.find(place.channel)).place
         await ChannelSettings(it.data.engine).put(where, Preferences(follow="mentions"))
         asked = await begun(place)
         await place.says("And from abroad?", thread=asked)
@@ -340,3 +341,29 @@ async def test_a_follow_up_is_edited_and_deleted_like_any_question(place: World)
         await place.deletes(further)
         await until(lambda: place.thread(asked), lambda said: said == first)
         assert len(it.player.asks) == 3
+
+
+# -- a person is asked -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("act", [Answered("Perhaps 30 days.", unsure=True), Answered("Not found.", outcome="unknown")])
+async def test_a_person_can_be_asked_what_the_bot_is_not_sure_of(place: World, act: Answered) -> None:
+    """One card, once; whoever presses reads who has it, nobody else does."""
+    async with place.process(says(act)) as it:
+        asked = await place.says(BETTER)
+        shown = await place.answered(asked, act.text)
+        assert ("I am not sure." in shown[-1]) is act.unsure or place.channel == "general"
+        it.bot.asking.reach = PeopleReach([it.adapter], f"{it.adapter.platform}:{place.channel}")
+        assert (await place.asks_person(asked)).startswith("I have asked #")
+        assert "has been asked this already" in await place.asks_person(asked)
+        (card,) = await place.cards()
+        assert "How long do refunds take?" in card and "ann" not in card.casefold()  # it is for a channel
+        assert await place.thread(asked) == shown
+
+
+async def test_nobody_is_offered_where_the_bot_is_sure(place: World) -> None:
+    async with place.process(answers("30 days."), says(Answered("Hello!"))):
+        asked = await place.says(BETTER)
+        await place.answered(asked, "30 days.")
+        with pytest.raises((LookupError, AssertionError)):
+            await place.asks_person(asked)

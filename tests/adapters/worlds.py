@@ -64,6 +64,10 @@ class World(ABC):
         """On the answer to this message."""
 
     @abstractmethod
+    async def asks_person(self, message: str) -> str:
+        """Ann presses the button for it under the answer to this message: what she alone reads then."""
+
+    @abstractmethod
     async def deletes_answer(self, message: str) -> None:
         """Somebody who may deletes the bot's answer to this message."""
 
@@ -130,6 +134,11 @@ class SlackWorld(World):
     async def votes_down(self, message: str) -> None:
         await self.fake.reacts("U2", self.fake.replies(message)[-1].ts, "-1")
 
+    async def asks_person(self, message: str) -> str:
+        heard = len(self.fake.whispers("U1"))
+        await self.fake.presses("U1", self.fake.replies(message)[-1], "kotae_ask")
+        return (await self.fake.wait_for(lambda: self.fake.whispers("U1")[heard:]))[0].shown
+
     async def deletes_answer(self, message: str) -> None:
         self.fake.replies(message)[-1].deleted = True
 
@@ -169,6 +178,11 @@ class DiscordWorld(World):
     async def votes_down(self, message: str) -> None:
         await self.fake.reacts("ben", self.fake.replies(message)[-1].id, "👎")
 
+    async def asks_person(self, message: str) -> str:
+        heard = len(self.fake.whispers("ann"))
+        await self.fake.presses("ann", self.fake.replies(message)[-1].id, "Ask a person")
+        return (await self.fake.wait_for(lambda: self.fake.whispers("ann")[heard:]))[0].content
+
     async def deletes_answer(self, message: str) -> None:
         await self.fake.deletes(self.fake.replies(message)[-1].id)
 
@@ -203,6 +217,12 @@ class WebWorld(World):
 
     async def votes_down(self, message: str) -> None:
         await self.stage.adapter.vote(web_stage.BEN, await self._answer(message), "down")
+
+    async def asks_person(self, message: str) -> str:
+        found = await self._answer(message)
+        shown = await self.stage.data.messages.get(found)
+        assert shown is not None and shown.data["person"]
+        return (await self.stage.adapter.ask_person(web_stage.AKI, found)).text.en
 
     async def deletes_answer(self, message: str) -> None:
         await self.stage.data.messages.drop([await self._answer(message)])
@@ -248,6 +268,9 @@ class MemoryWorld(World):
 
     async def votes_down(self, message: str) -> None:
         await self.adapter.reacts("ben", self.platform.thread(message)[-1].id, "down")
+
+    async def asks_person(self, message: str) -> str:
+        return await self.adapter.asks_person("ann", self.platform.thread(message)[-1].id)
 
     async def deletes_answer(self, message: str) -> None:
         del self.platform.messages[self.platform.thread(message)[-1].id]

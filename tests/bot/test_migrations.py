@@ -27,6 +27,7 @@ import migrations
 from agent.events import Answered, Citation, Cost, Thought, ToolReturned
 from agent.qa_generation import Proposed
 from bot.records import AuditRecord, BotMessage, DocumentRow
+from bot.store.asks import Asks, PersonAsk
 from bot.store.channel_settings import ChannelSettings
 from bot.store.digests import Digests
 from bot.store.documents import Documents
@@ -41,7 +42,7 @@ from bot.store.qa_pairs import PairRows, Tracked
 from bot.store.schema import metadata
 from bot.store.searches import Searches
 from bot.store.turns import TurnStore
-from bot.store.unanswered import MissedQuestion
+from bot.store.unanswered import MissedQuestion, UnansweredQuestions
 from bot.store.usage import Usage
 from bot.store.vector_stores import VectorStores
 from bot.store.web_messages import Messages
@@ -53,7 +54,7 @@ from tests.disks import small_disk
 
 FILES = Path(__file__).parents[1] / "files"
 GOLDEN = sorted(FILES.glob("database-*.sql"))
-HEAD = "0011"
+HEAD = "0012"
 
 
 def url_of(file: Path) -> str:
@@ -340,10 +341,15 @@ async def fill(url: str) -> None:
     await Votes(engine).put(Feedback(held.id, "U2", "down", "outdated", "古いです", moment), "place:slack:T1:C1")
     await VectorStores(engine).open("e5", 384, "t1")
     page = DocumentRow(
-        "d" * 32, "handbook", "team", "経費.md", "経費", None, "h", "m", 3, "ja", "U1", 1, moment, moment
-    )  # fmt: skip
+        *("d" * 32, "handbook", "team", "経費.md", "経費", None, "h", "m", 3, "ja", "U1", 1, moment, moment),
+        owner="slack:U4",
+    )
     await Documents(engine, "e5").commit(page, generation=1)
     await Searches(engine).add((SearchMetrics("経費", "handbook", 5.0, 9, 3, 0.8, (0.8,), None, moment), "team"))
+    asks, (question, *_) = Asks(engine), await UnansweredQuestions(engine).of_turn(held.id)
+    person = PersonAsk(held.id, question.id, "slack:U1", "slack:U4", "owner", message.place, moment, moment)
+    assert await asks.add(person)
+    await asks.opt_out("slack:U5", moment)
     digests = Digests(engine)
     await digests.claim(moment, owner="me", now=moment, until=moment + timedelta(minutes=15))
     await digests.sent(moment, owner="me", now=moment)

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from bot.database import Database
 from bot.errors import SettingsError
 from bot.records import Period
 from bot.slash_commands import ROWS, SlashCommands
+from bot.store.asks import Asks
 from bot.store.audit import Audit
 from bot.store.channel_settings import ChannelSettings
 from bot.store.conversations import Conversations
@@ -26,6 +28,7 @@ from bot.store.searches import Searches
 from bot.store.unanswered import UnansweredQuestions
 from bot.store.web_messages import Messages
 from bot.types import Actor, AnswerGiven, Audience, Card, Command, Link, Place, Preferences, Upload, Visibility
+from bot.unanswered.asking import Asking
 from bot.unanswered.clustering import Clustering
 from bot.unanswered.corrections import ExpertAnswers
 from bot.unanswered.digest import Digest, make_digest
@@ -107,7 +110,9 @@ async def office(tmp_path: Path) -> AsyncIterator[Office]:
         channels = Channels(ChannelSettings(engine), audit, chosen, knowledge, models)
         notices = Notices(engine)
         answers = ExpertAnswers(chosen, knowledge, questions, notices, library.documents, audit)
-        commands = SlashCommands(chosen, data, knowledge, channels, answers, audit, digest)
+        search = partial(knowledge.search, measured=False)
+        asking = Asking(chosen, Asks(engine), questions, data.conversations, library.documents, search)
+        commands = SlashCommands(chosen, data, knowledge, channels, answers, asking, audit, digest)
         yield Office(library, commands, channels, audit, Asked(engine))
 
 

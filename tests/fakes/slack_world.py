@@ -39,6 +39,7 @@ class User:
     kind: Literal["member", "admin", "guest", "restricted", "bot", "stranger", "deleted"] = "member"
     team: str = TEAM
     locale: str = "en-US"
+    tz: str = "Asia/Tokyo"
     bot_id: str = ""
     app_id: str = ""
 
@@ -50,7 +51,7 @@ class User:
             "name": self.name,
             "deleted": self.kind == "deleted",
             "real_name": self.name.title(),
-            "tz": "Asia/Tokyo",
+            "tz": self.tz,
             "is_admin": self.kind == "admin",
             "is_owner": False,
             "is_primary_owner": False,

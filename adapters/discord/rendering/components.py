@@ -14,13 +14,14 @@ import discord
 
 from adapters.discord.rendering.markdown import escaped
 from adapters.markdown.events import STEPS, one_line, shortened
-from adapters.shared import expert_answers, ingestion
+from adapters.shared import asking, expert_answers, ingestion
 from adapters.shared.digest_cards import LISTED
 from adapters.shared.feedback import DOWN, UP, Vote
 from bot.types import Card, CardRow, Link
 from retrieval.i18n import Language
 
 TEMPLATE = r"kotae:vote:(?P<vote>up|down):(?P<turn>[^:]{1,80})"
+ASK = r"kotae:ask:(?P<turn>[^:]{1,80}):(?P<choice>.*)"
 STEPS_BUTTON = "kotae:steps"  # whose steps they are says the message that it is under
 REPORT = "kotae:report:"  # and the turn: the modal that asks what was wrong
 
@@ -33,10 +34,17 @@ def vote_button(turn: str, vote: Vote, language: Language) -> "discord.ui.Button
     )
 
 
-def feedback(turn: str, language: Language) -> list[dict[str, Any]]:
-    """The row with both."""
-    votes: tuple[Vote, Vote] = ("up", "down")
-    return [{"type": 1, "components": [dict(vote_button(turn, vote, language).to_component_dict()) for vote in votes]}]
+def ask_button(turn: str, label: str, choice: str = "") -> "discord.ui.Button[Any]":
+    """`choice`: exactly that person, or now."""
+    return discord.ui.Button(label=shortened(label, 80), custom_id=f"kotae:ask:{turn}:{choice}")
+
+
+def feedback(turn: str, language: Language, *, person: bool = False) -> list[dict[str, Any]]:
+    """The row with both votes; `person`: one can be asked, too."""
+    buttons = [vote_button(turn, "up", language), vote_button(turn, "down", language)]
+    if person:
+        buttons.insert(0, ask_button(turn, asking.LABEL.to(language)))
+    return [{"type": 1, "components": [dict(each.to_component_dict()) for each in buttons]}]
 
 
 def steps_button(language: Language) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from adapters.markdown.events import shortened
-from adapters.shared import ingestion
+from adapters.shared import asking, ingestion
 from adapters.shared.digest_cards import LISTED
 from adapters.shared.feedback import DOWN, UP, Vote
 from adapters.slack.context import SlackContext
@@ -117,6 +117,14 @@ def notice_modal(text: str, language: Language) -> Json:
         "close": plain(CLOSE.to(language), 24),
         "blocks": [section(text)],
     }
+
+
+ASK, CHOOSE = "kotae_ask", "kotae_ask_choice"  # a person; and exactly that one, or now
+
+
+def ask_person(turn: str, language: Language) -> Json:
+    """The button under an answer that the bot is not sure of."""
+    return {"type": "actions", "elements": [button(asking.LABEL.to(language), ASK, turn)]}
 
 
 VOTE = "kotae_vote"  # the action, of both forms; plain buttons add ":up" and ":down", as ids within a block are unique

@@ -68,6 +68,14 @@ SCOPES = (
         answers=True,
     ),
     Need(
+        "im:write",
+        Text(en="to write to a person whom somebody wants asked", ja="担当者にダイレクトメッセージで質問を届ける"),
+        Text(
+            en="no person can be asked; such questions go to the digest's channel",
+            ja="担当者に直接は聞けず、質問はダイジェストのチャンネルに届きます",
+        ),
+    ),
+    Need(
         "users:read",
         Text(en="to tell members from guests and strangers", ja="メンバーとゲスト・社外の人を見分ける"),
         Text(

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
 
-from adapters.shared import expert_answers, feedback, recovery
+from adapters.shared import asking, expert_answers, feedback, recovery
 from adapters.shared import ingestion as shared_ingestion
 from adapters.web.channel import digest, ingestion
 from adapters.web.channel.context import WebContext
@@ -21,7 +21,8 @@ from bot.app import Application
 from bot.bot import Bot
 from bot.errors import StoreError
 from bot.records import RoomMessage
-from bot.types import AnswerTaken, Audience, Card, Command, Complaint, Feedback, FileRef, Place, Preferences
+from bot.types import AnswerTaken, Card, Command, Complaint, Feedback, FileRef, Preferences, Recipient
+from bot.unanswered.asking import AskReply
 from retrieval.i18n import Language, Text
 
 FILES = 5  # of one question that are read
@@ -98,18 +99,18 @@ class WebAdapter:
             self.ready.clear()
             await context.tasks.drain(DRAIN_SECONDS)
 
-    async def place(self, channel: str) -> tuple[Place, Audience]:
-        """A room by its id, and who reads it. Raises LookupError."""
-        where = room(channel)
-        return place(where), audience(where)
+    async def find(self, recipient: str) -> Recipient:
+        """A room by its id; nobody is written to alone here. Raises LookupError."""
+        where = room(recipient)
+        return Recipient(place(where), audience(where), f"#{where.name.to(self._language)}")
 
     async def announce(self, channel: str, card: Card, *, about: str) -> None:
         """Post a card and its rows. Raises LookupError; ConnectionError when not all of it could be posted: the same
         call goes on."""
         context, _ = self._at_work()
-        where, _ = await self.place(channel)
+        to = await self.find(channel)
         try:
-            await digest.announce(context, where, card, about)
+            await digest.announce(context, to.place, card, about)
         except StoreError as error:
             raise ConnectionError("the database does not work") from error
 
@@ -174,6 +175,13 @@ class WebAdapter:
         await asking.delete(before)
         await self.board.delete(member, message)
         await context.held.drop(before.data.get("files", ()))
+
+    async def ask_person(self, member: Member, message: int, choice: str = "") -> AskReply:
+        """Have a person asked what the bot was not sure of in this answer. Raises LookupError."""
+        context, _ = self._at_work()
+        answer = await self._kind(member, message, "answer")
+        where = room(answer.room)
+        return await asking.press(context.bot, answer.about or "", actor(member), place(where), audience(where), choice)
 
     # -- votes -------------------------------------------------------------------------------------------------------
 

@@ -24,9 +24,10 @@ log = logging.getLogger(__name__)
 
 async def announce(context: WebContext, where: Place, card: Card, about: str) -> None:
     """Post the digest: its numbers, then a card a group. Raises StoreError; then the same call goes on."""
-    text = "\n".join((card.title, *card.lines, *card.foot))
-    head = {"title": card.title, "lines": list(card.lines), "foot": list(card.foot)}
-    await _say_once(context, Post(about, "digest", 0, where), "system", text, head)
+    if card.title:
+        text = "\n".join((card.title, *card.lines, *card.foot))
+        head = {"title": card.title, "lines": list(card.lines), "foot": list(card.foot)}
+        await _say_once(context, Post(about, "digest", 0, where), "system", text, head)
     for post in await digest_cards.posts_for(context.bot, where, card, about):
         await _say_once(context, post, "card", _text(digest_cards.row_on(post)), post.data)
 

@@ -92,6 +92,7 @@ class WebThread(TurnView):
             "turn": self._turn,
             "asked": self._asked,
             "outcome": answered.outcome,
+            "person": answered.person,
             "unsure": bool(doubt_line(answered, self._language)),
             "model": answered.model,
             "seconds": answered.seconds,

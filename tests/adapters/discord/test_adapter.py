@@ -453,9 +453,9 @@ async def test_a_server_that_is_not_there_is_a_connection_error(tmp_path: Path) 
 
 async def test_the_place_of_the_digest_is_one_the_bot_can_write_to(tmp_path: Path) -> None:
     async with FakeDiscord() as discord, bot(discord, tmp_path) as here:
-        assert (await here.adapter.place(GENERAL))[0] == Place("discord", GUILD, GENERAL)
+        assert (await here.adapter.find(GENERAL)).place == Place("discord", GUILD, GENERAL)
         await discord.denies(GENERAL, "send_messages")
         await discord.wait_for_idle()
         for channel in (GENERAL, "1", "general"):
             with pytest.raises(LookupError):
-                await here.adapter.place(channel)
+                await here.adapter.find(channel)

@@ -41,7 +41,7 @@ async def test_every_command_has_a_name_in_both_languages_and_answers_its_author
     async with FakeDiscord(limits=False) as fake, gesturing(fake, tmp_path) as here:
         commands = {each["name"]: each for each in fake.app.commands.values()}
         assert set(commands) == {
-            *("ingest", "search", "collections", "documents", "forget"),
+            *("ingest", "search", "collections", "documents", "forget", "owner", "asks"),
             *("unanswered", "answers", "digest", "settings", "help", "Add to knowledge"),
         }
         for each in commands.values():

@@ -9,7 +9,7 @@ import pytest
 
 from adapters.discord.files import ExpiredError, download
 from adapters.discord.ingestion import resume
-from adapters.discord.message_links import LinkTarget, target_of
+from adapters.discord.transport.message_links import LinkTarget, target_of
 from bot.records import DocumentRow
 from bot.types import FileRef, IngestionRequest, Place
 from retrieval.types import TEAM, UnreadableError

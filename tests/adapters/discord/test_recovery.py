@@ -57,15 +57,15 @@ async def test_the_digest_goes_to_a_channel_by_its_name(tmp_path: Path) -> None:
     async with serving(tmp_path) as here:
         for wanted in ("general", "#General", "discord:general"):
             adapter, channel = digest_target([here.adapter], wanted)
-            assert (await adapter.place(channel))[0] == HERE
+            assert (await adapter.find(channel)).place == HERE
         assert digest_target([here.adapter], GENERAL)[1] == GENERAL
         with pytest.raises(LookupError, match="#general"):
-            await here.adapter.place("genral")
+            await here.adapter.find("genral")
         other = here.discord.world.add_guild("Pier")
         there = here.discord.world.add_channel("general", guild=other.id)
         await here.discord.invites_the_bot(other.id)
         with pytest.raises(LookupError, match=there.id):
-            await until(lambda: here.adapter.place("general"), lambda found: False)
+            await until(lambda: here.adapter.find("general"), lambda found: False)
 
 
 async def test_a_reply_to_a_card_that_mentions_the_bot_is_its_answer(tmp_path: Path) -> None:

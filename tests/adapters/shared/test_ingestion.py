@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from adapters.discord import message_links
+from adapters.discord.transport import message_links
 from adapters.shared import ingestion
 from adapters.slack import ingestion as slack_ingestion
 

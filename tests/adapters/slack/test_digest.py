@@ -154,14 +154,14 @@ async def test_the_digest_goes_to_a_channel_by_its_name(tmp_path: Path) -> None:
         for wrong in ("#lead", "web:leads", "discord:leads"):
             with pytest.raises((LookupError, SettingsError)):
                 adapter, channel = digest_target([here.adapter], wrong)
-                await adapter.place(channel)
+                await adapter.find(channel)
 
 
 async def test_a_digest_that_was_cut_short_goes_on_where_it_was(tmp_path: Path) -> None:
     async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses) as here:
         first, second, third = [(await asks(here, f"Question {number}?"))[1] for number in range(3)]
         slack.fail("chat.postMessage", error("restricted_action"), calls=[3])  # the head and one card arrive
-        with pytest.raises(ConnectionError):
+        with pytest.raises(LookupError):
             await here.adapter.announce("C1", card((first,), (second,), (third,)), about=ABOUT)
         posts = await here.bot.outbox.of(ABOUT)
         assert [bool(post.message) for post in posts] == [True, False, True]

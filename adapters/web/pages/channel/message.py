@@ -8,12 +8,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from nicegui import ui
 
 from adapters.markdown.events import SOURCES, source_place
-from adapters.shared import expert_answers, feedback
+from adapters.shared import asking, expert_answers, feedback
 from adapters.web import markdown
 from adapters.web.channel import digest
 from adapters.web.channel.context import name_of
 from adapters.web.pages.channel.forms import Forms
-from adapters.web.pages.shared import components
+from adapters.web.pages.shared import components, dialogs
 from adapters.web.pages.shared.layout import saying
 from adapters.web.visitor import Site, Visitor
 from agent.events import Outcome
@@ -144,6 +144,8 @@ class Drawing:
             self._source(message, citation["n"], citation)
         outcome: Outcome = message.data["outcome"]
         with ui.row().classes("kotae-votes"):
+            if message.data.get("person"):
+                self._ask_person(message)
             if outcome in ("answered", "unknown"):
                 await self._votes(message)
             ui.link(_TRACE.to(self.language), f"/trace/{message.data['turn']}").classes("kotae-quiet")
@@ -179,6 +181,20 @@ class Drawing:
                     ui.link(_ORIGINAL.to(self.language), url, new_tab=True)
 
         source.on_value_change(show)
+
+    def _ask_person(self, message: RoomMessage) -> None:
+        async def ask() -> None:
+            with saying(self.language):
+                reply = await self.site.web.ask_person(self.who.member, message.id)
+                while reply.offer is not None:
+                    do = reply.offer.to(self.language)
+                    if not await dialogs.confirmed(reply.text.to(self.language), do, self.language, bad=False):
+                        return
+                    reply = await self.site.web.ask_person(self.who.member, message.id, reply.choice)
+                ui.notify(reply.text.to(self.language))
+
+        button = ui.button(asking.LABEL.to(self.language), icon="person_search", on_click=ask)
+        button.props("flat dense no-caps").mark("ask-person")
 
     async def _votes(self, message: RoomMessage) -> None:
         mine = (await self.site.web.votes(self.who.member, [message.id])).get(message.id)

@@ -53,7 +53,7 @@ async def test_a_well_set_up_slack_is_echoed_by_name() -> None:
         assert await check.problems(settings(slack)) == []
     assert [finding.level for finding in findings if finding.level != "ok"] == ["warning"]  # nothing was ever asked
     said = "\n".join(finding.what.en for finding in findings)
-    for part in ("@kotae", "Loopback", "15 scopes", "Socket Mode is on", "#general"):
+    for part in ("@kotae", "Loopback", "16 scopes", "Socket Mode is on", "#general"):
         assert part in said, said
     assert not slack.sockets.opened  # nothing was connected
 

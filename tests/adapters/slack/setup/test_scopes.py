@@ -31,6 +31,8 @@ COSTS = {
     "channels:read": {"digest in a public channel"},
     "commands": {"commands", "shortcut"},
     "groups:read": {"digest in a private channel"},
+    "im:write": {"asking a person"},
+    "users:read": {"asking a person"},
     "reactions:read": {"reactions"},
 }
 """Of `FEATURES` those that a scope costs; the others cost an answer, its documents or its files, as above."""
@@ -123,11 +125,15 @@ async def _lost(slack: FakeSlack, here: Service, asked: Mapping[str, str]) -> se
         await until(lambda: here.data.votes.of(turn))
     else:
         lost.add("reactions")
-    for name, kind in (("general", "public"), ("leads", "private")):
+    for name, what in (
+        ("general", "digest in a public channel"),
+        ("leads", "digest in a private channel"),
+        ("@U2", "asking a person"),
+    ):
         try:
-            await here.adapter.place(name)
+            await here.adapter.find(name)
         except (LookupError, ConnectionError):
-            lost.add(f"digest in a {kind} channel")
+            lost.add(what)
     slack.subscribed = ("app_mention",)  # a team that shows its bot no other messages
     alone = await slack.says("C1", "U1", "@kotae Refunds again?")
     if any(

@@ -27,6 +27,7 @@ from retrieval.i18n import Text
 from retrieval.types import TEAM, UnreadableError
 from tests.adapters.acting import UNKNOWN, answers, until
 from tests.adapters.acting import Held as HeldAct
+from tests.adapters.web.spots import spot
 from tests.adapters.web.stage import ADDRESS, AKI, BEN, GENERAL, LEADS, Stage, channel
 from tests.bot.acting import says
 from tests.bot.program import dies
@@ -184,7 +185,7 @@ async def test_what_a_process_left_goes_on_when_it_is_back(tmp_path: Path) -> No
         await here.quiet()
         assert (await here.thread(asked, "steps"))[0].data["thinking"]
         written = await here.board.post(GENERAL, BEN, "@kotae Who?")  # and the process ended before it was claimed
-        place, _ = await here.adapter.place("general")
+        place = (await here.adapter.find("general")).place
         refs = await Uploads(here.held).keep([("plan.md", b"# Plan\n\nThe harbour.")])
         intake = IngestionRequest("i1", place, None, "ben", "docs", TEAM, "en", (FileRef("plan.md", refs[0]),))
         assert await here.bot.ingestion.accept("claim", intake) is not None
@@ -232,8 +233,8 @@ async def test_a_private_room_stays_private(tmp_path: Path) -> None:
         (answer,) = await here.answers(asked)
         assert here.player.readers[0].scopes >= {SECRET, TEAM}
         assert [one.text for one in here.player.asks[0].overheard] == ["We buy the harbour."]
-        (miss,) = (await here.bot.experts.open(*await adapter.place("leads"))).questions
-        assert miss.scope == SECRET and (await here.bot.experts.open(*await adapter.place("general"))).shown == 0
+        (miss,) = (await here.bot.experts.open(*spot("leads"))).questions
+        assert miss.scope == SECRET and (await here.bot.experts.open(*spot("general"))).shown == 0
         await adapter.announce("leads", _card((miss.id, miss.question)), about="digest:1")
         card = (await here.board.messages(LEADS, AKI))[-1]
         tries = (
@@ -289,7 +290,7 @@ async def test_votes_are_the_members_own_and_can_be_changed(tmp_path: Path) -> N
         assert await here.adapter.vote(AKI, answer.id, "up")
         mine = (await here.adapter.votes(BEN, [answer.id]))[answer.id]
         assert (mine.vote, mine.reason, mine.text) == ("down", "outdated", "It is 14 now.")
-        (miss,) = (await here.bot.experts.open(*await here.adapter.place("general"))).questions
+        (miss,) = (await here.bot.experts.open(*spot("general"))).questions
         assert (miss.reason, miss.detail) == ("reported", "outdated: It is 14 now.")
         assert await here.adapter.vote(BEN, answer.id, None)
         assert await here.adapter.votes(BEN, [answer.id]) == {}
@@ -401,7 +402,7 @@ def _card(*questions: tuple[int, str]) -> Card:
 async def _missed(here: Stage, *questions: str) -> tuple[list[RoomMessage], Card]:
     """Questions nobody could answer, and the card of them."""
     asked = [await here.board.get(AKI, (await here.ask(f"@kotae {text}", BEN)).root) for text in questions]
-    found = (await here.bot.experts.open(*await here.adapter.place("general"))).questions
+    found = (await here.bot.experts.open(*spot("general"))).questions
     return asked, _card(*((one.id, one.question) for one in reversed(found)))
 
 

@@ -14,6 +14,7 @@ from bot.turns.event_json import citation_json
 from tests.adapters.acting import until
 from tests.adapters.web.pages.conftest import Visit
 from tests.adapters.web.pages.waiting import sees
+from tests.adapters.web.spots import spot
 
 AKI, BEN = MEMBERS
 GENERAL, LEADS = ROOMS
@@ -135,7 +136,7 @@ async def test_a_vote_counts_at_once_and_its_reason_with_the_form(visit: Visit, 
     await sees(user, "This goes to the people who can answer it")
     voted = await site.web.votes(AKI, [found.id])
     assert voted[found.id].reason == "outdated"
-    missed = await site.app.bot.experts.open(*await site.web.place("general"))
+    missed = await site.app.bot.experts.open(*spot("general"))
     assert [each.reason for each in missed.questions] == ["reported"]
 
 

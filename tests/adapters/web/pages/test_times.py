@@ -16,6 +16,7 @@ from adapters.web.visitor import Site
 from tests.adapters.acting import until
 from tests.adapters.web.pages.conftest import Visit
 from tests.adapters.web.pages.waiting import sees
+from tests.adapters.web.spots import spot
 
 AKI, _ = MEMBERS
 FAR = "Pacific/Kiritimati"  # 14 hours before the server
@@ -55,7 +56,7 @@ async def test_times_are_on_the_clock_of_the_browser(visit: Visit, site: Site) -
     await sees(user, "What is the wifi password")
 
     async def missed() -> bool:
-        return (await site.app.bot.experts.open(*await site.web.place("general"))).total == 1
+        return (await site.app.bot.experts.open(*spot("general"))).total == 1
 
     await until(missed)
     await drawn(user, 1)

@@ -11,6 +11,7 @@ from bot.records import RoomMessage
 from tests.adapters.acting import until
 from tests.adapters.web.pages.conftest import Visit
 from tests.adapters.web.pages.waiting import sees
+from tests.adapters.web.spots import spot
 
 AKI, BEN = MEMBERS
 GENERAL, LEADS = ROOMS
@@ -76,7 +77,7 @@ async def test_a_miss_is_dismissed_after_a_question(visit: Visit, site: Site) ->
     await sees(user, "Close this without an answer?")
     user.find("Close it").click()
     await sees(user, "No questions match")
-    missed = await site.app.bot.experts.open(*await site.web.place("general"))
+    missed = await site.app.bot.experts.open(*spot("general"))
     assert missed.total == 0
 
 
@@ -88,7 +89,7 @@ async def test_a_question_s_closest_passages_and_its_trace(visit: Visit, site: S
     with user:
         closest.set_value(True)
     await sees(user, "When it was asked")
-    turn = (await site.app.bot.experts.open(*await site.web.place("general"))).questions[0].turn
+    turn = (await site.app.bot.experts.open(*spot("general"))).questions[0].turn
     await user.open(f"/app/trace/{turn}")
     await user.should_see("🛠️ Tool call")
     await user.should_see("not found")
@@ -110,7 +111,7 @@ async def test_the_file_holds_what_its_reader_may_see(visit: Visit, site: Site) 
 
 async def test_a_trace_of_a_private_room_is_not_for_others(visit: Visit, site: Site) -> None:
     await asked(site, SECRET, room=1)
-    place, audience = await site.web.place("leads")
+    place, audience = spot("leads")
     turn = (await site.app.bot.experts.open(place, audience)).questions[0].turn
     ben = visit("ben")
     await ben.open(f"/app/trace/{turn}")

@@ -1,0 +1,468 @@
+"""A question that got no sure answer is brought to a person at once: to whoever looks after what lies closest, else to
+whoever answered most like it, else to the digest's channel. One card, once a question; its answer is learnt as any
+expert's.
+
+What is asked in a private place goes to nobody before its asker has seen who gets what; nobody is asked at night, too
+often, or against their will. Source: product.md §4.
+"""
+
+import asyncio
+import hashlib
+import logging
+import re
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
+from typing import Protocol
+
+from bot.access import default_scope, reaches_team, readers, role
+from bot.config.settings import Settings, filled
+from bot.errors import SettingsError, StoreError
+from bot.store.asks import Asks, PersonAsk, Reason
+from bot.store.conversations import Conversation, Conversations
+from bot.store.documents import Documents
+from bot.store.unanswered import MissedQuestion, UnansweredQuestions
+from bot.types import Actor, Audience, Card, CardRow, Link, Place, Question, Recipient
+from bot.unanswered.digest import SearchDocuments
+from bot.unanswered.digest_card import offers, safe_link, shortened
+from bot.unanswered.expert_answers import ANSWERS
+from retrieval.i18n import Language, Text
+from retrieval.types import TEAM, Hit, RAGToolError, Readers
+
+log = logging.getLogger(__name__)
+
+A_DAY = 5  # questions that one person has brought to others, and as many that are brought to one person
+QUIET, MORNING = time(21), time(8)  # where the person is
+PASSAGES, PASSAGE, NAME, QUESTION = 3, 240, 80, 1_000  # on a card; characters of each
+EVERY_SECONDS = 20.0
+GIVE_UP = timedelta(days=1)  # on a platform that takes no card: the question stays among the unanswered ones
+
+NOW = "now"  # a choice: not to wait for the morning
+
+_ID = {"slack": re.compile(r"[UW][A-Z0-9]{1,20}"), "discord": re.compile(r"\d{15,21}")}
+_MENTION = re.compile(r"<@!?([A-Z0-9]+)(?:\|[^>]*)?>")
+
+_MEMBERS = Text(
+    en="Only members of the team can have somebody asked.", ja="担当者への質問を頼めるのはチームのメンバーだけです。"
+)
+_OUTSIDERS = Text(
+    en="People from outside the team read along here, so nobody is asked from here.",
+    ja="ここは社外の人も読めるため、ここから担当者に質問を届けることはできません。",
+)
+_GONE = Text(en="I no longer know this question.", ja="この質問の記録が見つかりません。")
+_SETTLED = Text(
+    en="This question has been answered or dismissed already.",
+    ja="この質問はすでに回答されたか、回答せずに閉じられています。",
+)
+_THEIRS = Text(
+    en="This was asked in a private place: only whoever asked can bring it to somebody else.",
+    ja="非公開の場所での質問なので、ほかの人に届けられるのは質問した本人だけです。",
+)
+_ENOUGH = Text(
+    en="You have had {n} questions brought to people since yesterday. The others are in the weekly digest.",
+    ja="1 日に届けられる質問は {n} 件までです。ほかの質問は週次ダイジェストで届きます。",
+)
+_NOBODY = Text(
+    en="I know nobody whom I could ask. The question stays among the unanswered ones.",
+    ja="聞ける担当者が見つかりませんでした。質問は未回答の一覧に残ります。",
+)
+_NOT_RUNNING = Text(
+    en="People are asked while `kotae run` serves the channels.",
+    ja="担当者への質問は `kotae run` の実行中に届けられます。",
+)
+_ASKED = Text(
+    en="I have asked {name}. You will read the answer in this thread.",
+    ja="{name} に質問を届けました。回答はこのスレッドにお知らせします。",
+)
+_ALREADY = Text(
+    en="{name} has been asked this already. You will read the answer in this thread.",
+    ja="この質問はすでに {name} に届いています。回答はこのスレッドにお知らせします。",
+)
+_WAITS = Text(
+    en="It is night for {name}: the question waits until {time} ({zone}).",
+    ja="{name} は夜間のため、{time}（{zone}）まで待ってから届けます。",
+)
+_SEND_NOW = Text(en="Send it now", ja="今すぐ届ける")
+_CONFIRM = Text(
+    en="{name} would read your question “{question}”, a link to this thread, and {pages}. Nobody else gets it.",
+    ja="{name} に、ご質問「{question}」とこのスレッドへのリンク、{pages}を届けます。ほかの人には届きません。",
+)
+_CONFIRM_CHANNEL = Text(
+    en="Everyone in {name} would read your question “{question}”, a link to this thread, and {pages}.",
+    ja="{name} の全員に、ご質問「{question}」とこのスレッドへのリンク、{pages}を届けます。",
+)
+_PAGES = Text(en="the closest passages that may be read there: {names}", ja="そこで読める近い文書（{names}）")
+_NO_PAGES = Text(en="no document", ja="（近い文書はありません）")
+_ASK_THEM = Text(en="Ask {name}", ja="{name} に聞く")
+
+_FROM = Text(
+    en="{name} asks this, and I was not sure of an answer.", ja="{name} さんの質問に、確実な回答ができませんでした。"
+)
+_FROM_SOMEBODY = Text(en="I was not sure of an answer to this.", ja="この質問に、確実な回答ができませんでした。")
+_WHY: dict[Reason, Text] = {
+    "owner": Text(
+        en="You are asked because you look after what lies closest.", ja="近い文書の担当者としてお聞きしています。"
+    ),
+    "answered": Text(
+        en="You are asked because you have answered something like it.",
+        ja="似た質問に回答されたことがあるため、お聞きしています。",
+    ),
+}
+_NOT_ANY_MORE = Text(en="Not to be asked any more: {command}", ja="今後このような質問を受け取らない場合: {command}")
+_OPT_OUT = {"slack": "/kotae asks off", "discord": "/asks"}
+_PASSAGE = Text(en="“{text}” — {name} ({collection})", ja="「{text}」— {name}（{collection}）")
+_THREAD = Text(en="thread", ja="スレッド")
+
+
+class Reach(Protocol):
+    """The platforms that run, as far as somebody can be asked there. People and channels are as in
+    `PersonAsk.recipient`."""
+
+    async def find(self, recipient: str) -> Recipient:
+        """Raises LookupError for who cannot be asked there (unknown, deactivated, a bot, an outsider),
+        ConnectionError."""
+        ...
+
+    async def digest_channel(self) -> str | None:
+        """The channel of the digest; None: there is none. Raises what `find` raises, SettingsError."""
+        ...
+
+    async def post(self, to: Recipient, card: Card, *, about: str) -> None:
+        """Once, whatever was posted before. Raises what `find` raises."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class AskReply:
+    """The words for whoever wants a person asked; with `offer`, a button's label, which brings back `choice`."""
+
+    text: Text
+    offer: Text | None = None
+    choice: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    recipient: str
+    reason: Reason
+
+
+class Asking:
+    """Brings questions to people. `reach` is there while platforms run. All raise StoreError, RAGToolError."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        asks: Asks,
+        questions: UnansweredQuestions,
+        conversations: Conversations,
+        documents: Documents,
+        search: SearchDocuments,
+        *,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._settings = settings
+        self._asks = asks
+        self._questions = questions
+        self._conversations = conversations
+        self._documents = documents
+        self._search = search
+        self._clock = clock
+        self._one_by_one = asyncio.Lock()  # a card is posted once, whoever wants it meanwhile
+        self.reach: Reach | None = None
+
+    async def ask(self, turn: str, actor: Actor, place: Place, audience: Audience, choice: str = "") -> AskReply:
+        """Somebody at `place`, now read by `audience`, wants a person asked. `choice`: what an earlier reply
+        offered."""
+        if self.reach is None:
+            return AskReply(_NOT_RUNNING)
+        if role(actor, self._settings) == "outsider":
+            return AskReply(_MEMBERS)
+        if not reaches_team(audience):
+            return AskReply(_OUTSIDERS)
+        kept = await self._conversations.get(turn)
+        if kept is None or kept.asked.place != place:
+            return AskReply(_GONE)
+        async with self._one_by_one:
+            known = await self._asks.get(turn)
+            if known is not None:
+                return await self._known(self.reach, known, choice)
+            question = await self._question(kept, audience)
+            if question.resolved_at is not None:
+                return AskReply(_SETTLED)
+            if question.scope != TEAM and kept.asked.author != actor.id:
+                return AskReply(_THEIRS)
+            by = f"{actor.platform}:{actor.id}"
+            if (await self._asks.count(by, self._clock() - timedelta(days=1)))[0] >= A_DAY:
+                return AskReply(filled(_ENOUGH, n=str(A_DAY)))
+            return await self._bring(self.reach, kept, question, audience, by, choice)
+
+    async def deliver(self) -> None:
+        """Send what was kept for its time, or what could not be sent at once."""
+        if self.reach is None:
+            return
+        async with self._one_by_one:
+            for ask in await self._asks.due(self._clock()):
+                await self._deliver(self.reach, ask)
+
+    async def watch(self) -> None:
+        """Until cancelled: `deliver` again and again."""
+        while True:
+            try:
+                await self.deliver()
+            except (StoreError, RAGToolError):
+                log.warning("questions for people could not be sent; trying again", exc_info=True)
+            await asyncio.sleep(EVERY_SECONDS)
+
+    async def opt_out(self, person: str) -> None:
+        """`person` (`platform:id`) is not asked any more."""
+        await self._asks.opt_out(person, self._clock())
+
+    async def opt_in(self, person: str) -> None:
+        await self._asks.opt_in(person)
+
+    async def opted_out(self, person: str) -> bool:
+        return bool(await self._asks.opted_out([person]))
+
+    async def name(self, person: str) -> str:
+        """The name by which people call somebody (`platform:id`); the id where no platform tells it."""
+        try:
+            return (await self.reach.find(person)).name if self.reach else person
+        except (LookupError, ConnectionError):
+            return person
+
+    async def reaches(self, person: str) -> bool:
+        """Whether somebody can be asked, as far as a platform says."""
+        try:
+            return self.reach is None or bool(await self.reach.find(person))
+        except ConnectionError:
+            return True
+        except LookupError:
+            return False
+
+    # -- one question -------------------------------------------------------------------------------------------------
+
+    async def _question(self, kept: Conversation, audience: Audience) -> Question:
+        """The miss of a turn; an answer that the bot was only not sure of becomes one."""
+        found = await self._questions.of_turn(kept.turn)
+        if not found:
+            asked = kept.asked
+            miss = MissedQuestion(
+                turn=kept.turn,
+                question=asked.text,
+                reason="low_confidence",
+                searched=kept.answered.searched,
+                confidence=kept.answered.confidence,
+                scope=default_scope(asked.place, audience),
+                link=asked.link,
+                asked_at=kept.answered_at,
+            )
+            await self._questions.add(miss)
+            found = await self._questions.of_turn(kept.turn)
+        return next((one for one in found if one.resolved_at is None), found[0])
+
+    async def _known(self, reach: Reach, ask: PersonAsk, choice: str) -> AskReply:
+        """The state of a question that was brought to somebody, or waits for their morning."""
+        try:
+            to = await reach.find(ask.recipient)
+        except (LookupError, ConnectionError):
+            return AskReply(filled(_ALREADY, name=ask.recipient.partition(":")[2]))
+        if ask.sent_at is None and choice == NOW:
+            await self._asks.hurry(ask.turn, self._clock())
+            await self._deliver(reach, ask)
+            return AskReply(filled(_ASKED, name=to.name))
+        if ask.sent_at is None and ask.due_at > self._clock():
+            return self._waits(to, ask.due_at)
+        return AskReply(filled(_ALREADY, name=to.name))
+
+    async def _bring(
+        self,
+        reach: Reach,
+        kept: Conversation,
+        question: Question,
+        audience: Audience,
+        by: str,
+        choice: str = "",
+        besides: Collection[str] = (),
+    ) -> AskReply:
+        """To the first who can be asked. What is private needs the choice of exactly that one."""
+        asker = f"{kept.asked.place.platform}:{kept.asked.author}"
+        async for one in self._candidates(reach, question, kept.asked.place, audience, {by, asker, *besides}):
+            try:
+                to = await reach.find(one.recipient)
+            except (LookupError, ConnectionError) as error:
+                log.info("somebody cannot be asked: %s", error)
+                continue
+            if one.reason == "channel" and not _may_go_to(to, question, kept.asked.place):
+                continue
+            if question.scope != TEAM and choice != one.recipient:
+                return await self._confirm(question, one, to)
+            now = self._clock()
+            due = now if one.reason == "channel" else self._awake(to, now)
+            ask = PersonAsk(kept.turn, question.id, by, one.recipient, one.reason, to.place, now, due)
+            if not await self._asks.add(ask):  # by another process meanwhile
+                return AskReply(filled(_ALREADY, name=to.name))
+            if due > now:
+                return self._waits(to, due)
+            try:
+                await self._send(reach, ask, question, kept, to)
+            except LookupError as error:
+                log.info("somebody cannot be asked: %s", error)
+                await self._asks.drop(ask.turn)
+                continue
+            except ConnectionError as error:
+                log.warning("a question for somebody could not be sent (%s); trying again", error)
+            return AskReply(filled(_ASKED, name=to.name))
+        return AskReply(_NOBODY)
+
+    async def _deliver(self, reach: Reach, ask: PersonAsk) -> None:
+        """Whoever cannot be asked any more gives way to the next, as far as the question is the team's; a private one
+        goes to nobody whom its asker has not seen."""
+        kept = await self._conversations.get(ask.turn)
+        found = {one.id: one for one in await self._questions.of_turn(ask.turn)}
+        question = found.get(ask.question)
+        if kept is None or question is None or question.resolved_at is not None:
+            await self._asks.drop(ask.turn)
+            return
+        try:
+            await self._send(reach, ask, question, kept, await reach.find(ask.recipient))
+        except LookupError as error:
+            log.warning("somebody cannot be asked any more: %s", error)
+            await self._asks.drop(ask.turn)
+            if question.scope == TEAM:
+                audience = Audience("public")
+                await self._bring(reach, kept, question, audience, ask.by, besides={ask.recipient})
+        except ConnectionError as error:
+            log.warning("a question for somebody could not be sent (%s); trying again", error)
+            if self._clock() - ask.due_at > GIVE_UP:
+                await self._asks.drop(ask.turn)
+
+    async def _send(self, reach: Reach, ask: PersonAsk, question: Question, kept: Conversation, to: Recipient) -> None:
+        """Raises LookupError, ConnectionError."""
+        asker = "" if ask.reason == "channel" else await self._asker(reach, kept)  # a channel is told no names
+        whom = hashlib.sha256(ask.recipient.encode()).hexdigest()[
+            :8
+        ]  # whoever is asked instead gets a card of their own
+        await reach.post(to, await self._card(ask.reason, question, to, asker), about=f"ask:{ask.turn}:{whom}")
+        await self._asks.sent(ask.turn, self._clock())
+
+    async def _candidates(
+        self, reach: Reach, question: Question, place: Place, audience: Audience, not_these: Collection[str]
+    ) -> AsyncIterator[_Candidate]:
+        """Whoever could be asked, the best first. Only what the search itself calls relevant counts as close."""
+        allowed = readers(place, audience)
+        found = await self._search(question.question, allowed)
+        near = await self._people(found.hits, "owner")
+        near += await self._people([hit for hit in found.hits if hit.passage.collection == ANSWERS], "answered")
+        seen = set(not_these)
+        out = await self._asks.opted_out({one.recipient for one in near})
+        for one in near:
+            if one.recipient in seen or one.recipient in out:
+                continue
+            seen.add(one.recipient)
+            if (await self._asks.count(one.recipient, self._clock() - timedelta(days=1)))[1] < A_DAY:
+                yield one
+        try:
+            channel = await reach.digest_channel()
+        except (LookupError, ConnectionError, SettingsError) as error:
+            log.warning("nobody can be asked in the digest's channel: %s", error)
+            return
+        if channel is not None and channel not in seen:
+            yield _Candidate(channel, "channel")
+
+    async def _people(self, hits: Sequence[Hit], reason: Reason) -> list[_Candidate]:
+        """The owners of the documents, in their order; of answers, who gave them."""
+        ids = list(dict.fromkeys(hit.passage.document_id for hit in hits))
+        owned = await self._documents.owners(ids)
+        answers = {hit.passage.document_id for hit in hits if hit.passage.collection == ANSWERS}
+        people = []
+        for id in ids:
+            owner, author = owned.get(id, (None, ""))
+            who = owner or person(author)
+            if who is not None and (id in answers and owner is None) == (reason == "answered"):
+                people.append(_Candidate(who, reason))
+        return people
+
+    # -- in words -----------------------------------------------------------------------------------------------------
+
+    async def _confirm(self, question: Question, one: _Candidate, to: Recipient) -> AskReply:
+        hits = await self._closest(question, to)
+        names = list(dict.fromkeys(shortened(hit.passage.name, NAME) for hit in hits))
+        listed = Text(en=", ".join(names), ja="、".join(names))
+        text = filled(
+            _CONFIRM_CHANNEL if one.reason == "channel" else _CONFIRM,
+            name=to.name,
+            question=shortened(question.question, PASSAGE),
+            pages=filled(_PAGES, names=listed) if names else _NO_PAGES,
+        )
+        return AskReply(text, filled(_ASK_THEM, name=to.name), one.recipient)
+
+    def _waits(self, to: Recipient, due: datetime) -> AskReply:
+        zone = to.timezone or self._settings.timezone
+        said = filled(_WAITS, name=to.name, time=due.astimezone(zone).strftime("%H:%M"), zone=str(zone))
+        return AskReply(said, _SEND_NOW, NOW)
+
+    def _awake(self, to: Recipient, now: datetime) -> datetime:
+        """The first moment from now on that is not in the recipient's night."""
+        zone = to.timezone or self._settings.timezone
+        local = now.astimezone(zone)
+        if MORNING <= local.time() < QUIET:
+            return now
+        day = local.date() + timedelta(days=local.time() >= QUIET)
+        return datetime.combine(day, MORNING, zone).astimezone(UTC)
+
+    async def _closest(self, question: Question, to: Recipient) -> list[Hit]:
+        """The passages on the card: those that everyone who gets it may read."""
+        allowed: Readers = readers(to.place, to.audience)
+        try:
+            found = await self._search(question.question, allowed)
+        except RAGToolError:
+            log.warning("a card for somebody has no passages", exc_info=True)
+            return []
+        return [*found.hits, *found.rejected][:PASSAGES]
+
+    async def _card(self, reason: Reason, question: Question, to: Recipient, asker: str) -> Card:
+        language: Language = to.language or self._settings.language
+        passages = [
+            _PASSAGE.to(
+                language,
+                text=shortened(hit.passage.text, PASSAGE),
+                name=shortened(hit.passage.name, NAME),
+                collection=shortened(hit.passage.collection, NAME),
+            )
+            for hit in await self._closest(question, to)
+        ]
+        said = _FROM.to(language, name=asker) if asker else _FROM_SOMEBODY.to(language)
+        command = _OPT_OUT.get(to.place.platform, "/kotae asks off")
+        why = [_WHY[reason].to(language), _NOT_ANY_MORE.to(language, command=command)] if reason in _WHY else []
+        link = safe_link(question.link)
+        row = CardRow(
+            text=shortened(question.question, QUESTION),
+            details=(said, *passages, *why),
+            links=(Link(_THREAD.to(language), link),) if link else (),
+            actions=offers((question.id,), question.id, language),
+        )
+        return Card("", rows=(row,))
+
+    async def _asker(self, reach: Reach, kept: Conversation) -> str:
+        try:
+            return (await reach.find(f"{kept.asked.place.platform}:{kept.asked.author}")).name
+        except (LookupError, ConnectionError):
+            return ""
+
+
+def _may_go_to(to: Recipient, question: Question, place: Place) -> bool:
+    """Whether a channel has no more readers than the place where this was asked."""
+    return to.place == place or (question.scope == TEAM and reaches_team(to.audience))
+
+
+def person(text: str) -> str | None:
+    """`platform:id` of somebody who can be asked, from that, a mention, or an id whose form is only one platform's;
+    None for a visitor of the terminal, the browser or the API, and for what is nobody."""
+    text = text.strip()
+    mention = _MENTION.fullmatch(text)
+    platform, colon, id = text.partition(":")
+    if colon and platform in _ID and _ID[platform].fullmatch(id):
+        return text
+    alone = mention[1] if mention else text
+    return next((f"{name}:{alone}" for name, form in _ID.items() if form.fullmatch(alone)), None)

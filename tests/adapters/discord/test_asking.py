@@ -1,0 +1,122 @@
+"""A person asked from a thread in Discord: who presses is told alone, who is asked gets one card, and the answer comes
+back to the thread."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from adapters.runner import PeopleReach
+from agent.events import Answered
+from bot.types import Upload
+from retrieval.types import TEAM
+from tests.adapters.discord.service import Service, bot
+from tests.bot.acting import says
+from tests.bot.library import Library, opened
+from tests.fakes.discord_fake import ANN, BEN, GENERAL, FakeDiscord
+from tests.fakes.discord_world import Message
+
+QUESTION = "How long do refunds from abroad take?"
+UNSURE = Answered("Perhaps thirty days.", unsure=True)
+
+
+@asynccontextmanager
+async def asked(
+    fake: FakeDiscord, home: Path, *, author: str = BEN, channel: str | None = None, place: str = GENERAL
+) -> AsyncIterator[tuple[Service, Library, Message]]:
+    """A document of Ben's, a question close to it, and its unsure answer, while nobody sleeps."""
+    hour = datetime.now(UTC).hour
+    zone = f"Etc/GMT{hour - 12:+}" if hour != 12 else "UTC"  # the sign is the other way round there
+    async with (
+        opened(home) as library,
+        bot(fake, home, says(UNSURE), knowledge=library.knowledge, KOTAE_TIMEZONE=zone) as here,
+    ):
+        here.bot.asking.reach = PeopleReach([here.adapter], channel)
+        await library.knowledge.add(Upload("refunds.md", QUESTION.encode(), "docs", TEAM, author), "en")
+        message = await fake.says(place, "ann", f"<@BOT> {QUESTION}")
+        await fake.wait_for(lambda: [each for each in fake.replies(message) if "Perhaps" in each.content])
+        await fake.wait_for_idle()
+        yield here, library, fake.replies(message)[-1]
+
+
+def whispered(fake: FakeDiscord, user: str, words: str) -> list[Message]:
+    return [each for each in fake.whispers(user) if words in each.content]
+
+
+def written_to(fake: FakeDiscord, user: str) -> list[Message]:
+    return [each for each in fake.posted(fake.dm(user)) if each.author == fake.bot_user]
+
+
+async def test_the_owner_of_the_closest_document_is_asked_and_the_asker_gets_the_answer(tmp_path: Path) -> None:
+    async with FakeDiscord(limits=False) as fake, asked(fake, tmp_path) as (_, _, answer):
+        await fake.presses("ann", answer.id, "Ask a person")
+        await fake.wait_for(lambda: whispered(fake, "ann", "I have asked ben"))
+        (card,) = written_to(fake, "ben")
+        assert QUESTION in card.content and "ann asks this" in card.content and "/asks" in card.content
+        assert not whispered(fake, "ben", "asked") and "ben" not in answer.content
+
+        await fake.presses("ben", card.id, "Answer this")
+        await fake.submits("ben", {"answer": "From abroad it takes sixty days."})
+        told = [each for each in fake.world.messages.values() if "sixty days" in each.content]
+        await fake.wait_for(
+            lambda: [
+                each
+                for each in fake.world.messages.values()
+                if "sixty days" in each.content and each.channel == answer.channel
+            ]
+        )
+        assert all(each.channel != GENERAL for each in told)
+        await fake.wait_for(lambda: "Answered by ben" in fake.message(card.id).content)
+
+
+async def test_who_takes_no_messages_gives_way_to_the_digests_channel(tmp_path: Path) -> None:
+    async with FakeDiscord(limits=False) as fake:
+        fake.world.users[BEN].takes_dms = False
+        digest = fake.world.add_channel("digest").id
+        async with asked(fake, tmp_path, channel=f"discord:{digest}") as (_, _, answer):
+            await fake.presses("ann", answer.id, "Ask a person")
+            await fake.wait_for(
+                lambda: whispered(fake, "ann", "I have asked \\#digest") or whispered(fake, "ann", "#digest")
+            )
+            (card,) = fake.posted(digest)
+            assert QUESTION in card.content and "ann asks" not in card.content
+
+
+@pytest.mark.parametrize("who", ["stranger", "bot", "unknown"])
+async def test_who_is_no_member_is_not_asked(tmp_path: Path, who: str) -> None:
+    async with FakeDiscord(limits=False) as fake:
+        stranger = fake.world.add_user("carol", guilds=()).id
+        author = {"stranger": stranger, "bot": fake.bot_user, "unknown": "199999999999999999"}[who]
+        async with asked(fake, tmp_path, author=author) as (here, _, answer):
+            with pytest.raises(LookupError):
+                await here.adapter.find(f"@{author}")
+            await fake.presses("ann", answer.id, "Ask a person")
+            await fake.wait_for(lambda: whispered(fake, "ann", "I know nobody"))
+
+
+async def test_in_a_private_channel_the_asker_confirms(tmp_path: Path) -> None:
+    async with FakeDiscord(limits=False) as fake:
+        secret = fake.world.add_channel("secret", only=[ANN, fake.bot_user]).id
+        async with asked(fake, tmp_path, place=secret) as (_, _, answer):
+            await fake.presses("ann", answer.id, "Ask a person")
+            (back,) = await fake.wait_for(lambda: whispered(fake, "ann", "would read your question"))
+            assert not written_to(fake, "ben")
+            await fake.presses("ann", back.id, "Ask ben")
+            await fake.wait_for(lambda: whispered(fake, "ann", "I have asked ben"))
+            assert len(written_to(fake, "ben")) == 1
+
+
+async def test_an_owner_is_set_and_opts_out(tmp_path: Path) -> None:
+    async with FakeDiscord(limits=False) as fake, asked(fake, tmp_path, author=ANN) as (_, library, answer):
+        await fake.slash("owner", {"what": "refunds.md", "who": BEN}, "ann", GENERAL)
+        await fake.wait_for(lambda: whispered(fake, "ann", "ben looks after"))
+        (row,) = await library.documents.listed()
+        assert row.owner == f"discord:{BEN}"
+        await fake.slash("asks", {"allowed": False}, "ben", GENERAL)
+        await fake.wait_for(lambda: whispered(fake, "ben", "No questions are brought to you"))
+        await fake.presses("ann", answer.id, "Ask a person")
+        await fake.wait_for(lambda: whispered(fake, "ann", "I know nobody"))
+        await fake.slash("owner", {"what": "refunds.md", "nobody": True}, "ann", GENERAL)
+        await fake.wait_for(lambda: whispered(fake, "ann", "Nobody in particular"))

@@ -1,0 +1,165 @@
+"""A person asked from a thread in Slack: who presses is told alone, who is asked gets one card, and the answer comes
+back to the thread."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from adapters.runner import PeopleReach
+from adapters.slack.adapter import SlackAdapter
+from bot.app import Application
+from bot.types import Upload
+from retrieval.types import TEAM
+from tests.adapters.slack.service import whole
+from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_gate import error
+from tests.fakes.slack_world import Message
+
+ASK, CHOOSE, ANSWER = "kotae_ask", "kotae_ask_choice", "kotae_answer"
+PAGE = "# Refunds\n\nRefunds take thirty days from the day on which the parcel arrives at our warehouse.\n"
+QUESTION = "How long do customers wait for refunds after sending parcels to the warehouse abroad?"
+
+
+def whispered(slack: FakeSlack, user: str, words: str) -> list[Message]:
+    return [each for each in slack.whispers(user) if words in each.shown]
+
+
+@asynccontextmanager
+async def awake(slack: FakeSlack, home: Path, **more: str) -> AsyncIterator[tuple[Application, SlackAdapter]]:
+    """The whole application while nobody sleeps, whenever the test runs."""
+    hour = datetime.now(UTC).hour
+    zone = f"Etc/GMT{hour - 12:+}" if hour != 12 else "UTC"  # the sign is the other way round there
+    for user in slack.world.users.values():
+        user.tz = zone
+    async with whole(slack, home, **more) as made:
+        yield made
+
+
+async def add(app: Application, author: str = "U2", scope: str = TEAM) -> None:
+    await app.knowledge.add(Upload("refunds.md", PAGE.encode(), "docs", scope, author), "en")
+
+
+async def asks(slack: FakeSlack, channel: str = "C1", user: str = "U1") -> tuple[str, Message]:
+    """A question whose answer is not sure; its thread and the answer."""
+    thread = await slack.says(channel, user, f"@kotae {QUESTION}")
+    found = await slack.wait_for(lambda: [each for each in slack.replies(thread) if ASK in each.actions], timeout=60)
+    await slack.wait_for_idle()
+    return thread, found[0]
+
+
+async def test_the_owner_of_the_closest_document_is_asked_and_the_asker_gets_the_answer(tmp_path: Path) -> None:
+    async with FakeSlack(limits=False) as slack, awake(slack, tmp_path) as (app, adapter):
+        app.bot.asking.reach = PeopleReach([adapter], None)
+        await add(app)
+        thread, answer = await asks(slack)
+        assert "I am not sure." in answer.shown
+        before = [each.shown for each in slack.replies(thread)]
+        await slack.presses("U1", answer, ASK)
+        (said,) = await slack.wait_for(lambda: whispered(slack, "U1", "I have asked ben"))
+        assert said.thread == thread and not slack.whispers("U2")
+        (card,) = slack.posted(slack.dm("U2"))
+        assert QUESTION in card.shown and "ann asks this" in card.shown
+        assert "Refunds take thirty days" in card.shown and "/kotae asks off" in card.shown
+        assert card.actions[0] == ANSWER and thread.replace(".", "") in card.urls[0]
+        assert [each.shown for each in slack.replies(thread)] == before  # nobody else reads who was asked
+
+        await slack.presses("U2", card, ANSWER)
+        await slack.wait_for(lambda: slack.modal("U2"))
+        await slack.submits("U2", {"answer": "From abroad it takes sixty days."})
+        await slack.wait_for(lambda: [one for one in slack.replies(thread) if "sixty days" in one.shown])
+        await slack.wait_for(lambda: "Answered by ben" in card.shown)
+        assert not slack.journal.errors()
+
+
+async def test_from_a_private_channel_the_asker_confirms_and_the_team_reads_nothing(tmp_path: Path) -> None:
+    async with FakeSlack(limits=False) as slack:
+        slack.world.add_channel("G1", "secret", kind="private", members=("U1", slack.bot_user))
+        async with awake(slack, tmp_path) as (app, adapter):
+            app.bot.asking.reach = PeopleReach([adapter], "C1")
+            await add(app)
+            thread, answer = await asks(slack, "G1")
+            await slack.presses("U1", answer, ASK)
+            (back,) = await slack.wait_for(lambda: whispered(slack, "U1", "would read your question"))
+            assert "ben" in back.shown and "Refunds" in back.shown and not slack.posted(slack.dm("U2"))
+            await slack.presses("U1", back, CHOOSE)
+            await slack.wait_for(lambda: whispered(slack, "U1", "I have asked ben"))
+            (card,) = slack.posted(slack.dm("U2"))
+            await slack.presses("U2", card, ANSWER)
+            view = await slack.wait_for(lambda: slack.modal("U2"))
+            assert "Only members of the private places" in str(view.body)
+            await slack.submits("U2", {"answer": "From abroad it takes sixty days."})
+            await slack.wait_for(lambda: [one for one in slack.replies(thread) if "sixty days" in one.shown])
+            (kept,) = await app.data.documents.listed(collection="answers")
+            assert kept.scope.startswith("place:") and kept.scope.endswith(":G1")
+            assert not slack.posted("C1")
+
+
+@pytest.mark.parametrize("kind", ["guest", "deactivated", "bot", "unknown"])
+async def test_who_is_no_active_member_is_not_asked(tmp_path: Path, kind: str) -> None:
+    async with FakeSlack(limits=False) as slack:
+        person = {"guest": "U7", "deactivated": "U8", "bot": slack.bot_user, "unknown": "U99"}[kind]
+        slack.world.add_user("U7", "gast", kind="guest")
+        slack.world.add_user("U8", "weg", kind="deleted")
+        async with awake(slack, tmp_path) as (app, adapter):
+            app.bot.asking.reach = PeopleReach([adapter], None)
+            await add(app, author=person)
+            with pytest.raises(LookupError):
+                await adapter.find(f"@{person}")
+            _, answer = await asks(slack)
+            await slack.presses("U1", answer, ASK)
+            await slack.wait_for(lambda: whispered(slack, "U1", "I know nobody"))
+
+
+async def test_without_the_right_to_write_to_people_the_digests_channel_is_asked(tmp_path: Path) -> None:
+    async with FakeSlack(limits=False) as slack:
+        slack.world.add_channel("C2", "digest", members=("U2", slack.bot_user))
+        async with awake(slack, tmp_path) as (app, adapter):
+            app.bot.asking.reach = PeopleReach([adapter], "#digest")
+            await add(app)
+            slack.fail("conversations.open", error("missing_scope"))
+            _, answer = await asks(slack)
+            await slack.presses("U1", answer, ASK)
+            await slack.wait_for(lambda: whispered(slack, "U1", "I have asked #digest"))
+            (card,) = slack.posted("C2")
+            assert QUESTION in card.shown and "ann asks" not in card.shown
+
+
+async def test_where_outsiders_read_along_there_is_no_button(tmp_path: Path) -> None:
+    async with FakeSlack(limits=False) as slack:
+        slack.world.add_user("U7", "gast", kind="guest")
+        slack.world.add_channel("C3", "shared", members=("U1", "U7", slack.bot_user))
+        async with whole(slack, tmp_path) as (app, _):
+            await add(app, scope="everyone")
+            thread = await slack.says("C3", "U1", f"@kotae {QUESTION}")
+            await slack.wait_for(
+                lambda: [each for each in slack.replies(thread) if "I am not sure." in each.shown], timeout=60
+            )
+            await slack.wait_for_idle()
+            assert not any(ASK in each.actions for each in slack.replies(thread))
+
+
+async def test_an_owner_is_set_by_a_mention_and_opts_out(tmp_path: Path) -> None:
+    async with FakeSlack(limits=False) as slack, awake(slack, tmp_path, KOTAE_EDITORS="slack:U1") as (app, adapter):
+        app.bot.asking.reach = PeopleReach([adapter], None)
+        await add(app, author="U1")
+        await slack.command("/kotae", "owner docs <@U2|ben>", "U1", "C1")
+        await slack.wait_for(lambda: whispered(slack, "U1", "ben looks after “docs”"))
+        await slack.command("/kotae", "owner docs <@U99|nobody>", "U1", "C1")
+        await slack.wait_for(lambda: whispered(slack, "U1", "no active member"))
+        await slack.command("/kotae", "owner docs reset", "U2", "C1")
+        await slack.wait_for(lambda: whispered(slack, "U2", "by an editor"))
+        await slack.command("/kotae", "owner docs", "U2", "C1")
+        await slack.wait_for(lambda: whispered(slack, "U2", "ben looks after “docs”"))
+
+        await slack.command("/kotae", "asks off", "U2", "C1")
+        await slack.wait_for(lambda: whispered(slack, "U2", "No questions are brought to you"))
+        _, answer = await asks(slack)
+        await slack.presses("U1", answer, ASK)
+        await slack.wait_for(lambda: whispered(slack, "U1", "I know nobody"))
+        await slack.command("/kotae", "asks on", "U2", "C1")
+        await slack.wait_for(lambda: whispered(slack, "U2", "may be brought to you"))
+        await slack.presses("U1", answer, ASK)
+        await slack.wait_for(lambda: whispered(slack, "U1", "I have asked ben"))
