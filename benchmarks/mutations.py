@@ -45,6 +45,7 @@ STRANGE_DATABASE = f"{IDENTITY}::test_a_database_that_does_not_know_the_home_is_
 TAUGHT = "tests/bot/unanswered/test_expert_answers.py"
 UNLIKE = "tests/bot/unanswered/test_paraphrases.py::test_none_that_differ_is_taken_for_the_same"
 ANSWERS = "tests/bot/unanswered/test_corrections.py"
+ASKING = "tests/bot/unanswered/test_asking.py"
 CONFORMANCE = "tests/adapters/test_conformance.py"
 SLACK = "tests/adapters/slack"
 SLACK_KILLED = "tests/crash/test_slack_kills.py"
@@ -1445,6 +1446,75 @@ MUTATIONS = (
         "adapters/slack/files.py",
         ("            if not slack.addresses.is_slack(url):\n", "            if not url:\n"),
         (f"{SLACK}/test_files.py::test_another_server_is_not_asked",),
+    ),
+    *(
+        Mutation(safeguard, "bot/unanswered/asking.py", change, (f"{ASKING}::{test}",))
+        for safeguard, change, test in (
+            (
+                "a person is not asked at night",
+                ("        if MORNING <= local.time() < QUIET:\n", "        if now:\n"),
+                "test_nobody_is_asked_in_their_night",
+            ),
+            (
+                "who gets a private question is shown first",
+                ("            if question.scope != TEAM and choice != one.recipient:\n", "            if False:\n"),
+                "test_from_a_private_place_its_asker_sees_first_who_gets_what",
+            ),
+            (
+                "only its asker gives a private question away",
+                ("question.scope != TEAM and kept.asked.author != actor.id:", "False:"),
+                "test_from_a_private_place_its_asker_sees_first_who_gets_what",
+            ),
+            (
+                "a private question goes to no wider channel",
+                ("to.place == place or (question.scope == TEAM and reaches_team(to.audience))", "bool(to.place)"),
+                "test_what_is_private_goes_to_no_channel_with_more_readers",
+            ),
+            (
+                "the card of a person has what they may read",
+                ("        allowed: Readers = readers(to.place, to.audience)\n",
+                 "        allowed = Readers(frozenset({question.scope, TEAM}))\n"),
+                "test_from_a_private_place_its_asker_sees_first_who_gets_what",
+            ),
+            (
+                "who has opted out is not asked",
+                ("            if one.recipient in seen or one.recipient in out:\n",
+                 "            if one.recipient in seen:\n"),
+                "test_who_is_only_a_little_close_or_has_opted_out_is_not_asked",
+            ),
+            (
+                "a person is asked a few questions a day",
+                ("timedelta(days=1)))[1] < A_DAY:", "timedelta(days=1)))[1] < 1_000:"),
+                "test_nobody_is_asked_more_than_a_few_questions_a_day",
+            ),
+            (
+                "outsiders have nobody asked",
+                ('        if role(actor, self._settings) == "outsider":\n', "        if not actor:\n"),
+                "test_outsiders_have_nobody_asked_and_read_no_names",
+            ),
+            (
+                "a turn is known at its own place",
+                ("kept is None or kept.asked.place != place:", "kept is None:"),
+                "test_a_turn_of_another_place_is_not_known",
+            ),
+            (
+                "a question is brought to one person",
+                ("            if known is not None:\n                return await self._known", "            if known is not None and False:\n                return await self._known"),
+                "test_nobody_is_asked_in_their_night",
+            ),
+        )
+    ),
+    Mutation(
+        "a question is read where it was brought, only",
+        "bot/store/unanswered.py",
+        ("select(asks.c.question).filter_by(**there)", "select(asks.c.question)"),
+        (f"{ASKING}::test_from_a_private_place_its_asker_sees_first_who_gets_what",),
+    ),
+    Mutation(
+        "outsiders see no button to ask a person",
+        "adapters/shared/asking.py",
+        ("doubtful and reaches_team(message.audience)", "doubtful"),
+        (f"{SLACK}/test_asking.py::test_where_outsiders_read_along_there_is_no_button",),
     ),
     *(Mutation(*each) for each in (*discord_mutations.MUTATIONS, *web_mutations.MUTATIONS)),
 )  # fmt: skip

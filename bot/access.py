@@ -13,6 +13,8 @@ from bot.types import Actor, Audience, Place, Role
 from retrieval.types import EVERYONE, TEAM, Readers
 
 _PLACE = re.compile(r"place:[^:\s]+:[^:\s]+:[^:\s]+")
+_ID = {"slack": re.compile(r"[UW][A-Z0-9]{1,20}"), "discord": re.compile(r"\d{15,21}")}
+_MENTION = re.compile(r"<@!?([A-Z0-9]+)(?:\|[^>]*)?>")
 THREAD = "thread:"  # what the scopes of threads begin with
 
 
@@ -80,3 +82,15 @@ def scopes(actor: Actor, place: Place, audience: Audience, settings: Settings) -
     if audience.visibility in ("outsiders", "unknown"):
         return wider
     return tuple(dict.fromkeys((default_scope(place, audience), *wider)))
+
+
+def person(text: str) -> str | None:
+    """`platform:id` of somebody who can be asked, from that, a mention, or an id whose form is only one platform's;
+    None for a visitor of the terminal, the browser or the API, and for what is nobody."""
+    text = text.strip()
+    mention = _MENTION.fullmatch(text)
+    platform, colon, id = text.partition(":")
+    if colon and platform in _ID and _ID[platform].fullmatch(id):
+        return text
+    alone = mention[1] if mention else text
+    return next((f"{name}:{alone}" for name, form in _ID.items() if form.fullmatch(alone)), None)

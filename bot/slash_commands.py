@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Literal, cast, get_args
 
-from bot.access import readers, role
+from bot.access import person, readers, role
 from bot.channel_settings import Channels
 from bot.config.settings import Settings, Steps
 from bot.database import Database
@@ -19,7 +19,7 @@ from bot.records import DocumentRow, ExpertAnswer
 from bot.store.audit import Audit
 from bot.texts import HIDDEN, NONE_OPEN, REASONS
 from bot.types import Card, CardRow, Command, Follow, Link, Place, Preferences
-from bot.unanswered.asking import Asking, person
+from bot.unanswered.asking import Asking
 from bot.unanswered.corrections import ExpertAnswers
 from bot.unanswered.digest import Digest
 from bot.unanswered.digest_card import card as digest_card

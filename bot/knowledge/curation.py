@@ -8,6 +8,7 @@ import hashlib
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
+from bot import access
 from bot.access import role, scopes
 from bot.config.settings import Settings
 from bot.errors import StoreError
@@ -19,7 +20,7 @@ from bot.store.searches import Searches
 from bot.types import Actor, Audience, Place, Upload, Verdict
 from retrieval.i18n import Language, Text
 from retrieval.loaders.sanitize import clean_name
-from retrieval.types import EVERYONE, TEAM, RAGToolError, Readers
+from retrieval.types import EVERYONE, TEAM, CollectionInfo, RAGToolError, Readers
 
 FILES = 25  # of one person that wait to be read
 
@@ -38,6 +39,10 @@ _NOT_THERE = Text(
 _FULL = Text(
     en="You already have {n} files waiting to be read. Add the others when they are done.",
     ja="読み込み待ちのファイルがすでに {n} 件あります。終わってから残りを追加してください。",
+)
+_NOBODY = Text(
+    en="“{who}” is nobody whom I could ask. Give slack:<member id> or discord:<user id>.",
+    ja="「{who}」には質問を届けられません。slack:<メンバー ID> または discord:<ユーザー ID> で指定してください。",
 )
 _GONE = Text(en="It is no longer there.", ja="すでに削除されています。")
 
@@ -146,6 +151,18 @@ class Curation:
         self._as_editor(person)
         await self._knowledge.describe(name, description)
         await self._note(person, "describe", name, description)
+
+    async def own(self, person: Curator, thing: CollectionInfo | DocumentRow, who: str) -> None:
+        """Say who looks after it (`platform:id` or an id; empty: nobody in particular), and is asked about it."""
+        owner = access.person(who) if who.strip() else None
+        if isinstance(thing, DocumentRow):
+            await self._theirs(person, thing.id)
+        else:
+            self._as_editor(person)
+        if who.strip() and owner is None:
+            raise RAGToolError(_NOBODY, who=who.strip())
+        await self._knowledge.own(thing, owner)
+        await self._note(person, "owner", thing.name, owner or "nobody")
 
     async def rename(self, person: Curator, name: str, to: str) -> None:
         self._as_editor(person)

@@ -9,13 +9,12 @@ often, or against their will. Source: product.md §4.
 import asyncio
 import hashlib
 import logging
-import re
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from typing import Protocol
 
-from bot.access import default_scope, reaches_team, readers, role
+from bot.access import default_scope, person, reaches_team, readers, role
 from bot.config.settings import Settings, filled
 from bot.errors import SettingsError, StoreError
 from bot.store.asks import Asks, PersonAsk, Reason
@@ -38,9 +37,6 @@ EVERY_SECONDS = 20.0
 GIVE_UP = timedelta(days=1)  # on a platform that takes no card: the question stays among the unanswered ones
 
 NOW = "now"  # a choice: not to wait for the morning
-
-_ID = {"slack": re.compile(r"[UW][A-Z0-9]{1,20}"), "discord": re.compile(r"\d{15,21}")}
-_MENTION = re.compile(r"<@!?([A-Z0-9]+)(?:\|[^>]*)?>")
 
 _MEMBERS = Text(
     en="Only members of the team can have somebody asked.", ja="担当者への質問を頼めるのはチームのメンバーだけです。"
@@ -270,10 +266,10 @@ class Asking:
         if ask.sent_at is None and choice == NOW:
             await self._asks.hurry(ask.turn, self._clock())
             await self._deliver(reach, ask)
-            return AskReply(filled(_ASKED, name=to.name))
+            return AskReply(filled(_ASKED, name=_called(to)))
         if ask.sent_at is None and ask.due_at > self._clock():
             return self._waits(to, ask.due_at)
-        return AskReply(filled(_ALREADY, name=to.name))
+        return AskReply(filled(_ALREADY, name=_called(to)))
 
     async def _bring(
         self,
@@ -301,7 +297,7 @@ class Asking:
             due = now if one.reason == "channel" else self._awake(to, now)
             ask = PersonAsk(kept.turn, question.id, by, one.recipient, one.reason, to.place, now, due)
             if not await self._asks.add(ask):  # by another process meanwhile
-                return AskReply(filled(_ALREADY, name=to.name))
+                return AskReply(filled(_ALREADY, name=_called(to)))
             if due > now:
                 return self._waits(to, due)
             try:
@@ -312,7 +308,7 @@ class Asking:
                 continue
             except ConnectionError as error:
                 log.warning("a question for somebody could not be sent (%s); trying again", error)
-            return AskReply(filled(_ASKED, name=to.name))
+            return AskReply(filled(_ASKED, name=_called(to)))
         return AskReply(_NOBODY)
 
     async def _deliver(self, reach: Reach, ask: PersonAsk) -> None:
@@ -391,15 +387,15 @@ class Asking:
         listed = Text(en=", ".join(names), ja="、".join(names))
         text = filled(
             _CONFIRM_CHANNEL if one.reason == "channel" else _CONFIRM,
-            name=to.name,
+            name=_called(to),
             question=shortened(question.question, PASSAGE),
             pages=filled(_PAGES, names=listed) if names else _NO_PAGES,
         )
-        return AskReply(text, filled(_ASK_THEM, name=to.name), one.recipient)
+        return AskReply(text, filled(_ASK_THEM, name=_called(to)), one.recipient)
 
     def _waits(self, to: Recipient, due: datetime) -> AskReply:
         zone = to.timezone or self._settings.timezone
-        said = filled(_WAITS, name=to.name, time=due.astimezone(zone).strftime("%H:%M"), zone=str(zone))
+        said = filled(_WAITS, name=_called(to), time=due.astimezone(zone).strftime("%H:%M"), zone=str(zone))
         return AskReply(said, _SEND_NOW, NOW)
 
     def _awake(self, to: Recipient, now: datetime) -> datetime:
@@ -451,18 +447,11 @@ class Asking:
             return ""
 
 
+def _called(to: Recipient) -> Text:
+    """The name in a sentence."""
+    return Text(en=to.name, ja=to.name if to.name.startswith("#") else f"{to.name} さん")
+
+
 def _may_go_to(to: Recipient, question: Question, place: Place) -> bool:
     """Whether a channel has no more readers than the place where this was asked."""
     return to.place == place or (question.scope == TEAM and reaches_team(to.audience))
-
-
-def person(text: str) -> str | None:
-    """`platform:id` of somebody who can be asked, from that, a mention, or an id whose form is only one platform's;
-    None for a visitor of the terminal, the browser or the API, and for what is nobody."""
-    text = text.strip()
-    mention = _MENTION.fullmatch(text)
-    platform, colon, id = text.partition(":")
-    if colon and platform in _ID and _ID[platform].fullmatch(id):
-        return text
-    alone = mention[1] if mention else text
-    return next((f"{name}:{alone}" for name, form in _ID.items() if form.fullmatch(alone)), None)

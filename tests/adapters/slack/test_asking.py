@@ -10,15 +10,21 @@ import pytest
 
 from adapters.runner import PeopleReach
 from adapters.slack.adapter import SlackAdapter
+from agent.events import Answered, Thought
 from bot.app import Application
 from bot.types import Upload
+from retrieval.i18n import Language
 from retrieval.types import TEAM
-from tests.adapters.slack.service import whole
+from tests.adapters.slack.service import bot, whole
+from tests.adapters.slack.test_digest import opened as modal
+from tests.bot.acting import says
+from tests.bot.library import opened
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_gate import error
 from tests.fakes.slack_world import Message
 
 ASK, CHOOSE, ANSWER = "kotae_ask", "kotae_ask_choice", "kotae_answer"
+GOLDEN = Path(__file__).parents[2] / "golden" / "slack"
 PAGE = "# Refunds\n\nRefunds take thirty days from the day on which the parcel arrives at our warehouse.\n"
 QUESTION = "How long do customers wait for refunds after sending parcels to the warehouse abroad?"
 
@@ -27,13 +33,17 @@ def whispered(slack: FakeSlack, user: str, words: str) -> list[Message]:
     return [each for each in slack.whispers(user) if words in each.shown]
 
 
+def waking() -> str:
+    """A time zone in which it is noon."""
+    hour = datetime.now(UTC).hour
+    return f"Etc/GMT{hour - 12:+}" if hour != 12 else "UTC"  # the sign is the other way round there
+
+
 @asynccontextmanager
 async def awake(slack: FakeSlack, home: Path, **more: str) -> AsyncIterator[tuple[Application, SlackAdapter]]:
     """The whole application while nobody sleeps, whenever the test runs."""
-    hour = datetime.now(UTC).hour
-    zone = f"Etc/GMT{hour - 12:+}" if hour != 12 else "UTC"  # the sign is the other way round there
     for user in slack.world.users.values():
-        user.tz = zone
+        user.tz = waking()
     async with whole(slack, home, **more) as made:
         yield made
 
@@ -67,7 +77,7 @@ async def test_the_owner_of_the_closest_document_is_asked_and_the_asker_gets_the
         assert [each.shown for each in slack.replies(thread)] == before  # nobody else reads who was asked
 
         await slack.presses("U2", card, ANSWER)
-        await slack.wait_for(lambda: slack.modal("U2"))
+        await modal(slack, "U2")
         await slack.submits("U2", {"answer": "From abroad it takes sixty days."})
         await slack.wait_for(lambda: [one for one in slack.replies(thread) if "sixty days" in one.shown])
         await slack.wait_for(lambda: "Answered by ben" in card.shown)
@@ -88,7 +98,7 @@ async def test_from_a_private_channel_the_asker_confirms_and_the_team_reads_noth
             await slack.wait_for(lambda: whispered(slack, "U1", "I have asked ben"))
             (card,) = slack.posted(slack.dm("U2"))
             await slack.presses("U2", card, ANSWER)
-            view = await slack.wait_for(lambda: slack.modal("U2"))
+            view = await modal(slack, "U2")
             assert "Only members of the private places" in str(view.body)
             await slack.submits("U2", {"answer": "From abroad it takes sixty days."})
             await slack.wait_for(lambda: [one for one in slack.replies(thread) if "sixty days" in one.shown])
@@ -163,3 +173,42 @@ async def test_an_owner_is_set_by_a_mention_and_opts_out(tmp_path: Path) -> None
         await slack.wait_for(lambda: whispered(slack, "U2", "may be brought to you"))
         await slack.presses("U1", answer, ASK)
         await slack.wait_for(lambda: whispered(slack, "U1", "I have asked ben"))
+
+
+WORDS: dict[Language, tuple[str, str, str]] = {
+    "en": ("How long do refunds from abroad take?", "Perhaps thirty days.", "From abroad it takes sixty days."),
+    "ja": ("海外からの返金は何日かかりますか？", "30日かもしれません。", "海外からは60日です。"),
+}
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+async def test_what_everybody_reads_from_the_question_to_the_answer(tmp_path: Path, language: Language) -> None:
+    question, doubtful, answer = WORDS[language]
+    async with FakeSlack(limits=False) as slack, opened(tmp_path) as library:
+        for user in slack.world.users.values():
+            user.locale, user.tz = {"en": "en-US", "ja": "ja-JP"}[language], waking()
+        said = says(Thought("…"), Answered(doubtful, unsure=True, seconds=2))
+        serves = bot(slack, tmp_path, said, knowledge=library.knowledge, KOTAE_LANGUAGE=language)
+        async with serves as here:
+            here.bot.asking.reach = PeopleReach([here.adapter], None)
+            await library.knowledge.add(Upload("page.md", question.encode(), "docs", TEAM, "U2"), language)
+            thread = await slack.says("C1", "U1", f"@kotae {question}")
+            (shown,) = await slack.wait_for(lambda: [each for each in slack.replies(thread) if ASK in each.actions])
+            await slack.wait_for_idle()
+            await slack.presses("U1", shown, ASK)
+            await slack.wait_for(lambda: slack.whispers("U1"))
+            (card,) = slack.posted(slack.dm("U2"))
+            first = card.shown
+            await slack.presses("U2", card, ANSWER)
+            await modal(slack, "U2")
+            await slack.submits("U2", {"answer": answer})
+            await slack.wait_for(lambda: [each for each in slack.replies(thread) if answer in each.shown])
+            await slack.wait_for(lambda: "✅" in card.shown)
+            read = {
+                "thread": [each.shown for each in slack.replies(thread)],
+                "ann alone": [each.shown for each in slack.whispers("U1")],
+                "ben": [first, card.shown],
+                "ben alone": [each.shown for each in slack.whispers("U2")],
+            }
+    text = "\n\n".join("\n\n".join((f"== {who}", *messages)) for who, messages in read.items()) + "\n"
+    assert text == (GOLDEN / f"asked.{language}.txt").read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent.events import Answered
-from bot.access import readers, scope_of
+from bot.access import person, readers, scope_of
 from bot.store.asks import Asks
 from bot.store.conversations import Conversations
 from bot.store.documents import Documents
@@ -19,7 +19,7 @@ from bot.store.schema import documents as document_table
 from bot.store.turns import TurnStore
 from bot.store.unanswered import UnansweredQuestions
 from bot.types import Actor, Audience, Card, Incoming, Place, Recipient, Visibility
-from bot.unanswered.asking import A_DAY, NOW, Asking, AskReply, person
+from bot.unanswered.asking import A_DAY, NOW, Asking, AskReply
 from retrieval.i18n import Text
 from retrieval.types import EVERYONE, TEAM, Found, Hit, Passage, RAGToolError, Readers, SearchMetrics
 from tests.bot.sample_turns import settings

@@ -27,7 +27,9 @@ _NO_ABOUT = Text(
 _NEW = Text(en="New collection", ja="新しいコレクション")
 _NAME = Text(en="Name", ja="名前")
 _ABOUT = Text(en="Description", ja="説明")
-_EDIT = Text(en="Name and description", ja="名前と説明")
+_OWNER = Text(en="Who looks after it, such as slack:U012AB3CD", ja="担当者（例: slack:U012AB3CD）")
+_OWNED = Text(en="Looked after by {who}", ja="担当: {who}")
+_EDIT = Text(en="Name, description and owner", ja="名前・説明・担当者")
 _ACTS = Text(en="Change this collection", ja="このコレクションの操作")
 _SAVE = Text(en="Save", ja="保存")
 _SAVED = Text(en="Saved.", ja="保存しました。")
@@ -63,6 +65,7 @@ class CollectionCards:
         self._person = person(who)
         self._changed = changed
         self._infos: tuple[CollectionInfo, ...] = ()
+        self._names: dict[str, str] = {}  # of their owners
 
     async def build(self) -> None:
         self._ground = ui.column().classes("full-width")
@@ -80,6 +83,8 @@ class CollectionCards:
     async def show(self) -> None:
         """Draw them as they are now."""
         self._infos = await self._site.app.knowledge.collections(self._who.readers)
+        owners = {info.owner for info in self._infos if info.owner}
+        self._names = {owner: await self._site.app.bot.asking.name(owner) for owner in owners}
         language = self._language
         self._ground.clear()
         with self._ground:
@@ -115,19 +120,21 @@ class CollectionCards:
             about = ui.label(info.description or _NO_ABOUT.to(language)).classes("kotae-pre")
             if not info.description:
                 about.classes("kotae-quiet")
+            if info.owner:
+                ui.label(_OWNED.to(language, who=self._names[info.owner])).classes("kotae-quiet")
 
     def _menu(self, info: CollectionInfo) -> None:
         language = self._language
-        acts: list[tuple[Text, Callable[[], Awaitable[None] | None]]] = [
-            (_EDIT, lambda: self._describe(info)),
-            (_REINDEX, lambda: self._reindex(info)),
-            (_DELETE, lambda: self._delete(info)),
+        acts: list[tuple[str, Text, Callable[[], Awaitable[None] | None]]] = [
+            ("edit", _EDIT, lambda: self._describe(info)),
+            ("reindex", _REINDEX, lambda: self._reindex(info)),
+            ("delete", _DELETE, lambda: self._delete(info)),
         ]
         with ui.button(icon="more_vert").props("flat dense round").mark(f"menu-{info.name}") as button:
             button.props(f'aria-label="{_ACTS.to(language)}"')
             with ui.menu():
-                for said, do in acts:
-                    ui.menu_item(said.to(language), on_click=do)
+                for name, said, do in acts:
+                    ui.menu_item(said.to(language), on_click=do).mark(f"{name}-{info.name}")
 
     # -- what is done -----------------------------------------------------------------------------------------------
 
@@ -150,10 +157,14 @@ class CollectionCards:
             name.props("outlined maxlength=80")
             about = ui.textarea(_ABOUT.to(self._language), value=info.description).classes("full-width")
             about.props("outlined autogrow")
+            owner = ui.input(_OWNER.to(self._language), value=info.owner or "").classes("full-width")
+            owner.props("outlined maxlength=120").mark("owner")
 
             async def save() -> None:
                 with saying(self._language):
                     curating, wanted = self._site.app.curating, (name.value or "").strip()
+                    if (owner.value or "").strip() != (info.owner or ""):
+                        await curating.own(self._person, info, owner.value or "")
                     if wanted != info.name:
                         await curating.rename(self._person, info.name, wanted)
                     if (about.value or "").strip() != info.description:

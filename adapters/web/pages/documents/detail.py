@@ -9,6 +9,7 @@ from adapters.web.pages.documents.add import AddDocuments
 from adapters.web.pages.documents.list import Acts
 from adapters.web.pages.shared import components
 from adapters.web.pages.shared.curators import person, readers_of
+from adapters.web.pages.shared.dialogs import buttons, form
 from adapters.web.pages.shared.layout import saying, titled
 from adapters.web.quotations import found
 from adapters.web.visitor import Site, Visitor
@@ -30,6 +31,11 @@ _WORDS = Text(en="Only chunks with these words", ja="この語句を含むチャ
 _NONE = Text(en="No chunk has these words.", ja="この語句を含むチャンクはありません。")
 _MORE = Text(en="More", ja="さらに表示")
 _FIRST = Text(en="From the beginning", ja="最初から表示")
+_OWN, _SAVE = Text(en="Owner", ja="担当者"), Text(en="Save", ja="保存")
+_OWNER = Text(
+    en="Who looks after it, such as slack:U012AB3CD; empty: who added it",
+    ja="担当者（例: slack:U012AB3CD。空欄なら登録した人）",
+)
 _NOT_FOUND = Text(
     en="The quoted words were not found in this document. It may have changed since.",
     ja="引用された文はこの文書に見つかりません。その後、更新された可能性があります。",
@@ -43,6 +49,7 @@ _DESCRIBED = {
     "chunks": Text(en="Chunks", ja="チャンク数"),
     "language": Text(en="Language", ja="言語"),
     "author": Text(en="Added by", ja="登録者"),
+    "owner": Text(en="Looked after by", ja="担当者"),
     "added": Text(en="Added", ja="登録日時"),
     "changed": Text(en="This version added", ja="この版の登録日時"),
     "date": Text(en="Date of the document", ja="文書の日付"),
@@ -70,6 +77,7 @@ class OneDocument:
         titled(row.name)
         ui.link(_ALL.to(language), "/documents")
         self._head = ui.column().classes("full-width")
+        self._dialogs = ui.element("div")
         acts = Acts(self._site, self._who, self.show)
         adding = AddDocuments(self._site, self._who, self.show)
         self._acts, self._adding = acts, adding
@@ -112,11 +120,12 @@ class OneDocument:
         except LookupError:  # forgotten, or for others now
             ui.navigate.to("/documents")
             return
-        self._facts(row)
+        await self._facts(row)
         await self._page(max(0, (self._chunk or 0) - 1), fresh=True)
 
-    def _facts(self, row: DocumentRow) -> None:
+    async def _facts(self, row: DocumentRow) -> None:
         language = self._who.language
+        owner = await self._site.app.bot.asking.name(row.owner) if row.owner else ""
         values: dict[str, str | datetime] = {
             "collection": row.collection,
             "readers": readers_of(row.scope, self._who),
@@ -124,6 +133,7 @@ class OneDocument:
             "chunks": str(row.chunks),
             "language": _LANGUAGES[row.language].to(language),
             "author": row.author,
+            "owner": owner,
             "added": row.added_at,
             "changed": row.updated_at,
             "date": date_words(row.changed_at or "", language),
@@ -146,6 +156,23 @@ class OneDocument:
             if self._site.app.curating.may_change(person(self._who), row):
                 with ui.row():
                     self._acts.buttons(lambda: [row], done=lambda: ui.navigate.to("/documents"))
+                    ui.button(_OWN.to(language), icon="person", on_click=lambda: self._own(row)).props(
+                        "outline no-caps dense"
+                    ).mark("own")
+
+    def _own(self, row: DocumentRow) -> None:
+        language = self._who.language
+        with form(self._dialogs, _OWN, language) as dialog:
+            owner = ui.input(_OWNER.to(language), value=row.owner or "").classes("full-width")
+            owner.props("outlined maxlength=120").mark("owner")
+
+            async def save() -> None:
+                with saying(language):
+                    await self._site.app.curating.own(person(self._who), row, owner.value or "")
+                    dialog.close()
+                    await self.show()
+
+            buttons(dialog, _SAVE, save, language)
 
     async def _again(self) -> None:
         self._chunk = None

@@ -5,6 +5,7 @@ from nicegui.elements.mixins.text_element import TextElement
 from nicegui.testing import User
 from nicegui.testing.user_interaction import UserInteraction
 
+from adapters.runner import PeopleReach
 from adapters.web.channel.rooms import MEMBERS, ROOMS
 from adapters.web.visitor import Site
 from agent.events import Citation
@@ -13,6 +14,7 @@ from bot.records import BotMessage, RoomMessage
 from bot.turns.event_json import citation_json
 from tests.adapters.acting import until
 from tests.adapters.web.pages.conftest import Visit
+from tests.adapters.web.pages.hands import press
 from tests.adapters.web.pages.waiting import sees
 from tests.adapters.web.spots import spot
 
@@ -225,3 +227,25 @@ async def test_wrong_choices_are_said(visit: Visit, site: Site) -> None:
     user.find(content="OK", kind=ui.button).click()
     await sees(user, "KOTAE_MODEL=nobody:nothing")
     assert (await site.web.preferences(AKI, GENERAL)).model is None
+
+
+async def test_a_person_is_asked_from_an_unsure_answer(visit: Visit, site: Site) -> None:
+    """In the browser's channel that is the room of the digest; from a private room it takes a room that nobody else
+    reads."""
+    site.app.bot.asking.reach = PeopleReach([site.web], "web:general")
+    user = visit()
+    await user.open("/app/")
+    write(user, "@kotae On which pier does the ferry to Heligoland moor?")
+    await sees(user, "Ask a person")
+    await answer(site, (await kept(site))[0].id)
+    press(user, "ask-person")
+    await sees(user, "I have asked #general")
+    await sees(user, "Answer this")
+    assert any(each.kind == "card" for each in await kept(site))
+
+    await user.open("/app/?room=leads")
+    write(user, "@kotae When is the whale started?")
+    await sees(user, "Ask a person")
+    press(user, "ask-person")
+    await sees(user, "I know nobody whom I could ask")
+    assert sum(each.kind == "card" for each in await kept(site)) == 1

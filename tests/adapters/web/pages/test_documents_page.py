@@ -331,3 +331,30 @@ async def test_collections_are_made_and_merged_and_what_cannot_be_is_said(visit:
     press(user, "do")
     await sees(user, "A collection's name must have 1 to 80 characters")
     assert len(await site.app.knowledge.collections(site.app.readers)) == 4
+
+
+async def test_a_document_and_a_collection_have_an_owner(visit: Visit, site: Site) -> None:
+    document_id = await added(site, "open.md", "# Open\n\nFor all.\n", author="ben")
+    user = visit("ben")
+    await user.open(f"/app/documents?document={document_id}")
+    await sees(user, "Owner")
+    press(user, "own")
+    fill(user, "owner", "nobody at all")
+    user.find(content="Save", kind=ui.button).click()
+    await sees(user, "is nobody whom I could ask")
+    fill(user, "owner", "<@U0BEN|ben>")
+    user.find(content="Save", kind=ui.button).click()
+    await sees(user, "slack:U0BEN")
+    row = await document(site, "open.md")
+    assert row and row.owner == "slack:U0BEN" and ("owner", "slack:U0BEN") in await acted(site)
+
+    aki = visit("aki")
+    await aki.open("/app/documents")
+    await sees(aki, "港")
+    press(aki, "edit-港")
+    await sees(aki, "Who looks after it")
+    fill(aki, "owner", "discord:123456789012345678")
+    aki.find(content="Save", kind=ui.button).click()
+    await sees(aki, "Looked after by discord:123456789012345678")
+    owners = await site.app.data.documents.owners([document_id])
+    assert owners == {document_id: ("slack:U0BEN", "ben")}
