@@ -45,6 +45,7 @@ STRANGE_DATABASE = f"{IDENTITY}::test_a_database_that_does_not_know_the_home_is_
 TAUGHT = "tests/bot/unanswered/test_expert_answers.py"
 UNLIKE = "tests/bot/unanswered/test_paraphrases.py::test_none_that_differ_is_taken_for_the_same"
 ANSWERS = "tests/bot/unanswered/test_corrections.py"
+WITHDRAWN = "tests/bot/store/test_withdrawal.py"
 ASKING = "tests/bot/unanswered/test_asking.py"
 CONFORMANCE = "tests/adapters/test_conformance.py"
 SLACK = "tests/adapters/slack"
@@ -1503,6 +1504,42 @@ MUTATIONS = (
                 "test_nobody_is_asked_in_their_night",
             ),
         )
+    ),
+    Mutation(
+        "a forgotten document leaves what was answered",
+        "bot/store/documents.py",
+        ("                await db.run_sync(withdraw, names, now)\n", ""),
+        (WITHDRAWN,),
+    ),
+    Mutation(
+        "a document for fewer leaves others' answers",
+        "bot/store/documents.py",
+        ("            if before not in (None, row.scope):\n", "            if False:\n"),
+        (WITHDRAWN,),
+    ),
+    Mutation(
+        "who may still read it keeps the answer",
+        "bot/store/withdrawal.py",
+        ("not still_read(frozenset(", "bool(frozenset("),
+        (WITHDRAWN,),
+    ),
+    Mutation(
+        "a redacted answer is shown again",
+        "bot/store/withdrawal.py",
+        ('{"state": "answered", "owner": None,', '{"state": "done", "owner": None,'),
+        (f"{CONFORMANCE}::test_the_quotation_of_a_withdrawn_document_leaves_the_answer_that_was_posted",),
+    ),
+    Mutation(
+        "cards lose what was withdrawn",
+        "bot/store/withdrawal.py",
+        ("    _strip(db, documents)\n", ""),
+        (f"{CONFORMANCE}::test_the_quotation_of_a_withdrawn_document_leaves_cards",),
+    ),
+    Mutation(
+        "what is shown again is for today's readers",
+        "bot/turns/turns.py",
+        ("yield await self._as_read_now(turn, started.answer)", "yield started.answer"),
+        ("tests/bot/test_bot.py::test_an_answer_that_is_shown_again_is_for_those_who_read_it_now",),
     ),
     Mutation(
         "a question is read where it was brought, only",

@@ -279,10 +279,13 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class CardRow:
+    """`sources`: of the first details, the ids of the documents that they quote; empty: none."""
+
     text: str
     details: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
     actions: tuple[Action, ...] = ()
+    sources: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,8 +64,11 @@ async def changed(
 
 
 async def renewed(bot: Bot, card: Post, audience: Audience, language: Language) -> Post | None:
-    """A card whose question is not open any more, as it is now: closed, or with what it leaves open, and without the
-    words of what its asker has changed or deleted. None: it stays as it is. Raises StoreError."""
+    """A card that is to be drawn anew, as it is now: closed, or with what it leaves open, and without the words of what
+    its asker has changed or deleted, or of a document that was withdrawn. None: it stays as it is. Raises
+    StoreError."""
+    if card.data.get("stale"):  # a document that it quoted was withdrawn
+        return replace(card, data={name: value for name, value in card.data.items() if name != "stale"})
     gone = await bot.experts.missing(card.data["questions"])
     asked = await bot.experts.questions(card.data["questions"], card.place, audience)
     still = [question for question in asked if question.resolved_at is None]
@@ -127,6 +130,7 @@ def _kept(row: CardRow) -> dict[str, Any]:
         "details": list(row.details),
         "links": [[link.text, link.url] for link in row.links],
         "actions": [[action.text, action.kind] for action in row.actions],
+        **({"sources": [*row.sources, *[""] * (len(row.details) - len(row.sources))]} if any(row.sources) else {}),
     }
 
 

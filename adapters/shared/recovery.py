@@ -11,6 +11,7 @@ from adapters.shared import digest_cards, expert_answers
 from adapters.shared.tasks import Tasks
 from bot.bot import Bot
 from bot.errors import StoreError
+from bot.turns.withdrawal import WITHDRAWN
 from bot.types import Audience, IngestionRequest, Notice, Post
 from retrieval.i18n import Language
 
@@ -39,7 +40,9 @@ async def look_after(
 
     async def settle(card: Post) -> None:
         now = await digest_cards.renewed(bot, card, await audience_of(card), language)
-        if now is not None:
+        if now is not None and card.data.get("stale"):
+            await redraw(now, WITHDRAWN.to(language))
+        elif now is not None:
             await redraw(now, expert_answers.status(now, expert_answers.SETTLED, language))
 
     while True:

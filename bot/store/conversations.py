@@ -13,9 +13,10 @@ from agent.conversation import Exchange
 from agent.events import Answered, Citation, Cost
 from bot.records import TurnTotals
 from bot.store.engine import read, rows, storable
-from bot.store.schema import answers, turns
+from bot.store.schema import answers, documents, sources, turns
 from bot.store.searches import percentile
 from bot.types import Audience, Incoming, Place
+from retrieval.types import Readers
 
 MAX_EXCHANGES = 10
 MAX_CHARACTERS = 8_000
@@ -95,6 +96,15 @@ class Conversations:
             answered=answered(row),
             answered_at=row._mapping[answers.c.answered_at],
         )
+
+    async def hidden(self, turn: str, readers: Readers) -> set[str]:
+        """Of the documents that a turn found those that are there and that these readers may not read: their names."""
+        wanted = (
+            select(documents.c.name)
+            .join(sources, sources.c.document == documents.c.id)
+            .where(sources.c.turn == turn, documents.c.scope.not_in(readers.scopes))
+        )
+        return {row.name for row in await rows(self._engine, wanted)}
 
     async def last_asked(self, platform: str) -> datetime | None:
         """When the last question came from a platform."""

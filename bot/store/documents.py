@@ -2,18 +2,19 @@
 
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
-from sqlalchemy import and_, delete, exists, func, or_, select, true, update
+from sqlalchemy import Connection, and_, delete, exists, func, or_, select, true, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from bot.access import THREAD
 from bot.records import DocumentOrder, DocumentRow
 from bot.store.engine import insert, read, rows, write
-from bot.store.schema import collections, documents, pair_documents
-from bot.store.traces import scrub
+from bot.store.schema import collections, documents, pair_documents, sources
 from bot.store.unanswered import reopen
 from bot.store.vector_stores import advance
+from bot.store.withdrawal import withdraw
 from retrieval.types import Readers
 
 
@@ -119,6 +120,10 @@ class Documents:
         values = {name: getattr(row, name) for name in row.__dataclass_fields__}
         async with write(self._engine) as db:
             await make_collection(db, row.collection)
+            before = (await db.execute(select(documents.c.scope).where(documents.c.id == row.id))).scalar()
+            if before not in (None, row.scope):
+                now, still = datetime.now(UTC), partial(_reads, scope=row.scope)
+                await db.run_sync(withdraw, {row.id: row.name}, now, still)
             await db.execute(
                 insert(db, documents)
                 .values(**values)
@@ -136,12 +141,18 @@ class Documents:
         return [row.document for row in await rows(self._engine, made)]
 
     async def forget(self, *document_ids: str, generation: int, copied: bool = False) -> int:
-        """Take documents out, of the traces of answers too, open the questions again that they answered (unless a copy
-        is left), and move the generation, in one transaction; returns how many were there."""
+        """Take documents out, and their words out of answers, traces and cards, open the questions again that they
+        answered, and move the generation, in one transaction; returns how many were there. `copied`: each has a twin
+        elsewhere, which takes its place in what was said."""
+        now = datetime.now(UTC)
         async with write(self._engine) as db:
-            await db.run_sync(scrub, document_ids)
-            if not copied:
-                await db.run_sync(reopen, document_ids, datetime.now(UTC))
+            wanted = select(documents.c.id, documents.c.name).where(documents.c.id.in_(document_ids))
+            names = {each.id: each.name for each in (await db.execute(wanted)).all()}
+            if copied:
+                await db.run_sync(_hand_over, document_ids)
+            else:
+                await db.run_sync(withdraw, names, now)
+                await db.run_sync(reopen, document_ids, now)
             gone = await db.execute(delete(documents).where(documents.c.id.in_(document_ids)))
             await advance(db, self._embedder, generation)
             return gone.rowcount
@@ -156,6 +167,21 @@ _ORDERS: Mapping[DocumentOrder, tuple[Any, ...]] = {
     "newest": (documents.c.updated_at.desc(), documents.c.id),
     "largest": (documents.c.chunks.desc(), documents.c.id),
 }
+
+
+def _hand_over(db: Connection, copied: Collection[str]) -> None:
+    """Let what cites one of these documents cite its twin: the same words, for the same readers."""
+    other = documents.alias("twin")
+    alike = and_(*(other.c[name] == documents.c[name] for name in ("scope", "name", "hash")))
+    twins = select(documents.c.id, other.c.id.label("twin")).join(other, alike & (other.c.id.not_in(copied)))
+    for row in db.execute(twins.where(documents.c.id.in_(copied))).all():
+        known = select(sources.c.turn).where(sources.c.document == row.twin)
+        moved = update(sources).where(sources.c.document == row.id, sources.c.turn.not_in(known))
+        db.execute(moved.values(document=row.twin))
+
+
+def _reads(scopes: frozenset[str], *, scope: str) -> bool:
+    return scope in scopes
 
 
 async def make_collection(db: AsyncConnection, name: str) -> None:

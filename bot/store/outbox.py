@@ -78,10 +78,10 @@ class Outbox:
         return [post for post in found if not post.data.get("closed") and wanted & set(post.data.get("questions", ()))]
 
     async def open_cards(self, platform: str) -> list[Post]:
-        """The posted cards of a platform that still offer something."""
+        """The posted cards of a platform that still offer something, or that are to be drawn anew in any case."""
         placed = select(posts).where(posts.c.kind == "card", posts.c.message.is_not(None), posts.c.platform == platform)
         found = [_post(row) for row in await rows(self._engine, placed.order_by(posts.c.at))]
-        return [post for post in found if not post.data.get("closed")]
+        return [post for post in found if post.data.get("stale") or not post.data.get("closed")]
 
     async def forget(self, about: str) -> None:
         """Nothing was or will be posted about this."""

@@ -84,10 +84,10 @@ def keep_traces(db: Connection, ended: Iterable[tuple[str, Sequence[Noted]]]) ->
         db.execute(_FOUND, found)
 
 
-def scrub(db: Connection, forgotten: Collection[str]) -> None:
-    """Inside the transaction that forgets these documents: what was thought and written after one of them had been
-    found goes from the traces, since it may be in their words."""
-    theirs = sources.c.document.in_(forgotten)
+def scrub(db: Connection, forgotten: Collection[str], asked: Collection[str]) -> None:
+    """Inside the transaction that takes these documents away: what was thought and written in these turns after one of
+    them had been found goes from the traces, since it may be in their words."""
+    theirs = sources.c.document.in_(forgotten) & sources.c.turn.in_(asked)
     first = select(func.min(sources.c.ordinal)).where(theirs, sources.c.turn == traces.c.turn).scalar_subquery()
     db.execute(
         update(traces)

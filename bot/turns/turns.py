@@ -26,6 +26,7 @@ from bot.turns.admission import Admission, CrowdedError
 from bot.turns.budget import Budget, Unlimited
 from bot.turns.queue import TurnQueue
 from bot.turns.trace import Recording
+from bot.turns.withdrawal import without
 from bot.types import Attachment, Claimed, Feedback, Incoming, Verdict
 from bot.waiting import finished
 from retrieval.i18n import Language, Text
@@ -325,7 +326,7 @@ class Turns:
             turn.attempt, turn.stored = started.attempt, started.answer is not None
             if started.answer is not None:
                 if turn.attempt <= 2 * TRIES:
-                    yield started.answer
+                    yield await self._as_read_now(turn, started.answer)
                 else:
                     await self._inbox.shown(claimed)  # it cannot be posted where it belongs
                 return
@@ -373,6 +374,13 @@ class Turns:
                 raise RuntimeError("the agent ended without an answer")
         except CrowdedError:
             yield Answered(_CROWDED.to(language), outcome="declined")
+
+    async def _as_read_now(self, turn: _Turn, answer: Answered) -> Answered:
+        """A stored answer without what those who read the place by now may not read."""
+        message = turn.claimed.message
+        allowed = readers(message.place, message.audience, message.thread)
+        hidden = await self._conversations.hidden(turn.claimed.id, allowed) if answer.citations else ()
+        return without(answer, hidden, turn.language)
 
     async def _read(self, message: Incoming, file: Attachment, language: Language) -> str:
         """Make a file searchable in its thread; why it cannot be, or nothing."""

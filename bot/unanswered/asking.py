@@ -419,6 +419,7 @@ class Asking:
 
     async def _card(self, reason: Reason, question: Question, to: Recipient, asker: str) -> Card:
         language: Language = to.language or self._settings.language
+        hits = await self._closest(question, to)
         passages = [
             _PASSAGE.to(
                 language,
@@ -426,7 +427,7 @@ class Asking:
                 name=shortened(hit.passage.name, NAME),
                 collection=shortened(hit.passage.collection, NAME),
             )
-            for hit in await self._closest(question, to)
+            for hit in hits
         ]
         said = _FROM.to(language, name=asker) if asker else _FROM_SOMEBODY.to(language)
         command = _OPT_OUT.get(to.place.platform, "/kotae asks off")
@@ -437,6 +438,7 @@ class Asking:
             details=(said, *passages, *why),
             links=(Link(_THREAD.to(language), link),) if link else (),
             actions=offers((question.id,), question.id, language),
+            sources=("", *(hit.passage.document_id for hit in hits)),
         )
         return Card("", rows=(row,))
 

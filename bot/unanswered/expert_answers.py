@@ -104,7 +104,7 @@ class Experts:
 
     async def settled(self, platform: str) -> list[Post]:
         """The cards of a platform whose question was closed elsewhere, or of which one is not there any more; `closed`
-        where none of theirs is open any more."""
+        where none of theirs is open any more; and those that quoted a document which was withdrawn (`stale`)."""
         found = [card for card in await self._outbox.open_cards(platform) if card.data.get("questions")]
         ids = {question for card in found for question in card.data["questions"]}
         closed = await self._questions.closed(ids, before=datetime.now(UTC) - SETTLED)
@@ -112,7 +112,9 @@ class Experts:
         over = [card for card in found if closed.issuperset(card.data["questions"])]
         changed = (card for card in found if card.data.get("reference") in closed or gone & {*card.data["questions"]})
         partly = [card for card in changed if card not in over]
-        return [*(replace(card, data={**card.data, "closed": True}) for card in over), *partly]
+        stale = [card for card in found if card.data.get("stale")]
+        over, partly = ([card for card in some if card not in stale] for some in (over, partly))
+        return [*stale, *(replace(card, data={**card.data, "closed": True}) for card in over), *partly]
 
     async def answer(self, lesson: AnswerGiven) -> AnswerTaken:
         """Learn an answer: it becomes a Q/A pair, the questions are closed, their askers will be told.

@@ -12,15 +12,17 @@ import pytest_asyncio
 from sqlalchemy import func, select, update
 
 from adapters.runner import PeopleReach
-from agent.events import Answered, Thought
+from agent.events import Answered, Citation, Thought, ToolReturned
 from bot.access import readers
 from bot.store.channel_settings import ChannelSettings
 from bot.store.engine import change, rows
 from bot.store.schema import answers as answer_table
 from bot.store.schema import feedback, posts, questions, searches, traces, turns
+from bot.store.withdrawal import withdraw
+from bot.turns.withdrawal import WITHDRAWN
 from bot.types import EDITS, Audience, Card, CardRow, Place, Preferences
 from bot.unanswered.digest_card import offers
-from retrieval.types import SearchMetrics
+from retrieval.types import TEAM, Hit, Passage, SearchMetrics
 from tests.adapters.acting import Held, answers, misses, until
 from tests.adapters.worlds import Process, World, world
 from tests.bot.acting import says
@@ -367,3 +369,66 @@ async def test_nobody_is_offered_where_the_bot_is_sure(place: World) -> None:
         await place.answered(asked, "30 days.")
         with pytest.raises((LookupError, AssertionError)):
             await place.asks_person(asked)
+
+
+# -- what was quoted is withdrawn --------------------------------------------------------------------------------------
+
+
+def found(name: str, letter: str) -> Hit:
+    return Hit(Passage("docs", letter * 32, name, 0, f"The words of {name}.", TEAM, name), {}, 0.9)
+
+
+PLAN, PIER = found("plan.md", "a"), found("pier.md", "b")
+QUOTING = (
+    Thought("Looking it up."),
+    ToolReturned("1", "search_rag_knowledge_base", "2 passages", (PLAN, PIER)),
+    Answered(
+        "**Plan**\n> The whale starts in May. [1]\n\nShips moor at pier seven. [2]",
+        (Citation(1, "plan.md", "docs", 0, "The whale starts"), Citation(2, "pier.md", "docs", 0, "Ships moor")),
+        confidence=0.9,
+        seconds=2,
+    ),
+)
+
+
+async def withdrawn(it: Process, *hits: Hit) -> None:
+    names = {hit.passage.document_id: hit.passage.document for hit in hits}
+    await change(it.data.engine, lambda db: withdraw(db, names, datetime.now(UTC)))
+
+
+async def test_the_quotation_of_a_withdrawn_document_leaves_the_answer_that_was_posted(place: World) -> None:
+    """Also when the bot was away at that time; the rest of the answer stays, and nobody is answered twice."""
+    async with place.process(says(*QUOTING)) as it:
+        asked = await place.says(BETTER)
+        (steps, before) = await place.answered(asked, "pier seven")
+        assert "The whale starts" in before
+        await withdrawn(it, PLAN)
+        await until(lambda: place.thread(asked), lambda said: "The whale starts" not in "".join(said))
+        await place.quiet()
+        shown = await place.thread(asked)
+        assert len(shown) == 2 and shown[0] == steps, shown
+        assert WITHDRAWN.en in shown[1] and "pier seven" in shown[1] and "plan.md" not in shown[1]
+        assert len(it.player.asks) == 1
+        await withdrawn(it, PIER)
+    async with place.process() as it:
+        await until(lambda: place.thread(asked), lambda said: "pier seven" not in "".join(said))
+        await place.quiet()
+        shown = await place.thread(asked)
+        assert len(shown) == 2 and WITHDRAWN.en in shown[1] and shown[1].count(WITHDRAWN.en) == 1
+
+
+async def test_the_quotation_of_a_withdrawn_document_leaves_cards(place: World) -> None:
+    async with place.process(says(Answered("Not found.", outcome="unknown"))) as it:
+        asked = await place.says(BETTER)
+        await place.answered(asked, "Not found.")
+        shown = await card_of(it, place, "How long do refunds take?")
+        (row,) = shown.rows
+        row = replace(row, details=("Asked.", "“The whale starts.”"), sources=("", PLAN.passage.document_id))
+        await it.adapter.announce(place.channel, replace(shown, title="", rows=(row,)), about="ask:1")
+        await until(place.cards, lambda said: "The whale starts" in "".join(said))
+        await withdrawn(it, PLAN)
+        await until(place.cards, lambda said: "The whale starts" not in "".join(said))
+        (card,) = await place.cards()
+        assert WITHDRAWN.en in card and "How long do refunds take?" in card and "Asked." in card
+        posts_of = await it.bot.outbox.of("ask:1")
+        assert all("stale" not in post.data and not post.data["closed"] for post in posts_of)

@@ -1,15 +1,17 @@
 """What platforms are given: each service does its part, and together they carry a question to its end."""
 
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from agent.events import Answered
+from agent.events import Answered, Event, Events
 from bot.app import Application, running
 from bot.bot import Bot, make_bot
 from bot.logs import Redactor
+from bot.turns.withdrawal import WITHDRAWN
 from bot.types import (
     Actor,
     AnswerGiven,
@@ -100,3 +102,31 @@ async def test_files_are_found_by_whoever_they_were_added_for(app: Application) 
         asked = replace(QUESTION, place=place, audience=audience)
         last = [event async for event in bot.turns.reply(asked)][-1]
         assert isinstance(last, Answered) and last.outcome == found
+
+
+async def test_an_answer_that_is_shown_again_is_for_those_who_read_it_now(app: Application) -> None:
+    await app.knowledge.add(Upload("piers.md", b"# Piers\n\nShips moor at pier seven.\n", "handbook", TEAM, "U1"), "en")
+    bot = bot_of(app)
+    claimed = await bot.turns.claim(QUESTION)
+    assert claimed is not None
+    async with aclosing(bot.turns.run(await bot.turns.enrich(claimed, QUESTION))) as events:
+        first = [event async for event in until_answered(events)][-1]
+    assert isinstance(first, Answered) and "pier seven" in first.text  # stored, and not shown
+
+    for seen, words in (("outsiders", WITHDRAWN.en), ("public", "pier seven")):
+        (left,) = await bot.turns.unfinished("slack")
+        again = await bot.turns.claim(left)
+        assert again is not None
+        again = await bot.turns.enrich(again, replace(left, audience=Audience(seen)))  # type: ignore[arg-type]
+        async with aclosing(bot.turns.run(again)) as events:
+            shown = [event async for event in until_answered(events)][-1]
+        assert isinstance(shown, Answered) and words in shown.text
+        assert bool(shown.citations) is (seen == "public")
+
+
+async def until_answered(events: Events) -> AsyncIterator[Event]:
+    """A consumer that ends before the answer counts as shown."""
+    async for event in events:
+        yield event
+        if isinstance(event, Answered):
+            return

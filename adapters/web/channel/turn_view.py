@@ -133,7 +133,8 @@ class WebThread(TurnView):
             elif over:  # nothing of this attempt's: what an earlier one has shown is all there is
                 for part, each in list(self._parts.items()):
                     if each.data["lines"]:
-                        await self._put(part, each.data["lines"], over=True)
+                        folded = str(each.data.get("summary", ""))
+                        await self._put(part, each.data["lines"], over=True, summary=folded)
                     else:
                         await self._drop_from(part)
         except StoreError as error:

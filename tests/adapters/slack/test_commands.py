@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from adapters.slack.rendering.block_kit import card_blocks
+from bot.turns.withdrawal import WITHDRAWN
 from bot.types import Card, CardRow, Link, Upload
 from tests.adapters.acting import misses
 from tests.adapters.slack.service import taught, whole
@@ -559,3 +560,25 @@ async def test_guests_get_no_more_of_a_command_than_help(tmp_path: Path) -> None
         await slack.command("/kotae", "documents", "U1", "C1")  # a guest reads along
         (said,) = await slack.wait_for(lambda: slack.whispers("U1"))
         assert "rules.md" not in said.shown and await here.data.documents.listed()
+
+
+async def test_what_is_forgotten_leaves_the_answers_that_quote_it(tmp_path: Path) -> None:
+    async with FakeSlack(limits=False) as slack, whole(slack, tmp_path) as (app, _):
+        for name, text in (
+            ("refunds.md", "# Refunds\n\nRefunds take thirty days.\n"),
+            ("mugs.md", "# Mugs\n\nMugs are blue.\n"),
+        ):
+            await app.knowledge.add(Upload(name, text.encode(), "docs", TEAM, "U1"), "en")
+        first = await slack.says("C1", "U1", "@kotae How long do refunds take?")
+        second = await slack.says("C1", "U1", "@kotae What colour are mugs?")
+        told = {first: "thirty days", second: "blue"}
+        for thread, words in told.items():
+            await slack.wait_for(
+                lambda thread=thread, words=words: any(words in one.shown for one in slack.replies(thread)),  # type: ignore[misc]
+                timeout=60,
+            )
+        await slack.wait_for_idle()
+        await slack.command("/kotae", "forget refunds.md", "U1", "C1")
+        await slack.wait_for(lambda: not any("thirty days" in one.shown for one in slack.replies(first)))
+        assert any(WITHDRAWN.en in one.shown for one in slack.replies(first))
+        assert any("blue" in one.shown for one in slack.replies(second))

@@ -1,0 +1,79 @@
+"""Answers and cards that quote a document which is forgotten, or which fewer people may read: their quotations go, and
+what was posted of them is put in order by whoever serves the platform (`bot.turns`, `adapters/shared/recovery.py`).
+
+Source: product.md §3 ("forgotten is gone from every search at once"); reliability.md R11 and R61.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, exists, or_, select, update
+
+from bot.access import readers
+from bot.store.conversations import answered, incoming
+from bot.store.schema import answers, messages, posts, sources, turns
+from bot.store.traces import scrub
+from bot.turns.withdrawal import without
+from retrieval.text import language_of
+
+StillRead = Callable[[frozenset[str]], bool]
+"""Whether readers of these scopes may read it all the same."""
+
+
+def withdraw(
+    db: Connection, documents: Mapping[str, str], now: datetime, still_read: StillRead = lambda scopes: False
+) -> None:
+    """Inside the transaction that takes these documents (names by id) from their readers, or from some of them."""
+    touched = list(_touched(db, documents, still_read))
+    scrub(db, documents, touched)
+    cited = select(sources.c.turn, sources.c.document).where(sources.c.document.in_(documents), sources.c.cited)
+    names: dict[str, set[str]] = {}
+    for row in db.execute(cited.where(sources.c.turn.in_(touched))):
+        names.setdefault(row.turn, set()).add(documents[row.document])
+    for turn, theirs in names.items():
+        _redact(db, turn, theirs, now)
+    _strip(db, documents)
+
+
+def _touched(db: Connection, documents: Collection[str], still_read: StillRead) -> set[str]:
+    """The turns that found one of them, as far as not all who read the answer may still read it."""
+    found = select(turns).where(turns.c.id.in_(select(sources.c.turn).where(sources.c.document.in_(documents))))
+    asked = ((row.id, incoming(row)) for row in db.execute(found))
+    return {
+        turn for turn, one in asked if not still_read(frozenset(readers(one.place, one.audience, one.thread).scopes))
+    }
+
+
+def _redact(db: Connection, turn: str, names: Collection[str], now: datetime) -> None:
+    """An answer that was posted counts as one that is stored and not shown yet: whoever serves its platform shows it
+    again, in the same place."""
+    row = db.execute(
+        select(turns, answers).join(answers, answers.c.turn == turns.c.id).where(turns.c.id == turn)
+    ).first()
+    if row is None:
+        return
+    before, asked = answered(row), incoming(row)
+    after = without(before, names, asked.language or language_of(asked.text))
+    if after is before:
+        return
+    citations = [asdict(citation) for citation in after.citations]
+    db.execute(update(answers).where(answers.c.turn == turn).values(text=after.text, citations=citations))
+    posted = or_(exists().where(posts.c.about == turn), exists().where(messages.c.about == turn))
+    again = {"state": "answered", "owner": None, "lease_until": now, "attempts": 0}
+    db.execute(update(turns).where(turns.c.id == turn, turns.c.state == "done", posted).values(again))
+
+
+def _strip(db: Connection, documents: Collection[str]) -> None:
+    """The lines of cards that quote one of them; the cards are drawn anew."""
+    quoting = select(posts).where(posts.c.kind == "card", posts.c.data["row"]["sources"].as_string().is_not(None))
+    for card in db.execute(quoting).all():
+        row: dict[str, Any] = dict(card.data["row"])
+        marked = list(zip(row["details"], row["sources"], strict=True))
+        kept = [(line, source) for line, source in marked if source not in documents]
+        if len(kept) < len(marked):
+            row |= {"details": [line for line, _ in kept], "sources": [source for _, source in kept]}
+            data = {**card.data, "row": row, "stale": True}
+            its = (posts.c.about == card.about) & (posts.c.kind == "card") & (posts.c.part == card.part)
+            db.execute(update(posts).where(its).values(data=data))

@@ -1,0 +1,29 @@
+"""An answer without what it says of documents that its readers may not read any more. Source: product.md §3."""
+
+import re
+from collections.abc import Collection
+from dataclasses import replace
+
+from agent.events import Answered
+from retrieval.i18n import Language, Text
+
+WITHDRAWN = Text(en="(The passage was withdrawn.)", ja="（引用元が取り下げられたため、この部分は表示できません。）")
+_CITED = re.compile(r"\[(\d{1,3})\]")
+_BLOCKS = re.compile(r"\n(?:[ \t]*\n)+")
+
+
+def without(answered: Answered, documents: Collection[str], language: Language) -> Answered:
+    """Each paragraph, list or quotation that cites one of `documents` (by name) goes whole, its heading too, as do
+    their sources; where nothing else is cited, all of the text. The numbers of the others stay."""
+    gone = {citation.n for citation in answered.citations if citation.document in documents}
+    if not gone:
+        return answered
+    left = tuple(citation for citation in answered.citations if citation.n not in gone)
+    said = f"*{WITHDRAWN.to(language)}*"
+    blocks: list[str] = []
+    for block in _BLOCKS.split(answered.text) if left else ():
+        kept = said if gone & {int(number) for number in _CITED.findall(block)} else block
+        if not (kept == said and blocks and blocks[-1] == said):
+            blocks.append(kept)
+    text = "\n\n".join(blocks) or said
+    return replace(answered, text=text, citations=left)

@@ -1,0 +1,146 @@
+"""Documents that are taken from their readers, or from some of them, take their quotations along."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from sqlalchemy import select, update
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from agent.events import Answered, Citation, Thought, ToolReturned
+from bot.access import scope_of
+from bot.records import DocumentRow
+from bot.store.conversations import Conversations
+from bot.store.documents import Documents
+from bot.store.engine import change, rows
+from bot.store.outbox import Outbox
+from bot.store.schema import sources, turns
+from bot.store.traces import Traces
+from bot.store.turns import TurnStore
+from bot.store.vector_stores import VectorStores
+from bot.turns.trace import Recording
+from bot.turns.withdrawal import WITHDRAWN
+from bot.types import Audience, Incoming, Place, Post, Visibility
+from retrieval.types import EVERYONE, TEAM, Hit, Passage, Readers
+
+NOW = datetime(2026, 11, 23, tzinfo=UTC)
+GENERAL, LEADS, OTHERS = (Place("slack", "T1", name) for name in ("C1", "C2", "C3"))
+PLAN, PIER = "a" * 32, "b" * 32
+
+
+class Home:
+    def __init__(self, engine: AsyncEngine) -> None:
+        self.engine = engine
+        self.documents = Documents(engine, "e5")
+        self.generation = 0
+        self._rows = TurnStore(engine)
+
+    async def begin(self) -> None:
+        await VectorStores(self.engine).open("e5", 384, "t1")
+        await self.shown(PLAN, "plan.md", TEAM)
+        await self.shown(PIER, "pier.md", TEAM)
+
+    async def shown(self, id: str, name: str, scope: str, *, to: str = "docs") -> None:
+        self.generation += 1
+        row = DocumentRow(
+            *(id, to, scope, name, name, None, name[:1] * 64, "m", 1, "en", "U1", self.generation, NOW, NOW)
+        )
+        await self.documents.commit(row, generation=self.generation)
+
+    async def forget(self, *ids: str, copied: bool = False) -> None:
+        self.generation += 1
+        await self.documents.forget(*ids, generation=self.generation, copied=copied)
+
+    async def answered(self, turn: str, place: Place, seen: Visibility, *, posted: bool = True) -> None:
+        """An answer that quotes both documents."""
+        message = Incoming(place, turn, turn, "U1", "When?", Audience(seen))
+        held = (await self._rows.claim({turn: message}, owner="me", now=NOW, until=NOW + timedelta(1)))[turn]
+        await self._rows.start(held, owner="me", now=NOW)
+        cited = (Citation(1, "plan.md", "docs", 0, "In May."), Citation(2, "pier.md", "docs", 0, "At seven."))
+        answer = Answered("In May. [1]\n\nAt seven. [2]", cited)
+        hits = tuple(
+            Hit(Passage("docs", id, name, 0, "text", TEAM), {}, 0.9)
+            for id, name in ((PLAN, "plan.md"), (PIER, "pier.md"))
+        )
+        recording = Recording()
+        for event in (Thought("…"), ToolReturned("1", "search", "2", hits), Thought("In May!"), answer):
+            recording.add(event)
+        await self._rows.finish(held, answer, owner="me", steps=recording.steps, misses=(), now=NOW)
+        await self._rows.shown(turn, owner="me")
+        if posted:
+            await Outbox(self.engine).confirm(Post(turn, "answer", 0, place, turn, "1.0"))
+
+    async def text(self, turn: str) -> str:
+        kept = await Conversations(self.engine).get(turn)
+        assert kept is not None
+        return " ".join((kept.answered.text, *(citation.quote for citation in kept.answered.citations)))
+
+    async def states(self) -> dict[str, str]:
+        return {row.id: row.state for row in await rows(self.engine, select(turns.c.id, turns.c.state))}
+
+    async def trace(self, turn: str) -> list[bool]:
+        """Of each event whether it is there."""
+        return [row.event is not None for row in await Traces(self.engine).of(turn)]
+
+
+@pytest.fixture
+async def home(engine: AsyncEngine) -> Home:
+    made = Home(engine)
+    await made.begin()
+    return made
+
+
+async def test_a_forgotten_document_leaves_every_answer_and_those_that_were_posted_are_shown_again(home: Home) -> None:
+    await home.answered("1" * 32, GENERAL, "public")
+    await home.answered("2" * 32, LEADS, "private", posted=False)
+    await home.forget(PLAN)
+    for turn in ("1" * 32, "2" * 32):
+        said = await home.text(turn)
+        assert "May" not in said and WITHDRAWN.en in said and "At seven. [2]" in said
+        assert await home.trace(turn) == [True, True, False, False]
+    assert await home.states() == {"1" * 32: "answered", "2" * 32: "done"}
+    assert [one.message for one in await TurnStore(home.engine).unfinished("slack", now=NOW)] == ["1" * 32]
+
+
+async def test_a_document_for_fewer_leaves_the_answers_of_those_who_may_not_read_it_any_more(home: Home) -> None:
+    await home.answered("1" * 32, GENERAL, "public")
+    await home.answered("2" * 32, LEADS, "private")
+    await home.answered("3" * 32, OTHERS, "private")
+    await home.shown(PLAN, "plan.md", scope_of(LEADS))
+    assert "May" not in await home.text("1" * 32) and "May" not in await home.text("3" * 32)
+    assert "May" in await home.text("2" * 32) and all(await home.trace("2" * 32))
+    assert await home.states() == {"1" * 32: "answered", "2" * 32: "done", "3" * 32: "answered"}
+
+
+async def test_a_document_for_more_leaves_nothing(home: Home) -> None:
+    await home.answered("1" * 32, GENERAL, "public")
+    await home.shown(PLAN, "plan.md", EVERYONE)
+    await home.shown(PIER, "pier.md", TEAM)  # a new version
+    assert "May" in await home.text("1" * 32) and await home.states() == {"1" * 32: "done"}
+
+
+async def test_the_twin_of_a_document_answers_for_it(home: Home) -> None:
+    twin = "c" * 32
+    await home.shown(twin, "plan.md", TEAM, to="elsewhere")
+    await home.answered("1" * 32, GENERAL, "public")
+    await home.forget(PLAN, copied=True)
+    assert "May" in await home.text("1" * 32)
+    await home.forget(twin)
+    assert "May" not in await home.text("1" * 32)
+
+
+async def test_what_was_only_found_stays_cited_by_nobody(home: Home) -> None:
+    await home.answered("1" * 32, GENERAL, "public")
+    uncited = update(sources).where(sources.c.document == PLAN).values(cited=False)
+    await change(home.engine, lambda db: db.execute(uncited))
+    await home.forget(PLAN)
+    assert "May" in await home.text("1" * 32) and await home.states() == {"1" * 32: "done"}
+    assert await home.trace("1" * 32) == [True, True, False, False]
+
+
+async def test_the_readers_of_today_decide_what_is_shown_again(home: Home) -> None:
+    await home.answered("1" * 32, LEADS, "private")
+    await home.shown(PLAN, "plan.md", scope_of(LEADS))
+    known = Conversations(home.engine)
+    assert await known.hidden("1" * 32, Readers(frozenset({EVERYONE, TEAM, scope_of(LEADS)}))) == set()
+    assert await known.hidden("1" * 32, Readers(frozenset({EVERYONE, TEAM}))) == {"plan.md"}
+    assert await known.hidden("1" * 32, Readers(frozenset({EVERYONE}))) == {"plan.md", "pier.md"}
