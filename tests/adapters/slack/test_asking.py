@@ -107,20 +107,16 @@ async def test_from_a_private_channel_the_asker_confirms_and_the_team_reads_noth
             assert not slack.posted("C1")
 
 
-@pytest.mark.parametrize("kind", ["guest", "deactivated", "bot", "unknown"])
-async def test_who_is_no_active_member_is_not_asked(tmp_path: Path, kind: str) -> None:
-    async with FakeSlack(limits=False) as slack:
-        person = {"guest": "U7", "deactivated": "U8", "bot": slack.bot_user, "unknown": "U99"}[kind]
+async def test_who_is_no_active_member_is_not_found(tmp_path: Path) -> None:
+    """A guest, somebody deactivated, a bot, nobody at all."""
+    async with FakeSlack(limits=False) as slack, bot(slack, tmp_path) as here:
         slack.world.add_user("U7", "gast", kind="guest")
         slack.world.add_user("U8", "weg", kind="deleted")
-        async with awake(slack, tmp_path) as (app, adapter):
-            app.bot.asking.reach = PeopleReach([adapter], None)
-            await add(app, author=person)
+        for who in ("U7", "U8", slack.bot_user, "U99", "USLACKBOT", ""):
             with pytest.raises(LookupError):
-                await adapter.find(f"@{person}")
-            _, answer = await asks(slack)
-            await slack.presses("U1", answer, ASK)
-            await slack.wait_for(lambda: whispered(slack, "U1", "I know nobody"))
+                await here.adapter.find(f"@{who}")
+        found = await here.adapter.find("@U2")
+        assert (found.name, found.audience.visibility, str(found.timezone)) == ("ben", "private", "Asia/Tokyo")
 
 
 async def test_without_the_right_to_write_to_people_the_digests_channel_is_asked(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from tests.adapters.service import Service
 
 
 @pytest.mark.parametrize(
-    "examples", [5, pytest.param(30, marks=pytest.mark.long)]
+    "examples", [4, pytest.param(30, marks=pytest.mark.long)]
 )  # an operation and way of making them
 def test_nothing_happens_that_is_not_described(tmp_path: Path, examples: int) -> None:
     from hypothesis import HealthCheck, Phase, given, settings
