@@ -5,6 +5,7 @@ It is one person's page, but not a private place: it shows what the whole team m
 """
 
 import logging
+from contextlib import suppress
 
 from adapters.shared import ingestion
 from adapters.slack.context import SlackContext
@@ -25,14 +26,20 @@ _HELLO = Text(
 )
 
 
-_SUGGESTED = (Text(en="What can you do?", ja="何ができますか？"),)
+_SUGGESTED = Text(en="What can you do?", ja="何ができますか？")
+_PROMPTS = 4  # that Slack shows
 
 
 async def welcome(context: SlackContext, user: str, channel: str) -> None:
-    """Suggest questions in somebody's conversation with the bot. Where Slack shows none, nothing happens."""
+    """Suggest questions in somebody's conversation with the bot: to members what others of the team have asked. Where
+    Slack shows none, nothing happens."""
     language = await context.language_of(user)
+    asked: list[str] = []
+    if (await context.places.actor(user)).role != "outsider":
+        with suppress(StoreError):
+            asked = await context.bot.turns.suggestions(language, most=_PROMPTS - 1)
     try:
-        await context.slack.suggest(channel, [question.to(language) for question in _SUGGESTED])
+        await context.slack.suggest(channel, [*asked, _SUGGESTED.to(language)])
     except SlackError as error:
         log.info("no questions are suggested: %s", error.code)
 

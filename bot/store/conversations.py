@@ -6,12 +6,12 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, bindparam, case, func, select, true
+from sqlalchemy import ColumnElement, Connection, RowMapping, bindparam, case, exists, func, select, true
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent.conversation import Exchange
 from agent.events import Answered, Citation, Cost
-from bot.records import TurnTotals
+from bot.records import BROWSER, TurnTotals
 from bot.store.engine import read, rows, storable
 from bot.store.schema import answers, documents, sources, turns
 from bot.store.searches import percentile
@@ -20,6 +20,7 @@ from retrieval.types import Readers
 
 MAX_EXCHANGES = 10
 MAX_CHARACTERS = 8_000
+_TALKED = ("slack", "discord", BROWSER)  # platforms whose public places people read
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,19 @@ class Conversations:
             .where(sources.c.turn == turn, documents.c.scope.not_in(readers.scopes))
         )
         return {row.name for row in await rows(self._engine, wanted)}
+
+    async def answered_publicly(self, *, limit: int) -> list[tuple[str, str]]:
+        """The latest questions of public places that were answered surely, and by whom they were asked."""
+        wanted = (
+            select(turns.c.text, turns.c.author)
+            .join(answers, answers.c.turn == turns.c.id)
+            .where(turns.c.audience == "public", turns.c.platform.in_(_TALKED), turns.c.text != "")
+            .where(answers.c.outcome == "answered", ~answers.c.unsure)
+            .where(exists().where(sources.c.turn == answers.c.turn, sources.c.cited))
+            .order_by(answers.c.answered_at.desc())
+            .limit(limit)
+        )
+        return [(row.text, row.author) for row in await rows(self._engine, wanted)]
 
     async def last_asked(self, platform: str) -> datetime | None:
         """When the last question came from a platform."""

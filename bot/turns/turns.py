@@ -25,6 +25,7 @@ from bot.texts import reply_language
 from bot.turns.admission import Admission, CrowdedError
 from bot.turns.budget import Budget, Unlimited
 from bot.turns.queue import TurnQueue
+from bot.turns.suggestions import AskedBy, suggested
 from bot.turns.trace import Recording
 from bot.turns.withdrawal import without
 from bot.types import Attachment, Claimed, Feedback, Incoming, Verdict
@@ -39,6 +40,7 @@ T = TypeVar("T")
 TRIES = 2  # a turn that ended two processes does not get a third
 DEADLINE_SECONDS = 120.0
 GOES_ON = timedelta(days=1)  # for which a thread goes on without a mention
+SUGGESTED_FROM = 300  # of the latest questions
 DIRECT = timedelta(minutes=30)  # for which direct messages are one conversation
 SIGN_SECONDS = 1.0  # an asker is told that it takes longer (R51)
 GRACE_SECONDS = 2.0  # an agent ends itself at its deadline; one that does not is ended here
@@ -292,6 +294,11 @@ class Turns:
         """Whether a message stands in a thread that its author began by asking, in which nobody else has asked, and the
         last answer is not older than a day. Raises StoreError."""
         return await self._conversations.goes_on(message, datetime.now(UTC) - GOES_ON)
+
+    async def suggestions(self, language: Language, *, most: int) -> list[str]:
+        """Questions that a member of the team may begin with. Raises StoreError."""
+        asked = await self._conversations.answered_publicly(limit=SUGGESTED_FROM)
+        return suggested([AskedBy(*one) for one in asked], language, most)
 
     async def unfinished(self, platform: str) -> list[Incoming]:
         """Questions left open by a process or reply that ended: give them to `reply`, at start and every few

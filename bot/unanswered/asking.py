@@ -408,14 +408,14 @@ class Asking:
         return datetime.combine(day, MORNING, zone).astimezone(UTC)
 
     async def _closest(self, question: Question, to: Recipient) -> list[Hit]:
-        """The passages on the card: those that everyone who gets it may read."""
+        """The passages on the card: relevant ones that everyone who gets it may read."""
         allowed: Readers = readers(to.place, to.audience)
         try:
             found = await self._search(question.question, allowed)
         except RAGToolError:
             log.warning("a card for somebody has no passages", exc_info=True)
             return []
-        return [*found.hits, *found.rejected][:PASSAGES]
+        return list(found.hits[:PASSAGES])
 
     async def _card(self, reason: Reason, question: Question, to: Recipient, asker: str) -> Card:
         language: Language = to.language or self._settings.language

@@ -244,3 +244,41 @@ async def test_on_a_phone_the_thread_takes_the_place_of_the_room(visit: Visit) -
     await expect(page.locator(THREAD)).to_be_hidden()
     assert await too_wide(page) == 0
     await shoot(page, "story-room-ja-phone")
+
+
+async def test_what_is_being_written_outlives_the_page(visit: Visit) -> None:
+    page = await visit("/")
+    field = page.locator(ROOM).get_by_role("textbox")
+    await field.press("End")
+    await page.keyboard.type("How many reviews does")
+    await page.reload()
+    await expect(field).to_have_value("@kotae How many reviews does")
+    await listening(page)
+    await field.press("End")
+    await page.keyboard.type(" a change need?")
+    await field.press("Enter")
+    await expect(page.locator(f"{THREAD} {MESSAGES}").first).to_contain_text("How many reviews does a change need?")
+    await expect(field).to_have_value("@kotae ")
+    await page.reload()
+    await expect(field).to_have_value("@kotae ")
+
+
+async def test_a_person_is_asked_by_a_button(visit: Visit) -> None:
+    page = await visit("/")
+    answer = await ask(page, "On which pier does the ferry to Heligoland moor?")
+    await answer.get_by_role("button", name="Ask a person").click()
+    await expect(page.get_by_text("I have asked #general")).to_be_visible()
+    await shoot(page, "ask-a-person")
+    await expect(page.locator(f"{ROOM} .kotae-card").last).to_contain_text("Heligoland")
+
+
+async def test_a_room_begins_with_questions_to_click(visit: Visit) -> None:
+    for width in (1280, 390):
+        page = await visit("/?room=leads", language="ja", width=width)
+        first = page.locator(".kotae-empty button").first
+        await expect(first).to_be_visible()
+        assert not await too_wide(page)
+        await shoot(page, f"begin-{width}")
+    text = (await first.inner_text()).strip()
+    await first.click()
+    await expect(page.locator(MESSAGES).first).to_contain_text(text)

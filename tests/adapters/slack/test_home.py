@@ -9,7 +9,7 @@ from bot.types import Upload
 from retrieval.i18n import Text
 from retrieval.types import QdrantConnectionError
 from tests.adapters.acting import misses
-from tests.adapters.slack.service import taught
+from tests.adapters.slack.service import taught, whole
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_text import shown
 from tests.fakes.slack_world import View
@@ -63,6 +63,30 @@ async def test_a_conversation_begins_with_a_suggestion_and_is_named_by_its_quest
         ((place, title),) = slack.world.titles.items()
         assert place == (dm, first) and title.startswith("How long do @U2's refunds take? xxx") and len(title) <= 60
         assert not slack.journal.errors()
+
+
+async def test_members_are_offered_what_others_have_asked(tmp_path: Path) -> None:
+    """In public, with a sure answer, in their language; a guest is not."""
+    async with FakeSlack(limits=False) as slack, whole(slack, tmp_path) as (app, _):
+        slack.world.add_user("U7", "gast", kind="guest")
+        slack.world.add_channel("G1", "secret", kind="private", members=("U1", slack.bot_user))
+        await app.knowledge.add(
+            Upload("refunds.md", b"# Refunds\n\nRefunds take thirty days.\n", "d", "team", "U1"), "en"
+        )
+        for channel, text in (("C1", "How long do refunds take?"), ("G1", "How many days do refunds take?")):
+            asked = await slack.says(channel, "U1", f"@kotae {text}")
+            await slack.wait_for(
+                lambda asked=asked: any("thirty days" in one.shown for one in slack.replies(asked)),  # type: ignore[misc]
+                timeout=60,
+            )
+        await slack.wait_for_idle()
+        for user, questions in (
+            ("U2", ["How long do refunds take?", "What can you do?"]),
+            ("U7", ["What can you do?"]),
+        ):
+            await slack.opens_home(user, "messages")
+            found = await slack.wait_for(lambda user=user: slack.world.prompts.get((slack.dm(user), "")))  # type: ignore[misc]
+            assert [each["message"] for each in found["prompts"]] == questions
 
 
 async def test_a_home_is_drawn_also_when_the_documents_cannot_be_listed(

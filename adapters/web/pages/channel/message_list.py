@@ -1,7 +1,8 @@
 """A list of messages on a page that stays as the room is, whatever comes while it is drawn."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from types import MappingProxyType
 
 from nicegui import ui
 
@@ -11,6 +12,8 @@ from adapters.web.pages.shared.layout import saying
 from bot.records import RoomMessage, RoomReplies
 
 SHOWN = 50  # messages at a time
+
+Ask = Callable[[], Awaitable[None]]
 
 
 class MessageList:
@@ -23,10 +26,11 @@ class MessageList:
         self._listed = listed
         self._boxes: dict[int, ui.element] = {}
         self._more: ui.button | None = None
-        self._empty: ui.label | None = None
+        self._empty: ui.column | None = None
         self._drawn = asyncio.Lock()  # what comes while messages are drawn is drawn after them, once
 
-    async def fill(self, empty: str, earlier: str) -> None:
+    async def fill(self, empty: str, earlier: str, samples: Mapping[str, Ask] = MappingProxyType({})) -> None:
+        """`empty`: while there is nothing, beside `samples`: questions that can be asked by a click."""
         async with self._drawn:
             found = await self._read()
             self._listed.clear()
@@ -34,7 +38,10 @@ class MessageList:
             with self._listed:
                 self._more = ui.button(earlier, on_click=self._back).props("flat dense no-caps")
                 self._more.set_visibility(len(found) >= SHOWN)
-                self._empty = ui.label(empty).classes("kotae-empty")
+                with ui.column().classes("kotae-empty") as self._empty:
+                    ui.label(empty)
+                    for text, ask in samples.items():
+                        ui.button(text, on_click=ask).props("outline no-caps").mark("sample")
                 self._empty.set_visibility(not found)
             replies = await self._replies(found)
             for message in found:

@@ -7,6 +7,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from nicegui import background_tasks, events, ui
 from starlette.requests import Request
@@ -19,6 +20,7 @@ from adapters.web.pages.channel.message import Drawing
 from adapters.web.pages.channel.message_list import MessageList
 from adapters.web.pages.shared.layout import Page, saying, skip
 from adapters.web.visitor import Site, Visitor
+from bot.app import SAMPLE
 from bot.errors import StoreError
 from bot.types import Card, Preferences
 from retrieval.i18n import Language, Text
@@ -45,8 +47,13 @@ _THREAD = Text(en="Thread", ja="スレッド")
 _CLOSE = Text(en="Close the thread", ja="スレッドを閉じる")
 _EARLIER = Text(en="Earlier messages", ja="以前のメッセージ")
 _EMPTY = Text(
-    en="Nobody has written here yet. Try: @kotae How much is the daily allowance for a business trip?",
-    ja="まだメッセージはありません。例: @kotae 出張の日当はいくらですか？",
+    en="Nobody has written here yet. Mention @kotae with a question, or try one of these:",
+    ja="まだメッセージはありません。@kotae を付けて質問するか、次の例を試してください。",
+)
+_SAMPLES = (  # of the sample handbook
+    Text(en="How much is the daily allowance for a business trip?", ja="出張の日当はいくらですか？"),
+    Text(en="How many reviews does a change need?", ja="リモートワークは週何日までですか？"),
+    Text(en="When are laptops replaced?", ja="試用期間は何か月ですか？"),
 )
 _NO_THREAD = Text(en="Choose a message to see its thread.", ja="メッセージを選ぶと、スレッドが表示されます。")
 _OPTIONS = Text(en="Model, strategy, collections", ja="モデル・戦略・コレクション")
@@ -84,6 +91,14 @@ _COMMAND = Text(en="Only you can see this.", ja="この表示はあなただけ�
 # A Japanese word is confirmed with Enter, too: that one is not for us (keyCode 229: the input method has it).
 _ENTER = """(event) => { if (event.shiftKey || event.isComposing || event.keyCode === 229) return;
  event.preventDefault(); emit(event.target.value); }"""
+
+# What is being written is the browser's own until it is sent: it outlives the page and the bot's process.
+_DRAFT = """const box = document.getElementById("c{id}"), key = "kotae-draft:{key}";
+const field = box.matches("textarea") ? box : box.querySelector("textarea");
+const draft = localStorage.getItem(key);
+if (draft && draft !== field.value) {{ field.value = draft; field.dispatchEvent(new Event("input")); }}
+field.addEventListener("input", () => localStorage.setItem(key, field.value));"""
+_SENT = """localStorage.removeItem("kotae-draft:{key}");"""
 
 # The field that is seen: of the thread, where one is open.
 _FIELD = "[...document.querySelectorAll('.kotae-composer textarea')].findLast((field) => field.checkVisibility())"
@@ -147,7 +162,7 @@ class _Channel:
         # It listens before anything is read: what is said while the page is drawn is not missed.
         watching = background_tasks.create(self._watch(), name="channel page")
         ui.context.client.on_delete(watching.cancel)
-        await self._main.fill(_EMPTY.to(self._language), _EARLIER.to(self._language))
+        await self._fill()
         ui.run_javascript(_ARRIVED)
         if thread is None:
             self._no_thread()
@@ -197,6 +212,17 @@ class _Channel:
         with self._side:
             ui.label(_NO_THREAD.to(self._language)).classes("kotae-empty")
 
+    async def _fill(self) -> None:
+        app = self._site.app
+        found = await app.bot.turns.suggestions(self._language, most=len(_SAMPLES))
+        if not found and any(info.name == SAMPLE for info in await app.knowledge.collections(self._who.readers)):
+            found = [question.to(self._language) for question in _SAMPLES]
+        samples = {text: partial(self._sample, text) for text in found}
+        await self._main.fill(_EMPTY.to(self._language), _EARLIER.to(self._language), samples)
+
+    async def _sample(self, text: str) -> None:
+        await self._send(f"{MENTION}{text}", None)
+
     # -- what happens --------------------------------------------------------------------------------------------------
 
     async def _watch(self) -> None:
@@ -213,7 +239,7 @@ class _Channel:
 
     async def _look(self, change: Change) -> None:
         if change.message is None:
-            await self._main.fill(_EMPTY.to(self._language), _EARLIER.to(self._language))
+            await self._fill()
             if self._thread is not None:
                 await self._thread.fill("", _EARLIER.to(self._language))
             return
@@ -260,12 +286,15 @@ class _Channel:
         async def send() -> None:
             if await self._send((field.value or "").strip(), thread):
                 field.value = start
+                ui.run_javascript(_SENT.format(key=key))
                 attached.set_visibility(False)
 
         async def entered(event: events.GenericEventArguments) -> None:
             field.value = str(event.args)  # what is on the screen now
             await send()
 
+        key = f"{self._who.member.id}:{self._room.id}:{thread or ''}"
+        ui.run_javascript(_DRAFT.format(id=field.id, key=key))
         button.on_click(send)
         field.on("keydown.enter", entered, js_handler=_ENTER)
 

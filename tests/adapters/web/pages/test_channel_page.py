@@ -249,3 +249,17 @@ async def test_a_person_is_asked_from_an_unsure_answer(visit: Visit, site: Site)
     press(user, "ask-person")
     await sees(user, "I know nobody whom I could ask")
     assert sum(each.kind == "card" for each in await kept(site)) == 1
+
+
+async def test_a_new_room_offers_questions_to_click(visit: Visit, site: Site) -> None:
+    user = visit("aki", "ja")
+    await user.open("/app/")
+    await sees(user, "出張の日当はいくらですか？")
+    user.find("出張の日当はいくらですか？").click()
+    asked = await until(lambda: kept(site), lambda found: bool(found))
+    assert asked[0].text == "@kotae 出張の日当はいくらですか？" and asked[0].author == "aki"
+    await answer(site, asked[0].id)
+    other = visit("aki", "ja")
+    await other.open("/app/?room=leads")
+    await sees(other, "出張の日当はいくらですか？")  # asked in public, and answered
+    assert len(other.find(marker="sample").elements) == 1
