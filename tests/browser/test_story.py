@@ -282,3 +282,22 @@ async def test_a_room_begins_with_questions_to_click(visit: Visit) -> None:
     text = (await first.inner_text()).strip()
     await first.click()
     await expect(page.locator(MESSAGES).first).to_contain_text(text)
+
+
+async def test_filters_and_searches_stand_in_the_address(visit: Visit) -> None:
+    page = await visit("/documents")
+    await page.get_by_label("Name or title").first.fill("onboarding")
+    await page.wait_for_url("**/documents?words=onboarding")
+    await page.reload()
+    await ready(page)
+    await expect(page.get_by_role("link", name="ja/onboarding.md")).to_be_visible()
+    await expect(page.get_by_role("link", name="en/releases.md")).to_have_count(0)
+
+    page = await visit("/search")
+    query = page.locator(".kotae-query input")
+    await query.fill("daily allowance")
+    await query.press("Enter")
+    await page.wait_for_url("**/search?q=daily+allowance")
+
+    page = await visit("/unanswered?state=dismissed&view=list")
+    await expect(page.get_by_text("dismissed").first).to_be_visible()

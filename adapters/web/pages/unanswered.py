@@ -4,7 +4,7 @@ here.
 Source: product.md §4 and §6; seeds/0_agent_rag.md §6.3.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import cast, get_args
 
@@ -14,6 +14,7 @@ from starlette.requests import Request
 from adapters.shared import expert_answers
 from adapters.web.channel.rooms import actor, audience, deciding, place
 from adapters.web.pages.shared import components
+from adapters.web.pages.shared.address import chosen, note
 from adapters.web.pages.shared.dialogs import answering, buttons, form
 from adapters.web.pages.shared.layout import Page, saying
 from adapters.web.visitor import Site, Visitor
@@ -74,22 +75,30 @@ class _List:
             "kotae-ground"
         )  # of dialogs, which outlive the rows they were opened from
 
-    async def build(self) -> None:
+    async def build(self, asked: Mapping[str, str]) -> None:
+        """`asked`: the filters, as the address has them."""
         language = self._who.language
         names = [info.name for info in await self._site.app.knowledge.collections(self._who.readers)]
         with ui.row().classes("kotae-filters"):
             states = {name: said.to(language) for name, said in STATES.items()}
-            self._state = ui.select(states, value="open", label=_STATE.to(language), on_change=self._first)
+            state = chosen(asked, "state", states, "open")
+            self._state = ui.select(states, value=state, label=_STATE.to(language), on_change=self._first)
             reasons = {"": _ANY.to(language)} | {name: said.to(language) for name, said in REASONS.items()}
-            self._reason = ui.select(reasons, value="", label=_REASON.to(language), on_change=self._first)
+            reason = chosen(asked, "reason", reasons, "")
+            self._reason = ui.select(reasons, value=reason, label=_REASON.to(language), on_change=self._first)
             where = {"": _ANY.to(language)} | {name: name for name in names}
-            self._where = ui.select(where, value="", label=_COLLECTION.to(language), on_change=self._first)
+            collection = chosen(asked, "collection", where, "")
+            self._where = ui.select(where, value=collection, label=_COLLECTION.to(language), on_change=self._first)
             periods = {days: said.to(language) for days, said in _PERIODS.items()}
-            self._since = ui.select(periods, value=0, label=_SINCE.to(language), on_change=self._first)
-            self._text = ui.input(_TEXT.to(language), on_change=self._first).props("debounce=400 clearable")
+            days = chosen(asked, "days", periods, 0)
+            self._since = ui.select(periods, value=days, label=_SINCE.to(language), on_change=self._first)
+            text = asked.get("text", "")[:200]
+            self._text = ui.input(_TEXT.to(language), value=text, on_change=self._first)
+            self._text.props("debounce=400 clearable").mark("text")
             self._text.classes("kotae-grow")
             kinds = {"groups": _GROUPED.to(language), "list": _LIST.to(language)}
-            self._kind = ui.toggle(kinds, value="groups", on_change=self._first).props("no-caps unelevated")
+            kind = chosen(asked, "view", kinds, "groups")
+            self._kind = ui.toggle(kinds, value=kind, on_change=self._first).props("no-caps unelevated")
             ui.button(_CSV.to(language), icon="download", on_click=self._csv).props("flat no-caps")
         self._listed = ui.column().classes("full-width")
         await self._fill()
@@ -116,6 +125,14 @@ class _List:
 
     async def _first(self) -> None:
         self._page = 1
+        note(
+            state="" if self._state.value == "open" else str(self._state.value),
+            reason=str(self._reason.value),
+            collection=str(self._where.value),
+            days=str(self._since.value or ""),
+            text=self._wanted.text,
+            view="" if self._kind.value == "groups" else str(self._kind.value),
+        )
         with saying(self._who.language):
             await self._fill()
 
@@ -296,7 +313,7 @@ class _List:
 
 
 async def _build(site: Site, who: Visitor, request: Request) -> None:
-    await _List(site, who).build()
+    await _List(site, who).build(request.query_params)
 
 
 PAGE = Page("/unanswered", _TITLE, "help_outline", _build)

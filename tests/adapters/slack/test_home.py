@@ -86,7 +86,7 @@ async def test_members_are_offered_what_others_have_asked(tmp_path: Path) -> Non
         ):
             await slack.opens_home(user, "messages")
             found = await slack.wait_for(lambda user=user: slack.world.prompts.get((slack.dm(user), "")))  # type: ignore[misc]
-            assert [each["message"] for each in found["prompts"]] == questions
+            assert found and [each["message"] for each in found["prompts"]] == questions
 
 
 async def test_a_home_is_drawn_also_when_the_documents_cannot_be_listed(

@@ -1,12 +1,13 @@
 """The documents on the documents page: filtered, a page at a time, and what can be done with those that are ticked."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import get_args
 
 from nicegui import ui
 
 from adapters.web.pages.shared import components
+from adapters.web.pages.shared.address import chosen, note
 from adapters.web.pages.shared.curators import person, readers_of
 from adapters.web.pages.shared.dialogs import CANCEL, confirmed
 from adapters.web.pages.shared.layout import saying
@@ -154,11 +155,12 @@ class Acts:
 
 
 class DocumentTable:
-    def __init__(self, site: Site, who: Visitor, acts: Acts, collection: str | None) -> None:
+    def __init__(self, site: Site, who: Visitor, acts: Acts, asked: Mapping[str, str]) -> None:
+        """`asked`: the filters, as the address has them."""
         self._site = site
         self._who = who
         self._acts = acts
-        self._collection = collection
+        self._wanted = asked
         self._start = 0
         self._ticked: dict[str, DocumentRow] = {}
 
@@ -171,22 +173,28 @@ class DocumentTable:
         components.heading(_TITLE.to(language))
         scopes = {scope: readers_of(scope, self._who) for scope in self._scopes()}
         with ui.row().classes("kotae-filters"):
-            self._words = ui.input(_FILTER.to(language), on_change=self._filter).classes("col-grow")
+            words = self._wanted.get("words", "")[:200]
+            self._words = ui.input(_FILTER.to(language), value=words, on_change=self._filter).classes("col-grow")
             self._words.props("outlined dense clearable debounce=300 maxlength=200").mark("filter")
-            chosen = self._collection if self._collection in collections else None
+            names = {"": _ALL.to(language)} | {name: name for name in collections}
             self._from = ui.select(
-                {"": _ALL.to(language)} | {name: name for name in collections},
-                value=chosen or "",
+                names,
+                value=chosen(self._wanted, "collection", names, ""),
                 label=_COLLECTION.to(language),
                 on_change=self._filter,
             ).props("outlined dense")
             self._from.mark("filter-collection")
+            readable = {"": _ALL.to(language)} | scopes
             self._scope = ui.select(
-                {"": _ALL.to(language)} | scopes, value="", label=_SCOPE.to(language), on_change=self._filter
+                readable,
+                value=chosen(self._wanted, "scope", readable, ""),
+                label=_SCOPE.to(language),
+                on_change=self._filter,
             ).props("outlined dense")
+            orders = {order: _ORDERS[order].to(language) for order in get_args(DocumentOrder)}
             self._order = ui.select(
-                {order: _ORDERS[order].to(language) for order in get_args(DocumentOrder)},
-                value="name",
+                orders,
+                value=chosen(self._wanted, "order", orders, "name"),
                 label=_ORDER.to(language),
                 on_change=self._filter,
             ).props("outlined dense")
@@ -207,6 +215,12 @@ class DocumentTable:
 
     async def _filter(self) -> None:
         self._start = 0
+        note(
+            words=(self._words.value or "").strip(),
+            collection=str(self._from.value or ""),
+            scope=str(self._scope.value or ""),
+            order="" if self._order.value == "name" else str(self._order.value),
+        )
         with saying(self._language):
             await self.show()
 

@@ -56,7 +56,7 @@ async def _build(site: Site, who: Visitor, request: Request) -> None:
     adding.build(list(dict.fromkeys((site.app.settings.default_collection, *names))))
     cards = CollectionCards(site, who, changed)
     await cards.build()
-    found = DocumentTable(site, who, Acts(site, who, changed), asked.get("collection"))
+    found = DocumentTable(site, who, Acts(site, who, changed), asked)
     await found.build(names)
 
 

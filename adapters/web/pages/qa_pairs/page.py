@@ -4,6 +4,8 @@ are found.
 Source: product.md §3 and §6; seeds/0_agent_rag.md §1.2 and §4.5.
 """
 
+from collections.abc import Mapping
+
 from nicegui import ui
 from starlette.requests import Request
 
@@ -33,11 +35,13 @@ class _Pairs:
         self._working = False
         self._skipped = 0
 
-    async def build(self, document: str) -> None:
+    async def build(self, asked: Mapping[str, str]) -> None:
+        """`asked`: the document and the filters, as the address has them."""
+        document = asked.get("document", "")
         row = await self._site.app.knowledge.document(document, self._who.readers) if document else None
         await self._start.build(row)
         self._jobs.build()
-        await self._review.build(row)
+        await self._review.build(row, asked)
         await self._look_at_jobs()
         ui.timer(_EVERY, self._tick, immediate=False)
 
@@ -60,7 +64,7 @@ class _Pairs:
 
 
 async def _build(site: Site, who: Visitor, request: Request) -> None:
-    await _Pairs(site, who).build(request.query_params.get("document", ""))
+    await _Pairs(site, who).build(request.query_params)
 
 
 PAGE = Page("/pairs", _TITLE, "quiz", _build)

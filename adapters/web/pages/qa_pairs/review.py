@@ -1,7 +1,7 @@
 """Reviewing pairs on their page: found by job, state and words; read beside their passage; edited, approved,
 rejected."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from nicegui import ui
@@ -10,6 +10,7 @@ from adapters.web.pages.qa_pairs.card import STATES, Decision, PairCard
 from adapters.web.pages.qa_pairs.jobs import job_name
 from adapters.web.pages.qa_pairs.reviewer import standing
 from adapters.web.pages.shared import components
+from adapters.web.pages.shared.address import chosen, note
 from adapters.web.pages.shared.components import LiveCards
 from adapters.web.pages.shared.curators import person, readers_of
 from adapters.web.pages.shared.dialogs import CANCEL, confirmed
@@ -75,8 +76,8 @@ class PairReview:
         self._scopes = frozenset(site.app.curating.scopes(person(who)))
         self._document: DocumentRow | None = None
 
-    async def build(self, document: DocumentRow | None) -> None:
-        """`document`: only its pairs."""
+    async def build(self, document: DocumentRow | None, asked: Mapping[str, str]) -> None:
+        """`document`: only its pairs; `asked`: the filters, as the address has them."""
         language = self.who.language
         self._document = document
         components.heading(_TITLE.to(language))
@@ -87,11 +88,13 @@ class PairReview:
                 ui.link(_EVERYTHING.to(language), "/pairs")
         with ui.row().classes("kotae-filters"):
             states = {name: said.to(language) for name, said in STATES.items()} | {"": _ALL.to(language)}
-            self._state = ui.select(states, value="pending", label=_STATE.to(language), on_change=self._first)
+            state = "" if asked.get("state") == "all" else chosen(asked, "state", states, "pending")
+            self._state = ui.select(states, value=state, label=_STATE.to(language), on_change=self._first)
             self._state.mark("state")
             self._job = ui.select({"": _ALL.to(language)}, value="", label=_JOB.to(language), on_change=self._first)
             self._job.mark("job")
-            self._words = ui.input(_WORDS.to(language), on_change=self._first).classes("col-grow")
+            words = asked.get("words", "")[:200]
+            self._words = ui.input(_WORDS.to(language), value=words, on_change=self._first).classes("col-grow")
             self._words.props("debounce=400 clearable maxlength=200").mark("words")
         self._counts = ui.label().classes("kotae-quiet")
         with ui.row():
@@ -137,6 +140,11 @@ class PairReview:
 
     async def _first(self) -> None:
         self._page = 1
+        note(
+            document=self._document.id if self._document else "",
+            state="" if self._state.value == "pending" else str(self._state.value) or "all",
+            words=(self._words.value or "").strip(),
+        )
         with saying(self.who.language):
             await self.refresh()
 

@@ -15,6 +15,7 @@ from adapters.web.pages.search.answer import Answering
 from adapters.web.pages.search.history import PastSearches
 from adapters.web.pages.search.hits import Column, Key, key_of, ranked
 from adapters.web.pages.shared import components
+from adapters.web.pages.shared.address import note
 from adapters.web.pages.shared.layout import Page, saying
 from adapters.web.visitor import Site, Visitor
 from bot.app import min_relevance
@@ -104,6 +105,8 @@ class Playground:
             if threshold is None or not 0 <= threshold <= 1:
                 ui.notify(_BAD_THRESHOLD.to(language), type="warning")
                 return
+            limit = "" if self._limit.value == LIMIT else str(self._limit.value)
+            note(q=query, collection=list(self._collections.value), limit=limit)
             self._searches += 1
             mine = self._searches
             results = await asyncio.gather(*(self._found(query, mode, threshold) for mode in MODES))

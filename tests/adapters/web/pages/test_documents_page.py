@@ -358,3 +358,16 @@ async def test_a_document_and_a_collection_have_an_owner(visit: Visit, site: Sit
     await sees(aki, "Looked after by discord:123456789012345678")
     owners = await site.app.data.documents.owners([document_id])
     assert owners == {document_id: ("slack:U0BEN", "ben")}
+
+
+async def test_the_address_says_what_is_listed(visit: Visit, site: Site) -> None:
+    for name, scope in (("ships.md", TEAM), ("piers.md", TEAM), ("salaries.md", LEADS)):
+        await added(site, name, f"# {name}\n\nText.\n", scope=scope, to="港" if name != "piers.md" else "docs")
+    user = visit("aki")
+    await user.open("/app/documents?words=s.md&collection=港&scope=team&order=newest")
+    await sees(user, "ships.md")
+    for other in ("piers.md", "salaries.md"):
+        await user.should_not_see(other, retries=1)
+    await user.open("/app/documents?collection=nowhere&scope=place:web:local:other&order=sideways")
+    for name in ("ships.md", "piers.md", "salaries.md"):
+        await sees(user, name)
