@@ -135,6 +135,15 @@ class Curation:
         await self._note(person, "rescope", subject(row), scope)
         return changed
 
+    async def move(self, person: Curator, document_id: str, collection: str) -> DocumentRow:
+        """Put it into another collection, in one step; Q/A pairs that were made of it stay in theirs."""
+        row = await self._theirs(person, document_id)
+        changed = await self._knowledge.move(document_id, collection, person.readers)
+        if changed is None:
+            raise LookupError(document_id)
+        await self._note(person, "move", subject(row), collection)
+        return changed
+
     async def _theirs(self, person: Curator, document_id: str) -> DocumentRow:
         row = await self._knowledge.document(document_id, person.readers)
         if row is None:

@@ -172,16 +172,32 @@ class KnowledgeBase:
         """
         if not valid_scope(scope):
             raise ValueError(f"not a scope: {scope}")
+        return await self._placed(document_id, readers, scope=scope)
+
+    async def move(self, document_id: str, collection: str, readers: Readers) -> DocumentRow | None:
+        """Put a document into another collection, which may be new, in one step; None when there is none that these
+        readers may read.
+
+        Raises RAGToolError for a bad name, or when a document of its name is there for its readers; StoreError.
+        """
+        check_name(collection)
+        return await self._placed(document_id, readers, collection=collection)
+
+    async def _placed(self, document_id: str, readers: Readers, **changes: str) -> DocumentRow | None:
+        """The same document, with another scope or collection."""
         while True:
             known = await self.document(document_id, readers)
-            if known is None or known.scope == scope:
+            if known is None:
+                return None
+            row = known.with_(**changes)
+            if row == known:
                 return known
-            async with self._alone(known.collection, scope, known.name), self._staging(document_id, known):
+            async with self._alone(row.collection, row.scope, row.name), self._staging(document_id, known):
                 merges = self._generations.merges
-                if await self._documents.find(known.collection, scope, known.name):
-                    raise RAGToolError(_TAKEN, name=known.name, collection=known.collection)
-                await self._index.copy(document_id, scope=scope)
-                shown = await finished(self._show(known.with_(scope=scope), known, merges))
+                if await self._documents.find(row.collection, row.scope, row.name):
+                    raise RAGToolError(_TAKEN, name=row.name, collection=row.collection)
+                await self._index.copy(document_id, scope=row.scope, collection=row.collection)
+                shown = await finished(self._show(row, known, merges))
             if shown:
                 await self._shelves.tidy()
                 return shown

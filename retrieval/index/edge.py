@@ -167,8 +167,8 @@ class EdgeIndex:
             self._unflushed += 1
             await self._save()
 
-    async def copy(self, document_id: str, *, scope: str) -> None:
-        changes = {"scope": scope, "born": STAGED}
+    async def copy(self, document_id: str, *, scope: str, collection: str) -> None:
+        changes = {"scope": scope, "collection": collection, "born": STAGED}
         offset: Any = None
 
         def some() -> tuple[int, Any]:

@@ -238,8 +238,8 @@ class ServerIndex:
     async def move(self, collection: str, into: str) -> None:
         await self._change(setting(all_of(equals("collection", collection)), {"collection": into}))
 
-    async def copy(self, document_id: str, *, scope: str) -> None:
-        changes = {"scope": scope, "born": STAGED}
+    async def copy(self, document_id: str, *, scope: str, collection: str) -> None:
+        changes = {"scope": scope, "collection": collection, "born": STAGED}
         which, offset = living(document_id, before=STAGED), None
         async with self._writing:
             while True:

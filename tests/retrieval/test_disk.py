@@ -76,7 +76,7 @@ async def test_nothing_is_added_when_the_disk_is_nearly_full_and_it_is_said(inde
     )
     assert "空き容量" in refused.value.text("ja")
     with pytest.raises(QdrantConnectionError, match="free some space"):
-        await index.copy("d", scope="everyone")
+        await index.copy("d", scope="everyone", collection="docs")
     assert await seen_texts(index, see()) == ["there"]
     told.free = ROOM_TO_ADD
     await index.put([point(text="more")])

@@ -152,12 +152,34 @@ async def test_a_scope_that_is_none_or_has_the_name_already_is_refused(library: 
     assert await library.found("harbour plan") == ["The old harbour plan."] and await library.points() == 2
 
 
+async def test_a_document_moves_to_another_collection_in_one_step(library: Library) -> None:
+    document = await added(library, "rules.md", OLD)
+    await library.documents.own(document, "slack:U5")
+    moved = await library.knowledge.move(document, "more", READERS)
+    assert moved is not None and (moved.id, moved.collection, moved.scope) == (document, "more", TEAM)
+    assert len(await library.found("harbour plan", collections=("more",))) == 1
+    assert await library.found("harbour plan", collections=("docs",)) == []
+    assert await library.points() == 1 and library.kept() == [OLD.strip()]
+    kept = await library.documents.get(document)
+    assert kept is not None and kept.owner == "slack:U5"
+
+    assert await library.knowledge.move(document, "more", READERS) == kept  # nothing to do
+    assert await library.knowledge.move(document, "else", Readers(frozenset({EVERYONE}))) is None
+    await added(library, "rules.md", NEW)
+    with pytest.raises(RAGToolError) as refused:
+        await library.knowledge.move(document, "docs", READERS)
+    assert all("rules.md" in refused.value.text(language) for language in ("en", "ja"))
+    with pytest.raises(RAGToolError):
+        await library.knowledge.move(document, "", READERS)
+    assert len(await library.found("harbour plan", collections=("more",))) == 1
+
+
 async def test_a_change_of_readers_that_fails_leaves_all_as_it_was(tmp_path: Path, loader: Loader) -> None:
     class Halfway(EdgeIndex):
         broken = False
 
-        async def copy(self, document_id: str, *, scope: str) -> None:
-            await super().copy(document_id, scope=scope)
+        async def copy(self, document_id: str, *, scope: str, collection: str) -> None:
+            await super().copy(document_id, scope=scope, collection=collection)
             if self.broken:
                 raise QdrantConnectionError(Text(en="Gone.", ja="切れました。"))
 

@@ -570,13 +570,14 @@ async def test_a_copy_for_other_readers_takes_the_place_of_a_document_in_one_ste
     private = "place:slack:T1:C1"
     await index.put([point("d", n, text=str(n), dense=[1.0, n / 100, 0, 0]) for n in range(40)] + [point("e")])
     before = await ask(index, see(collections=("docs",)), dense=[1.0, 0.2, 0, 0], words=EVERYTHING, limit=3)
-    await index.copy("d", scope=private)
+    await index.copy("d", scope=private, collection="docs")
     assert (await index.count(see(1)), await index.count(see(1, private))) == (41, 0)
     await index.undo("d", at=STAGED)
-    await index.copy("d", scope=private)
+    await index.copy("d", scope=private, collection="more")
     await index.publish("d", at=2)
     assert (await index.count(see(1)), await index.count(see(1, private))) == (41, 0)
     assert (await index.count(see(2)), await index.count(see(2, private))) == (1, 40)
+    assert await index.count(see(2, private, collections=("more",))) == 40
     after = await ask(index, see(2, private), dense=[1.0, 0.2, 0, 0], words=EVERYTHING, limit=3)
     scores = [[one.score for one in answer.branches["dense"]] for answer in (before, after)]
     assert scores[1] == pytest.approx(scores[0], rel=1e-3)  # the vectors came along

@@ -210,7 +210,7 @@ async def test_writes_are_small_waited_for_and_in_order(server: FakeQdrant) -> N
         await index.retire("d", died=3)
         await index.undo("d", at=3)
         await index.move("docs", "more")
-        await index.copy("d", scope="everyone")
+        await index.copy("d", scope="everyone", collection="more")
         await index.publish("d", at=4)
         assert await index.count(see(4, "everyone", collections=("more",))) == 150
         await index.reconcile(0)

@@ -9,7 +9,7 @@ from nicegui import ui
 from adapters.web.pages.shared import components
 from adapters.web.pages.shared.address import chosen, note
 from adapters.web.pages.shared.curators import person, readers_of
-from adapters.web.pages.shared.dialogs import CANCEL, confirmed
+from adapters.web.pages.shared.dialogs import CANCEL, buttons, confirmed, form
 from adapters.web.pages.shared.layout import saying
 from adapters.web.visitor import Site, Visitor
 from bot.records import DocumentOrder, DocumentRow
@@ -21,6 +21,9 @@ PAGE = 20  # documents
 _TITLE = Text(en="Documents", ja="文書")
 _FILTER = Text(en="Name or title", ja="名前・タイトルで絞り込み")
 _COLLECTION = Text(en="Collection", ja="コレクション")
+_MOVE, _DO_MOVE = Text(en="Move", ja="移動"), Text(en="Move here", ja="ここに移動")
+_INTO = Text(en="Collection (an existing or a new one)", ja="コレクション（新しい名前も可）")
+_MOVED = Text(en="{n} document{n: is|s are} now in “{name}”.", ja="文書 {n} 件を「{name}」に移しました。")
 _SCOPE = Text(en="Who may find it", ja="公開範囲")
 _ALL = Text(en="All", ja="すべて")
 _ORDER = Text(en="Order", ja="並び順")
@@ -120,6 +123,32 @@ class Acts:
                     ui.button(CANCEL.to(language), on_click=dialog.close).props("flat no-caps")
             dialog.on("hide", dialog.delete)
 
+    async def move(self, rows: list[DocumentRow]) -> None:
+        """Ask for the collection, and put them there."""
+        language = self._who.language
+        with self._ground, saying(language):
+            names = [info.name for info in await self._site.app.knowledge.collections(self._who.readers)]
+            with form(self._ground, _MOVE, language) as dialog:
+                ui.label("\n".join(row.name for row in rows[:_NAMED])).classes("kotae-pre kotae-quiet")
+                to = ui.input(_INTO.to(language), autocomplete=names).classes("full-width")
+                to.props("outlined maxlength=80").mark("move-to")
+
+                async def do() -> None:
+                    await self._move(rows, (to.value or "").strip(), dialog)
+
+                buttons(dialog, _DO_MOVE, do, language)
+
+    async def _move(self, rows: list[DocumentRow], collection: str, dialog: ui.dialog) -> None:
+        language = self._who.language
+        with self._ground, saying(language):
+            try:
+                for row in rows:
+                    await self._site.app.curating.move(self._person, row.id, collection)
+                ui.notify(_MOVED.to(language, n=len(rows), name=collection), type="positive")
+                dialog.close()
+            finally:
+                await self._changed()
+
     async def _rescope(self, rows: list[DocumentRow], scope: str, dialog: ui.dialog) -> None:
         with self._ground, saying(self._who.language):
             dialog.close()
@@ -150,6 +179,8 @@ class Acts:
         ui.button(_FORGET.to(language), icon="delete", on_click=forget).props("outline no-caps dense").mark("forget")
         change = ui.button(_RESCOPE.to(language), icon="visibility", on_click=lambda: self.rescope(rows()))
         change.props("outline no-caps dense").mark("rescope")
+        move = ui.button(_MOVE.to(language), icon="drive_file_move", on_click=lambda: self.move(rows()))
+        move.props("outline no-caps dense").mark("move")
         again = ui.button(_REINDEX.to(language), icon="refresh", on_click=lambda: self.reindex(rows()))
         again.props("outline no-caps dense").mark("reindex")
 

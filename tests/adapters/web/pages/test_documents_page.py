@@ -371,3 +371,25 @@ async def test_the_address_says_what_is_listed(visit: Visit, site: Site) -> None
     await user.open("/app/documents?collection=nowhere&scope=place:web:local:other&order=sideways")
     for name in ("ships.md", "piers.md", "salaries.md"):
         await sees(user, name)
+
+
+async def test_documents_are_moved_to_another_collection(visit: Visit, site: Site) -> None:
+    document_id = await added(site, "ships.md", "# Ships\n\nText.\n")
+    user = visit("aki")
+    await user.open(f"/app/documents?document={document_id}")
+    await sees(user, "Move")
+    press(user, "move")
+    await sees(user, "an existing or a new one")
+    fill(user, "move-to", " ")
+    user.find("Move here").click()
+    await sees(user, "collection")
+    fill(user, "move-to", "piers")
+    user.find("Move here").click()
+    await sees(user, "1 document is now in “piers”.")
+    row = await document(site, "ships.md")
+    assert row and row.collection == "piers" and ("move", "piers") in await acted(site)
+
+    ben = visit("ben")
+    await ben.open(f"/app/documents?document={document_id}")
+    await sees(ben, "piers")
+    await ben.should_not_see(marker="move")
