@@ -79,8 +79,9 @@ class Incoming:
     files: tuple[Attachment, ...] = ()
 
 
-Follow = Literal["thread", "mentions"]
-"""Whether the bot answers without a mention in its own threads."""
+Follow = Literal["thread", "mentions", "posts"]
+"""Whether the bot answers without a mention in its own threads: `mentions` not; `posts`: it does, and each new post of
+this forum on Discord is a question, too."""
 
 
 @dataclass(frozen=True, slots=True)

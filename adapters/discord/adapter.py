@@ -38,6 +38,7 @@ from adapters.discord.thread_context import ThreadContext
 from adapters.discord.transport import registration
 from adapters.discord.transport.api import DiscordApi, Mark
 from adapters.discord.transport.errors import NETWORK, GoneError
+from adapters.discord.transport.forum_tags import post_of
 from adapters.discord.transport.gateway import (
     Client,
     Identifies,
@@ -51,7 +52,7 @@ from adapters.discord.turn_view import DiscordThread
 from adapters.port import PostError
 from adapters.shared import recovery
 from adapters.shared.channels import Named, find
-from adapters.shared.follow_ups import is_follow_up
+from adapters.shared.follow_ups import is_follow_up, says_something
 from adapters.shared.turns import RunningTurns
 from bot.bot import Bot
 from bot.config.settings import DiscordSettings
@@ -320,8 +321,11 @@ class _Events:
             await digest.replied(self._context, replied, post)
 
     async def _goes_on(self, message: Incoming) -> bool:
-        """Whether what stands in a thread goes on with the bot's answer. Raises StoreError."""
+        """Whether what stands in a thread goes on with the bot's answer, or begins a forum's post where each is a
+        question. Raises StoreError."""
         context = self._context
+        if message.message == message.thread:
+            return await self._is_post(message)
         if not message.text and not context.client.intents.message_content:
             if await context.bot.turns.goes_on(message):
                 await _tell_once(context, message)
@@ -329,6 +333,14 @@ class _Events:
 
         actor = partial(context.places.actor_at, message.place, message.author)
         return await is_follow_up(context.bot, message, actor=actor, shared=partial(self._around.shared, message))
+
+    async def _is_post(self, message: Incoming) -> bool:
+        context = self._context
+        if not says_something(message.text) or post_of(context.client, message.thread) is None:
+            return False
+        if (await context.bot.channels.preferences(message.place)).follow != "posts":
+            return False
+        return (await context.places.actor_at(message.place, message.author)).role != "outsider"
 
     async def _post_over(self, place: Place, to: str | None, thread: str | None) -> Post | None:
         """The bot's post that somebody replies `to`, else the card that their thread was started on. Raises

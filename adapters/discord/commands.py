@@ -28,7 +28,11 @@ from retrieval.types import RAGToolError
 CHOICES, CHOICE = 25, 100  # of an autocompletion; characters of one
 SECONDS = 1.5  # for what is proposed while somebody types
 _SLACK_FORM = re.compile(r"/kotae (?=[a-z])")
-_VALUES = {"strategy": ("react", "synthesis"), "steps": ("live", "verbose", "off"), "follow": ("thread", "mentions")}
+_VALUES = {
+    "strategy": ("react", "synthesis"),
+    "steps": ("live", "verbose", "off"),
+    "follow": ("thread", "mentions", "posts"),
+}
 
 _words = app_commands.locale_str
 Tree = app_commands.CommandTree[Any]

@@ -10,6 +10,7 @@ from adapters.discord.events import DIRECT, Replied
 from adapters.discord.rendering.components import heading, pieces, row_text
 from adapters.discord.rendering.markdown import escaped
 from adapters.discord.transport.errors import GoneError
+from adapters.discord.transport.forum_tags import tag
 from adapters.discord.transport.outbox import (
     PRIMARY,
     SECONDARY,
@@ -57,6 +58,7 @@ async def tell(context: DiscordContext, notice: Notice) -> None:
                 raise
             await context.rest.message(notice.place.channel, notice.thread)  # there never was a thread on the question
             await _tell(context, notice, texts, thread=None)
+        await tag(context.client, context.rest, notice.thread, answered=True)
     except GoneError as error:
         log.info("an asker's thread is gone (%s)", error.code)
     await context.bot.experts.notices.said(notice)

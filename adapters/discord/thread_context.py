@@ -14,6 +14,7 @@ import discord
 from adapters.discord import files
 from adapters.discord.context import DiscordContext
 from adapters.discord.events import DIRECT, Spot, addressed, readable, written_in
+from adapters.discord.transport.forum_tags import post_of
 from adapters.port import PostError
 from adapters.shared.attachments import Attached, fetched
 from agent.conversation import Overheard
@@ -45,15 +46,26 @@ class ThreadContext:
             message,
             direct=message.place.workspace == DIRECT,
             audience=audience,
-            overheard=tuple(
-                Overheard(one.author.display_name, text)
-                for one in heard[-HEARD:]
-                if (text := readable(one, context.me)) and not self._ours(one, message)
+            overheard=(
+                *self._title(message, own),
+                *(
+                    Overheard(one.author.display_name, text)
+                    for one in heard[-HEARD:]
+                    if (text := readable(one, context.me)) and not self._ours(one, message)
+                ),
             ),
             files=await fetched(
                 [_attached(one, message.link) for one in attached], reply_language(message, context.language)
             ),
         )
+
+    def _title(self, message: Incoming, own: discord.Message | None) -> tuple[Overheard, ...]:
+        """The title of a forum's post, which whoever wrote it has said first."""
+        post = post_of(self._context.client, message.thread)
+        if post is None:
+            return ()
+        author = own.author.display_name if own is not None and message.message == message.thread else ""
+        return (Overheard(author or (post.owner.display_name if post.owner else ""), post.name),)
 
     async def shared(self, message: Incoming) -> bool:
         """Whether somebody else than its author has written in its thread, bots aside. Raises PostError."""

@@ -20,6 +20,7 @@ from adapters.discord.rendering.markdown import messages
 from adapters.discord.rendering.steps import ROOM, Shown, Steps
 from adapters.discord.transport.api import DiscordApi
 from adapters.discord.transport.errors import DiscordError, RefusedError, UnreachableError
+from adapters.discord.transport.forum_tags import tag
 from adapters.discord.transport.turn_messages import TurnMessages
 from adapters.markdown.events import EMPTY, STEPS, answer_markdown
 from adapters.port import ThreadView
@@ -65,6 +66,8 @@ class DiscordThread(ThreadView):
         clock: Callable[[], float] = time.monotonic,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
+        self._client = client
+        self._thread = claimed.message.thread
         self._rest = rest
         self._bot = bot
         self._turn = claimed.id
@@ -113,6 +116,9 @@ class DiscordThread(ThreadView):
             except DiscordError as error:
                 log.info("a part too many of an answer stays: %s", error)
         self._answered = True
+        if answered.outcome in ("answered", "unknown"):
+            sure = answered.outcome == "answered" and not answered.unsure
+            await tag(self._client, self._rest, self._thread, answered=sure)
 
     async def close(self) -> None:
         """Nothing of this turn goes on after this. Without an answer the steps stay for whoever takes the turn up."""

@@ -373,7 +373,7 @@ class _Channel:
 
                 follow = ui.select(
                     {name: said.to(language) for name, said in _FOLLOW_NAMES.items()},
-                    value=room.follow,
+                    value=room.follow if room.follow in _FOLLOW_NAMES else "thread",  # a room is no forum
                     label=_FOLLOW.to(language),
                 ).classes("full-width")
 
