@@ -8,6 +8,7 @@ from adapters.web.pages.shared import components
 from adapters.web.pages.shared.curators import readers_of
 from adapters.web.pages.shared.dialogs import buttons, confirmed, form
 from adapters.web.pages.shared.layout import Page, saying
+from adapters.web.pages.shared.live import kept_live
 from adapters.web.visitor import Site, Visitor
 from bot.records import Changed, ExpertAnswer
 from bot.unanswered.digest_card import safe_link
@@ -51,6 +52,7 @@ class _Answers:
 
     def __init__(self, site: Site, who: Visitor) -> None:
         self._answers = site.app.answers
+        self._knowledge = site.app.knowledge
         self._zone = site.app.settings.timezone
         self._who = who
         self._start = 0
@@ -60,6 +62,10 @@ class _Answers:
         ui.label(_ABOUT.to(self._who.language)).classes("kotae-quiet")
         self._listed = ui.column().classes("full-width")
         await self._fill()
+        await kept_live(self._state, self._fill)
+
+    async def _state(self) -> int:
+        return self._knowledge.generation
 
     async def _fill(self) -> None:
         found, total = await self._answers.listed(self._who.readers, start=self._start, limit=PAGE_SIZE)

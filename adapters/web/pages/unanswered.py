@@ -17,6 +17,7 @@ from adapters.web.pages.shared import components
 from adapters.web.pages.shared.address import chosen, note
 from adapters.web.pages.shared.dialogs import answering, buttons, form
 from adapters.web.pages.shared.layout import Page, saying
+from adapters.web.pages.shared.live import kept_live
 from adapters.web.visitor import Site, Visitor
 from bot.records import MissState, WantedQuestions
 from bot.texts import REASONS, STATES, complaints
@@ -102,6 +103,7 @@ class _List:
             ui.button(_CSV.to(language), icon="download", on_click=self._csv).props("flat no-caps")
         self._listed = ui.column().classes("full-width")
         await self._fill()
+        await kept_live(self._counted, self._fill)
         components.heading(_TREND.to(language))
         weeks = await self._site.app.unanswered.trend()
         series = {
@@ -122,6 +124,11 @@ class _List:
             text=(self._text.value or "").strip()[:200],
             since=datetime.now(UTC) - timedelta(days=days) if days else None,
         )
+
+    async def _counted(self) -> object:
+        """The questions that match, as far as they are counted without reading them."""
+        found = await self._site.app.unanswered.page(self._wanted, self._who.readers, size=1)
+        return found.shown, found.hidden, [one.id for one in found.questions]
 
     async def _first(self) -> None:
         self._page = 1

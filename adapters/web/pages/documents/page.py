@@ -13,6 +13,7 @@ from adapters.web.pages.documents.detail import OneDocument
 from adapters.web.pages.documents.list import Acts, DocumentTable
 from adapters.web.pages.shared import components
 from adapters.web.pages.shared.layout import Page
+from adapters.web.pages.shared.live import kept_live
 from adapters.web.visitor import Site, Visitor
 from retrieval.i18n import Text
 
@@ -58,6 +59,11 @@ async def _build(site: Site, who: Visitor, request: Request) -> None:
     await cards.build()
     found = DocumentTable(site, who, Acts(site, who, changed), asked)
     await found.build(names)
+
+    async def generation() -> int:
+        return site.app.knowledge.generation
+
+    await kept_live(generation, changed)
 
 
 PAGE = Page("/documents", _TITLE, "description", _build)

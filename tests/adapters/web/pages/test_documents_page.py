@@ -393,3 +393,12 @@ async def test_documents_are_moved_to_another_collection(visit: Visit, site: Sit
     await ben.open(f"/app/documents?document={document_id}")
     await sees(ben, "piers")
     await ben.should_not_see(marker="move")
+
+
+async def test_what_others_add_shows_by_itself(visit: Visit, site: Site) -> None:
+    await added(site, "first.md", "# First\n\nText.\n")
+    user = visit("aki")
+    await user.open("/app/documents")
+    await sees(user, "first.md")
+    await added(site, "second.md", "# Second\n\nText.\n")
+    await sees(user, "second.md")
