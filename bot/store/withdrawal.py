@@ -4,7 +4,7 @@ what was posted of them is put in order by whoever serves the platform (`bot.tur
 Source: product.md §3 ("forgotten is gone from every search at once"); reliability.md R11 and R61.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
@@ -16,34 +16,40 @@ from bot.store.conversations import answered, incoming
 from bot.store.schema import answers, messages, posts, sources, turns
 from bot.store.traces import scrub
 from bot.turns.withdrawal import without
+from bot.types import Incoming
 from retrieval.text import language_of
 
 StillRead = Callable[[frozenset[str]], bool]
 """Whether readers of these scopes may read it all the same."""
+
+AT_ONCE = 500  # turns: a statement takes no more ids than that
 
 
 def withdraw(
     db: Connection, documents: Mapping[str, str], now: datetime, still_read: StillRead = lambda scopes: False
 ) -> None:
     """Inside the transaction that takes these documents (names by id) from their readers, or from some of them."""
-    touched = list(_touched(db, documents, still_read))
-    scrub(db, documents, touched)
-    cited = select(sources.c.turn, sources.c.document).where(sources.c.document.in_(documents), sources.c.cited)
-    names: dict[str, set[str]] = {}
-    for row in db.execute(cited.where(sources.c.turn.in_(touched))):
-        names.setdefault(row.turn, set()).add(documents[row.document])
-    for turn, theirs in names.items():
-        _redact(db, turn, theirs, now)
+    found = select(turns).where(turns.c.id.in_(select(sources.c.turn).where(sources.c.document.in_(documents))))
+    asked = ((row.id, incoming(row)) for row in db.execute(found))
+    touched = [turn for turn, one in asked if not still_read(_scopes(one))]
+    for at in range(0, len(touched), AT_ONCE):
+        some = touched[at : at + AT_ONCE]
+        scrub(db, documents, some)
+        _redact_all(db, documents, some, now)
     _strip(db, documents)
 
 
-def _touched(db: Connection, documents: Collection[str], still_read: StillRead) -> set[str]:
-    """The turns that found one of them, as far as not all who read the answer may still read it."""
-    found = select(turns).where(turns.c.id.in_(select(sources.c.turn).where(sources.c.document.in_(documents))))
-    asked = ((row.id, incoming(row)) for row in db.execute(found))
-    return {
-        turn for turn, one in asked if not still_read(frozenset(readers(one.place, one.audience, one.thread).scopes))
-    }
+def _scopes(asked: Incoming) -> frozenset[str]:
+    return frozenset(readers(asked.place, asked.audience, asked.thread).scopes)
+
+
+def _redact_all(db: Connection, documents: Mapping[str, str], some: Sequence[str], now: datetime) -> None:
+    cited = select(sources.c.turn, sources.c.document).where(sources.c.document.in_(documents), sources.c.cited)
+    names: dict[str, set[str]] = {}
+    for row in db.execute(cited.where(sources.c.turn.in_(some))).all():
+        names.setdefault(row.turn, set()).add(documents[row.document])
+    for turn, theirs in names.items():
+        _redact(db, turn, theirs, now)
 
 
 def _redact(db: Connection, turn: str, names: Collection[str], now: datetime) -> None:

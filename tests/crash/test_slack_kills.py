@@ -31,7 +31,7 @@ OLDER = tuple(point for point in POINTS if point not in ("tool 1", "part placed"
 @pytest.mark.parametrize(
     ("streams", "points"),
     [
-        pytest.param(True, POINTS[::2], id="streams"),
+        pytest.param(True, POINTS[::4], id="streams"),
         pytest.param(True, POINTS, id="streams, at all points", marks=pytest.mark.long),
         pytest.param(False, OLDER, id="edits", marks=pytest.mark.long),
     ],

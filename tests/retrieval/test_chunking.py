@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.chunking import chunks, embedding_text
@@ -245,7 +245,6 @@ LIMITS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=100)
 @given(BODIES | st.text(max_size=3000), st.sampled_from(["", "題", "A title"]), LIMITS)
 def test_nothing_is_lost_and_nothing_is_too_long(body: str, title: str, limits: dict[str, int]) -> None:
     made = chunks(Document("x.md", body, title), measure=measure, **limits)
@@ -272,7 +271,6 @@ def _letters(text: str) -> str:
 PROSE = st.lists(WORDS.map(lambda text: f"段{text}"), min_size=1, max_size=6).map("\n".join)  # no line is markup
 
 
-@settings(max_examples=50)
 @given(st.lists(PROSE | LISTS | TABLES, min_size=1, max_size=8).map("\n\n".join), LIMITS)
 def test_outside_of_headings_not_even_a_sign_is_lost(body: str, limits: dict[str, int]) -> None:
     made = chunks(Document("x.md", body), measure=measure, **limits)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import qdrant_edge as edge
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.search import Fused, fuse, merge
@@ -60,7 +60,6 @@ def shard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[edge.EdgeShard]:
     made.close()
 
 
-@settings(max_examples=40)
 @given(
     dense=st.lists(st.floats(-1, 1), min_size=4, max_size=4).filter(lambda v: any(abs(x) > 0.01 for x in v)),
     words=st.sets(st.integers(0, 12), min_size=1, max_size=3),

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from random import Random
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.qa_pairs import AHEAD, MOST, Outcome, by_wording, generate, repeats, wanted, wording
@@ -41,7 +41,6 @@ async def outcomes(delays: Sequence[int], at_once: int) -> tuple[list[Outcome[in
     return [one async for one in generate(range(len(delays)), write, at_once=at_once)], most
 
 
-@settings(max_examples=40)
 @given(st.lists(st.integers(0, 30), max_size=30), st.integers(1, 6))
 def test_whatever_is_done_first_the_outcomes_come_in_order(delays: list[int], at_once: int) -> None:
     found, most = asyncio.run(outcomes(delays, at_once))

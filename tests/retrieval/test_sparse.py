@@ -4,7 +4,7 @@ from math import log
 import bm25s  # type: ignore[import-untyped]
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.sparse import TOKENIZER, SparseEncoder, term_id
@@ -186,7 +186,6 @@ def test_threads_share_an_encoder() -> None:
     assert found == [ENCODER.document(text) for text in CORPUS] * 20
 
 
-@settings(max_examples=200)
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=200))
 def test_any_text_gives_ordered_finite_vectors(text: str) -> None:
     encoded = ENCODER.document(text)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, pairwise
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -224,7 +224,6 @@ class Writer:
         return "> " + self._line(self._hand.randrange(3, 30)).replace("\n", "\n> ")
 
 
-@settings(max_examples=120)
 @given(st.integers(0, 10**9), st.integers(1, 9), st.integers(160, 900), st.sampled_from([len, utf8_length, cell_len]))
 def test_the_parts_show_what_the_text_shows(seed: int, blocks: int, limit: int, measure: Callable[[str], int]) -> None:
     text = Writer(random.Random(seed)).text(blocks)
@@ -233,7 +232,6 @@ def test_the_parts_show_what_the_text_shows(seed: int, blocks: int, limit: int, 
     assert joined(parts) == told(text)
 
 
-@settings(max_examples=150)
 @given(
     st.text("ab あ。\n`*_~[](){}<>|-#>1.\\&;:!\t" + "👩\u200d\u3099\ufe0f🇯🇵", max_size=400), st.integers(SMALLEST, 120)
 )

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from dotenv import dotenv_values
 from dotenv.parser import parse_stream
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.setup.platforms import set_up
@@ -649,7 +649,6 @@ LINES = st.lists(
 PRINTABLE = st.text(st.characters(min_codepoint=32, exclude_categories=("C", "Z")), min_size=1, max_size=12)
 
 
-@settings(max_examples=60)
 @given(LINES, st.sampled_from("ABCDEFGH"), PRINTABLE, st.sampled_from(["\n", "\r\n"]))
 def test_no_line_is_ever_lost(
     tmp_path_factory: pytest.TempPathFactory, before: list[str], name: str, value: str, end: str

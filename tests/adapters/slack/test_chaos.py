@@ -276,7 +276,7 @@ async def test_nothing_is_acknowledged_before_it_is_kept(tmp_path: Path) -> None
 _DELIVERIES = st.lists(st.tuples(st.sampled_from(["message", "app_mention"]), st.booleans()), min_size=2, max_size=6)
 
 
-@settings(max_examples=6)
+@settings(max_examples=4)
 @given(deliveries=_DELIVERIES, restart=st.integers(0, 6))
 def test_however_a_question_is_delivered_it_is_one_turn(deliveries: list[tuple[str, bool]], restart: int) -> None:
     """Both of its events, each any number of times in any order, at once or later (True), over two connections, with a

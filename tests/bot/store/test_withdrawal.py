@@ -9,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from agent.events import Answered, Citation, Thought, ToolReturned
 from bot.access import scope_of
 from bot.records import DocumentRow
+from bot.store import withdrawal
 from bot.store.conversations import Conversations
 from bot.store.documents import Documents
 from bot.store.engine import change, rows
@@ -89,7 +90,11 @@ async def home(engine: AsyncEngine) -> Home:
     return made
 
 
-async def test_a_forgotten_document_leaves_every_answer_and_those_that_were_posted_are_shown_again(home: Home) -> None:
+@pytest.mark.parametrize("at_once", [1, 500])
+async def test_a_forgotten_document_leaves_every_answer_and_those_that_were_posted_are_shown_again(
+    home: Home, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    monkeypatch.setattr(withdrawal, "AT_ONCE", at_once)
     await home.answered("1" * 32, GENERAL, "public")
     await home.answered("2" * 32, LEADS, "private", posted=False)
     await home.forget(PLAN)

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.turns.admission import Admission, CrowdedError
@@ -70,7 +70,6 @@ async def test_a_full_queue_says_so_at_once() -> None:
         assert ticket.is_called
 
 
-@settings(max_examples=60)
 @given(
     at_once=st.integers(1, 4),
     moves=st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["ask", "end", "cancel"])), max_size=60),

@@ -409,7 +409,6 @@ async def shows_exactly_what_it_may(population: Population, view: View, terms: r
     assert {term for term, weight in weights.items() if weight != unknown} == own
 
 
-@settings(max_examples=120)
 @given(view=VIEWS)
 async def test_a_view_shows_exactly_what_it_may(population: Population, view: View) -> None:
     await shows_exactly_what_it_may(population, view, range(100, 140))
