@@ -46,13 +46,17 @@ LONG = (
     "adapters/web/api/test_schemas.py",
     "adapters/web",
     "retrieval/embeddings/test_embeddings.py",
+    "adapters/test_conformance.py",
+    "bot/cli",
     "hostile",
     "bot/knowledge/test_identity.py",
     "bot/operations/test_backup.py",
     "bot/knowledge/test_reindex.py",
-    "bot/cli/test_one_owner.py",
     "bot/knowledge/test_documents.py",
-    "adapters/slack/test_chaos.py",
+    "adapters/slack",
+    "bot/turns/test_queue.py",
+    "bot/test_migrations.py",
+    "retrieval/index",
 )
 
 
