@@ -29,7 +29,27 @@ HOSTILE_NAME = f"{DOCUMENTS}::test_a_hostile_file_name_is_words_everywhere"
 SENTENCE = f"{DOCUMENTS}::test_a_document_opens_at_the_sentence_that_is_quoted"
 TRACED = "tests/bot/turns/test_trace.py::test_only_who_sees_the_place_sees_the_trace"
 
+ALL_PAIRS = f"{PAGES}/test_answers_page.py"
+
 MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
+    (
+        "a pair that has changed meanwhile is not overwritten",
+        "bot/knowledge/pair_documents.py",
+        ("    if was not in pairs:\n        raise RAGToolError(_CHANGED)\n", ""),
+        (f"{ALL_PAIRS}::test_a_pair_that_has_changed_meanwhile_is_not_overwritten",),
+    ),
+    (
+        "pairs are listed for their readers",
+        "bot/qa_pairs/listing.py",
+        ("await self._documents.listed(readers) if", "await self._documents.listed() if"),
+        (f"{ALL_PAIRS}::test_all_kinds_are_in_one_list_for_their_readers_and_as_a_file",),
+    ),
+    (
+        "the list of pairs as a file has no formula",
+        "bot/qa_pairs/listing.py",
+        ("map(harmless, text.splitlines())", "text.splitlines()"),
+        (f"{ALL_PAIRS}::test_all_kinds_are_in_one_list_for_their_readers_and_as_a_file",),
+    ),
     # Web: who sees what
     (
         "Web: a room is its members'",

@@ -35,6 +35,7 @@ from bot.logs import ChatLog, Redactor
 from bot.operations.copies import sweep
 from bot.operations.metrics import Metrics, metrics
 from bot.operations.retention import daily
+from bot.qa_pairs.listing import AllPairs
 from bot.qa_pairs.pairs import Pairs
 from bot.records import Period
 from bot.store.asks import Asks
@@ -148,6 +149,7 @@ class Application:
     answers: ExpertAnswers
     datasets: Datasets
     pairs: Pairs
+    all_pairs: AllPairs
     curating: Curation
     answer_from: AnswerFrom
     reranker: FastembedReranker | None = None
@@ -541,6 +543,7 @@ async def running(
             answers=answers,
             datasets=datasets,
             pairs=pairs,
+            all_pairs=AllPairs(data.documents, knowledge, curating, pairs),
             curating=curating,
             answer_from=answer_from,
             reranker=reranker,

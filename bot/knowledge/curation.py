@@ -14,13 +14,14 @@ from bot.config.settings import Settings
 from bot.errors import StoreError
 from bot.jobs import Background, BackgroundJob
 from bot.knowledge.documents import KnowledgeBase
+from bot.knowledge.pair_documents import WrittenPair
 from bot.records import DocumentRow
 from bot.store.audit import Audit
 from bot.store.searches import Searches
 from bot.types import Actor, Audience, Place, Upload, Verdict
 from retrieval.i18n import Language, Text
 from retrieval.loaders.sanitize import clean_name
-from retrieval.types import EVERYONE, TEAM, CollectionInfo, RAGToolError, Readers
+from retrieval.types import EVERYONE, TEAM, CollectionInfo, QAPair, RAGToolError, Readers
 
 FILES = 25  # of one person that wait to be read
 
@@ -143,6 +144,13 @@ class Curation:
             raise LookupError(document_id)
         await self._note(person, "move", subject(row), collection)
         return changed
+
+    async def edit_pair(self, person: Curator, document_id: str, was: WrittenPair, pair: QAPair | None) -> None:
+        """Put a Q/A pair of a document into other words, or take it out (None)."""
+        row = await self._theirs(person, document_id)
+        if await self._knowledge.edit_pair(document_id, was, pair, person.readers) is None:
+            raise LookupError(document_id)
+        await self._note(person, "edit pair" if pair else "remove pair", subject(row), f"pair at chunk {was.chunk}")
 
     async def _theirs(self, person: Curator, document_id: str) -> DocumentRow:
         row = await self._knowledge.document(document_id, person.readers)

@@ -18,6 +18,7 @@ from bot.access import valid_scope
 from bot.errors import StoreError
 from bot.knowledge.collections import StoredDocuments, check_name
 from bot.knowledge.content_store import ContentLostError, ContentStore, address_of, document_of, stored
+from bot.knowledge.pair_documents import WrittenPair, read_pairs, with_pair
 from bot.knowledge.snapshots import Snapshots
 from bot.records import DocumentRow
 from bot.store.collections import Collections
@@ -42,6 +43,7 @@ from retrieval.types import (
     Hit,
     Mode,
     Passage,
+    QAPair,
     RAGToolError,
     Readers,
     SearchMetrics,
@@ -200,6 +202,38 @@ class KnowledgeBase:
                 shown = await finished(self._show(row, known, merges))
             if shown:
                 await self._shelves.tidy()
+                return shown
+
+    async def pairs(self, row: DocumentRow) -> list[WrittenPair]:
+        """The Q/A pairs that a document consists of, in order; none for any other document. Raises RAGToolError."""
+        return read_pairs(await self.markdown(row), await stored(self._index, row, self.generation))
+
+    async def edit_pair(
+        self, document_id: str, was: WrittenPair, pair: QAPair | None, readers: Readers
+    ) -> DocumentRow | None:
+        """Put a pair into other words, or take it out (None), in one step; the document goes with its last pair.
+
+        None when there is no document that these readers may read. Raises RAGToolError where the pair is not there any
+        more as it `was`; StoreError.
+        """
+        while True:
+            known = await self.document(document_id, readers)
+            if known is None:
+                return None
+            async with self._staging(document_id, known):
+                merges = self._generations.merges
+                passages = await stored(self._index, known, self.generation)
+                edited = with_pair(document_of(known, await self.markdown(known), passages), passages, was, pair)
+                if edited is not None:
+                    digest = hashlib.sha256(edited.markdown.encode()).hexdigest()
+                    address = address_of(edited.markdown)
+                    row = known.with_(hash=digest, markdown=address, updated_at=datetime.now(UTC))
+                    row = await self._staged(row, edited, None)
+                    shown = await finished(self._show(row, known, merges, edited.markdown))
+            if edited is None:
+                return known if await self.forget(document_id) else None
+            if shown:
+                await self._shelves.tidy(known.markdown)
                 return shown
 
     async def made_from(self, document_id: str) -> list[str]:

@@ -30,7 +30,7 @@ from retrieval.embeddings.base import EmbeddingClient
 from retrieval.i18n import Text
 from retrieval.index import Index
 from retrieval.qa_pairs import wanted
-from retrieval.types import Passage, RAGToolError, Readers, View
+from retrieval.types import Passage, QAPair, RAGToolError, Readers, View
 
 __all__ = ["Decided", "Estimate", "Listed", "Pair", "Pairs", "PairsError", "QaJob", "Reviewer"]
 
@@ -74,7 +74,7 @@ _STALE = Text(
     en="{n} of these were written from an earlier version of their document. Create them again.",
     ja="{n} 件は、文書の古い版から作成されたペアです。もう一度作成してください。",
 )
-_UNFIT = Text(
+UNFIT = Text(
     en="A question must have 1 to {question} characters, and an answer 1 to {answer}.",
     ja="質問は 1～{question} 文字、回答は 1～{answer} 文字で入力してください。",
 )
@@ -352,6 +352,10 @@ class Pairs:
         """How many of the pairs that these readers may read are in which state."""
         return await self._rows.counts(readers, job=job, document=document)
 
+    async def found_as(self, document: str, words: QAPair) -> int | None:
+        """The approved pair that is found in a document of pairs; None where none has these words (any more)."""
+        return await self._rows.found_as(document, words)
+
     async def source(self, pair: Pair, readers: Readers) -> Passage | None:
         """The chunk that a pair was written from; None when it is not there any more, or not readable."""
         if pair.stale:
@@ -366,7 +370,7 @@ class Pairs:
         """
         words = tidy(question, answer)
         if unfit(words):
-            raise PairsError(filled(_UNFIT, question=str(QUESTION), answer=str(ANSWER)))
+            raise PairsError(filled(UNFIT, question=str(QUESTION), answer=str(ANSWER)))
         mine, refused = await self._theirs([pair], who)
         if not mine:
             raise PairsError(refused[0])

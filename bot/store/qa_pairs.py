@@ -219,6 +219,16 @@ class PairRows:
             wanted = wanted.where(pair_documents.c.source == source)
         return [Tracked(**row._mapping) for row in await rows(self._engine, wanted)]
 
+    async def found_as(self, document: str, words: QAPair) -> int | None:
+        """The approved pair with these words, up to spaces, that is found in a document of pairs; None: none."""
+        its = and_(pair_documents.c.document == document, pair_documents.c.source == pairs.c.document)
+        columns = (pairs.c.id, pairs.c.question, pairs.c.answer)
+        wanted = select(*columns).select_from(pairs.join(pair_documents, its)).where(pairs.c.state == "approved")
+        for row in await rows(self._engine, wanted.order_by(pairs.c.id)):
+            if (row.question.split(), row.answer.split()) == (words.question.split(), words.answer.split()):
+                return int(row.id)
+        return None
+
     async def track(self, one: Tracked) -> None:
         """Before it is added, and after."""
         values = {name: getattr(one, name) for name in Tracked.__dataclass_fields__}

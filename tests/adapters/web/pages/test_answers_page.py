@@ -1,10 +1,18 @@
-"""What members answered, on its page: corrected and taken back by whoever wrote it, not shown to whom it is not for."""
+"""All pairs on their page: corrected and taken back by whoever wrote them, not shown to whom they are not for."""
 
+import csv
+import io
+
+import pytest
 from nicegui import ui
 
-from adapters.web.channel.rooms import MEMBERS, ROOMS, actor, audience, place
+from adapters.web.channel.rooms import MEMBERS, ROOMS, actor, audience, place, readers_of
 from adapters.web.visitor import Site
-from bot.types import AnswerGiven
+from bot.access import scopes
+from bot.knowledge.curation import Curator, NotAllowedError
+from bot.qa_pairs.pairs import PairsError, Reviewer
+from bot.types import AnswerGiven, Upload
+from retrieval.types import RAGToolError
 from tests.adapters.acting import until
 from tests.adapters.web.pages.conftest import Visit
 from tests.adapters.web.pages.test_unanswered_page import OPEN, SECRET, asked
@@ -61,7 +69,7 @@ async def test_an_answer_is_taken_back_and_asked_again(visit: Visit, site: Site)
     user.find("取り消す").click()
     await sees(user, "質問は未回答に戻ります")
     user.find(marker="yes").click()
-    await sees(user, "メンバーの回答はまだありません")
+    await sees(user, "Q/A はまだありません")
     await user.open("/app/unanswered")
     await user.should_see(OPEN)
 
@@ -99,3 +107,94 @@ async def test_what_an_answer_closes_is_ticked_and_can_be_unticked(visit: Visit,
     await sees(user, "Questions that stay open: 1")
     (still,) = (await site.app.bot.experts.open(place(GENERAL), audience(GENERAL))).questions
     assert still.question == same
+
+
+SHEET = "question,answer,owner\nWhen is the sauna warm?,From 17:00.,Mika\n=1+1,Two.,\n"
+
+
+async def add(site: Site, text: str, room: int = 0, author: str = "aki", name: str = "sauna.csv") -> str:
+    where, seen = place(ROOMS[room]), audience(ROOMS[room])
+    scope = scopes(actor(MEMBERS[0]), where, seen, site.app.settings)[0]
+    verdict = await site.app.knowledge.add(Upload(name, text.encode(), "house", scope, author), "en")
+    assert verdict.document_id is not None, verdict.reason
+    return verdict.document_id
+
+
+async def found(site: Site, query: str) -> str:
+    result = await site.app.knowledge.search(query, readers_of(AKI), collections=["house"])
+    return result.hits[0].passage.text if result.hits else ""
+
+
+async def test_a_row_of_a_file_is_edited_and_removed_where_it_is_listed(visit: Visit, site: Site) -> None:
+    document = await add(site, SHEET, author=AKI.id)
+    user = visit("aki")
+    await user.open("/app/answers?words=sauna+warm")
+    await user.should_see("From 17:00.")
+    user.find("Edit").click()
+    await sees(user, "added again with other words")
+    (field,) = user.find(kind=ui.textarea, content="Answer").elements
+    with user:
+        field.set_value("From 18:00.")
+    user.find("Save").click()
+    await sees(user, "From 18:00.")
+    await user.should_not_see("From 17:00.")
+    assert await found(site, "When is the sauna warm?") == "From 18:00."
+    row = await site.app.knowledge.document(document, readers_of(AKI))
+    assert row is not None and "owner: Mika" in await site.app.knowledge.markdown(row)
+    user.find("Remove").click()
+    await sees(user, "It is not found any more")
+    user.find(marker="yes").click()
+    await sees(user, "No pairs match.")
+    assert "18:00" not in await found(site, "When is the sauna warm?")
+
+
+async def test_a_pair_that_has_changed_meanwhile_is_not_overwritten(site: Site) -> None:
+    await add(site, SHEET, author=AKI.id)
+    (shown,), _ = await site.app.all_pairs.listed(readers_of(AKI), containing="sauna warm")
+    await add(site, SHEET.replace("17:00", "19:00"), author=AKI.id)
+    who = Reviewer(actor(AKI), place(GENERAL), audience(GENERAL))
+    theirs = Curator(who.actor, who.readers, ((who.place, who.audience),), "en")
+    with pytest.raises(RAGToolError, match="Look again"):
+        await site.app.all_pairs.edit(who, theirs, shown, shown.pair.question, "From 18:00.")
+    with pytest.raises(RAGToolError, match="Look again"):
+        await site.app.all_pairs.remove(who, theirs, shown)
+    with pytest.raises(PairsError):
+        await site.app.all_pairs.edit(who, theirs, shown, shown.pair.question, " ")
+    assert await found(site, "When is the sauna warm?") == "From 19:00."
+
+
+async def test_all_kinds_are_in_one_list_for_their_readers_and_as_a_file(visit: Visit, site: Site) -> None:
+    await answered(site, OPEN, "250 krónur.")
+    await add(site, SHEET, author="ben")
+    await add(site, "question,answer\nWho is leaving?,Ben is.\n", room=1, name="leads.csv")
+    ben = visit("ben")
+    await ben.open("/app/answers")
+    for text in (OPEN, "250 krónur.", "From 17:00.", "rows of files"):
+        await ben.should_see(text)
+    await ben.should_not_see("Ben is.")
+    await ben.open("/app/answers?kind=expert")
+    await ben.should_see("250 krónur.")
+    await ben.should_not_see("From 17:00.")
+    ben.find(marker="csv").click()
+    expert = (await ben.download.next()).content
+    assert OPEN in expert.decode("utf-8-sig") and "17:00" not in expert.decode("utf-8-sig")
+    table = (await site.app.all_pairs.table(readers_of(MEMBERS[1]))).decode("utf-8-sig")
+    rows = {row["question"]: row for row in csv.DictReader(io.StringIO(table, newline=""))}
+    assert rows["When is the sauna warm?"]["answer"] == "From 17:00." and "'=1+1" in rows
+    assert rows[OPEN]["kind"] == "expert" and "Who is leaving?" not in rows
+
+
+async def test_others_pairs_cannot_be_changed(visit: Visit, site: Site) -> None:
+    await add(site, SHEET, author=AKI.id)
+    ben = visit("ben")
+    await ben.open("/app/answers?words=sauna+warm")
+    await ben.should_see("From 17:00.")
+    await ben.should_not_see("Edit")
+    (one,), _ = await site.app.all_pairs.listed(readers_of(MEMBERS[1]), containing="sauna warm")
+    who = Reviewer(actor(MEMBERS[1]), place(GENERAL), audience(GENERAL))
+    theirs = Curator(who.actor, who.readers, ((who.place, who.audience),), "en")
+    with pytest.raises(NotAllowedError):
+        await site.app.all_pairs.edit(who, theirs, one, "When?", "Never.")
+    with pytest.raises(NotAllowedError):
+        await site.app.all_pairs.remove(who, theirs, one)
+    assert await found(site, "When is the sauna warm?") == "From 17:00."

@@ -10,11 +10,11 @@ import pytest
 from nicegui import ui
 from nicegui.testing import User
 
-from adapters.web.channel.rooms import MEMBERS, ROOMS, place, readers_of
+from adapters.web.channel.rooms import MEMBERS, ROOMS, actor, audience, place, readers_of
 from adapters.web.visitor import Site
 from agent.events import Cost
 from bot.access import scope_of
-from bot.qa_pairs.pairs import Pair, QaJob
+from bot.qa_pairs.pairs import Pair, QaJob, Reviewer
 from bot.store.usage import Usage
 from bot.types import Upload
 from retrieval.types import EVERYONE, TEAM
@@ -257,3 +257,32 @@ async def test_without_a_language_model_it_says_what_to_set(visit: Visit, site: 
         await user.should_see(words)
         with pytest.raises(AssertionError):
             user.find(marker="estimate")
+
+
+async def test_an_approved_pair_is_edited_and_taken_out_in_the_list_of_all(
+    visit: Visit, site: Site, model: FakeOpenAI
+) -> None:
+    document = await added(site, "harbour.md", HARBOUR)
+    user = visit("aki")
+    await user.open(f"/app/pairs?document={document}")
+    model.order(written())
+    await have_written(user)
+    await ended(site)
+    who = Reviewer(actor(MEMBERS[0]), place(ROOMS[0]), audience(ROOMS[0]))
+    await site.app.pairs.approve([one.id for one in await pairs(site)], who)
+    (one,), total = await site.app.all_pairs.listed(AKI, kind="model", containing="berth")
+    assert total == 1 and one.pair.answer == "A berth costs 45 euros a night."
+    await user.open("/app/answers?words=berth")
+    await user.should_see("45 euros a night")
+    user.find("Edit").click()
+    await sees(user, "Save")
+    fill(user, "answer", "A berth costs 50 euros a night.")
+    user.find("Save").click()
+    await shows(user, "50 euros a night")
+    (edited,) = [pair for pair in await pairs(site, "approved") if "berth" in pair.question]
+    assert edited.edited and edited.marked, "its passage says something else"
+    user.find("Remove").click()
+    await sees(user, "It is not found any more")
+    user.find(marker="yes").click()
+    await sees(user, "No pairs match.")
+    assert [pair.answer for pair in await pairs(site, "rejected")] == ["A berth costs 50 euros a night."]
