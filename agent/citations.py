@@ -180,6 +180,8 @@ def _prose(rows: Sequence[str]) -> Iterator[Line]:
         at += 1
         if not row.strip():
             yield Line("blank")
+        elif row.strip() == ">":
+            yield Line("blank", raw=">")  # between two parts of a quotation
         elif _HEADING.match(row) and not marks(row):
             yield Line("heading", raw=row)
         else:

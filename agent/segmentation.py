@@ -73,6 +73,7 @@ class Unit:
     headings: tuple[str, ...] = ()
     lead: str = ""
     leads_away: bool = False  # only links, or a list of where else to look: nothing is said here
+    depth: int = 0  # of an item in its list, from 1
 
 
 def clean(text: str) -> str:
@@ -122,6 +123,7 @@ class _Reader:
         self._first_lead = lead
         self._last = lead  # the last line of prose, which a list, a table or code continues
         self._group = 0
+        self._depth = 0
 
     def read(self, blocks: Sequence[SyntaxTreeNode]) -> Iterator[Unit]:
         for block in blocks:
@@ -137,7 +139,9 @@ class _Reader:
                 case "paragraph":
                     yield from self._paragraph(_content(block))
                 case "list_item":
+                    self._depth += 1
                     yield from self._item(block.children)
+                    self._depth -= 1
                 case _:
                     yield from self.read(block.children)
 
@@ -149,7 +153,8 @@ class _Reader:
         own = (text for text in self._own.values() if text not in self._passage_headings)
         headings = (*self._passage_headings, *own)
         away = links or bool(headings and _POINTS_ELSEWHERE.match(headings[-1].strip()))
-        return Unit(text, kind, self._group, headings, self._last, away)
+        depth = max(self._depth, 1) if kind == "item" else 0
+        return Unit(text, kind, self._group, headings, self._last, away, depth)
 
     def _item(self, blocks: Sequence[SyntaxTreeNode]) -> Iterator[Unit]:
         """An item's own lines, and as what continues it all else that stands in it."""

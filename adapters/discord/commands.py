@@ -251,9 +251,10 @@ def _register_asking(tree: Tree, context: DiscordContext, gestures: Interactions
     @tree.command(
         name=_words("settings", ja="設定"),
         description=_words(
-            "What holds in this channel; members can change it", ja="このチャンネルの設定を表示・変更します"
+            "What holds in this channel, and how to change it", ja="このチャンネルの設定を表示・変更します"
         ),
     )
+    @app_commands.default_permissions(manage_messages=True)  # it changes what everybody there sees
     @app_commands.rename(setting=_words("setting", ja="項目"), value=_words("value", ja="値"))
     @app_commands.describe(
         setting=_words("What to change", ja="変更する項目"),

@@ -37,7 +37,7 @@ from agent.events import (
 from bot.knowledge.local_files import NotReadError, local_files
 from bot.texts import REASONS
 from bot.turns.event_json import as_json as event_json
-from bot.types import Audience, Feedback, Incoming, Place, Upload, Verdict
+from bot.types import Actor, Audience, Feedback, Incoming, Place, Upload, Verdict
 from retrieval.i18n import Language, Text
 from retrieval.loaders.loader import ParsingLimits
 from retrieval.text import language_of
@@ -255,6 +255,7 @@ class _Thread:
     questions: list[str] = field(default_factory=list)
     answered: Answered | None = None
     passages: dict[tuple[str, str, int], Passage] = field(default_factory=dict)
+    choice: str = ""  # what was offered when a person was to be asked
 
 
 class Channel:
@@ -323,10 +324,13 @@ class Channel:
             self._at = at
             await self._put(turns, message)
 
+    @property
+    def _place(self) -> Place:
+        return PLACE if self._lines.interactive else PASSING
+
     async def _ask(self, turns: TurnService, question: str) -> None:
-        place = PLACE if self._lines.interactive else PASSING
         thread = self._threads[self._at]
-        await self._put(turns, Incoming(place, thread.id, uuid.uuid4().hex, AUTHOR, question, AUDIENCE))
+        await self._put(turns, Incoming(self._place, thread.id, uuid.uuid4().hex, AUTHOR, question, AUDIENCE))
 
     async def _put(self, turns: TurnService, message: Incoming) -> None:
         thread, question = self._threads[self._at], message.text
@@ -344,7 +348,10 @@ class Channel:
             self._say(say.CANCELLED)
         finally:
             self._running = None
-        thread.answered = view.answered or thread.answered
+        if view.answered is not None:
+            thread.answered, thread.choice = view.answered, ""
+            if self._lines.interactive and not self._json:
+                self._hint(view.answered, message)
         if isinstance(view, ConsoleView):
             thread.passages |= view.passages
 
@@ -392,6 +399,8 @@ class Channel:
                 self._go(rest)
             case "/up" | "/down":
                 await self._vote(bot, "up" if command == "/up" else "down", rest)
+            case "/ask":
+                await self._ask_person(bot, rest)
             case "/sources":
                 self._sources(rest)
             case "/ingest":
@@ -419,6 +428,27 @@ class Channel:
         text = after.strip() if reason else rest
         kept = await bot.turns.vote(Feedback(answered.turn, AUTHOR, vote, reason, text))
         self._say(say.NO_ANSWER_YET if not kept else say.THANKS if vote == "up" else say.REPORTED)
+
+    def _hint(self, answered: Answered, message: Incoming) -> None:
+        from adapters.shared import asking  # loads the database, which a question over the socket needs not
+
+        if asking.offered(answered, message):
+            self._say(say.ASK_HINT)
+
+    async def _ask_person(self, bot: "Bot", rest: str) -> None:
+        thread = self._threads[self._at]
+        if thread.answered is None or not thread.answered.turn:
+            self._say(say.NO_QUESTION_YET)
+            return
+        from adapters.shared import asking
+
+        choice = thread.choice if rest in ("yes", "はい") else ""
+        who = Actor(self._place.platform, self._place.workspace, AUTHOR)
+        said = await asking.press(bot, thread.answered.turn, who, self._place, AUDIENCE, choice)
+        thread.choice = said.choice
+        self._say(said.text)
+        if said.offer is not None:
+            self._say(say.ASK_YES, offer=said.offer.to(self._preferences.language))
 
     def _sources(self, rest: str) -> None:
         thread = self._threads[self._at]
@@ -476,7 +506,8 @@ class Channel:
 
 
 _COMMANDS = {
-    *("/help", "/new", "/threads", "/thread", "/up", "/down", "/sources", "/ingest", "/unanswered", "/quit", "/exit")
+    *("/help", "/new", "/threads", "/thread", "/up", "/down", "/ask", "/sources", "/ingest", "/unanswered"),
+    *("/quit", "/exit"),
 }
 
 

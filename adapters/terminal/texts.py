@@ -13,6 +13,7 @@ HELP = Text(
 /sources [N]              the last answer's sources; the passage behind [N]
 /up                       the last answer was good
 /down [REASON] [TEXT]     it was not: wrong, outdated, incomplete or wrong_source
+/ask                      bring the last question to a person who may know
 /ingest PATH              add a file or folder to the documents
 /unanswered               questions nobody could answer yet
 /help, /quit
@@ -24,6 +25,7 @@ Ctrl-C stops the running answer, Ctrl-D ends.""",
 /up                       直前の回答は役に立った
 /down [理由] [コメント]   役に立たなかった: 間違い・古い・不足・出典違い
                           （wrong, outdated, incomplete, wrong_source でも可）
+/ask                      直前の質問を、答えられそうな担当者に届けます
 /ingest パス              ファイルやフォルダーを文書に追加します
 /unanswered               未回答の質問
 /help, /quit
@@ -50,6 +52,12 @@ WHICH_THREAD = Text(
 NO_ANSWER_YET = Text(
     en="There is no answer in this thread to rate yet.", ja="このスレッドには、評価できる回答がまだありません。"
 )
+ASK_HINT = Text(en="/ask brings it to a person who may know.", ja="/ask で、答えられそうな担当者に質問を届けます。")
+NO_QUESTION_YET = Text(
+    en="There is no question in this thread to bring to anybody yet.",
+    ja="このスレッドには、届けられる質問がまだありません。",
+)
+ASK_YES = Text(en="/ask yes: {offer}", ja="/ask yes：{offer}")
 THANKS = Text(en="Thank you.", ja="ありがとうございます。")
 REPORTED = Text(
     en="Thank you. The question is now on the list of those to be answered better.",

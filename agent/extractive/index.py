@@ -47,8 +47,7 @@ def written(
     reads of its certainty. `numbers` are those of the hits in the results."""
     blocks = [(_SAYS if certainly else _NEAR).to(language)]
     for excerpt in excerpts:
-        rows = _rows(excerpt.lines)
-        quoted = "\n".join(f"> {row} [{numbers[excerpt.hit]}]" for row in rows)
+        quoted = _quotation(_rows(excerpt.lines), numbers[excerpt.hit])
         blocks.append(f"**{_place(hits[excerpt.hit].passage, excerpt.lines[0][1])}**\n{quoted}")
     found, surely = ("yes", "yes") if certainly else ("partly", "no")
     return "\n\n".join([*blocks, _MARKS.format(found=found, sure=surely)])
@@ -66,20 +65,35 @@ def _place(passage: Passage, first: Unit) -> str:
     return " › ".join(dict.fromkeys(" ".join(part.replace("*", "").split()) for part in path))
 
 
-def _rows(lines: Sequence[tuple[int, Unit]]) -> list[str]:
-    """Sentences that follow each other in one row, items, table rows and code in rows of their own; "…" where lines of
-    the passage lie between."""
-    rows: list[str] = []
+def _rows(lines: Sequence[tuple[int, Unit]]) -> list[tuple[str, str]]:
+    """Each with its mark as an item of a list, or none. Sentences that follow each other are one row; items, table rows
+    and code rows of their own; "…" where lines of the passage lie between. Several items stay a list, as deep as it
+    is."""
+    rows: list[tuple[str, str]] = []
+    top = min((unit.depth for _, unit in lines if unit.depth), default=0)
     last: tuple[int, Unit] | None = None
     for place, unit in lines:
         text = _text(unit)
         follows = last is not None and place == last[0] + 1
         if rows and follows and last and unit.kind == last[1].kind == "sentence" and unit.group == last[1].group:
-            rows[-1] += ("" if language_of(text) == "ja" else " ") + text
+            rows[-1] = "", rows[-1][1] + ("" if language_of(text) == "ja" else " ") + text
         else:
-            rows.append(text if follows or last is None else f"… {text}")
+            mark = "  " * (unit.depth - top) + "- " if unit.depth and len(lines) > 1 else ""
+            rows.append((mark, text if follows or last is None else f"… {text}"))
         last = place, unit
     return rows
+
+
+def _quotation(rows: Sequence[tuple[str, str]], number: int) -> str:
+    """In Markdown, cited at its end; a list is apart from what follows it, which would be its last item's otherwise."""
+    written: list[str] = []
+    for at, (mark, text) in enumerate(rows):
+        last = at + 1 == len(rows)
+        ends = last or bool(mark and not rows[at + 1][0])
+        written.append(f"> {mark}{text} [{number}]" if ends else f"> {mark}{text}")
+        if ends and not last:
+            written.append(">")
+    return "\n".join(written)
 
 
 def _text(unit: Unit) -> str:

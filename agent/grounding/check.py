@@ -159,7 +159,10 @@ def _inherited(claims: Sequence[Claim], at: int, known: frozenset[int]) -> dict[
 
 def _covers(one: Claim, other: Claim) -> bool:
     """Whether a reader takes the citation of one sentence for the other's too."""
-    return one.line is other.line or (one.line.group == other.line.group and (one.line.bare or one.leads))
+    if one.line is other.line:
+        return True
+    quoted = one.line.kind == other.line.kind == "quote"
+    return one.line.group == other.line.group and (one.line.bare or one.leads or quoted)
 
 
 # -- the ruling -------------------------------------------------------------------------------------------------------
@@ -396,4 +399,10 @@ def _written(found: Sequence[Line], claims: Sequence[Claim], numbering: Mapping[
             said += put_behind(raw, NOT_CONFIRMED.to(language), row=row) if claim.marked else raw
         if line.kind == "blank" or line.raw or said.strip():
             rows.append(line.raw or (line.prefix + said).rstrip())
+    rows = [row for at, row in enumerate(rows) if row != ">" or _between_quotations(rows, at)]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(rows)).strip("\n")
+
+
+def _between_quotations(rows: Sequence[str], at: int) -> bool:
+    around = [*rows[max(at - 1, 0) : at], *rows[at + 1 : at + 2]]
+    return len(around) == 2 and all(row.startswith(">") for row in around)

@@ -24,7 +24,7 @@ from bot.store.unanswered import MissedQuestion, UnansweredQuestions
 from bot.types import Actor, Audience, Card, CardRow, Link, Place, Question, Recipient
 from bot.unanswered.digest import SearchDocuments
 from bot.unanswered.digest_card import offers, safe_link, shortened
-from bot.unanswered.expert_answers import ANSWERS
+from bot.unanswered.expert_answers import ANSWERS, UNTOLD
 from retrieval.i18n import Language, Text
 from retrieval.types import TEAM, Hit, RAGToolError, Readers
 
@@ -67,12 +67,20 @@ _NOT_RUNNING = Text(
     ja="担当者への質問は `kotae run` の実行中に届けられます。",
 )
 _ASKED = Text(
-    en="I have asked {name}. You will read the answer in this thread.",
-    ja="{name} に質問を届けました。回答はこのスレッドにお知らせします。",
+    en="I have asked {name}. {told}",
+    ja="{name} に質問を届けました。{told}",
 )
 _ALREADY = Text(
-    en="{name} has been asked this already. You will read the answer in this thread.",
-    ja="この質問はすでに {name} に届いています。回答はこのスレッドにお知らせします。",
+    en="{name} has been asked this already. {told}",
+    ja="この質問はすでに {name} に届いています。{told}",
+)
+_TOLD = Text(
+    en="You will read the answer in this thread.",
+    ja="回答はこのスレッドにお知らせします。",
+)
+_ASK_AGAIN = Text(
+    en="Ask your question again later: it is answered by what they write.",
+    ja="後でもう一度同じ質問をすると、その回答をお伝えします。",
 )
 _WAITS = Text(
     en="It is night for {name}: the question waits until {time} ({zone}).",
@@ -182,7 +190,7 @@ class Asking:
         async with self._one_by_one:
             known = await self._asks.get(turn)
             if known is not None:
-                return await self._known(self.reach, known, choice)
+                return await self._known(self.reach, known, place, choice)
             question = await self._question(kept, audience)
             if question.resolved_at is not None:
                 return AskReply(_SETTLED)
@@ -257,19 +265,19 @@ class Asking:
             found = await self._questions.of_turn(kept.turn)
         return next((one for one in found if one.resolved_at is None), found[0])
 
-    async def _known(self, reach: Reach, ask: PersonAsk, choice: str) -> AskReply:
+    async def _known(self, reach: Reach, ask: PersonAsk, place: Place, choice: str) -> AskReply:
         """The state of a question that was brought to somebody, or waits for their morning."""
         try:
             to = await reach.find(ask.recipient)
         except (LookupError, ConnectionError):
-            return AskReply(filled(_ALREADY, name=ask.recipient.partition(":")[2]))
+            return _said(_ALREADY, ask.recipient.partition(":")[2], place)
         if ask.sent_at is None and choice == NOW:
             await self._asks.hurry(ask.turn, self._clock())
             await self._deliver(reach, ask)
-            return AskReply(filled(_ASKED, name=_called(to)))
+            return _said(_ASKED, _called(to), place)
         if ask.sent_at is None and ask.due_at > self._clock():
             return self._waits(to, ask.due_at)
-        return AskReply(filled(_ALREADY, name=_called(to)))
+        return _said(_ALREADY, _called(to), place)
 
     async def _bring(
         self,
@@ -297,7 +305,7 @@ class Asking:
             due = now if one.reason == "channel" else self._awake(to, now)
             ask = PersonAsk(kept.turn, question.id, by, one.recipient, one.reason, to.place, now, due)
             if not await self._asks.add(ask):  # by another process meanwhile
-                return AskReply(filled(_ALREADY, name=_called(to)))
+                return _said(_ALREADY, _called(to), kept.asked.place)
             if due > now:
                 return self._waits(to, due)
             try:
@@ -308,7 +316,7 @@ class Asking:
                 continue
             except ConnectionError as error:
                 log.warning("a question for somebody could not be sent (%s); trying again", error)
-            return AskReply(filled(_ASKED, name=_called(to)))
+            return _said(_ASKED, _called(to), kept.asked.place)
         return AskReply(_NOBODY)
 
     async def _deliver(self, reach: Reach, ask: PersonAsk) -> None:
@@ -447,6 +455,11 @@ class Asking:
             return (await reach.find(f"{kept.asked.place.platform}:{kept.asked.author}")).name
         except (LookupError, ConnectionError):
             return ""
+
+
+def _said(what: Text, name: Text | str, place: Place) -> AskReply:
+    """With how the asker will know the answer."""
+    return AskReply(filled(what, name=name, told=_ASK_AGAIN if place.platform in UNTOLD else _TOLD))
 
 
 def _called(to: Recipient) -> Text:

@@ -13,8 +13,9 @@ from typing import Any, cast
 from adapters.terminal.channel import Channel, Steps, ask_once
 from agent.events import Answered, Citation, Drafted, Event, Events, Reflected, Thought, ToolCalled, ToolReturned
 from bot.bot import Bot
-from bot.types import Audience, Feedback, Incoming, OpenQuestions, Place, Question, Upload, Verdict
-from retrieval.i18n import Language
+from bot.types import Actor, Audience, Feedback, Incoming, OpenQuestions, Place, Question, Upload, Verdict
+from bot.unanswered.asking import NOW, AskReply
+from retrieval.i18n import Language, Text
 from retrieval.text import language_of
 from retrieval.types import Hit, Passage
 
@@ -138,9 +139,21 @@ class FixedExperts:
         return OpenQuestions((one,), 1, 2)
 
 
+class FixedAsking:
+    """It is night for whoever could be asked."""
+
+    async def ask(self, turn: str, actor: Actor, place: Place, audience: Audience, choice: str = "") -> AskReply:
+        print(f"ask {turn} {actor.platform}:{actor.id} {place.channel} {choice!r}", file=sys.stderr)
+        if choice == NOW:
+            return AskReply(Text(en="I have asked Mika.", ja="美香 さんに質問を届けました。"))
+        waits = Text(en="It is night for Mika.", ja="美香 さんは夜間のため、朝まで待ちます。")
+        return AskReply(waits, Text(en="Send it now", ja="今すぐ届ける"), NOW)
+
+
 def fixed_bot() -> Bot:
     """As much of one as a terminal needs."""
-    return cast(Bot, SimpleNamespace(turns=FixedTurns(), ingestion=FixedIngestion(), experts=FixedExperts()))
+    parts = {"turns": FixedTurns(), "ingestion": FixedIngestion(), "experts": FixedExperts(), "asking": FixedAsking()}
+    return cast(Bot, SimpleNamespace(**parts))
 
 
 @dataclass(frozen=True)

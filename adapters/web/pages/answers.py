@@ -88,6 +88,7 @@ class _Pairs:
         self._who = who
         self._start = 0
         self._asked = 0  # lists asked for: only the last one is shown
+        self._drawn: object = None
         self._ground = ui.element("div").classes("kotae-ground")  # of dialogs, which outlive what they were opened from
 
     async def build(self, asked: Mapping[str, str]) -> None:
@@ -126,8 +127,10 @@ class _Pairs:
             readers, kind=self._wanted, containing=words, start=self._start, limit=PAGE_SIZE
         )
         experts = [await self._answers.get(one.row.id, readers) if one.kind == "expert" else None for one in found]
-        if asked != self._asked:
+        drawn = (found, experts, total, self._start)
+        if asked != self._asked or drawn == self._drawn:  # nobody's button goes away under their finger
             return
+        self._drawn = drawn
         self._listed.clear()
         with self._listed:
             if not found:

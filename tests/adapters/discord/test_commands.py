@@ -3,6 +3,7 @@ them."""
 
 from pathlib import Path
 
+import discord
 import pytest
 
 from adapters.discord.rendering.components import CONTENT, MESSAGES, card_texts, pieces
@@ -49,6 +50,12 @@ async def test_every_command_has_a_name_in_both_languages_and_answers_its_author
                 assert thing["name_localizations"]["ja"]
                 assert not thing.get("description") or thing["description_localizations"]["ja"]
 
+        assert (
+            int(commands["settings"]["default_member_permissions"]) == discord.Permissions(manage_messages=True).value
+        )
+        with pytest.raises(ValueError, match="may not use settings"):
+            await asked(here, "settings")
+        fake.world.add_role("moderators", "manage_messages", members=[ANN])
         await here.library.add("rules.md", "# Refunds\n\nRefunds take 30 days.\n", collection="handbook")
         assert "/search <words>" in (await asked(here, "help")).replace("\\", "")
         assert "rules.md**" in await asked(here, "search", words="refunds")
@@ -107,11 +114,11 @@ async def test_values_are_proposed_while_somebody_types(tmp_path: Path) -> None:
 
         assert await values("documents", "collection", collection="") == ["documents", "handbook"]
         assert await values("documents", "collection", collection="HAND") == ["handbook"]
-        assert await values("settings", "value", setting="steps", value="") == ["live", "verbose", "off", "reset"]
-        assert await values("settings", "value", setting="collections", value="ha") == ["handbook"]
         assert await values("ingest", "scope", scope="") == ["team"]
         fake.world.add_role("editors", "manage_messages", members=[ANN])
         assert await values("ingest", "scope", scope="") == ["team", "everyone"]
+        assert await values("settings", "value", setting="steps", value="") == ["live", "verbose", "off", "reset"]
+        assert await values("settings", "value", setting="collections", value="ha") == ["handbook"]
 
 
 # -- in time, once, and whatever goes wrong ----------------------------------------------------------------------------
@@ -147,6 +154,7 @@ async def test_past_its_token_a_normal_message_tells_it(tmp_path: Path) -> None:
 )
 async def test_a_first_answer_that_fails_loses_nothing(tmp_path: Path, fault: Fault, normal: bool) -> None:
     async with FakeDiscord(limits=False, scale=4.0) as fake, gesturing(fake, tmp_path) as here:
+        fake.world.add_role("moderators", "manage_messages", members=[ANN])
         fake.fail(CALLBACK, fault, calls=[1])
         await fake.slash("settings", {"setting": "steps", "value": "off"})
         await fake.wait_for(lambda: fake.posted("general") + fake.whispers("ann"))

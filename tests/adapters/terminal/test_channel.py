@@ -156,6 +156,25 @@ def terminal_of(*arguments: str, **environment: str) -> Terminal:
     return Terminal(arguments, PLAIN | environment, PROGRAM)
 
 
+def test_a_person_is_asked_what_was_not_answered_surely(terminals: list[Terminal]) -> None:
+    terminals.append(terminal := terminal_of("chat"))
+    terminal.expect(PROMPT)
+    terminal.type("/ask\r")
+    terminal.expect("no question in this thread")
+    terminal.type("Refunds, sure?\r")
+    terminal.expect("/ask brings it to a person")
+    terminal.type("/ask yes\r")  # nothing has been offered: this asks first
+    terminal.expect("It is night for Mika.")
+    terminal.expect("/ask yes: Send it now")
+    terminal.type("/ask yes\r")
+    terminal.expect("I have asked Mika.")
+    terminal.type("How long do refunds take?\r")
+    terminal.expect("Refunds take 30 days")
+    terminal.expect(PROMPT)
+    terminal.type("/quit\r")
+    assert terminal.ended() == 0
+
+
 def test_a_terminal_gets_a_prompt_colours_and_the_answer(terminals: list[Terminal]) -> None:
     terminals.append(terminal := terminal_of("chat", "--language", "ja"))
     assert "文書について質問してください" in terminal.expect(PROMPT)

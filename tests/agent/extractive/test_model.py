@@ -173,8 +173,27 @@ async def test_across_languages_the_page_is_named_first_and_nothing_is_sure() ->
     heading, block = last.text.split("\n\n", 1)
     assert heading == "近いページはこちらです："
     assert block.splitlines()[0] == "**laptops.md › Requesting a laptop**"
-    assert "> Open the IT portal. [1]" in block  # in the source's own words
+    assert "> - Open the IT portal.\n" in block  # in the source's own words
     assert "省きました" not in last.text
+
+
+async def test_a_nested_list_is_quoted_as_one_and_cited_at_its_end() -> None:
+    page = passage(
+        "leave.md",
+        "Annual leave of refunds is granted like this:\n\n- Full-time refunds staff\n  - first year: 10 refunds\n"
+        "  - second year: 11 refunds\n- Part-time refunds staff\n\nAsk the office for refunds.",
+        collection="handbook",
+    )
+    last = answer(await turn("How many refunds do refunds staff get?", Library((page,), relevance=0.95)))
+    assert last.text.splitlines()[3:] == [
+        "> Annual leave of refunds is granted like this:",
+        "> - Full-time refunds staff",
+        ">   - first year: 10 refunds",
+        ">   - second year: 11 refunds",
+        "> - Part-time refunds staff [1]",
+        ">",
+        "> Ask the office for refunds. [1]",
+    ]
 
 
 async def test_what_has_nothing_to_do_with_the_question_is_not_shown() -> None:

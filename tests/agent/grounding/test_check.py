@@ -396,3 +396,13 @@ def test_a_neighbour_is_quoted_for_what_it_says(claim: str, quote: str) -> None:
     ]
     result = check(claim, {1: own}, language_of(claim), context={1: around})
     assert [(each.quote, each.chunk) for each in result.citations] == [(quote, 0 if "gate" in quote else 2)]
+
+
+def test_a_quotation_is_cited_once_and_what_is_left_out_of_it_leaves_no_gap() -> None:
+    source = hit("Refunds take 30 days. Bob approves refunds. Ask the office.")
+    quoted = "> Refunds take 30 days.\n> - Bob approves refunds. [1]\n>\n> Ask the office. [1]"
+    assert checked(quoted, source).text == quoted
+    assert checked(quoted.replace("30", "99"), source).text == without(quoted.split("\n", 1)[1])
+    assert checked(quoted.replace("Ask the office", "Ask all 99 offices"), source).text == without(
+        quoted.split("\n>\n")[0]
+    )

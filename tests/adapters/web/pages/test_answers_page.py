@@ -136,6 +136,7 @@ async def test_a_row_of_a_file_is_edited_and_removed_where_it_is_listed(visit: V
     with user:
         field.set_value("From 18:00.")
     user.find("Save").click()
+    await sees(user, "It is found by these words from now on")
     await sees(user, "From 18:00.")
     await user.should_not_see("From 17:00.")
     assert await found(site, "When is the sauna warm?") == "From 18:00."
