@@ -38,11 +38,14 @@ from bot.operations.retention import daily
 from bot.qa_pairs.listing import AllPairs
 from bot.qa_pairs.pairs import Pairs
 from bot.records import Period
+from bot.sources.card import troubles
+from bot.sources.sources import NewSource, Sources
 from bot.store.asks import Asks
 from bot.store.audit import Audit
 from bot.store.channel_settings import ChannelSettings
 from bot.store.digests import Digests
 from bot.store.documents import Documents
+from bot.store.followed import FollowedSources
 from bot.store.ingestions import IngestionStore
 from bot.store.metrics import MetricsStore
 from bot.store.notifications import Notices
@@ -55,7 +58,7 @@ from bot.turns.queue import TurnQueue
 from bot.turns.selected_passages import AnswerFrom
 from bot.turns.trace import Trace, trace
 from bot.turns.turns import Answerer, Turns
-from bot.types import Attachment, Audience, Card, Incoming, Place, Upload, Verdict
+from bot.types import Actor, Attachment, Audience, Card, Incoming, Place, Upload, Verdict
 from bot.unanswered.asking import Asking
 from bot.unanswered.clustering import Clustering
 from bot.unanswered.corrections import ExpertAnswers
@@ -81,7 +84,6 @@ from retrieval.sparse import SparseEncoder
 from retrieval.types import (
     CONFIDENT,
     MIN_RELEVANCE,
-    TEAM,
     CollectionInfo,
     Found,
     Hit,
@@ -92,6 +94,7 @@ from retrieval.types import (
 
 log = logging.getLogger(__name__)
 
+_HOME = Actor("terminal", "", "terminal", "editor")  # whoever has the home may change all that is in it
 SAMPLE = "sample"
 JUDGE_CALLS = 1 + PROTOCOL_RETRIES  # of a turn, where KOTAE_JUDGE_MODEL names a model of its own
 ATTACHMENTS = "attachments"  # files that came with a question: found in its thread only
@@ -151,6 +154,7 @@ class Application:
     pairs: Pairs
     all_pairs: AllPairs
     curating: Curation
+    sources: Sources
     answer_from: AnswerFrom
     reranker: FastembedReranker | None = None
     free: Free = disk.free
@@ -239,7 +243,7 @@ class Application:
     @asynccontextmanager
     async def looked_after(self) -> AsyncIterator[None]:
         """The work of a bot that runs for long beside answering: it deletes what is too old, compares what it was not
-        sure of, and writes Q/A pairs.
+        sure of, syncs sources, and writes Q/A pairs.
 
         What has been loaded by now stays, so garbage collections leave it out: each full one stalls the loop 0.1 s.
         """
@@ -250,6 +254,7 @@ class Application:
         tasks = (
             asyncio.create_task(work, name="retention"),
             asyncio.create_task(self.doubts.watch(), name="doubts"),
+            asyncio.create_task(self.sources.watch(), name="sources"),
         )
         try:
             async with self.pairs.working():
@@ -272,16 +277,21 @@ class Application:
         return untouched and len(documents) < len(_sample_pages())
 
     async def add_sample(self, progress: Progress | None = None) -> None:
-        """Put the sample handbook in; again: nothing happens. `progress(done, total)` counts pages."""
+        """Copy the sample handbook into the home and follow it there, so that a page can be edited and its answers seen
+        to change; again: nothing happens. `progress(done, total)` counts pages."""
         await self.knowledge.describe(SAMPLE, _SAMPLE.to(self.settings.language))
-        pages = _sample_pages()
-        for number, page in enumerate(pages):
-            if progress:
-                progress(number, len(pages))
-            await self.knowledge.add(
-                Upload(f"{page.parent.name}/{page.name}", page.read_bytes(), SAMPLE, TEAM, author="kotae"),
-                self.settings.language,
-            )
+        for page in _sample_pages():
+            copy = self.sample_folder / page.parent.name / page.name
+            if not copy.exists():
+                copy.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                copy.write_bytes(page.read_bytes())
+        if all(one.source.name != SAMPLE for one in await self.sources.listed(self.readers)):
+            await self.sources.add(_HOME, NewSource("folder", str(self.sample_folder), name=SAMPLE, dated=False))
+        await self.sources.sync(_HOME, SAMPLE, self.readers, progress)
+
+    @property
+    def sample_folder(self) -> Path:
+        return self.settings.home / "sample"
 
 
 class Models:
@@ -497,6 +507,9 @@ async def running(
             data.documents,
             search=partial(knowledge.search, measured=False),
         )
+        sources = Sources(
+            settings, FollowedSources(data.engine), knowledge, data.documents, Audit(data.engine), owner=inbox.owner
+        )
         bot = make_bot(
             settings,
             data,
@@ -504,6 +517,7 @@ async def running(
             turns,
             answers,
             asking,
+            sources,
             models=models,
             make_digest=partial(_digest, schedule, data, doubts, knowledge),
             owner=inbox.owner,
@@ -524,7 +538,8 @@ async def running(
             settings, data.engine, knowledge, index, embedder, models=models, budget=budget, owner=inbox.owner
         )
         if settings.database is None:  # then it is this home's, and whoever held something there is dead
-            for held in (inbox, IngestionStore(data.engine), Notices(data.engine), Digests(data.engine), pairs):
+            others = (IngestionStore(data.engine), Notices(data.engine), Digests(data.engine))
+            for held in (inbox, *others, pairs, sources):
                 await held.inherit()
         curating = Curation(knowledge, data.searches, Audit(data.engine), settings)
         stack.push_async_callback(curating.close)
@@ -545,6 +560,7 @@ async def running(
             pairs=pairs,
             all_pairs=AllPairs(data.documents, knowledge, curating, pairs),
             curating=curating,
+            sources=sources,
             answer_from=answer_from,
             reranker=reranker,
         )
@@ -655,7 +671,7 @@ async def _digest(
     if period is None:
         now = datetime.now(UTC)
         period = schedule.period(now, await digests.last_sent(before=now))
-    return await make_digest(
+    made = await make_digest(
         period,
         readers,
         questions=data.questions,
@@ -663,6 +679,7 @@ async def _digest(
         grouping=doubts.grouping,
         search=partial(knowledge.search, measured=False),
     )
+    return replace(made, troubled=troubles(await FollowedSources(data.engine).listed(readers.scopes)))
 
 
 def _sample_pages() -> list[Path]:

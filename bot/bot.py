@@ -9,6 +9,7 @@ from bot.database import Database
 from bot.knowledge.documents import KnowledgeBase
 from bot.knowledge.ingestion import Ingestion
 from bot.slash_commands import SlashCommands
+from bot.sources.sources import Sources
 from bot.store.audit import Audit
 from bot.store.channel_settings import ChannelSettings
 from bot.store.ingestions import IngestionStore
@@ -42,6 +43,7 @@ def make_bot(
     turns: Turns,
     answers: ExpertAnswers,
     asking: Asking,
+    sources: Sources,
     *,
     models: Models,
     make_digest: Callable[[Readers], Awaitable[Digest]],
@@ -57,5 +59,5 @@ def make_bot(
         experts=Experts(settings, knowledge, data.questions, Notices(data.engine), data.documents, outbox, owner=owner),
         asking=asking,
         channels=channels,
-        commands=SlashCommands(settings, data, knowledge, channels, answers, asking, audit, make_digest),
+        commands=SlashCommands(settings, data, knowledge, channels, answers, asking, sources, audit, make_digest),
     )

@@ -6,7 +6,7 @@ Source: product.md §1 (settings), §3 (who may read what) and §5; reliability.
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Literal, cast, get_args
 
 from bot.access import person, readers, role
@@ -16,6 +16,8 @@ from bot.database import Database
 from bot.errors import SettingsError
 from bot.knowledge.documents import KnowledgeBase
 from bot.records import DocumentRow, ExpertAnswer
+from bot.sources.card import source_row, synced
+from bot.sources.sources import Sources
 from bot.store.audit import Audit
 from bot.texts import HIDDEN, NONE_OPEN, REASONS
 from bot.types import Card, CardRow, Command, Follow, Link, Place, Preferences
@@ -46,6 +48,7 @@ Name = Literal[
     "answers",
     "asks",
     "digest",
+    "sources",
     "settings",
 ]
 MakeDigest = Callable[[Readers], Awaitable[Digest]]
@@ -54,6 +57,13 @@ PostDigest = Callable[[Place], Awaitable[bool]]
 ConnectionError, TimeoutError, SettingsError, StoreError when it could not be posted."""
 
 _POST = ("post", "投稿")
+_SOURCE_ACTIONS = {word: word for word in ("sync", "pause", "resume")} | {
+    **{"同期": "sync", "停止": "pause", "再開": "resume"},
+}
+_GONE_WORDS: dict[str, Literal["forget", "keep"]] = {
+    **{"forget": "forget", "削除": "forget"},
+    **{"keep": "keep", "残す": "keep"},
+}
 
 _ALIASES: dict[str, Name] = {
     "ヘルプ": "help",
@@ -69,6 +79,8 @@ _ALIASES: dict[str, Name] = {
     "回答": "answers",
     "質問": "asks",
     "ダイジェスト": "digest",
+    "同期": "sources",
+    "source": "sources",
     "設定": "settings",
 }
 _NAMES: dict[str, Name] = {normalise(alias): name for alias, name in _ALIASES.items()} | {
@@ -106,6 +118,10 @@ _HELP: dict[str, Text] = {
         en="/kotae digest [post]: the unanswered questions in groups; post: in the digest's channel, now (editors)",
         ja="/kotae digest [post]：未回答の質問のまとめ。post でダイジェストのチャンネルに今すぐ投稿します（編集者）",
     ),
+    "sources": Text(
+        en="/kotae sources [sync|pause|resume <name> [forget|keep]]: folders and repositories that documents follow",
+        ja="/kotae sources [sync|pause|resume <名前> [forget|keep]]：文書の同期元の一覧と操作",
+    ),
     "settings": Text(
         en="/kotae settings [model|strategy|steps|collections|follow <value or reset>]: what holds in this channel",
         ja="/kotae settings [model|strategy|steps|collections|follow <値か reset>]：このチャンネルの設定",
@@ -122,6 +138,7 @@ _TITLES: dict[Name, Text] = {
     "unanswered": Text(en="Unanswered questions", ja="未回答の質問"),
     "answers": Text(en="Answers by members", ja="メンバーの回答"),
     "digest": Text(en="Digest", ja="ダイジェスト"),
+    "sources": Text(en="Sources", ja="同期元"),
     "settings": Text(en="Settings of this channel", ja="このチャンネルの設定"),
 }
 _ASK = Text(
@@ -156,6 +173,11 @@ _PART = Text(
 _RELEVANCE = Text(en="{collection}, relevance {relevance:.2f}", ja="{collection}、関連度 {relevance:.2f}")
 _OPEN = Text(en="open", ja="開く")
 _THREAD = Text(en="thread", ja="スレッド")
+_NO_SOURCES = Text(
+    en="Nothing is followed yet. An editor can add folders with `kotae source add`, and repositories on the page "
+    "Sources too.",
+    ja="まだ同期元がありません。編集者は kotae source add でフォルダーを、「同期元」ページでリポジトリも追加できます。",
+)
 _NO_COLLECTIONS = Text(en="There are no collections yet.", ja="コレクションはまだありません。")
 _NO_DOCUMENTS = Text(en="There are no documents here yet.", ja="ここで読める文書はまだありません。")
 _COLLECTION = Text(
@@ -280,6 +302,7 @@ class SlashCommands:
         channels: Channels,
         answers: ExpertAnswers,
         asking: Asking,
+        sources: Sources,
         audit: Audit,
         make_digest: MakeDigest,
     ) -> None:
@@ -289,6 +312,7 @@ class SlashCommands:
         self._channels = channels
         self._answers = answers
         self._asking = asking
+        self._sources = sources
         self._audit = audit
         self._make_digest = make_digest
         self.post_digest: PostDigest | None = None  # what runs beside the platforms sets it
@@ -322,6 +346,8 @@ class SlashCommands:
                     return await self._expert_answers(command, allowed)
                 case "digest":
                     return await self._digest(command, allowed)
+                case "sources":
+                    return await self._follow(command, allowed)
                 case "settings":
                     return await self._change(command, allowed)
         except (RAGToolError, SettingsError) as refusal:
@@ -502,6 +528,21 @@ class SlashCommands:
 
     # -- settings of the place --------------------------------------------------------------------------------------
 
+    async def _follow(self, command: Command, allowed: Readers) -> Card:
+        """The sources of what may be read here, or one of them synced, paused or resumed."""
+        language, (action, name, gone) = command.language, _source_words(command.text)
+        first = ""
+        match action:
+            case "sync":
+                first = synced(name, await self._sources.sync(command.actor, name, allowed), language)
+            case "pause":
+                await self._sources.pause(command.actor, name, allowed)
+            case "resume":
+                await self._sources.resume(command.actor, name, allowed, gone)
+        now = datetime.now(UTC)
+        rows = [source_row(one, now, language) for one in await self._sources.listed(allowed)]
+        return _listed("sources", rows, language, none=_NO_SOURCES, first=first)
+
     async def _change(self, command: Command, allowed: Readers) -> Card:
         typed, _, value = " ".join(command.text.split()).partition(" ")
         chosen = await self._channels.chosen(command.place)
@@ -552,6 +593,17 @@ def _help(language: Language, *first: str) -> Card:
 
 def _said(about: Name, said: Text, language: Language, **values: object) -> Card:
     return Card(_TITLES[about].to(language), (said.to(language, **values),))
+
+
+def _source_words(text: str) -> tuple[str, str, Literal["forget", "keep", ""]]:
+    """The action (sync, pause, resume, or none), the source's name, and what is to become of what is gone."""
+    action, _, rest = text.strip().partition(" ")
+    known = _SOURCE_ACTIONS.get(normalise(action))
+    if known is None:
+        return "", "", ""
+    name, _, last = rest.strip().rpartition(" ")
+    gone = _GONE_WORDS.get(normalise(last))
+    return known, name.strip() if gone else rest.strip(), gone or ""
 
 
 def _listed(

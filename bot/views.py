@@ -1,12 +1,16 @@
 """Documents, questions and figures as the commands, the HTTP API and the socket show them: JSON for programs."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bot.records import Changed, DocumentRow, ExpertAnswer, Summary
 from bot.types import OpenQuestions, Question
-from retrieval.i18n import Language
+from retrieval.i18n import Language, Text
 from retrieval.types import CollectionInfo, Found, Hit, SearchMetrics
+
+if TYPE_CHECKING:  # git and folders are not needed to show what is there
+    from bot.sources.sources import SourceStatus
+    from bot.sources.sync import SyncReport
 
 Json = dict[str, Any]
 
@@ -102,6 +106,45 @@ def answer_json(one: ExpertAnswer) -> Json:
         "added_at": one.row.added_at.isoformat(),
         "edited_at": one.edited.at.isoformat() if one.edited and one.edited.at else None,
         "edited_by": one.edited.actor if one.edited else None,
+    }
+
+
+def source_json(one: "SourceStatus", language: Language) -> Json:
+    """`trouble` is None where the last look succeeded; `gone`: so many pages wait for a word (`state` is then asks)."""
+    source = one.source
+    return {
+        "id": source.id,
+        "name": source.name,
+        "kind": source.kind,
+        "location": source.location,
+        "collection": source.collection,
+        "scope": source.scope,
+        "every": source.every,
+        "state": source.state,
+        "syncing": one.syncing,
+        "pages": one.pages,
+        "gone": source.gone,
+        "refused": [{"page": ref, "reason": reason.to(language)} for ref, reason in one.refused],
+        "checked_at": source.checked_at.isoformat() if source.checked_at else None,
+        "failures": source.failures,
+        "trouble": source.trouble.to(language) if source.trouble else None,
+    }
+
+
+def sync_json(name: str, report: "SyncReport", language: Language) -> Json:
+    def reasons(found: Sequence[tuple[str, Text]]) -> list[Json]:
+        return [{"page": ref, "reason": reason.to(language)} for ref, reason in found]
+
+    return {
+        "name": name,
+        "pages": report.pages,
+        "added": report.added,
+        "replaced": report.replaced,
+        "renamed": report.renamed,
+        "removed": report.removed,
+        "gone": report.gone,
+        "refused": reasons(report.refused),
+        "failed": reasons(report.failed),
     }
 
 

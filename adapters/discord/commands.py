@@ -249,6 +249,42 @@ def _register_asking(tree: Tree, context: DiscordContext, gestures: Interactions
         gestures.do(gesture, partial(_card, context, gesture, "digest", "post" if post else ""))
 
     @tree.command(
+        name=_words("sources", ja="同期元"),
+        description=_words(
+            "Folders and repositories that documents follow", ja="文書の同期元（フォルダーやリポジトリ）を表示します"
+        ),
+    )
+    @app_commands.rename(
+        action=_words("action", ja="操作"),
+        source=_words("source", ja="同期元"),
+        gone=_words("gone", ja="消えたページ"),
+    )
+    @app_commands.describe(
+        action=_words("What to do (editors)", ja="操作（編集者のみ）"),
+        source=_words("The source's name", ja="同期元の名前"),
+        gone=_words("What becomes of pages that are gone", ja="なくなったページの文書の扱い"),
+    )
+    @app_commands.choices(
+        action=[
+            app_commands.Choice(name=_words("sync now", ja="いま同期"), value="sync"),
+            app_commands.Choice(name=_words("pause", ja="一時停止"), value="pause"),
+            app_commands.Choice(name=_words("resume", ja="再開"), value="resume"),
+        ],
+        gone=[
+            app_commands.Choice(name=_words("forget them", ja="削除する"), value="forget"),
+            app_commands.Choice(name=_words("keep them", ja="残す"), value="keep"),
+        ],
+    )
+    async def sources(
+        gesture: Gesture,
+        action: app_commands.Choice[str] | None = None,
+        source: app_commands.Range[str, 0, 80] = "",
+        gone: app_commands.Choice[str] | None = None,
+    ) -> None:
+        typed = f"{action.value} {source} {gone.value if gone else ''}" if action else ""
+        gestures.do(gesture, partial(_card, context, gesture, "sources", typed))
+
+    @tree.command(
         name=_words("settings", ja="設定"),
         description=_words(
             "What holds in this channel, and how to change it", ja="このチャンネルの設定を表示・変更します"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli import maintenance, output
+from bot.cli import maintenance, output, sources
 from bot.cli.help import Commands, obey
 from bot.cli.runtime import (
     ANSWERED,
@@ -127,6 +127,14 @@ def run(
                 adapter, channel = digest_target(adapters, posted_to)
                 await stack.enter_async_context(aside(app.clock(announcing(adapter, channel, app.digest_card)).run()))
             output.banner(app.settings, await app.knowledge.collections(app.readers), LANGUAGE)
+            if app.sample_folder.exists():
+                output.say(
+                    _(
+                        "Sample pages to edit: {folder}",
+                        "編集して試せるサンプル資料: {folder}",
+                        folder=app.sample_folder.absolute(),
+                    )
+                )
             output.say(address.banner(LANGUAGE))
             terminal = Channel(app.settings)
             if terminal.there:
@@ -589,6 +597,7 @@ def evaluate(
         complain(error.text(LANGUAGE), USAGE)
 
 
+cli.add_typer(sources.cli)
 cli.add_typer(maintenance.cli)
 
 

@@ -3,7 +3,7 @@ owns the home and is asked over its socket (`bot/cli/remote.py`). So a command s
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import validate_call
 
@@ -11,7 +11,7 @@ from bot import views
 from bot.types import Actor, Upload
 from bot.views import Json
 from retrieval.i18n import Language
-from retrieval.types import Mode
+from retrieval.types import TEAM, Mode
 
 if TYPE_CHECKING:  # `kotae documents` needs the database only, and neither where another process does the work
     from bot.app import Application
@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # `kotae documents` needs the database only, and neither wher
 LOOKING = frozenset({"documents", "collections", "unanswered", "metrics", "searches", "clear_metrics"})
 WORKING = LOOKING | {"check", "search", "forget", "describe", "merge", "delete", "digest", "backup"}
 WORKING |= {"answers", "edit_answer", "take_back_answer"}
+WORKING |= {"sources", "add_source", "sync_source", "pause_source", "resume_source", "remove_source"}
 _ANSWERS = 1_000  # of experts that are listed
 _TERMINAL = Actor("terminal", "", "terminal", "editor")  # whoever has the home may change all that is in it
 
@@ -134,6 +135,40 @@ class Operations(ReadOperations):
     async def take_back_answer(self, id: str) -> Json:
         changed = await self._app.answers.take_back(_TERMINAL, self._app.readers, id)
         return views.changed_json(changed, self._language)
+
+    async def sources(self) -> Json:
+        """Folders, repositories and sites that documents follow, by name."""
+        found = await self._app.sources.listed(self._app.readers)
+        return {"sources": [views.source_json(one, self._language) for one in found]}
+
+    async def add_source(
+        self, kind: Literal["folder", "git"], location: str, name: str = "", collection: str = "", scope: str = TEAM,
+        every: int | None = None, branch: str = "", folder: str = "", globs: tuple[str, ...] = (),
+    ) -> Json:  # fmt: skip
+        """Follow a source; it is synced in its time: see `sync_source`."""
+        from bot.sources.sources import NewSource
+
+        new = NewSource(kind, location, name, collection, scope, every, branch, folder, globs)
+        added = await self._app.sources.add(_TERMINAL, new)
+        return views.source_json(await self._app.sources.get(added.name, self._app.readers), self._language)
+
+    async def sync_source(self, name: str) -> Json:
+        """Look at a source now, and say what has become of its pages."""
+        report = await self._app.sources.sync(_TERMINAL, name, self._app.readers)
+        return views.sync_json(name, report, self._language)
+
+    async def pause_source(self, name: str) -> Json:
+        await self._app.sources.pause(_TERMINAL, name, self._app.readers)
+        return {}
+
+    async def resume_source(self, name: str, gone: Literal["forget", "keep", ""] = "") -> Json:
+        await self._app.sources.resume(_TERMINAL, name, self._app.readers, gone)
+        return {}
+
+    async def remove_source(self, name: str, keep: bool = False) -> Json:
+        """Follow a source no more; its documents are forgotten, or stay."""
+        documents = await self._app.sources.remove(_TERMINAL, name, self._app.readers, keep=keep)
+        return {"documents": documents, "kept": keep}
 
     async def digest(self) -> Json:
         """The misses since the last digest that was sent, or since it would have been, as JSON and in words."""

@@ -151,6 +151,58 @@ def collections(found: Json, language: Language) -> None:
     )
 
 
+# -- sources --------------------------------------------------------------------------------------------------------
+
+_NO_SOURCES = Text(
+    en="Nothing is followed yet. Follow a folder or a repository with: kotae source add folder PATH",
+    ja="まだ同期元がありません。追加するには: kotae source add folder パス",
+)
+_SOURCE_ROW = Text(en="name,kind,collection,pages,last checked,state", ja="名前,種類,コレクション,ページ,最終確認,状態")
+_SOURCE_STATES = {
+    "on": Text(en="on", ja="同期中"),
+    "paused": Text(en="paused", ja="一時停止"),
+    "asks": Text(
+        en="{gone} pages are gone: kotae source resume NAME --forget or --keep",
+        ja="{gone} ページがなくなりました: kotae source resume 名前 に --forget か --keep を付けてください",
+    ),
+}
+_SYNCED = Text(
+    en="{name}: {pages} page{pages:|s}; added {added}, replaced {replaced}, renamed {renamed}, removed {removed}.",
+    ja="{name}: {pages} ページ（追加 {added}、更新 {replaced}、名前の変更 {renamed}、削除 {removed}）",
+)
+_ASKS = Text(
+    en="{gone} of its pages {gone:is|are} gone, and nothing of them was removed. Is that meant? Then: "
+    "kotae source resume {name} --forget; to keep their documents: --keep",
+    ja="{gone} ページがなくなっていますが、文書はまだ削除していません。"
+    "削除してよければ kotae source resume {name} --forget、残す場合は --keep を実行してください。",
+)
+
+
+def sources(found: Json, language: Language) -> None:
+    """The list; under it why pages are no documents, and why a source could not be seen."""
+    rows, notes = [], []
+    for one in found["sources"]:
+        state = _SOURCE_STATES[one["state"]].to(language, gone=one["gone"])
+        checked = (one["checked_at"] or "–")[:16].replace("T", " ")
+        rows.append((one["name"], one["kind"], one["collection"], str(one["pages"]), checked, state))
+        notes += [f"{one['name']}: {one['trouble']}"] if one["trouble"] else []
+        notes += [f"{one['name']}/{page['page']}: {page['reason']}" for page in one["refused"]]
+    if not rows:
+        say(_NO_SOURCES.to(language))
+        return
+    table(_SOURCE_ROW.to(language).split(","), rows, wide=5)
+    for note in notes:
+        say(note)
+
+
+def synced(report: Json, language: Language) -> None:
+    say(_SYNCED.to(language, **{name: value for name, value in report.items() if not isinstance(value, list)}))
+    for page in (*report["refused"], *report["failed"]):
+        say(f"{page['page']}  —  {page['reason']}")
+    if report["gone"]:
+        say(_ASKS.to(language, gone=report["gone"], name=report["name"]))
+
+
 # -- search ---------------------------------------------------------------------------------------------------------
 
 

@@ -27,6 +27,7 @@ from bot.config.types import (
     Embedder,
     Folder,
     Guilds,
+    HostTokens,
     Judge,
     Model,
     Names,
@@ -52,6 +53,7 @@ DEFAULT_GEMINI = "gemini:gemini-3.8-flash"
 Steps = Literal["live", "verbose", "off"]
 Strategy = Literal["react", "synthesis"]
 Fallback = Literal["off", "general"]
+Switch = Literal["on", "off"]
 Thinking = Literal["low", "medium", "high", "default"]
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 
@@ -162,6 +164,8 @@ class Settings(BaseSettings):
         50_000_000, alias="KOTAE_DAILY_TOKENS"
     )
     editors: Names = Field((), alias="KOTAE_EDITORS")
+    host_tokens: HostTokens | None = Field(None, alias="KOTAE_GIT_TOKENS")
+    private_sources: Annotated[Switch, LOWER, one_of("on", "off")] = Field("off", alias="KOTAE_PRIVATE_SOURCES")
     own_language: Annotated[Language, LOWER, one_of("ja", "en")] | None = Field(None, alias="KOTAE_LANGUAGE")
     log_level: Annotated[LogLevel, UPPER, one_of("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")] | None = Field(
         None, alias="KOTAE_LOG_LEVEL"
@@ -257,6 +261,13 @@ class Settings(BaseSettings):
         return self.own_language or _spoken((self.lc_all, self.lc_messages, self.lang))
 
     @property
+    def git_tokens(self) -> dict[str, str]:
+        """By host."""
+        given = self.host_tokens.get_secret_value() if self.host_tokens is not None else ""
+        parts = (part.partition("=") for part in given.split(",") if part.strip())
+        return {host.strip().lower(): token.strip() for host, _, token in parts}
+
+    @property
     def chat_log(self) -> Path:
         return self.home / "logs" / "agent_chat.log"
 
@@ -265,7 +276,7 @@ class Settings(BaseSettings):
         fields = (value for _, value in self if isinstance(value, SecretStr) and value is not self.database)
         addresses = (self.database_url, self.qdrant_url, self.gemini_base_url, self.openai_base_url)
         passwords = (urlsplit(address).password for address in addresses if address)
-        return (*(value.get_secret_value() for value in fields), *filter(None, passwords))
+        return (*(value.get_secret_value() for value in fields), *self.git_tokens.values(), *filter(None, passwords))
 
 
 def load(env_file: Path | None = ENV_FILE) -> Settings:

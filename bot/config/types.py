@@ -6,7 +6,7 @@ from typing import Annotated
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
-from pydantic import BeforeValidator, Field, SecretStr
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
 from retrieval.i18n import Text
 
@@ -64,6 +64,9 @@ _DATABASE = Wants(
 )
 _GUILDS = Wants(
     Text(en="server (guild) ids, numbers with commas between", ja="サーバー（ギルド）ID の数字をコンマで区切ったもの")
+)
+_TOKENS = Wants(
+    Text(en="host=token, with commas between several", ja="ホスト=トークン（複数ならコンマで区切る）"), secret=True
 )
 _ZONE = Wants(Text(en="a time zone such as Asia/Tokyo or UTC", ja="Asia/Tokyo や UTC のようなタイムゾーン名"))
 _CRON = Wants(
@@ -125,6 +128,13 @@ def _database(text: str) -> str:
     return f"postgresql+asyncpg://{rest}"
 
 
+def _tokens(text: SecretStr) -> SecretStr:
+    for part in text.get_secret_value().split(","):
+        host, equals, token = (each.strip() for each in part.partition("="))
+        _check(bool(host and equals and token) and "/" not in host)
+    return text
+
+
 def _list(text: object) -> object:
     return tuple(part.strip() for part in text.split(",") if part.strip()) if isinstance(text, str) else text
 
@@ -170,6 +180,7 @@ UPPER = BeforeValidator(_upper)
 Address = Annotated[str, BeforeValidator(_url), _URL]
 Names = Annotated[tuple[str, ...], BeforeValidator(_list), TEXT]
 Secret = Annotated[SecretStr, _SECRET]
+HostTokens = Annotated[SecretStr, AfterValidator(_tokens), _TOKENS]
 Share = Annotated[float, Field(ge=0, le=1), _SHARE]
 SettingText = Annotated[str, TEXT]
 Folder = Annotated[Path, _FOLDER]

@@ -117,14 +117,18 @@ class KnowledgeBase:
         `language`."""
         upload = replace(upload, name=clean_name(upload.name))
         try:
-            return await self._add(upload, progress)
+            return await self.take(upload, progress)
         except (RAGToolError, StoreError) as refusal:
             log.info("refused a document of %d bytes: %s", len(upload.data), type(refusal).__name__, exc_info=True)
-            reason = refusal.text(language)
+            return Verdict(upload.name, "refused", upload.collection, reason=refusal.text(language))
+
+    async def take(self, upload: Upload, progress: Progress | None = None) -> Verdict:
+        """As `add`, for a program that has to know what went wrong. Raises UnreadableError for what can never be read,
+        other RAGToolErrors, StoreError."""
+        try:
+            return await self._add(upload, progress)
         except OSError as error:
-            log.warning("a document of %d bytes could not be stored", len(upload.data), exc_info=True)
-            reason = _DISK.to(language, why=error.strerror or type(error).__name__)
-        return Verdict(upload.name, "refused", upload.collection, reason=reason)
+            raise StoreError(_DISK, why=error.strerror or type(error).__name__) from error
 
     async def _add(self, upload: Upload, progress: Progress | None) -> Verdict:
         check_name(upload.collection)
@@ -185,8 +189,14 @@ class KnowledgeBase:
         check_name(collection)
         return await self._placed(document_id, readers, collection=collection)
 
-    async def _placed(self, document_id: str, readers: Readers, **changes: str) -> DocumentRow | None:
-        """The same document, with another scope or collection."""
+    async def rename_document(
+        self, document_id: str, name: str, url: str | None, readers: Readers
+    ) -> DocumentRow | None:
+        """Let a document have another name and address, in one step; otherwise as `move`."""
+        return await self._placed(document_id, readers, name=clean_name(name), url=url)
+
+    async def _placed(self, document_id: str, readers: Readers, **changes: str | None) -> DocumentRow | None:
+        """The same document, with another scope, collection or name."""
         while True:
             known = await self.document(document_id, readers)
             if known is None:
@@ -196,9 +206,11 @@ class KnowledgeBase:
                 return known
             async with self._alone(row.collection, row.scope, row.name), self._staging(document_id, known):
                 merges = self._generations.merges
-                if await self._documents.find(row.collection, row.scope, row.name):
+                there = await self._documents.find(row.collection, row.scope, row.name)
+                if there is not None and there.id != document_id:
                     raise RAGToolError(_TAKEN, name=row.name, collection=row.collection)
-                await self._index.copy(document_id, scope=row.scope, collection=row.collection)
+                about = {"scope": row.scope, "collection": row.collection, "document": row.name, "url": row.url}
+                await self._index.copy(document_id, **about)
                 shown = await finished(self._show(row, known, merges))
             if shown:
                 await self._shelves.tidy()

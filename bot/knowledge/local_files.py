@@ -8,7 +8,7 @@ import os
 import stat
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -35,12 +35,14 @@ class NotReadError(TextError):
 @dataclass(frozen=True, slots=True)
 class LocalFile:
     """A file by the name people will know it by: its path below the folder that was given. `inside`: where it really is
-    below that folder; None: it was named itself. `refusal`: it is not to be read."""
+    below that folder; None: it was named itself. `refusal`: it is not to be read. `unseen`: it is a folder that could
+    not be looked into, whatever is in it."""
 
     name: str
     path: Path
     inside: tuple[str, ...] | None = None
     refusal: NotReadError | None = None
+    unseen: bool = False
 
     def read(self, most: int) -> bytes:
         """Its first `most` bytes. Blocks, but not for a pipe. Raises NotReadError."""
@@ -130,7 +132,7 @@ class _Folder:
                             special = not entry.is_file(follow_symlinks=False)
                             yield LocalFile(its[0], self._root, its[1], NotReadError(_SPECIAL) if special else None)
             except OSError as error:
-                yield self._refused(name or self._root.name, _not_opened(error))
+                yield replace(self._refused(name or self._root.name, _not_opened(error)), unseen=True)
 
     def _linked(self, name: str, inside: tuple[str, ...]) -> Iterator[LocalFile]:
         try:

@@ -36,6 +36,7 @@ from bot.store.schema import (
     collections,
     documents,
     feedback,
+    followed,
     intakes,
     messages,
     notices,
@@ -313,6 +314,7 @@ def _delete_acts(db: Connection, platform: str, person: str) -> None:
     db.execute(update(notices).where(notices.c.by == who).values(by=None))
     db.execute(delete(asks).where(or_(asks.c.by == who, asks.c.recipient == who)))
     db.execute(delete(opt_outs).where(opt_outs.c.person == who))
+    db.execute(update(followed).where(followed.c.added_by == who).values(added_by=f"{platform}:{FORGOTTEN}"))
     for table in (documents, collections):
         db.execute(update(table).where(table.c.owner == who).values(owner=None))
 

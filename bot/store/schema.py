@@ -170,6 +170,44 @@ collections = Table(
     Column("owner", String(120), nullable=True),  # platform:id of whoever looks after it
 )
 
+# Folders, repositories and sites whose documents follow them. `cursor` is what the last whole look saw; `gone`: so many
+# pages were not there any more, which waits for a person's word.
+followed = Table(
+    "followed",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("name", String(80), nullable=False, unique=True),
+    Column("kind", String(12), nullable=False),  # folder | git | website
+    Column("location", Text, nullable=False),
+    Column("options", JSON, nullable=False),
+    Column("collection", String(80), nullable=False),
+    Column("scope", String(200), nullable=False),
+    Column("every", Integer, nullable=False),  # seconds
+    Column("added_by", String(120), nullable=False),  # platform:id
+    Column("added_at", Moment, nullable=False),
+    Column("state", String(12), nullable=False),  # on | paused | asks
+    Column("gone", Integer, nullable=False, default=0),
+    Column("cursor", Text, nullable=True),
+    Column("failures", Integer, nullable=False, default=0),  # one after the other
+    Column("trouble", JSON, nullable=True),  # why, in both languages
+    Column("checked_at", Moment, nullable=True),  # the last whole look
+    Column("due_at", Moment, nullable=False),
+    Column("owner", String(80), nullable=True),
+    Column("lease_until", Moment, nullable=True),
+)
+
+# The pages of a source as they were last read: its document, or why it was refused in this version.
+followed_pages = Table(
+    "followed_pages",
+    metadata,
+    Column("source", ForeignKey("followed.id", ondelete="CASCADE"), primary_key=True),
+    Column("ref", String(1000), primary_key=True),
+    Column("version", String(200), nullable=False),
+    Column("document", String(32), nullable=True),
+    Column("refusal", JSON, nullable=True),  # in both languages
+    Index("ix_followed_pages_document", "document"),
+)
+
 # Whose documents these are: one row, made once. The index and the kept Markdown carry the same identity.
 home = Table(
     "home",

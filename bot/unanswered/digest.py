@@ -16,6 +16,7 @@ from bot.store.unanswered import AskedQuestion, UnansweredQuestions
 from bot.types import MissReason
 from bot.unanswered.closing import closing
 from bot.unanswered.clustering import Clustering
+from retrieval.i18n import Text
 from retrieval.types import TEAM, Found, RAGToolError, Readers
 
 log = logging.getLogger(__name__)
@@ -80,6 +81,7 @@ class Digest:
     more_questions: int  # in those, and beyond what is read
     hidden: int  # open questions from places that these readers do not see
     most: tuple[MostAsked, ...] = ()
+    troubled: tuple[tuple[str, Text], ...] = ()  # sources that documents follow and that need somebody, and why
 
 
 async def make_digest(

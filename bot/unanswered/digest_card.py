@@ -65,6 +65,7 @@ _STILL = Text(en="{n} question{n: is|s are} still open.", ja="未回答の質問
 _ANSWER = Text(en="Answer this", ja="回答する")
 _DISMISS = Text(en="Dismiss", ja="回答せずに閉じる")
 _COMMA = Text(en=", ", ja="、")
+_TROUBLED = Text(en="Source “{name}”: {why}", ja="同期元「{name}」: {why}")
 _LINK = re.compile(r"https?://[^\s<>]+")
 _MARKUP = re.compile(r"([\\`*_\[\]<>~|#@&!])")
 
@@ -79,6 +80,10 @@ def card(digest: Digest, language: Language, zone: tzinfo) -> Card:
         foot.append(HIDDEN.to(language, n=digest.hidden))
     if not digest.groups and not foot:
         foot.append(NONE_OPEN.to(language))
+    foot += [
+        _TROUBLED.to(language, name=shortened(name, NAME), why=shortened(why.to(language), QUESTION))
+        for name, why in digest.troubled
+    ]
     rows = [_row(number, group, language) for number, group in enumerate(digest.groups, start=1)]
     return Card(
         title=_TITLE.to(language, **_dates(digest.period, zone)),

@@ -95,9 +95,9 @@ class Index(Protocol):
     async def move(self, collection: str, into: str) -> None:
         """Every point of `collection` belongs to `into` from now on; one update."""
 
-    async def copy(self, document_id: str, *, scope: str, collection: str) -> None:
-        """Stage the document's living points again, as they are but for these readers and in this collection: `publish`
-        then lets them take the place of the old ones."""
+    async def copy(self, document_id: str, **about: str | None) -> None:
+        """Stage the document's living points again, as they are but for these fields of `Passage`: `publish` then lets
+        them take the place of the old ones."""
 
     async def count(self, view: View) -> int:
         """How many points the view shows."""

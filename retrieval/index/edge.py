@@ -26,7 +26,7 @@ from retrieval.disk import Free
 from retrieval.folder import Made, build, check, damaged, home_in, own, sign, sync, unusable
 from retrieval.i18n import Language
 from retrieval.index.base import BROKEN, CLOSED, KEYWORDS, USING, Part, blind, gathered, parts
-from retrieval.index.payload import ALIVE, STAGED, indexed_of, passage_of, payload_of, shows
+from retrieval.index.payload import ALIVE, STAGED, changes_of, indexed_of, passage_of, payload_of, shows
 from retrieval.memory import give_back
 from retrieval.types import (
     Candidates,
@@ -167,8 +167,8 @@ class EdgeIndex:
             self._unflushed += 1
             await self._save()
 
-    async def copy(self, document_id: str, *, scope: str, collection: str) -> None:
-        changes = {"scope": scope, "collection": collection, "born": STAGED}
+    async def copy(self, document_id: str, **about: str | None) -> None:
+        changes = changes_of(about) | {"born": STAGED}
         offset: Any = None
 
         def some() -> tuple[int, Any]:

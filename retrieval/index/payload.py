@@ -24,6 +24,11 @@ def payload_of(point: Point) -> dict[str, Any]:
     return passage | reading | {"headings": [*point.passage.headings], "born": point.born, "died": ALIVE}
 
 
+def changes_of(about: Mapping[str, str | None]) -> dict[str, Any]:
+    """Other values for fields of a passage that all of a document's have in common."""
+    return {_DATE if name == "updated" else name: value for name, value in about.items()}
+
+
 def passage_of(payload: Mapping[str, Any]) -> Passage:
     """Fields that a later version may have added are left out."""
     known = {name: payload[name] for name in _FIELDS if name in payload}

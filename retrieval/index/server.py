@@ -20,7 +20,7 @@ from qdrant_client.async_client_base import AsyncQdrantBase
 from retrieval.folder import Made
 from retrieval.i18n import Language, Text
 from retrieval.index.base import BROKEN, KEYWORDS, NUMBERS, USING, Part, blind, gathered, parts
-from retrieval.index.payload import ALIVE, STAGED, indexed_of, passage_of
+from retrieval.index.payload import ALIVE, STAGED, changes_of, indexed_of, passage_of
 from retrieval.index.server_calls import Pending, Wire, of_one
 from retrieval.index.server_values import (
     again,
@@ -238,8 +238,8 @@ class ServerIndex:
     async def move(self, collection: str, into: str) -> None:
         await self._change(setting(all_of(equals("collection", collection)), {"collection": into}))
 
-    async def copy(self, document_id: str, *, scope: str, collection: str) -> None:
-        changes = {"scope": scope, "collection": collection, "born": STAGED}
+    async def copy(self, document_id: str, **about: str | None) -> None:
+        changes = changes_of(about) | {"born": STAGED}
         which, offset = living(document_id, before=STAGED), None
         async with self._writing:
             while True:

@@ -19,9 +19,11 @@ from bot.database import Database, database
 from bot.knowledge.documents import KnowledgeBase
 from bot.logs import ChatLog, Redactor
 from bot.records import Period
+from bot.sources.sources import Sources
 from bot.store.asks import Asks
 from bot.store.audit import Audit
 from bot.store.digests import Totals
+from bot.store.followed import FollowedSources
 from bot.store.notifications import Notices
 from bot.store.turns import TurnStore
 from bot.turns.admission import AT_ONCE, Admission
@@ -148,7 +150,9 @@ async def process(
             data.documents,
             search=_nothing if knowledge is None else partial(known.search, measured=False),
         )
-        parts = given, data, known, turns, answers, asking
+        followed = FollowedSources(data.engine)
+        sources = Sources(given, followed, known, data.documents, Audit(data.engine), owner=inbox.owner)
+        parts = given, data, known, turns, answers, asking, sources
         bot = make_bot(*parts, models=lambda name: None, make_digest=_empty_digest, owner=inbox.owner)
         try:
             yield data, change(bot)

@@ -43,7 +43,7 @@ async def app(tmp_path: Path) -> AsyncIterator[Application]:
 
 
 def bot_of(app: Application, owner: str = "me") -> Bot:
-    given = app.settings, app.data, app.knowledge, app.bot.turns, app.answers, app.bot.asking
+    given = app.settings, app.data, app.knowledge, app.bot.turns, app.answers, app.bot.asking, app.sources
     return make_bot(*given, models=app.models, make_digest=app.digest, owner=owner)
 
 

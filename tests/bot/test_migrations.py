@@ -33,6 +33,7 @@ from bot.store.digests import Digests
 from bot.store.documents import Documents
 from bot.store.engine import connect
 from bot.store.feedback import Votes
+from bot.store.followed import FollowedPage, FollowedSource, FollowedSources
 from bot.store.homes import Homes
 from bot.store.ingestions import IngestionStore
 from bot.store.notifications import Notices, Telling
@@ -49,12 +50,13 @@ from bot.store.web_messages import Messages
 from bot.turns.trace import Recording
 from bot.types import Audience, Feedback, FileRef, Incoming, IngestionRequest, Place, Post, Preferences
 from migrations import MigrationError, NewerDatabaseError, Upgraded, upgrade
+from retrieval.i18n import Text
 from retrieval.types import Hit, Passage, SearchMetrics
 from tests.disks import small_disk
 
 FILES = Path(__file__).parents[1] / "files"
 GOLDEN = sorted(FILES.glob("database-*.sql"))
-HEAD = "0012"
+HEAD = "0013"
 
 
 def url_of(file: Path) -> str:
@@ -350,6 +352,13 @@ async def fill(url: str) -> None:
     person = PersonAsk(held.id, question.id, "slack:U1", "slack:U4", "owner", message.place, moment, moment)
     assert await asks.add(person)
     await asks.opt_out("slack:U5", moment)
+    followed = FollowedSources(engine)
+    hall = FollowedSource(
+        "5" * 32, "hall", "git", "https://git.example/hall", {"branch": "main"}, "handbook", "team", 30, "slack:U1",
+        moment, moment, cursor="6" * 40, trouble=Text(en="Gone.", ja="ありません。"),
+    )  # fmt: skip
+    assert await followed.add(hall, AuditRecord("slack:U1", "source add", "hall", "on"))
+    await followed.note(hall.id, "docs/keihi.md", FollowedPage("7" * 40, page.id))
     digests = Digests(engine)
     await digests.claim(moment, owner="me", now=moment, until=moment + timedelta(minutes=15))
     await digests.sent(moment, owner="me", now=moment)

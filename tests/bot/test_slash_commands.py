@@ -16,12 +16,14 @@ from bot.database import Database
 from bot.errors import SettingsError
 from bot.records import Period
 from bot.slash_commands import ROWS, SlashCommands
+from bot.sources.sources import NewSource, Sources
 from bot.store.asks import Asks
 from bot.store.audit import Audit
 from bot.store.channel_settings import ChannelSettings
 from bot.store.conversations import Conversations
 from bot.store.digests import Digests
 from bot.store.feedback import Votes
+from bot.store.followed import FollowedSources
 from bot.store.notifications import Notices
 from bot.store.outbox import Outbox
 from bot.store.searches import Searches
@@ -56,6 +58,7 @@ class Office:
     channels: Channels
     audit: Audit
     missed: Asked
+    sources: Sources
 
     async def __call__(
         self,
@@ -112,8 +115,9 @@ async def office(tmp_path: Path) -> AsyncIterator[Office]:
         answers = ExpertAnswers(chosen, knowledge, questions, notices, library.documents, audit)
         search = partial(knowledge.search, measured=False)
         asking = Asking(chosen, Asks(engine), questions, data.conversations, library.documents, search)
-        commands = SlashCommands(chosen, data, knowledge, channels, answers, asking, audit, digest)
-        yield Office(library, commands, channels, audit, Asked(engine))
+        sources = Sources(chosen, FollowedSources(engine), knowledge, library.documents, audit, owner="me")
+        commands = SlashCommands(chosen, data, knowledge, channels, answers, asking, sources, audit, digest)
+        yield Office(library, commands, channels, audit, Asked(engine), sources)
 
 
 def said(card: Card) -> str:
@@ -313,3 +317,43 @@ async def test_a_members_answer_is_listed_corrected_and_taken_back(office: Offic
         "The answer is taken back. Questions that are open again: 1."
     )
     assert "経費の締切は？" in said(await office("unanswered")) and (await office("answers")).rows == ()
+
+
+def made(wiki: Path) -> Path:
+    wiki.mkdir()
+    (wiki / "a.md").write_text("# A\n\nPier one.\n")
+    return wiki
+
+
+def changed(wiki: Path) -> None:
+    (wiki / "a.md").unlink()
+    (wiki / "b.md").write_text("# B\n\nPier two.\n")
+    (wiki / "c.md").write_text("# C\n\nPier three.\n")
+
+
+def emptied(wiki: Path) -> None:
+    for page in wiki.iterdir():
+        page.unlink()
+
+
+async def test_sources_are_listed_and_an_editor_syncs_pauses_and_resumes_them(office: Office, tmp_path: Path) -> None:
+    async def asked(text: str = "", who: str = "U-editor", language: Language = "en") -> str:
+        return said(await office("sources", text, who=replace(MEMBER, id=who), language=language))
+
+    assert "Nothing is followed yet" in await asked()
+    wiki = made(tmp_path / "our wiki")
+    terminal = Actor("terminal", "", "terminal", "editor")
+    await office.sources.add(terminal, NewSource("folder", str(wiki), name="our wiki"))
+    assert "not synced yet" in await asked()
+    assert "our wiki: 1 page; added 1" in await asked("sync our wiki")
+    assert "フォルダー · our wiki に 1 ページ · 同期中\n最終確認 たった今" in await asked(language="ja")
+    assert "Only an editor can change sources." in await asked("pause our wiki", who="U1")
+    assert "paused" in await asked("pause our wiki")
+    changed(wiki)
+    assert "followed" in await asked("再開 our wiki")
+    assert "added 2, replaced 0, renamed 0, removed 1" in await asked("同期 our wiki")
+    emptied(wiki)
+    assert "waits: 2 pages are gone at once" in await asked("sync our wiki")
+    assert "followed" in await asked("resume our wiki forget")
+    assert await office.library.documents.listed() == []
+    assert "There is no source “nothing” here." in await asked("sync nothing")

@@ -43,7 +43,7 @@ async def test_every_command_has_a_name_in_both_languages_and_answers_its_author
         commands = {each["name"]: each for each in fake.app.commands.values()}
         assert set(commands) == {
             *("ingest", "search", "collections", "documents", "forget", "owner", "asks"),
-            *("unanswered", "answers", "digest", "settings", "help", "Add to knowledge"),
+            *("unanswered", "answers", "digest", "settings", "help", "sources", "Add to knowledge"),
         }
         for each in commands.values():
             for thing in (each, *each.get("options", ())):

@@ -116,6 +116,8 @@ ONE: dict[str, tuple[str, object]] = {  # a value of each setting, and what it b
     "KOTAE_DAILY_CALLS": ("0", 0),
     "KOTAE_DAILY_TOKENS": ("0", 0),
     "KOTAE_EDITORS": ("2024", ("2024",)),
+    "KOTAE_GIT_TOKENS": ("github.com=12345678", "github.com=12345678"),
+    "KOTAE_PRIVATE_SOURCES": ("on", "on"),
     "KOTAE_LANGUAGE": ("ja", "ja"),
     "KOTAE_LOG_LEVEL": ("DEBUG", "DEBUG"),
     "LC_ALL": ("ja_JP.UTF-8", "ja_JP.UTF-8"),

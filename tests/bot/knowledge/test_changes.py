@@ -178,8 +178,8 @@ async def test_a_change_of_readers_that_fails_leaves_all_as_it_was(tmp_path: Pat
     class Halfway(EdgeIndex):
         broken = False
 
-        async def copy(self, document_id: str, *, scope: str, collection: str) -> None:
-            await super().copy(document_id, scope=scope, collection=collection)
+        async def copy(self, document_id: str, **about: str | None) -> None:
+            await super().copy(document_id, **about)
             if self.broken:
                 raise QdrantConnectionError(Text(en="Gone.", ja="切れました。"))
 

@@ -151,6 +151,8 @@ STAYS = {  # the team's, or words of ours: names of collections, numbers, what a
     "answers": {"searched"},
     "questions": {"searched"},
     "searches": {"scores", "error"},
+    "followed": {"location", "options", "cursor", "trouble"},
+    "followed_pages": {"refusal"},
 }
 
 

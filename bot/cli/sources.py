@@ -1,0 +1,200 @@
+"""The commands about sources that documents follow. Source: sources.md §3."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bot.cli import output
+from bot.cli.help import Commands
+from bot.cli.runtime import ANSWERED, FAILED, LANGUAGE, USAGE, complain, readable, show, with_home
+from bot.cli.runtime import words as _
+from bot.views import Json
+from retrieval.types import TEAM
+
+if TYPE_CHECKING:  # what is heavy is imported by the commands that need it
+    from bot.cli.operations import Operations
+    from bot.cli.remote import Owner
+
+cli = Commands()
+source_cli = Commands(help=_("Follow folders and repositories.", "フォルダーやリポジトリを同期します。"))
+cli.add_typer(source_cli, name="source")
+
+AsJson = Annotated[
+    bool, typer.Option("--json", help=_("Print JSON for programs.", "プログラム向けに JSON で出力します。"))
+]
+Name = Annotated[str, typer.Argument(help=_("The source's name.", "同期元の名前です。"))]
+
+
+@cli.command(
+    "sources",
+    help=_("List the sources that documents follow.", "文書の同期元の一覧です。"),
+)
+def listed(as_json: AsJson = False) -> None:
+    show("sources", output.sources, as_json=as_json, whole=True)
+
+
+@source_cli.command(
+    help=_(
+        "Follow a folder of this machine, or a git repository: its pages are added, and change and go with it.",
+        "このマシンのフォルダーや git リポジトリを同期します。ページの追加・変更・削除に文書が従います。",
+    )
+)
+def add(
+    kind: Annotated[str, typer.Argument(help=_("folder or git.", "folder か git です。"))],
+    location: Annotated[
+        str,
+        typer.Argument(
+            help=_("The folder, or the repository's address.", "フォルダー、またはリポジトリのアドレスです。")
+        ),
+    ],
+    name: Annotated[
+        str, typer.Option("--name", help=_("Its name; else as the location ends.", "名前です（省略時は場所の末尾）。"))
+    ] = "",
+    collection: Annotated[
+        str,
+        typer.Option(
+            "--collection", help=_("Its collection; else its name.", "コレクションです（省略時は名前と同じ）。")
+        ),
+    ] = "",
+    scope: Annotated[str, typer.Option("--scope", help=_("Who may find it.", "検索できる人です。"))] = TEAM,
+    every: Annotated[
+        str,
+        typer.Option("--every", help=_("How often to look: 30s, 10m, 1h, 1d.", "確認の間隔です（30s、10m、1h、1d）。")),
+    ] = "",
+    branch: Annotated[
+        str, typer.Option("--branch", help=_("Of a repository; else its own.", "リポジトリのブランチです。"))
+    ] = "",
+    folder: Annotated[
+        str, typer.Option("--folder", help=_("Only what is below this.", "このフォルダーの下だけを同期します。"))
+    ] = "",
+    glob: Annotated[
+        list[str] | None,
+        typer.Option("--glob", help=_("Only such files; may be repeated.", "対象のファイルです（複数指定可）。")),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    if kind not in ("folder", "git"):
+        complain(_("A source is a folder or git.", "種類は folder か git です。"), USAGE)
+    where = readable(location)
+    if kind == "folder":
+        from pathlib import Path
+
+        where = str(Path(where).expanduser().absolute())  # the bot may run elsewhere
+
+    async def work(home: "Operations | Owner") -> int:
+        from bot.cli.remote import Owner
+
+        options = {"branch": branch, "folder": readable(folder), "globs": [readable(each) for each in glob or ()]}
+        added = await home(
+            "add_source", kind=kind, location=where, name=readable(name), collection=readable(collection),
+            scope=scope, every=_seconds(every), **options,
+        )  # fmt: skip
+        if isinstance(home, Owner):  # which syncs it at once by itself
+            if as_json:
+                output.print_json(added)
+            else:
+                output.say(
+                    _(
+                        "“{name}” is being synced; `kotae sources` shows how it goes.",
+                        "「{name}」を同期しています。状況は kotae sources で確認できます。",
+                        name=added["name"],
+                    )
+                )
+            return ANSWERED
+        try:
+            done = await home("sync_source", name=added["name"])
+        except Exception:  # what cannot be seen at all is not followed
+            await home("remove_source", name=added["name"])
+            raise
+        return _told(added | {"sync": done} if as_json else done, as_json)
+
+    with_home(work, changes=True)
+
+
+@source_cli.command(help=_("Look at a source now.", "いま同期します。"))
+def sync(name: Name, as_json: AsJson = False) -> None:
+    async def work(home: "Operations | Owner") -> int:
+        return _told(await home("sync_source", name=readable(name)), as_json)
+
+    with_home(work, changes=True)
+
+
+@source_cli.command(help=_("Follow a source no more for now.", "同期を一時停止します。"))
+def pause(name: Name) -> None:
+    async def work(home: "Operations | Owner") -> int:
+        await home("pause_source", name=readable(name))
+        output.say(_("Paused.", "一時停止しました。"))
+        return ANSWERED
+
+    with_home(work, changes=True)
+
+
+@source_cli.command(
+    help=_(
+        "Go on with a source; of one that asks, say what is to become of what is gone.",
+        "同期を再開します。確認待ちの場合は、なくなったページの扱いを指定します。",
+    )
+)
+def resume(
+    name: Name,
+    forget: Annotated[
+        bool, typer.Option("--forget", help=_("Forget what is gone.", "なくなったページの文書を削除します。"))
+    ] = False,
+    keep: Annotated[
+        bool, typer.Option("--keep", help=_("Keep what is gone.", "なくなったページの文書を残します。"))
+    ] = False,
+) -> None:
+    if forget and keep:
+        complain(_("Either --forget or --keep.", "--forget か --keep のどちらか一方です。"), USAGE)
+
+    async def work(home: "Operations | Owner") -> int:
+        await home("resume_source", name=readable(name), gone="forget" if forget else "keep" if keep else "")
+        output.say(_("Resumed.", "再開しました。"))
+        return ANSWERED
+
+    with_home(work, changes=True)
+
+
+@source_cli.command(help=_("Follow a source no more, and forget its documents.", "同期をやめ、その文書を削除します。"))
+def remove(
+    name: Name,
+    keep: Annotated[bool, typer.Option("--keep", help=_("Keep its documents.", "文書は残します。"))] = False,
+    as_json: AsJson = False,
+) -> None:
+    async def work(home: "Operations | Owner") -> int:
+        done = await home("remove_source", name=readable(name), keep=keep)
+        if as_json:
+            output.print_json(done)
+        elif keep:
+            output.say(
+                _(
+                    "Removed; {n} documents stay.",
+                    "同期元を削除しました（文書 {n} 件は残ります）。",
+                    n=done["documents"],
+                )
+            )
+        else:
+            output.say(_("Removed, with {n} documents.", "同期元と文書 {n} 件を削除しました。", n=done["documents"]))
+        return ANSWERED
+
+    with_home(work, changes=True)
+
+
+def _told(done: Json, as_json: bool) -> int:
+    report = done.get("sync", done)
+    if as_json:
+        output.print_json(done)
+    else:
+        output.synced(report, LANGUAGE)
+    return FAILED if report["failed"] and not report["pages"] else ANSWERED
+
+
+def _seconds(text: str) -> int | None:
+    """`30s`, `10m`, `1h` or `1d`; nothing: as the kind has it."""
+    if not text:
+        return None
+    units = {"s": 1, "m": 60, "h": 3600, "d": 24 * 3600}
+    number, unit = text[:-1], text[-1:]
+    if not (number.isascii() and number.isdigit() and unit in units):
+        complain(_("--every is a time such as 30s, 10m, 1h or 1d.", "--every は 30s、10m、1h、1d の形です。"), USAGE)
+    return int(number) * units[unit]

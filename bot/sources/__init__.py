@@ -1,0 +1,1 @@
+"""Sources that documents follow: folders, git repositories and websites."""

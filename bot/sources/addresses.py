@@ -1,0 +1,35 @@
+"""Addresses of hosts that a source may reach: those of the public internet, unless the own network is allowed.
+Source: reliability.md R40; RFC 6890."""
+
+import asyncio
+import ipaddress
+import socket
+
+from bot.sources.base import SourceError
+from retrieval.i18n import Text
+
+_UNKNOWN = Text(en="The host {host} is not known.", ja="ホスト {host} が見つかりません。")
+_PRIVATE = Text(
+    en="{host} is an address of your own network. Set KOTAE_PRIVATE_SOURCES=on to follow it.",
+    ja="{host} は社内ネットワークのアドレスです。同期するには KOTAE_PRIVATE_SOURCES=on を設定してください。",
+)
+
+
+async def resolved(host: str, port: int) -> str:
+    """The address to connect to, so that what was looked at is what is reached. Raises SourceError for a host that is
+    not known, or has any address that is not public."""
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise SourceError(_UNKNOWN, host=host) from error
+    addresses = list(dict.fromkeys(str(each[4][0]) for each in found))
+    if not addresses or not all(public(address) for address in addresses):
+        raise SourceError(_PRIVATE, host=host)
+    return addresses[0]
+
+
+def public(address: str) -> bool:
+    """Whether it is on the public internet, also behind a form of IPv6 that holds an IPv4 address."""
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    inner = getattr(ip, "ipv4_mapped", None) or getattr(ip, "sixtofour", None)
+    return ip.is_global and not ip.is_multicast and (inner is None or inner.is_global)

@@ -1,0 +1,107 @@
+"""The port of a source of documents: it lists its pages whole, or says why it cannot, and hands out one by one.
+
+Source: sources.md §1 and §2. A listing is always whole, since what is missing from it will be removed.
+"""
+
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Protocol
+
+from bot.store.followed import FollowedPage
+from retrieval.i18n import Text
+from retrieval.loaders.file_types import SUFFIXES, suffix_of
+from retrieval.types import RAGToolError
+
+MOST_PAGES = 50_000
+
+
+class SourceError(RAGToolError):
+    """A source cannot be listed, or is not to be followed. Nothing that it had is touched."""
+
+
+class PageError(RAGToolError):
+    """A page cannot be had now; the others can."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePage:
+    """A page as a listing has it. `ref` is its identity in the source, `version` changes with what it says; `name` is
+    that of its document, `url` where people read it. `was`: its ref before it was renamed."""
+
+    ref: str
+    version: str
+    name: str
+    url: str | None = None
+    was: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """A page's bytes. `changed_at`: the source's own date of it, ISO."""
+
+    data: bytes = field(repr=False)
+    changed_at: str | None = None
+
+
+class Listing(Protocol):
+    """A whole look at a source. `cursor` names the state that was seen, for the next look."""
+
+    @property
+    def pages(self) -> Mapping[str, SourcePage]:
+        """By ref."""
+        ...
+
+    @property
+    def cursor(self) -> str | None: ...
+
+    async def fetch(self, page: SourcePage) -> Fetched:
+        """Raises PageError; SourceError when the others cannot be had either."""
+        ...
+
+
+class PageSource(Protocol):
+    """Something that pages are read from again and again."""
+
+    def look(
+        self, cursor: str | None, known: Mapping[str, FollowedPage]
+    ) -> AbstractAsyncContextManager[Listing | None]:
+        """See all of it; None: nothing has changed since `cursor`. `known`: its pages as they were last read. Raises
+        SourceError when it cannot be seen whole."""
+        ...
+
+    async def changed(self) -> None:
+        """Return when something may have changed; never, where nobody can know before the next look."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PageFilter:
+    """Which files of a tree are pages: those below `folder` whose path below it matches one of `globs` (all, without
+    any), and whose kind can be read."""
+
+    folder: str = ""
+    globs: tuple[str, ...] = ()
+
+    def name(self, path: str) -> str | None:
+        """The path below the folder; None: it is no page."""
+        inside = self.folder.strip("/")
+        if inside:
+            if not path.startswith(f"{inside}/"):
+                return None
+            path = path[len(inside) + 1 :]
+        if any(part.startswith(".") for part in path.split("/")) or suffix_of(path) not in SUFFIXES:
+            return None
+        return path if not self.globs or any(_matches(path, glob) for glob in self.globs) else None
+
+
+def _matches(path: str, glob: str) -> bool:
+    """As in a shell, but that `*` crosses folders: `docs/*.md` has all pages below docs, `*.md` those of any folder."""
+    return fnmatchcase(path, glob) or fnmatchcase(path.rpartition("/")[2], glob)
+
+
+TOO_MANY = Text(
+    en="It has more than {most} pages. Follow a part of it (--folder, --glob).",
+    ja="ページ数が {most} を超えています。--folder や --glob で一部を指定してください。",
+)

@@ -1,0 +1,93 @@
+"""A folder of this machine: walked whole, and watched in between. Source: sources.md §1 (folder)."""
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from watchfiles import awatch
+
+from bot.knowledge.local_files import LocalFile, NotReadError, local_files
+from bot.sources.base import MOST_PAGES, TOO_MANY, Fetched, Listing, PageError, PageFilter, SourceError, SourcePage
+from bot.store.followed import FollowedPage
+from retrieval.i18n import Text
+from retrieval.loaders.limits import ParsingLimits
+
+_NO_FOLDER = Text(en="The folder {path} is not there.", ja="フォルダー {path} がありません。")
+_UNREADABLE = Text(
+    en="The folder {path} cannot be read whole: {why}", ja="フォルダー {path} の一部を読み込めません: {why}"
+)
+
+
+class FolderSource:
+    """Links are not followed out of it. Pages are read again where their time or size has changed."""
+
+    def __init__(self, path: Path, wanted: PageFilter, *, dated: bool = True) -> None:
+        """`dated`: a file's time is its page's date."""
+        self._path = path
+        self._wanted = wanted
+        self._dated = dated
+
+    @asynccontextmanager
+    async def look(self, cursor: str | None, known: Mapping[str, FollowedPage]) -> AsyncIterator[Listing | None]:
+        yield await asyncio.to_thread(self._listed, known)
+
+    def _listed(self, known: Mapping[str, FollowedPage]) -> "_Files":
+        if not self._path.is_dir():
+            raise SourceError(_NO_FOLDER, path=str(self._path))
+        found: dict[str, LocalFile] = {}
+        pages: dict[str, SourcePage] = {}
+        for file in local_files(self._path):
+            if file.unseen:  # what is in it would seem to be gone
+                raise SourceError(_UNREADABLE, path=str(self._path / file.name), why=str(file.refusal))
+            name = self._wanted.name(file.name)
+            if name is None or file.refusal is not None:
+                continue
+            before = known.get(file.name)
+            version = _version(file, before.version if before else "")
+            found[file.name], pages[file.name] = file, SourcePage(file.name, version, name)
+            if len(pages) > MOST_PAGES:
+                raise SourceError(TOO_MANY, most=MOST_PAGES)
+        gone = {page.version.rpartition(" ")[2]: ref for ref, page in known.items() if ref not in pages}
+        for ref, page in pages.items():
+            if ref not in known and (was := gone.pop(page.version.rpartition(" ")[2], None)) is not None:
+                pages[ref] = SourcePage(ref, page.version, page.name, was=was)
+        return _Files(pages, found, self._dated)
+
+    async def changed(self) -> None:
+        try:
+            async for _ in awatch(self._path, recursive=True, step=200):
+                return
+        except OSError:  # it is not there, or has too many folders to watch: the walk sees what changes
+            await asyncio.Event().wait()
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    pages: Mapping[str, SourcePage]
+    files: Mapping[str, LocalFile]
+    dated: bool
+    cursor: str | None = None
+
+    async def fetch(self, page: SourcePage) -> Fetched:
+        file = self.files[page.ref]
+        try:
+            data = await asyncio.to_thread(file.read, ParsingLimits().file + 1)  # the loader refuses what is longer
+        except NotReadError as error:
+            raise PageError(Text(en=error.text("en"), ja=error.text("ja"))) from error
+        return Fetched(data, await asyncio.to_thread(file.changed_at) if self.dated else None)
+
+
+def _version(file: LocalFile, before: str) -> str:
+    """Time, size and hash of what it says; the hash is made anew only where the others have changed."""
+    try:
+        about = file.path.joinpath(*file.inside or ()).stat()
+        outside = f"{about.st_mtime_ns} {about.st_size}"
+        if before.rpartition(" ")[0] == outside:
+            return before
+        said = hashlib.sha256(file.read(ParsingLimits().file + 1)).hexdigest()
+        return before if before.endswith(f" {said}") else f"{outside} {said}"
+    except (OSError, NotReadError):
+        return "unreadable"  # is said when it is fetched

@@ -1,0 +1,388 @@
+"""A git repository: one branch, mirrored bare in the home and read object by object, never checked out.
+
+Source: sources.md §1 (git); git-scm.com/docs: git (environment), git-config (protocol.allow, core.hooksPath,
+http.curloptResolve, http.followRedirects), git-ls-tree, git-diff, git-log, git-cat-file (--batch).
+"""
+
+import asyncio
+import base64
+import os
+import re
+import shutil
+from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+from bot.sources.addresses import resolved
+from bot.sources.base import MOST_PAGES, TOO_MANY, Fetched, Listing, PageError, PageFilter, SourceError, SourcePage
+from bot.store.followed import FollowedPage
+from retrieval.i18n import Text
+from retrieval.loaders.limits import ParsingLimits
+
+MOST_BYTES = 2**30  # of a mirror
+LOOK_SECONDS, FETCH_SECONDS = 60.0, 1800.0
+_BRANCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/+-]{0,199}")
+_SCP = re.compile(r"(?P<user>[\w.-]+)@(?P<host>[\w.-]+):(?P<path>[^/].*|/.+)")
+_LFS = b"version https://git-lfs"
+_NULL = "0" * 40
+
+NO_GIT = Text(
+    en="The program git is not installed here. Install it to follow repositories.",
+    ja="git がインストールされていません。リポジトリを同期するには git をインストールしてください。",
+)
+_ADDRESS = Text(
+    en="“{location}” is not an address of a repository that I follow: https://…, ssh://… or git@host:path.",
+    ja="「{location}」は対応していないリポジトリの形式です（https://…、ssh://…、git@host:path）。",
+)
+_SECRET = Text(
+    en="The address holds a password or token. Put it into KOTAE_GIT_TOKENS (host=token) and leave it out here.",
+    ja="アドレスにパスワードまたはトークンが含まれています。KOTAE_GIT_TOKENS（ホスト=トークン）に設定し、ここからは除いてください。",
+)
+_LOCAL = Text(
+    en="A repository of this machine can only be followed from the terminal.",
+    ja="このマシン上のリポジトリは、ターミナルからのみ追加できます。",
+)
+_NO_BRANCH = Text(en="“{branch}” is no name of a branch.", ja="「{branch}」はブランチ名として使えません。")
+_NOT_THERE = Text(en="The repository has no branch “{branch}”.", ja="リポジトリにブランチ「{branch}」がありません。")
+_EMPTY = Text(en="The repository is empty.", ja="リポジトリは空です。")
+_FAILED = Text(en="git could not read the repository: {why}", ja="git でリポジトリを読み込めませんでした: {why}")
+_TIMEOUT = Text(en="git took longer than {n} s.", ja="git の処理が {n} 秒を超えました。")
+_TOO_BIG = Text(en="The repository takes more than {n} MiB.", ja="リポジトリの大きさが {n} MiB を超えています。")
+_IN_LFS = Text(en="It is kept in Git LFS, which is not read.", ja="Git LFS で管理されているファイルは読み込めません。")
+_LOST = Text(en="It could not be read from the mirror.", ja="ミラーから読み込めませんでした。")
+
+
+@dataclass(frozen=True, slots=True)
+class GitAccess:
+    """The means by which a repository may be reached: tokens by host; `private`: in the own network, too."""
+
+    tokens: Mapping[str, str]
+    private: bool = False
+    local: bool = False  # added from the terminal: repositories of this machine, too
+
+    def __repr__(self) -> str:
+        return f"GitAccess({sorted(self.tokens)})"
+
+
+class GitSource:
+    """One branch; `branch` empty: the repository's own choice."""
+
+    def __init__(self, location: str, wanted: PageFilter, *, branch: str, mirror: Path, access: GitAccess) -> None:
+        self._location = check_location(location, local=access.local)
+        self._wanted = wanted
+        self._branch = check_branch(branch)
+        self._git = _Git(mirror, self._location, access)
+
+    @asynccontextmanager
+    async def look(self, cursor: str | None, known: Mapping[str, FollowedPage]) -> AsyncIterator[Listing | None]:
+        ref, head = await self._head()
+        if head == cursor:
+            yield None
+            return
+        await self._git.fetch(ref)
+        pages = await self._pages(head, ref)
+        for new, old in (await self._renames(cursor, head)).items():
+            if new in pages and new not in known and old in known and old not in pages:
+                page = pages[new]
+                pages[new] = SourcePage(new, page.version, page.name, page.url, was=old)
+        async with self._git.blobs() as blobs:
+            yield _Tree(pages, head, await self._dates(cursor, head), blobs)
+
+    async def changed(self) -> None:
+        await asyncio.Event().wait()
+
+    async def _head(self) -> tuple[str, str]:
+        """The branch's full name and its commit."""
+        asked = [f"refs/heads/{self._branch}"] if self._branch else ["HEAD"]
+        said = await self._git.run("ls-remote", "--symref", "--", self._git.location, *asked, seconds=LOOK_SECONDS)
+        ref, head = asked[0], ""
+        for line in said.decode(errors="replace").splitlines():
+            what, _, name = line.partition("\t")
+            if what.startswith("ref: ") and name == "HEAD":
+                ref = what.removeprefix("ref: ")
+            elif name == asked[0]:
+                head = what
+        if not re.fullmatch(r"[0-9a-f]{40,64}", head):
+            raise SourceError(_NOT_THERE, branch=self._branch) if self._branch else SourceError(_EMPTY)
+        return ref, head
+
+    async def _pages(self, head: str, ref: str) -> dict[str, SourcePage]:
+        listed = await self._git.run("ls-tree", "-r", "-z", "--full-tree", head)
+        pages: dict[str, SourcePage] = {}
+        web = web_address(self._location, ref.removeprefix("refs/heads/"))
+        for entry in listed.split(b"\0"):
+            about, _, path_bytes = entry.partition(b"\t")
+            if not path_bytes:
+                continue
+            mode, kind, blob = about.decode().split()[:3]
+            path = path_bytes.decode(errors="replace")
+            name = self._wanted.name(path)
+            if kind == "blob" and mode in ("100644", "100755") and name is not None:
+                url = web + quote(path) if web else None
+                pages[path] = SourcePage(path, blob, name, url)
+            if len(pages) > MOST_PAGES:
+                raise SourceError(TOO_MANY, most=MOST_PAGES)
+        return pages
+
+    async def _renames(self, cursor: str | None, head: str) -> dict[str, str]:
+        """New path → old one, as git tells by what they say."""
+        if cursor is None or not await self._git.has(cursor):  # the branch was pushed anew
+            return {}
+        told = await self._git.run("diff-tree", "-r", "-z", "-M", "--diff-filter=R", "--name-status", cursor, head)
+        parts = [part.decode(errors="replace") for part in told.split(b"\0")]
+        return {parts[at + 2]: parts[at + 1] for at in range(0, len(parts) - 2, 3)}
+
+    async def _dates(self, cursor: str | None, head: str) -> dict[str, str]:
+        """The day of each path's last commit: of those since `cursor`, where that is one of its ancestors."""
+        since = [head]
+        if cursor is not None and await self._git.has(cursor):
+            since = [f"{cursor}..{head}"]
+        told = await self._git.run("log", "--format=%x01%cs", "--name-only", "-z", "--no-renames", *since, "--")
+        dates: dict[str, str] = {}
+        day = ""
+        for part in told.decode(errors="replace").split("\0"):
+            text = part.strip("\n")
+            if text.startswith("\x01"):
+                day, _, text = text[1:].partition("\n")
+            if text.strip("\n"):
+                dates.setdefault(text.strip("\n"), day)
+        return dates
+
+
+@dataclass(frozen=True, slots=True)
+class _Tree:
+    pages: Mapping[str, SourcePage]
+    cursor: str | None
+    dates: Mapping[str, str]
+    blobs: "_Blobs"
+
+    async def fetch(self, page: SourcePage) -> Fetched:
+        data = await self.blobs.read(page.version)
+        if data.startswith(_LFS):
+            raise PageError(_IN_LFS)
+        return Fetched(data, self.dates.get(page.ref))
+
+
+class _Git:
+    """The program, hardened: it asks nobody, runs nothing of the repository's, and speaks with its host only."""
+
+    def __init__(self, mirror: Path, location: str, access: GitAccess) -> None:
+        self.location = location
+        self._mirror = mirror
+        self._access = access
+
+    async def fetch(self, ref: str) -> None:
+        if not (self._mirror / "HEAD").exists():
+            self._mirror.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            await self.run("init", "--bare", "--quiet", "--template=", "--", str(self._mirror), there=False)
+        command = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-auto-gc", "--force")
+        size = asyncio.create_task(self._too_big())
+        fetching = asyncio.create_task(
+            self.run(*command, "--", self.location, f"+{ref}:refs/heads/followed", seconds=FETCH_SECONDS)
+        )
+        try:
+            done, _ = await asyncio.wait({size, fetching}, return_when=asyncio.FIRST_COMPLETED)
+            if size in done:
+                raise SourceError(_TOO_BIG, n=MOST_BYTES >> 20)
+            await fetching
+        finally:
+            for task in (size, fetching):
+                task.cancel()
+            await asyncio.gather(size, fetching, return_exceptions=True)
+
+    async def has(self, commit: str) -> bool:
+        try:
+            await self.run("cat-file", "-e", f"{commit}^{{commit}}")
+        except SourceError:
+            return False
+        return True
+
+    async def run(self, *command: str, seconds: float = LOOK_SECONDS, there: bool = True) -> bytes:
+        """Run a command; returns its output. Raises SourceError."""
+        process = await self._start(*command, there=there)
+        try:
+            async with asyncio.timeout(seconds):
+                out, err = await process.communicate()
+        except TimeoutError:
+            raise SourceError(_TIMEOUT, n=round(seconds)) from None
+        finally:
+            await _ended(process)
+        if process.returncode:
+            raise SourceError(_FAILED, why=_reason(err, self._access.tokens.values()))
+        return out
+
+    @asynccontextmanager
+    async def blobs(self) -> AsyncIterator["_Blobs"]:
+        """Objects of the mirror, one after the other, by one process."""
+        process = await self._start("cat-file", "--batch", stdin=asyncio.subprocess.PIPE)
+        try:
+            yield _Blobs(process)
+        finally:
+            await _ended(process)
+
+    async def _start(
+        self, *command: str, there: bool = True, stdin: int = asyncio.subprocess.DEVNULL
+    ) -> asyncio.subprocess.Process:
+        program = shutil.which("git")
+        if program is None:
+            raise SourceError(NO_GIT)
+        where = ["--git-dir", str(self._mirror)] if there and (self._mirror / "HEAD").exists() else []
+        pipe = asyncio.subprocess.PIPE
+        return await asyncio.create_subprocess_exec(
+            program, *where, *command, stdin=stdin, stdout=pipe, stderr=pipe, env=await self._environment(), cwd="/"
+        )  # fmt: skip
+
+    async def _environment(self) -> dict[str, str]:
+        """Settings by the environment, which other users of this machine cannot read as they can a command line."""
+        given = {name: os.environ[name] for name in ("PATH", "HOME", "SSH_AUTH_SOCK", "TMPDIR") if name in os.environ}
+        fixed = {
+            "GIT_TERMINAL_PROMPT": "0",
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_GLOBAL": "/dev/null",
+            "GIT_ASKPASS": "/bin/false",
+            "GIT_SSH_COMMAND": "ssh -o BatchMode=yes -o ConnectTimeout=20",
+            "GIT_ALLOW_PROTOCOL": "https:ssh:file:http" if self._access.local else "https:ssh",
+            "GIT_LFS_SKIP_SMUDGE": "1",
+            "LC_ALL": "C",
+        }
+        config = [
+            ("core.hooksPath", "/dev/null"),
+            ("protocol.ext.allow", "never"),
+            ("submodule.recurse", "false"),
+            ("http.followRedirects", "false"),
+            ("http.lowSpeedLimit", "1000"),
+            ("http.lowSpeedTime", "30"),
+            ("gc.auto", "0"),
+            ("safe.directory", "*"),
+        ]
+        host, port = _host(self.location)
+        if host is not None and not self._access.private:
+            address = await resolved(host, port)
+            config.append(("http.curloptResolve", f"{host}:{port}:{address}"))
+        if host is not None and (token := self._access.tokens.get(host)) and self.location.startswith("https://"):
+            secret = base64.b64encode(f"x-access-token:{token}".encode()).decode()
+            config.append((f"http.https://{host}/.extraHeader", f"Authorization: Basic {secret}"))
+        numbered = {"GIT_CONFIG_COUNT": str(len(config))}
+        for at, (key, value) in enumerate(config):
+            numbered |= {f"GIT_CONFIG_KEY_{at}": key, f"GIT_CONFIG_VALUE_{at}": value}
+        return given | fixed | numbered
+
+    async def _too_big(self) -> None:
+        """Returns once the mirror is larger than it may be."""
+        while await asyncio.to_thread(_size, self._mirror) <= MOST_BYTES:  # noqa: ASYNC110 (nothing tells of it)
+            await asyncio.sleep(1)
+
+
+class _Blobs:
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+        self._one_by_one = asyncio.Lock()
+
+    async def read(self, blob: str) -> bytes:
+        """Raises PageError for one that is not there or too long, SourceError when nothing can be read any more."""
+        sent, got = self._process.stdin, self._process.stdout
+        assert sent is not None and got is not None  # it was started so
+        most = ParsingLimits().file + 1
+        async with self._one_by_one:
+            try:
+                sent.write(f"{blob}\n".encode())
+                await sent.drain()
+                head = (await got.readuntil(b"\n")).split()
+                if head[-1] == b"missing":
+                    raise PageError(_LOST)
+                size, data = int(head[2]), bytearray()
+                left = size + 1  # a line end follows
+                while left:
+                    part = await got.readexactly(min(left, 1 << 20))
+                    left -= len(part)
+                    if len(data) < most:  # the loader refuses what is longer
+                        data += part
+            except (OSError, EOFError, ValueError) as error:
+                raise SourceError(_FAILED, why=type(error).__name__) from error
+        return bytes(data[:size])
+
+
+async def _ended(process: asyncio.subprocess.Process) -> None:
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            process.kill()
+    with suppress(OSError):
+        await process.wait()
+
+
+def _reason(said: bytes, secrets: Collection[str]) -> str:
+    """The last line that says something, without secrets."""
+    lines = [line.strip() for line in said.decode(errors="replace").splitlines() if line.strip()]
+    fatal = [line for line in lines if line.startswith(("fatal:", "error:", "remote:"))]
+    text = (fatal or lines or ["?"])[0].removeprefix("fatal: ")[:300]
+    for secret in secrets:
+        text = text.replace(secret, "…")
+    return text
+
+
+def _size(folder: Path) -> int:
+    total = 0
+    for path in folder.rglob("*"):
+        with suppress(OSError):
+            total += path.lstat().st_size
+    return total
+
+
+# -- addresses --------------------------------------------------------------------------------------------------------
+
+
+def check_location(location: str, *, local: bool) -> str:
+    """An address that git may be given. Raises SourceError."""
+    location = location.strip()
+    if location.startswith("-") or any(not sign.isprintable() or sign.isspace() for sign in location):
+        raise SourceError(_ADDRESS, location=location[:200])
+    if _SCP.fullmatch(location):
+        return location
+    parts = urlsplit(location)
+    if parts.scheme in ("https", "ssh") and parts.hostname:
+        if parts.password or (parts.username and parts.scheme == "https"):
+            raise SourceError(_SECRET)
+        return location
+    if parts.scheme in ("", "file", "http"):
+        if not local:
+            raise SourceError(_LOCAL if parts.scheme != "http" else _ADDRESS, location=location[:200])
+        return location
+    raise SourceError(_ADDRESS, location=location[:200])
+
+
+def check_branch(branch: str) -> str:
+    """Raises SourceError."""
+    if branch and (not _BRANCH.fullmatch(branch) or ".." in branch or branch.endswith((".lock", "/", "."))):
+        raise SourceError(_NO_BRANCH, branch=branch[:200])
+    return branch
+
+
+def _host(location: str) -> tuple[str | None, int]:
+    """Its host and port; None for a repository of this machine."""
+    if found := _SCP.fullmatch(location):
+        return found["host"], 22
+    parts = urlsplit(location)
+    ports = {"https": 443, "http": 80, "ssh": 22}
+    return (parts.hostname, parts.port or ports[parts.scheme]) if parts.scheme in ports else (None, 0)
+
+
+def web_address(location: str, branch: str) -> str | None:
+    """The address at which the host shows a file of the branch, up to its path; None where that is not known."""
+    if found := _SCP.fullmatch(location):
+        host, path = found["host"], found["path"]
+    else:
+        parts = urlsplit(location)
+        if parts.scheme not in ("https", "ssh") or not parts.hostname:
+            return None
+        host, path = parts.hostname, parts.path
+    path = quote(path.strip("/").removesuffix(".git"))
+    branch = quote(branch)
+    if host == "bitbucket.org":
+        return f"https://{host}/{path}/src/{branch}/"
+    if "gitlab" in host:
+        return f"https://{host}/{path}/-/blob/{branch}/"
+    if host in ("codeberg.org", "gitea.com") or "gitea" in host or "forgejo" in host:
+        return f"https://{host}/{path}/src/branch/{branch}/"
+    return f"https://{host}/{path}/blob/{branch}/"

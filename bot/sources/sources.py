@@ -1,0 +1,384 @@
+"""The sources of a home: added, listed, synced when they are due or have changed, paused and removed.
+
+Source: sources.md §1 to §3.
+"""
+
+import asyncio
+import logging
+import re
+import shutil
+import uuid
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Literal
+from weakref import WeakValueDictionary
+
+from bot.access import role, valid_scope
+from bot.config.settings import Settings
+from bot.errors import StoreError
+from bot.knowledge.collections import check_name
+from bot.knowledge.curation import NotAllowedError
+from bot.knowledge.documents import KnowledgeBase
+from bot.records import AuditRecord
+from bot.sources.base import PageFilter, PageSource, SourceError
+from bot.sources.folder import FolderSource
+from bot.sources.git import GitAccess, GitSource, check_branch, check_location
+from bot.sources.sync import Progress, Sync, SyncReport, author_of
+from bot.store.audit import Audit
+from bot.store.documents import Documents
+from bot.store.followed import FollowedSource, FollowedSources, SourceKind, SourceState
+from bot.types import Actor
+from retrieval.i18n import Text, TextError
+from retrieval.types import TEAM, RAGToolError, Readers
+
+log = logging.getLogger(__name__)
+
+EVERY: Mapping[SourceKind, int] = {"folder": 3600, "git": 30, "website": 6 * 3600}  # seconds between two looks
+SHORTEST, LONGEST = 10, 30 * 24 * 3600
+LEASE = timedelta(minutes=2)
+LOOK = 1.0  # seconds between two looks at what is due
+BACKOFF, LONGEST_BACKOFF = 60, 6 * 3600  # seconds after a failure, doubled with each
+_NAME = re.compile(r"[\w][\w .+-]{0,79}")
+
+_EDITORS = Text(en="Only an editor can change sources.", ja="同期元を変更できるのは編集者だけです。")
+_LOCAL = Text(
+    en="A folder of this machine can only be followed from the terminal.",
+    ja="このマシンのフォルダーは、ターミナルからのみ追加できます。",
+)
+_KIND = Text(
+    en="There is no source of the kind “{kind}”: folder or git.", ja="「{kind}」という種類はありません（folder、git）。"
+)
+_BAD_NAME = Text(en="“{name}” is no name for a source.", ja="「{name}」は同期元の名前として使えません。")
+_THERE = Text(en="There is a source “{name}” already.", ja="同期元「{name}」はすでにあります。")
+_NONE = Text(en="There is no source “{name}” here.", ja="同期元「{name}」はここにはありません。")
+_NO_FOLDER = Text(en="There is no folder {path}.", ja="フォルダー {path} がありません。")
+_SCOPE = Text(en="“{scope}” is not a scope.", ja="「{scope}」は公開範囲として使えません。")
+_EVERY = Text(
+    en="A source is looked at every {low} s to 30 days.", ja="間隔は {low} 秒から 30 日の間で指定してください。"
+)
+_BROKEN = Text(
+    en="Something went wrong on my side; the log has the reason.",
+    ja="こちらの問題で失敗しました。理由はログにあります。",
+)
+_BUSY = Text(en="“{name}” is being synced already.", ja="「{name}」はすでに同期中です。")
+
+
+@dataclass(frozen=True, slots=True)
+class NewSource:
+    """A source to add. Empty or None: as the kind has it; the collection is named after the source."""
+
+    kind: SourceKind
+    location: str
+    name: str = ""
+    collection: str = ""
+    scope: str = TEAM
+    every: int | None = None
+    branch: str = ""
+    folder: str = ""
+    globs: tuple[str, ...] = ()
+    dated: bool = True  # a file's time is its page's date
+
+
+@dataclass(frozen=True, slots=True)
+class SourceStatus:
+    """A source as people see it. `pages`: how many it has; `refused`: which of them are no documents, and why."""
+
+    source: FollowedSource
+    pages: int
+    refused: tuple[tuple[str, Text], ...] = field(default=())
+    syncing: bool = False
+
+
+class Sources:
+    """All raise StoreError, and RAGToolError for what cannot be done."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        store: FollowedSources,
+        knowledge: KnowledgeBase,
+        documents: Documents,
+        audit: Audit,
+        *,
+        owner: str,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        """`owner` names this process in the leases."""
+        self._settings = settings
+        self._store = store
+        self._knowledge = knowledge
+        self._documents = documents
+        self._audit = audit
+        self._owner = owner
+        self._clock = clock
+        self._syncing: set[str] = set()
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._stirred = asyncio.Event()
+
+    async def inherit(self) -> None:
+        """At the start of the only process of this database: whoever held one is dead."""
+        await self._store.inherit()
+
+    # -- what there is ------------------------------------------------------------------------------------------------
+
+    async def listed(self, readers: Readers) -> list[SourceStatus]:
+        """The sources of documents that these readers may read, by name."""
+        return [await self._status(source) for source in await self._store.listed(readers.scopes)]
+
+    async def get(self, name: str, readers: Readers) -> SourceStatus:
+        return await self._status(await self._named(name, readers))
+
+    async def _named(self, name: str, readers: Readers) -> FollowedSource:
+        for source in await self._store.listed(readers.scopes):
+            if name in (source.name, source.id):
+                return source
+        raise SourceError(_NONE, name=name)
+
+    async def _status(self, source: FollowedSource) -> SourceStatus:
+        pages = await self._store.pages(source.id)
+        refused = tuple((ref, page.refusal) for ref, page in sorted(pages.items()) if page.refusal is not None)
+        return SourceStatus(source, len(pages), refused, source.id in self._syncing)
+
+    # -- what people do -----------------------------------------------------------------------------------------------
+
+    async def add(self, actor: Actor, new: NewSource) -> FollowedSource:
+        """Follow it from now on; its first sync is due at once. Raises NotAllowedError, SourceError."""
+        self._as_editor(actor)
+        local = actor.platform == "terminal"
+        location, name = self._checked(new, local=local), new.name.strip() or _name_of(new.location)
+        if not _NAME.fullmatch(name):
+            raise SourceError(_BAD_NAME, name=name[:100])
+        if not valid_scope(new.scope):
+            raise SourceError(_SCOPE, scope=new.scope)
+        collection = new.collection.strip() or name
+        check_name(collection)
+        every = EVERY[new.kind] if new.every is None else new.every
+        if not SHORTEST <= every <= LONGEST:
+            raise SourceError(_EVERY, low=SHORTEST)
+        options: dict[str, Any] = {"folder": new.folder.strip("/"), "globs": list(new.globs), "local": local}
+        options["dated"] = new.dated
+        if new.kind == "git":
+            options["branch"] = check_branch(new.branch.strip())
+        now = self._clock()
+        source = FollowedSource(
+            uuid.uuid4().hex, name, new.kind, location, options, collection, new.scope, every,
+            f"{actor.platform}:{actor.id}", now, now,
+        )  # fmt: skip
+        if not await self._store.add(source, self._trace(actor, "source add", source, location)):
+            raise SourceError(_THERE, name=name)
+        self._stirred.set()
+        return source
+
+    async def pause(self, actor: Actor, name: str, readers: Readers) -> None:
+        await self._turn(actor, name, readers, "paused", "source pause")
+
+    async def resume(self, actor: Actor, name: str, readers: Readers, gone: Literal["forget", "keep", ""] = "") -> None:
+        """Let it go on. Of a source that asks: what is gone is forgotten, or kept and no longer the source's."""
+        source = await self._turn(actor, name, readers, "on", f"source resume {gone}".strip())
+        if source.state == "asks" and gone == "keep":
+            await self._sync(source, keep_gone=True)
+        elif source.state == "asks" and gone == "forget":
+            await self._sync(source, forget_many=True)
+
+    async def remove(self, actor: Actor, name: str, readers: Readers, *, keep: bool) -> int:
+        """Follow it no more, and forget its documents, or (`keep`) let them be the collection's own; how many."""
+        self._as_editor(actor)
+        source = await self._named(name, readers)
+        async with self._alone(source):
+            theirs = [row for row in await self._documents.listed(readers) if row.author == author_of(source)]
+            if not keep:
+                for row in theirs:
+                    await self._knowledge.forget(row.id)
+            await self._store.remove(source.id, self._trace(actor, "source remove", source, "kept" if keep else ""))
+            await asyncio.to_thread(shutil.rmtree, self._mirror(source), ignore_errors=True)
+        return len(theirs)
+
+    async def sync(self, actor: Actor, name: str, readers: Readers, progress: Progress | None = None) -> SyncReport:
+        """Look at it now, whatever is due. Raises SourceError when it cannot be seen whole."""
+        self._as_editor(actor)
+        return await self._sync(await self._named(name, readers), progress=progress)
+
+    async def _turn(self, actor: Actor, name: str, readers: Readers, state: SourceState, action: str) -> FollowedSource:
+        self._as_editor(actor)
+        source = await self._named(name, readers)
+        trace = self._trace(actor, action, source, state)
+        await self._store.turn(source.id, state, due_at=self._clock(), trace=trace)
+        self._stirred.set()
+        return source
+
+    def _as_editor(self, actor: Actor) -> None:
+        if role(actor, self._settings) != "editor":
+            raise NotAllowedError(_EDITORS)
+
+    @staticmethod
+    def _trace(actor: Actor, action: str, source: FollowedSource, result: str) -> AuditRecord:
+        return AuditRecord(f"{actor.platform}:{actor.id}", action, f"source {source.name} ({source.scope})", result)
+
+    # -- the work -----------------------------------------------------------------------------------------------------
+
+    async def watch(self) -> None:
+        """Sync what is due, and what tells of a change; until cancelled. What fails is tried again later."""
+        watched: dict[str, asyncio.Task[None]] = {}
+        try:
+            while True:
+                with suppress(StoreError):
+                    found = {one.id: one for one in await self._store.listed() if one.state == "on"}
+                    for id in watched.keys() - found.keys():
+                        watched.pop(id).cancel()
+                    for source in found.values():
+                        if source.id not in watched or watched[source.id].done():
+                            watched[source.id] = asyncio.create_task(self._watch(source), name=f"source {source.name}")
+                        if source.due_at <= self._clock():
+                            await self._due(source)
+                self._stirred.clear()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(LOOK):
+                        await self._stirred.wait()
+        finally:
+            for task in watched.values():
+                task.cancel()
+            await asyncio.gather(*watched.values(), return_exceptions=True)
+
+    async def _watch(self, source: FollowedSource) -> None:
+        """Have it looked at whenever it says that something has changed."""
+        with suppress(SourceError, StoreError):
+            followed = self._made(source)
+            while True:
+                await followed.changed()
+                await self._store.hurry(source.id, self._clock())
+                self._stirred.set()
+
+    async def _due(self, source: FollowedSource) -> None:
+        try:
+            report = await self._sync(source)
+        except (RAGToolError, StoreError) as error:
+            log.warning("source %s could not be synced: %s", source.name, error)
+        except Exception:
+            log.exception("source %s could not be synced", source.name)
+        else:
+            done = (report.added, report.replaced, report.renamed, report.removed)
+            if any(done):
+                log.info("source %s: %d added, %d replaced, %d renamed, %d removed", source.name, *done)
+
+    async def _sync(
+        self,
+        source: FollowedSource,
+        *,
+        forget_many: bool = False,
+        keep_gone: bool = False,
+        progress: Progress | None = None,
+    ) -> SyncReport:
+        async with self._alone(source):
+            work = Sync(
+                source, self._store, self._knowledge, self._documents,
+                forget_many=forget_many, keep_gone=keep_gone, progress=progress,
+            )  # fmt: skip
+            try:
+                cursor = await work.run(self._made(source))
+            except (RAGToolError, StoreError) as error:
+                await self._failed(source, error)
+                raise
+            except Exception:
+                await self._failed(source, SourceError(_BROKEN))
+                raise
+            now, report = self._clock(), work.report
+            asks: Mapping[str, Any] = {"state": "asks", "gone": report.gone} if report.gone else {}
+            await self._store.leave(
+                source.id, owner=self._owner, cursor=cursor, failures=0, trouble=None, checked_at=now,
+                due_at=now + timedelta(seconds=source.every), **asks,
+            )  # fmt: skip
+            return report
+
+    async def _failed(self, source: FollowedSource, error: TextError) -> None:
+        """The source keeps what it had, and is tried again later and later."""
+        failures = source.failures + 1
+        wait = min(LONGEST_BACKOFF, max(source.every, BACKOFF * 2 ** min(failures - 1, 12)))
+        with suppress(StoreError):
+            await self._store.leave(
+                source.id,
+                owner=self._owner,
+                failures=failures,
+                trouble=Text(en=error.text("en"), ja=error.text("ja")),
+                due_at=self._clock() + timedelta(seconds=wait),
+            )
+
+    def _alone(self, source: FollowedSource) -> "_Lease":
+        return _Lease(self, source)
+
+    def _made(self, source: FollowedSource) -> PageSource:
+        """Raises SourceError."""
+        options = source.options
+        wanted = PageFilter(options.get("folder", ""), tuple(options.get("globs", ())))
+        if source.kind == "folder":
+            return FolderSource(self._settings.home / source.location, wanted, dated=options.get("dated", True))
+        access = GitAccess(
+            self._settings.git_tokens,
+            private=self._settings.private_sources == "on" or bool(options.get("local")),
+            local=bool(options.get("local")),
+        )
+        mirror = self._mirror(source)
+        return GitSource(source.location, wanted, branch=options.get("branch", ""), mirror=mirror, access=access)
+
+    def _checked(self, new: NewSource, *, local: bool) -> str:
+        """The location as it is kept; a folder of the home moves with it. Raises SourceError."""
+        if new.kind == "folder":
+            if not local:
+                raise SourceError(_LOCAL)
+            path, home = Path(new.location).expanduser().absolute(), self._settings.home.absolute()
+            if not path.is_dir():
+                raise SourceError(_NO_FOLDER, path=str(path))
+            return str(path.relative_to(home) if path.is_relative_to(home) else path)
+        if new.kind == "git":
+            return check_location(new.location, local=local)
+        raise SourceError(_KIND, kind=new.kind)
+
+    def _mirror(self, source: FollowedSource) -> Path:
+        return self._settings.home / "sources" / f"{source.id}.git"
+
+
+class _Lease:
+    """No two processes sync one source at once, nor one process twice."""
+
+    def __init__(self, sources: Sources, source: FollowedSource) -> None:
+        self._of = sources
+        self._source = source
+        self._lock = sources._locks.setdefault(source.id, asyncio.Lock())
+        self._beating: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> None:
+        await self._lock.acquire()
+        try:
+            if not await self._take():
+                raise SourceError(_BUSY, name=self._source.name)
+        except BaseException:
+            self._lock.release()
+            raise
+        self._of._syncing.add(self._source.id)
+        self._beating = asyncio.create_task(self._beat(), name="source-lease")
+
+    async def __aexit__(self, *error: object) -> None:
+        self._of._syncing.discard(self._source.id)
+        if self._beating is not None:
+            self._beating.cancel()
+            await asyncio.gather(self._beating, return_exceptions=True)
+        with suppress(StoreError):
+            await self._of._store.leave(self._source.id, owner=self._of._owner)
+        self._lock.release()
+
+    async def _take(self) -> bool:
+        now = self._of._clock()
+        return await self._of._store.claim(self._source.id, owner=self._of._owner, now=now, until=now + LEASE)
+
+    async def _beat(self) -> None:
+        while True:
+            await asyncio.sleep(LEASE.total_seconds() / 4)
+            with suppress(StoreError):
+                await self._take()
+
+
+def _name_of(location: str) -> str:
+    last = re.split(r"[/:]", location.strip().rstrip("/"))[-1].removesuffix(".git")
+    return re.sub(r"[^\w .+-]+", "-", last).strip("-. ")[:80] or "source"

@@ -1,0 +1,182 @@
+"""One sync of a source: what is new is added, what has changed replaced, what was renamed keeps its document, and what
+is gone is forgotten, after a whole listing only. Each page is noted when it is done, so that what is cut short goes on.
+
+Source: sources.md §2.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from bot.access import person
+from bot.knowledge.documents import KnowledgeBase
+from bot.sources.base import Listing, PageError, PageSource, SourcePage
+from bot.store.documents import Documents
+from bot.store.followed import FollowedPage, FollowedSource, FollowedSources
+from bot.types import Upload, Verdict
+from retrieval.i18n import Text
+from retrieval.types import EmbeddingError, QdrantConnectionError, RAGToolError, Readers
+
+log = logging.getLogger(__name__)
+
+MANY_GONE, SHARE_GONE = 10, 0.2  # pages of a source that may be gone at once without a word
+
+_TAKEN = Text(
+    en="“{name}” was added to “{collection}” by somebody else, and stays as it is.",
+    ja="「{name}」はほかの人が「{collection}」に登録した文書のため、変更しません。",
+)
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass
+class SyncReport:
+    """The work of one sync. `failed`: pages that could not be had and are tried again; `gone`: so many are not there
+    any more, and nothing of them was removed, because somebody has to say whether that is meant."""
+
+    added: int = 0
+    replaced: int = 0
+    renamed: int = 0
+    removed: int = 0
+    refused: list[tuple[str, Text]] = field(default_factory=list)
+    failed: list[tuple[str, Text]] = field(default_factory=list)
+    pages: int = 0
+    gone: int = 0
+
+
+def author_of(source: FollowedSource) -> str:
+    """The author of its documents: by that they are known as its own."""
+    return f"source:{source.id}"
+
+
+class Sync:
+    """For one source. Raises SourceError, StoreError, and RAGToolError where the index cannot be reached."""
+
+    def __init__(
+        self,
+        source: FollowedSource,
+        store: FollowedSources,
+        knowledge: KnowledgeBase,
+        documents: Documents,
+        *,
+        forget_many: bool = False,
+        keep_gone: bool = False,
+        progress: Progress | None = None,
+    ) -> None:
+        """`forget_many`: somebody has said that what is gone is to be forgotten; `keep_gone`: that it stays, and is the
+        source's no more."""
+        self._source = source
+        self._store = store
+        self._knowledge = knowledge
+        self._documents = documents
+        self._forget_many = forget_many
+        self._keep_gone = keep_gone
+        self._progress = progress
+        self._readers = Readers(frozenset({source.scope}))
+        self.report = SyncReport()
+
+    async def run(self, followed: PageSource) -> str | None:
+        """Returns the cursor of the next look. What it did is in `report`."""
+        known = await self._store.pages(self._source.id)
+        cursor = None if self._forget_many or self._keep_gone else self._source.cursor
+        async with followed.look(cursor, known) as listing:
+            if listing is None:
+                self.report.pages = len(known)
+                return cursor
+            self.report.pages = len(listing.pages)
+            await self._renamed(listing, known)
+            wanted = [page for page in listing.pages.values() if not _same(page, known.get(page.ref))]
+            for number, page in enumerate(wanted):
+                if self._progress:
+                    self._progress(number, len(wanted))
+                await self._page(listing, page, known.get(page.ref))
+            if self._progress and wanted:
+                self._progress(len(wanted), len(wanted))
+            await self._gone([ref for ref in known if ref not in listing.pages], known)
+            if self.report.failed or self.report.gone:
+                return None  # the next look has them again
+            return listing.cursor
+
+    async def _renamed(self, listing: Listing, known: dict[str, FollowedPage]) -> None:
+        """A document keeps its id, its history and its Q/A pairs."""
+        for page in listing.pages.values():
+            before = known.get(page.was) if page.was is not None else None
+            if page.was is None or before is None or page.ref in known:
+                continue
+            if before.document is not None and await self._own(before.document):
+                try:
+                    await self._knowledge.rename_document(before.document, page.name, page.url, self._readers)
+                except RAGToolError as error:  # the name is somebody's: the new page is refused, the old one goes
+                    log.info("a page could not be renamed: %s", error)
+                    continue
+                self.report.renamed += 1
+            await self._store.note(self._source.id, page.ref, before)
+            await self._store.drop(self._source.id, [page.was])
+            known[page.ref] = known.pop(page.was)
+
+    async def _page(self, listing: Listing, page: SourcePage, before: FollowedPage | None) -> None:
+        try:
+            fetched = await listing.fetch(page)
+        except PageError as error:
+            self.report.failed.append((page.ref, Text(en=error.text("en"), ja=error.text("ja"))))
+            return
+        source = self._source
+        there = await self._documents.find(source.collection, source.scope, page.name)
+        if there is not None and there.author != author_of(source):
+            verdict: Verdict | Text = Text(
+                en=_TAKEN.to("en", name=page.name, collection=source.collection),
+                ja=_TAKEN.to("ja", name=page.name, collection=source.collection),
+            )
+        else:
+            changed_at = fetched.changed_at or (there.changed_at if there is not None else None)
+            upload = Upload(
+                page.name, fetched.data, source.collection, source.scope, author_of(source), page.url, changed_at
+            )
+            verdict = await self._add(upload)
+        if isinstance(verdict, Text):  # what it said last stays, as long as the page is there
+            self.report.refused.append((page.ref, verdict))
+            document = before.document if before is not None else None
+            await self._store.note(source.id, page.ref, FollowedPage(page.version, document, verdict))
+            return
+        if verdict.status == "added":
+            self.report.added += 1
+            if (who := person(source.added_by)) is not None and verdict.document_id is not None:
+                row = await self._knowledge.document(verdict.document_id, self._readers)
+                if row is not None:
+                    await self._knowledge.own(row, who)
+        self.report.replaced += verdict.status == "replaced"
+        await self._store.note(source.id, page.ref, FollowedPage(page.version, verdict.document_id))
+
+    async def _add(self, upload: Upload) -> Verdict | Text:
+        """A refusal is in both languages: a source has readers of both."""
+        try:
+            return await self._knowledge.take(upload)
+        except (QdrantConnectionError, EmbeddingError):  # would be another page's, too
+            raise
+        except RAGToolError as error:
+            return Text(en=error.text("en"), ja=error.text("ja"))
+
+    async def _gone(self, refs: Sequence[str], known: dict[str, FollowedPage]) -> None:
+        had = [ref for ref in refs if known[ref].document is not None]
+        many = len(had) > max(MANY_GONE, SHARE_GONE * len(known)) or (len(had) == len(known) > 1)
+        if self._keep_gone:
+            await self._store.drop(self._source.id, refs)
+            return
+        if many and not self._forget_many:
+            self.report.gone = len(had)
+            return
+        for ref in refs:
+            document = known[ref].document
+            if document is not None and await self._own(document):
+                await self._knowledge.forget(document)
+                self.report.removed += 1
+            await self._store.drop(self._source.id, [ref])
+
+    async def _own(self, document: str) -> bool:
+        """Whether a document is still the source's: nobody has put another in its place."""
+        row = await self._documents.get(document)
+        return row is not None and row.author == author_of(self._source)
+
+
+def _same(page: SourcePage, before: FollowedPage | None) -> bool:
+    return before is not None and before.version == page.version

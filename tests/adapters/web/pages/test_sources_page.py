@@ -1,0 +1,84 @@
+"""Sources on their page: an editor adds, pauses and removes them, what is gone is asked about, and others only look."""
+
+from pathlib import Path
+
+from nicegui import ui
+
+from adapters.web.channel.rooms import MEMBERS, readers_of
+from adapters.web.visitor import Site
+from bot.sources.sources import NewSource
+from bot.types import Actor
+from tests.adapters.web.pages.conftest import Visit
+from tests.adapters.web.pages.hands import fill, press
+from tests.adapters.web.pages.waiting import sees
+
+AKI = readers_of(MEMBERS[0])
+EDITOR = Actor("terminal", "", "terminal", "editor")
+
+
+def written(folder: Path, pages: int) -> Path:
+    folder.mkdir()
+    for n in range(pages):
+        (folder / f"page{n}.md").write_text(f"# Page {n}\n\nPier {n}.\n")
+    return folder
+
+
+async def follow(site: Site, folder: Path) -> None:
+    await site.app.sources.remove(EDITOR, "sample", AKI, keep=True)
+    await site.app.sources.add(EDITOR, NewSource("folder", str(folder), name="wiki"))
+    await site.app.sources.sync(EDITOR, "wiki", AKI)
+
+
+async def test_a_source_is_paused_resumed_synced_and_removed(visit: Visit, site: Site, tmp_path: Path) -> None:
+    await follow(site, written(tmp_path / "wiki", 2))
+    user = visit("aki")
+    await user.open("/app/sources")
+    await user.should_see("folder · 2 pages in wiki · followed")
+    press(user, "pause")
+    await sees(user, "· paused")
+    press(user, "resume")
+    await sees(user, "followed")
+    (tmp_path / "wiki" / "more.md").write_text("# More\n\nMore.\n")
+    press(user, "sync")
+    await sees(user, "wiki: 3 pages; added 1, replaced 0")
+    press(user, "remove")
+    await sees(user, "forget its 3 documents?")
+    user.find(marker="yes").click()
+    await sees(user, "Nothing is followed yet.")
+    assert await site.app.data.documents.listed(AKI, collection="wiki") == []
+
+
+async def test_what_is_gone_is_asked_about(visit: Visit, site: Site, tmp_path: Path) -> None:
+    await follow(site, written(tmp_path / "wiki", 3))
+    for page in (tmp_path / "wiki").iterdir():
+        page.unlink()
+    await site.app.sources.sync(EDITOR, "wiki", AKI)
+    user = visit("aki", language="ja")
+    await user.open("/app/sources")
+    await user.should_see("3 ページが一度になくなりました")
+    press(user, "keep")
+    await sees(user, "同期中")
+    assert len(await site.app.data.documents.listed(AKI, collection="wiki")) == 3
+
+
+async def test_a_repository_is_added_and_what_is_wrong_with_it_said(visit: Visit, site: Site) -> None:
+    user = visit("aki")
+    await user.open("/app/sources")
+    press(user, "add")
+    await sees(user, "such as https://github.com/team/handbook")
+    fill(user, "address", "/etc")
+    user.find("Follow it").click()
+    await sees(user, "can only be followed from the terminal")
+    fill(user, "address", "https://127.0.0.1/handbook.git")
+    user.find("Follow it").click()
+    await sees(user, "git repository · 0 pages in handbook")
+    source = await site.app.sources.get("handbook", AKI)
+    assert (source.source.kind, source.source.added_by) == ("git", "web:aki")
+
+
+async def test_who_is_no_editor_only_looks(visit: Visit, site: Site, tmp_path: Path) -> None:
+    await follow(site, written(tmp_path / "wiki", 1))
+    ben = visit("ben")
+    await ben.open("/app/sources")
+    await ben.should_see("folder · 1 page in wiki")
+    assert not [one for one in ben.find(kind=ui.button).elements if one.text in ("Pause", "Remove", "Sync now")]

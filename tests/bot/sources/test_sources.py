@@ -1,0 +1,490 @@
+"""A base that follows its sources, deletions included, and never wrecks itself doing so. Source: sources.md §2."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+
+from bot.knowledge.curation import NotAllowedError
+from bot.records import AuditRecord
+from bot.sources.base import Fetched, Listing, PageError, SourceError, SourcePage
+from bot.sources.sources import EVERY, NewSource, Sources
+from bot.sources.sync import Sync
+from bot.store.audit import Audit
+from bot.store.followed import FollowedPage, FollowedSource
+from bot.types import Actor, Upload
+from retrieval.i18n import Text
+from retrieval.types import TEAM, EmbeddingError, RAGToolError
+from tests.adapters.acting import until
+from tests.bot.acting import Clock
+from tests.bot.library import READERS
+from tests.bot.sample_turns import settings
+from tests.bot.sources.conftest import EDITOR, Home
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+BOTH = pytest.mark.parametrize("kind", ["folder", "git"])
+BODY = "\n\n".join(f"Paragraph {n} about the harbour and its boats, which does not change." for n in range(20))
+
+
+def pages(n: int, start: int = 0) -> dict[str, str]:
+    return {f"page{at}_md": f"# Page {at}\n\nPier {at} is open.\n" for at in range(start, start + n)}
+
+
+# -- what follows ------------------------------------------------------------------------------------------------------
+
+
+@BOTH
+async def test_pages_are_added_replaced_and_removed_with_their_source(home: Home, kind: str) -> None:
+    tree = home.tree(kind)
+    tree.write(
+        harbour_md="# Harbour\n\nPier nine is open.\n", de__boats_md="# Boats\n\nTwelve boats.\n", logo_png=b"\x89PNG"
+    )
+    report = await home.follow(tree, collection="docs")
+    assert (report.added, report.pages, report.refused) == (2, 2, [])
+    assert await home.names() == ["de/boats.md", "harbour.md"]
+    report = await home.sync()
+    assert (report.added, report.replaced, report.removed) == (0, 0, 0)
+    tree.write(harbour_md="# Harbour\n\nPier nine is closed.\n")
+    assert (await home.sync()).replaced == 1
+    assert await home.library.found("pier nine") == ["Pier nine is closed."]
+    tree.write(de__boats_md=None)
+    assert (await home.sync()).removed == 1
+    assert await home.names() == ["harbour.md"]
+
+
+async def test_a_page_has_its_last_commit_s_day_and_its_address_at_the_host(home: Home) -> None:
+    tree = home.tree("git")
+    tree.write(harbour_md="# Harbour\n\nOpen.\n", boats_md="# Boats\n\nTwelve.\n")
+    tree.day = date(2026, 5, 4)
+    tree.write(boats_md="# Boats\n\nThirteen.\n")
+    await home.follow(tree)
+    dates = {row.name: row.changed_at for row in await home.library.documents.listed()}
+    assert dates == {"harbour.md": "2026-03-01", "boats.md": "2026-05-04"}
+    tree.day = date(2026, 6, 1)
+    tree.write(harbour_md="# Harbour\n\nClosed.\n")
+    await home.sync()
+    dates = {row.name: row.changed_at for row in await home.library.documents.listed()}
+    assert dates == {"harbour.md": "2026-06-01", "boats.md": "2026-05-04"}
+
+
+@BOTH
+async def test_only_what_was_asked_for_is_followed(home: Home, kind: str) -> None:
+    tree = home.tree(kind)
+    tree.write(docs__a_md="A.", docs__b_txt="B.", docs__deep__c_md="C.", other__d_md="D.", docs__x_py="print()")
+    (tree.path / "docs" / "out.md").symlink_to("/etc/passwd")
+    tree.commit()
+    await home.follow(tree, folder="docs", globs=("*.md",))
+    assert await home.names() == ["a.md", "deep/c.md"]
+
+
+# -- rule 1: gone only after a whole look, and not many without a word -------------------------------------------------
+
+
+@BOTH
+async def test_many_that_are_gone_at_once_wait_for_a_word(home: Home, kind: str) -> None:
+    tree = home.tree(kind)
+    tree.write(**pages(30))
+    await home.follow(tree)
+    tree.write(**dict.fromkeys([f"page{n}_md" for n in range(12)]), **pages(1, 40))
+    report = await home.sync()
+    assert (report.gone, report.removed, report.added) == (12, 0, 1)
+    assert len(await home.names()) == 31
+    (status,) = await home.sources.listed(READERS)
+    assert (status.source.state, status.source.gone) == ("asks", 12)
+    await home.sources.resume(EDITOR, "wiki", READERS, "forget")
+    assert len(await home.names()) == 19
+    (status,) = await home.sources.listed(READERS)
+    assert (status.source.state, status.source.gone) == ("on", 0)
+
+
+@BOTH
+async def test_many_that_are_gone_can_be_kept_and_are_then_nobody_s(home: Home, kind: str) -> None:
+    tree = home.tree(kind)
+    tree.write(**pages(3))
+    await home.follow(tree)
+    tree.write(page0_md=None, page1_md=None, page2_md=None)
+    assert (await home.sync()).gone == 3, "an emptied source"
+    await home.sources.resume(EDITOR, "wiki", READERS, "keep")
+    assert len(await home.names()) == 3
+    report = await home.sync()
+    assert (report.gone, report.removed) == (0, 0)
+
+
+async def test_a_few_that_are_gone_go(home: Home) -> None:
+    tree = home.tree("folder")
+    tree.write(**pages(30))
+    await home.follow(tree)
+    tree.write(**dict.fromkeys([f"page{n}_md" for n in range(10)]))
+    assert (await home.sync()).removed == 10
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is unreadable for root")
+async def test_a_folder_that_cannot_be_looked_into_is_not_gone(home: Home) -> None:
+    tree = home.tree("folder")
+    tree.write(a_md="A.", deep__b_md="B.")
+    await home.follow(tree)
+    (tree.path / "deep").chmod(0)
+    with pytest.raises(SourceError, match="cannot be read whole"):
+        await home.sync()
+    (tree.path / "deep").chmod(0o700)
+    assert await home.names() == ["a.md", "deep/b.md"]
+
+
+@BOTH
+async def test_a_source_that_is_away_keeps_what_it_had_and_is_tried_later_and_later(
+    home: Home, kind: str, clock: Clock
+) -> None:
+    tree = home.tree(kind)
+    tree.write(**pages(3))
+    await home.follow(tree)
+    tree.path.rename(home.folder / "away")
+    waits = []
+    for _ in range(3):
+        with pytest.raises(SourceError):
+            await home.sync()
+        (status,) = await home.sources.listed(READERS)
+        waits.append(status.source.due_at - clock())
+        assert status.source.trouble is not None and status.source.trouble.ja
+    assert waits == sorted(waits) and (kind == "folder" or len({*waits}) == 3)  # a folder is walked hourly anyhow
+    assert len(await home.names()) == 3
+    (home.folder / "away").rename(tree.path)
+    await home.sync()
+    (status,) = await home.sources.listed(READERS)
+    assert (status.source.trouble, status.source.failures) == (None, 0)
+
+
+# -- rule 2: only its own ----------------------------------------------------------------------------------------------
+
+
+@BOTH
+async def test_what_somebody_else_added_under_the_same_name_stays(home: Home, kind: str) -> None:
+    await home.library.add("harbour.md", "# Harbour\n\nBy hand.\n", collection="docs")
+    tree = home.tree(kind)
+    tree.write(harbour_md="# Harbour\n\nBy the source.\n", boats_md="# Boats\n\nTwelve.\n")
+    report = await home.follow(tree, collection="docs")
+    ((ref, why),) = report.refused
+    assert ref == "harbour.md" and "somebody else" in why.en and "ほかの人" in why.ja
+    tree.write(harbour_md=None)
+    await home.sync()
+    assert "By hand." in await home.library.found("by hand")
+    await home.library.add("boats.md", "# Boats\n\nCounted by hand.\n", collection="docs")  # in the source's place
+    tree.write(boats_md="# Boats\n\nThirteen.\n")
+    await home.sync()
+    await home.sources.remove(EDITOR, "wiki", READERS, keep=False)
+    assert await home.names() == ["boats.md", "harbour.md"]
+
+
+@BOTH
+async def test_a_source_that_is_removed_takes_its_documents_along_or_leaves_them(home: Home, kind: str) -> None:
+    for keep in (True, False):
+        tree = home.tree(kind, f"wiki-{keep}")
+        tree.write(**pages(2))
+        await home.follow(tree, name=f"wiki-{keep}")
+        assert await home.sources.remove(EDITOR, f"wiki-{keep}", READERS, keep=keep) == 2
+    assert {row.collection for row in await home.library.documents.listed()} == {"wiki-True"}
+    assert await home.sources.listed(READERS) == []
+
+
+# -- rule 3: refused once ----------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Memory:
+    """A source in memory that fails where it is told to."""
+
+    texts: dict[str, str] = field(default_factory=dict)
+    broken: set[str] = field(default_factory=set)
+    half: bool = False
+    fetched: list[str] = field(default_factory=list)
+
+    @asynccontextmanager
+    async def look(self, cursor: str | None, known: Mapping[str, FollowedPage]) -> AsyncIterator[Listing | None]:
+        if self.half:
+            raise SourceError(Text(en="Half of it.", ja="半分だけです。"))
+        yield self
+
+    @property
+    def pages(self) -> Mapping[str, SourcePage]:
+        return {ref: SourcePage(ref, str(hash(text)), ref) for ref, text in self.texts.items()}
+
+    cursor: str | None = None
+
+    async def fetch(self, page: SourcePage) -> Fetched:
+        self.fetched.append(page.ref)
+        if page.ref in self.broken:
+            raise PageError(Text(en="Not now.", ja="いまは読めません。"))
+        return Fetched(self.texts[page.ref].encode())
+
+    async def changed(self) -> None:
+        await asyncio.Event().wait()
+
+
+async def followed(home: Home) -> FollowedSource:
+    now = datetime.now(UTC)
+    source = FollowedSource("5" * 32, "m", "website", "", {}, "docs", TEAM, 60, "terminal:terminal", now, now)
+    await home.store.add(source, AuditRecord("terminal:terminal", "source add", "m", "on"))
+    return source
+
+
+async def synced(home: Home, source: FollowedSource, memory: Memory) -> Sync:
+    sync = Sync(source, home.store, home.library.knowledge, home.library.documents)
+    await sync.run(memory)
+    return sync
+
+
+async def test_a_refused_page_is_not_read_again_until_it_changes(home: Home) -> None:
+    source = await followed(home)
+    memory = Memory({"a.md": "Fine.", "b.pdf": "no pdf"})
+    report = (await synced(home, source, memory)).report
+    assert [ref for ref, _ in report.refused] == ["b.pdf"]
+    memory.fetched.clear()
+    await synced(home, source, memory)
+    assert memory.fetched == []
+    memory.texts["b.pdf"] = "no pdf either"
+    await synced(home, source, memory)
+    assert memory.fetched == ["b.pdf"]
+
+
+async def test_a_page_that_cannot_be_read_any_more_keeps_what_it_said(home: Home) -> None:
+    source = await followed(home)
+    memory = Memory({"a.json": '[{"question": "Who?", "answer": "Nobody."}]'})
+    await synced(home, source, memory)
+    memory.texts["a.json"] = "{"
+    assert (await synced(home, source, memory)).report.refused
+    assert await home.library.found("nobody") == ["Nobody."]
+    del memory.texts["a.json"]
+    await synced(home, source, memory)
+    assert await home.names() == []
+
+
+# -- rule 4: renames ---------------------------------------------------------------------------------------------------
+
+
+@BOTH
+async def test_a_rename_keeps_the_document(home: Home, kind: str) -> None:
+    tree = home.tree(kind)
+    tree.write(harbour_md=f"# Harbour\n\n{BODY}\n", boats_md="# Boats\n\nTwelve.\n")
+    await home.follow(tree)
+    before = {row.name: row.id for row in await home.library.documents.listed()}
+    tree.move("harbour.md", "places/port.md")
+    report = await home.sync()
+    assert (report.renamed, report.added, report.removed) == (1, 0, 0)
+    after = {row.name: row.id for row in await home.library.documents.listed()}
+    assert after == {"places/port.md": before["harbour.md"], "boats.md": before["boats.md"]}
+    found = await home.library.knowledge.search("boats paragraph 3", READERS, mode="sparse")
+    assert {hit.passage.document for hit in (*found.hits, *found.rejected)} == {"places/port.md", "boats.md"}
+
+
+async def test_a_page_that_is_renamed_and_changed_in_one_commit_keeps_its_document(home: Home) -> None:
+    tree = home.tree("git")
+    tree.write(harbour_md=f"# Harbour\n\n{BODY}\n")
+    await home.follow(tree)
+    (before,) = await home.library.documents.listed()
+    (tree.path / "harbour.md").write_text(f"# Harbour\n\n{BODY}\n\nPier ten is new.\n")
+    tree.move("harbour.md", "port.md")
+    report = await home.sync()
+    assert (report.renamed, report.replaced, report.removed) == (1, 1, 0)
+    (after,) = await home.library.documents.listed()
+    assert (after.id, after.name) == (before.id, "port.md")
+
+
+# -- rule 5: one page, one source --------------------------------------------------------------------------------------
+
+
+async def test_a_page_that_fails_does_not_stop_the_others_and_is_tried_again(home: Home) -> None:
+    source = await followed(home)
+    memory = Memory({"a.md": "A.", "b.md": "B.", "c.md": "C."}, broken={"b.md"})
+    sync = await synced(home, source, memory)
+    assert [ref for ref, _ in sync.report.failed] == ["b.md"] and sync.report.added == 2
+    memory.broken.clear()
+    assert (await synced(home, source, memory)).report.added == 1
+
+
+async def test_half_a_listing_removes_nothing(home: Home) -> None:
+    source = await followed(home)
+    memory = Memory({f"{n}.md": f"Page {n}." for n in range(3)})
+    await synced(home, source, memory)
+    memory.half = True
+    del memory.texts["1.md"]
+    with pytest.raises(SourceError):
+        await synced(home, source, memory)
+    assert len(await home.names()) == 3
+
+
+async def test_a_sync_that_is_cut_short_goes_on_where_it_was(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = await followed(home)
+
+    class Cut(Memory):
+        async def fetch(self, page: SourcePage) -> Fetched:
+            if len(self.fetched) == 2:
+                raise EmbeddingError(Text(en="The process dies.", ja="終了します。"))
+            return await super().fetch(page)
+
+    memory = Cut({f"{n}.md": f"Page {n}." for n in range(5)})
+    with pytest.raises(EmbeddingError):
+        await synced(home, source, memory)
+    assert len(await home.names()) == 2
+    rest = Memory(memory.texts)
+    await synced(home, source, rest)
+    assert rest.fetched == ["2.md", "3.md", "4.md"] and len(await home.names()) == 5
+
+
+# -- rule 6: secrets; who may ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        "-u",
+        "--upload-pack=/bin/sh",
+        "ext::sh -c id",
+        "https://me:secret@host/x",
+        "https://token@host/x",
+        "ftp://h/x",
+        "a b",
+    ],
+)
+async def test_addresses_that_do_more_than_name_a_repository_are_refused(home: Home, location: str) -> None:
+    with pytest.raises(SourceError):
+        await home.sources.add(Actor("slack", "T", "U1", "editor"), NewSource("git", location, name="x"))
+    assert await home.sources.listed(READERS) == []
+
+
+@pytest.mark.parametrize("branch", ["-x", "a..b", "a b", "x.lock", "@{1}"])
+async def test_a_branch_is_a_name(home: Home, branch: str) -> None:
+    with pytest.raises(SourceError):
+        await home.sources.add(EDITOR, NewSource("git", "https://host.example/x", name="x", branch=branch))
+
+
+@pytest.mark.parametrize(
+    ("new", "why"),
+    [
+        (NewSource("folder", "/tmp", name="x"), "only be followed from the terminal"),
+        (NewSource("git", "/tmp", name="x"), "only be followed from the terminal"),
+        (NewSource("git", "file:///tmp", name="x"), "only be followed from the terminal"),
+    ],
+)
+async def test_what_is_on_this_machine_is_followed_from_the_terminal_only(home: Home, new: NewSource, why: str) -> None:
+    with pytest.raises(SourceError, match=why):
+        await home.sources.add(Actor("web", "local", "aki", "editor"), new)
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "localhost", "[::1]", "10.0.0.1", "169.254.169.254", "[::ffff:127.0.0.1]"]
+)
+async def test_addresses_of_the_own_network_are_not_reached(home: Home, host: str) -> None:
+    actor = Actor("slack", "T", "U1", "editor")
+    source = await home.sources.add(actor, NewSource("git", f"https://{host}/x.git", name="x"))
+    with pytest.raises(SourceError, match=r"address of your own network|not known"):
+        await home.sources.sync(EDITOR, source.name, READERS)
+
+
+async def test_changing_sources_takes_an_editor_and_leaves_a_trace(home: Home) -> None:
+    tree = home.tree("folder")
+    tree.write(a_md="A.")
+    member = Actor("terminal", "", "ann", "member")
+    with pytest.raises(NotAllowedError):
+        await home.sources.add(member, NewSource("folder", str(tree.path)))
+    await home.follow(tree)
+    for refused in (
+        home.sources.sync(member, "wiki", READERS),
+        home.sources.pause(member, "wiki", READERS),
+        home.sources.resume(member, "wiki", READERS),
+        home.sources.remove(member, "wiki", READERS, keep=False),
+    ):
+        with pytest.raises(NotAllowedError):
+            await refused
+    await home.sources.pause(EDITOR, "wiki", READERS)
+    acts = [each.action for each in await Audit(home.library.engine).listed(limit=10)]
+    assert acts == ["source pause", "source add"]
+
+
+# -- rule 7: one at a time ---------------------------------------------------------------------------------------------
+
+
+async def test_two_processes_never_sync_one_source_at_once(home: Home, clock: Clock) -> None:
+    tree = home.tree("folder")
+    tree.write(a_md="A.")
+    await home.follow(tree)
+    library = home.library
+    other = Sources(
+        settings(home.folder), home.store, library.knowledge, library.documents, Audit(library.engine), owner="other",
+        clock=clock,
+    )  # fmt: skip
+    source = (await home.store.listed())[0]
+    assert await home.store.claim(source.id, owner="me", now=clock(), until=clock() + timedelta(minutes=2))
+    with pytest.raises(SourceError, match="being synced already"):
+        await other.sync(EDITOR, "wiki", READERS)
+    clock.now += timedelta(minutes=3)  # it has died
+    await other.sync(EDITOR, "wiki", READERS)
+
+
+# -- by itself ---------------------------------------------------------------------------------------------------------
+
+
+@BOTH
+async def test_changes_are_followed_without_a_word(home: Home, kind: str, clock: Clock) -> None:
+    tree = home.tree(kind)
+    tree.write(a_md="Pier one.")
+    await home.sources.add(EDITOR, NewSource(kind, str(tree.path), name="wiki"))  # type: ignore[arg-type]
+    watching = asyncio.create_task(home.sources.watch())
+    try:
+
+        async def there(*texts: str) -> bool:
+            clock.now += timedelta(seconds=EVERY["git"])
+            return await home.library.found("pier") == sorted(texts)
+
+        await until(lambda: there("Pier one."))
+        tree.write(b_md="Pier two.")
+        await until(lambda: there("Pier one.", "Pier two."))
+        await home.sources.pause(EDITOR, "wiki", READERS)
+        tree.write(a_md="Pier three.")
+        await home.sources.resume(EDITOR, "wiki", READERS)
+        await until(lambda: there("Pier three.", "Pier two."))
+    finally:
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+
+
+async def test_a_branch_that_was_pushed_anew_is_followed_to_where_it_is(home: Home) -> None:
+    tree = home.tree("git")
+    tree.write(a_md="One.", b_md="Two.")
+    await home.follow(tree)
+    tree.git("checkout", "--quiet", "--orphan", "anew")
+    tree.write(b_md="Three.", a_md="One.", c_md="Four.")
+    tree.git("branch", "--quiet", "-M", "anew", "main")
+    report = await home.sync()
+    assert (report.added, report.replaced, report.removed) == (1, 1, 0)
+    assert await home.names() == ["a.md", "b.md", "c.md"]
+
+
+async def test_names_and_scopes_are_checked(home: Home) -> None:
+    tree = home.tree("folder")
+    tree.write(a_md="A.")
+    await home.follow(tree)
+    for wrong in (
+        NewSource("folder", str(tree.path), name="wiki"),
+        NewSource("folder", str(tree.path), name="../x"),
+        NewSource("folder", str(tree.path), name="x", scope="nobody"),
+        NewSource("folder", str(tree.path), name="x", every=1),
+        NewSource("folder", str(tree.path / "none"), name="x"),
+    ):
+        with pytest.raises(RAGToolError):
+            await home.sources.add(EDITOR, wrong)
+    with pytest.raises(SourceError):
+        await home.sync("nothing")
+    assert replace((await home.store.listed())[0], name="").collection == "wiki"
+
+
+async def test_a_document_that_was_uploaded_into_a_source_s_place_is_not_taken_back(home: Home) -> None:
+    tree = home.tree("folder")
+    tree.write(a_md="By the source.")
+    await home.follow(tree, collection="docs")
+    await home.library.knowledge.add(Upload("a.md", b"By hand.", "docs", TEAM, "U1"), "en")
+    tree.write(a_md=None, b_md="More.")
+    await home.sync()
+    assert await home.names() == ["a.md", "b.md"]
