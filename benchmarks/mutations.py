@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import discord_mutations, web_mutations
+from benchmarks import discord_mutations, source_mutations, web_mutations
 
 ROOT = Path(__file__).parents[1]
 LEFT_OUT = shutil.ignore_patterns(".venv", ".git", "__pycache__", ".*_cache", ".hypothesis", ".kotae", "*.egg-info")
@@ -1553,7 +1553,10 @@ MUTATIONS = (
         ("doubtful and reaches_team(message.audience)", "doubtful"),
         (f"{SLACK}/test_asking.py::test_where_outsiders_read_along_there_is_no_button",),
     ),
-    *(Mutation(*each) for each in (*discord_mutations.MUTATIONS, *web_mutations.MUTATIONS)),
+    *(
+        Mutation(*each)
+        for each in (*discord_mutations.MUTATIONS, *source_mutations.MUTATIONS, *web_mutations.MUTATIONS)
+    ),
 )  # fmt: skip
 
 

@@ -25,6 +25,10 @@ class PageError(RAGToolError):
     """A page cannot be had now; the others can."""
 
 
+class PageRefusedError(PageError):
+    """A page can never be read in this version."""
+
+
 @dataclass(frozen=True, slots=True)
 class SourcePage:
     """A page as a listing has it. `ref` is its identity in the source, `version` changes with what it says; `name` is

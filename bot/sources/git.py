@@ -16,7 +16,17 @@ from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 from bot.sources.addresses import resolved
-from bot.sources.base import MOST_PAGES, TOO_MANY, Fetched, Listing, PageError, PageFilter, SourceError, SourcePage
+from bot.sources.base import (
+    MOST_PAGES,
+    TOO_MANY,
+    Fetched,
+    Listing,
+    PageError,
+    PageFilter,
+    PageRefusedError,
+    SourceError,
+    SourcePage,
+)
 from bot.store.followed import FollowedPage
 from retrieval.i18n import Text
 from retrieval.loaders.limits import ParsingLimits
@@ -161,7 +171,7 @@ class _Tree:
     async def fetch(self, page: SourcePage) -> Fetched:
         data = await self.blobs.read(page.version)
         if data.startswith(_LFS):
-            raise PageError(_IN_LFS)
+            raise PageRefusedError(_IN_LFS)
         return Fetched(data, self.dates.get(page.ref))
 
 

@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from bot.access import person
+from bot.config.settings import filled
 from bot.knowledge.documents import KnowledgeBase
-from bot.sources.base import Listing, PageError, PageSource, SourcePage
+from bot.sources.base import Fetched, Listing, PageError, PageRefusedError, PageSource, SourcePage
 from bot.store.documents import Documents
 from bot.store.followed import FollowedPage, FollowedSource, FollowedSources
 from bot.types import Upload, Verdict
@@ -116,23 +117,32 @@ class Sync:
 
     async def _page(self, listing: Listing, page: SourcePage, before: FollowedPage | None) -> None:
         try:
-            fetched = await listing.fetch(page)
+            verdict = await self._taken(page, await listing.fetch(page))
         except PageError as error:
-            self.report.failed.append((page.ref, Text(en=error.text("en"), ja=error.text("ja"))))
-            return
+            why = Text(en=error.text("en"), ja=error.text("ja"))
+            if not isinstance(error, PageRefusedError):
+                self.report.failed.append((page.ref, why))
+                return
+            verdict = why
+        await self._noted(page, before, verdict)
+
+    async def _taken(self, page: SourcePage, fetched: Fetched) -> Verdict | Text:
+        """The document of a page, or why it is none."""
         source = self._source
         there = await self._documents.find(source.collection, source.scope, page.name)
         if there is not None and there.author != author_of(source):
-            verdict: Verdict | Text = Text(
-                en=_TAKEN.to("en", name=page.name, collection=source.collection),
-                ja=_TAKEN.to("ja", name=page.name, collection=source.collection),
-            )
-        else:
-            changed_at = fetched.changed_at or (there.changed_at if there is not None else None)
-            upload = Upload(
-                page.name, fetched.data, source.collection, source.scope, author_of(source), page.url, changed_at
-            )
-            verdict = await self._add(upload)
+            return filled(_TAKEN, name=page.name, collection=source.collection)
+        date = fetched.changed_at or (there.changed_at if there is not None else None)
+        upload = Upload(page.name, fetched.data, source.collection, source.scope, author_of(source), page.url, date)
+        try:
+            return await self._knowledge.take(upload)
+        except (QdrantConnectionError, EmbeddingError):  # would be another page's, too
+            raise
+        except RAGToolError as error:
+            return Text(en=error.text("en"), ja=error.text("ja"))
+
+    async def _noted(self, page: SourcePage, before: FollowedPage | None, verdict: Verdict | Text) -> None:
+        source = self._source
         if isinstance(verdict, Text):  # what it said last stays, as long as the page is there
             self.report.refused.append((page.ref, verdict))
             document = before.document if before is not None else None
@@ -146,15 +156,6 @@ class Sync:
                     await self._knowledge.own(row, who)
         self.report.replaced += verdict.status == "replaced"
         await self._store.note(source.id, page.ref, FollowedPage(page.version, verdict.document_id))
-
-    async def _add(self, upload: Upload) -> Verdict | Text:
-        """A refusal is in both languages: a source has readers of both."""
-        try:
-            return await self._knowledge.take(upload)
-        except (QdrantConnectionError, EmbeddingError):  # would be another page's, too
-            raise
-        except RAGToolError as error:
-            return Text(en=error.text("en"), ja=error.text("ja"))
 
     async def _gone(self, refs: Sequence[str], known: dict[str, FollowedPage]) -> None:
         had = [ref for ref in refs if known[ref].document is not None]

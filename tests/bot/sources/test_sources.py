@@ -205,13 +205,15 @@ class Memory:
     async def look(self, cursor: str | None, known: Mapping[str, FollowedPage]) -> AsyncIterator[Listing | None]:
         if self.half:
             raise SourceError(Text(en="Half of it.", ja="半分だけです。"))
-        yield self
+        yield None if cursor == self.cursor else self
 
     @property
     def pages(self) -> Mapping[str, SourcePage]:
         return {ref: SourcePage(ref, str(hash(text)), ref) for ref, text in self.texts.items()}
 
-    cursor: str | None = None
+    @property
+    def cursor(self) -> str:
+        return str(sorted(self.texts.items()))
 
     async def fetch(self, page: SourcePage) -> Fetched:
         self.fetched.append(page.ref)
@@ -231,9 +233,19 @@ async def followed(home: Home) -> FollowedSource:
 
 
 async def synced(home: Home, source: FollowedSource, memory: Memory) -> Sync:
+    (source,) = [one for one in await home.store.listed() if one.id == source.id]
     sync = Sync(source, home.store, home.library.knowledge, home.library.documents)
-    await sync.run(memory)
+    cursor = await sync.run(memory)
+    assert await home.store.claim(source.id, owner="me", now=source.added_at, until=source.added_at)
+    await home.store.leave(source.id, owner="me", cursor=cursor)
     return sync
+
+
+async def test_a_file_of_git_lfs_is_refused_in_words(home: Home) -> None:
+    tree = home.tree("git")
+    tree.write(a_md="A.", b_md="version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n")
+    ((ref, why),) = (await home.follow(tree)).refused
+    assert ref == "b.md" and "Git LFS" in why.en and "Git LFS" in why.ja
 
 
 async def test_a_refused_page_is_not_read_again_until_it_changes(home: Home) -> None:
@@ -350,7 +362,7 @@ async def test_a_sync_that_is_cut_short_goes_on_where_it_was(home: Home, monkeyp
 )
 async def test_addresses_that_do_more_than_name_a_repository_are_refused(home: Home, location: str) -> None:
     with pytest.raises(SourceError):
-        await home.sources.add(Actor("slack", "T", "U1", "editor"), NewSource("git", location, name="x"))
+        await home.sources.add(EDITOR, NewSource("git", location, name="x"))
     assert await home.sources.listed(READERS) == []
 
 

@@ -1,0 +1,123 @@
+"""The safeguards of sources that documents follow, for `benchmarks/mutations.py`: what each is called, its file, the
+text that is there once with what stands in its place, and the tests that notice. Source: sources.md §2."""
+
+TESTS = "tests/bot/sources/test_sources.py"
+SYNC, SOURCES, GIT, FOLDER = (f"bot/sources/{name}.py" for name in ("sync", "sources", "git", "folder"))
+GONE = f"{TESTS}::test_many_that_are_gone_at_once_wait_for_a_word"
+OTHERS = f"{TESTS}::test_what_somebody_else_added_under_the_same_name_stays"
+REPLACED = f"{TESTS}::test_a_document_that_was_uploaded_into_a_source_s_place_is_not_taken_back"
+LOCAL = f"{TESTS}::test_what_is_on_this_machine_is_followed_from_the_terminal_only"
+ADDRESSES = f"{TESTS}::test_addresses_that_do_more_than_name_a_repository_are_refused"
+
+MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
+    ("Sources: many that are gone wait for a word", SYNC, ("if many and not self._forget_many:", "if False:"), (GONE,)),
+    (
+        "Sources: an emptied source waits for a word",
+        SYNC,
+        (" or (len(had) == len(known) > 1)", ""),
+        (f"{TESTS}::test_many_that_are_gone_can_be_kept_and_are_then_nobody_s",),
+    ),
+    (
+        "Sources: a folder that is away is no empty one",
+        FOLDER,
+        ("if not self._path.is_dir():", "if False:"),
+        (f"{TESTS}::test_a_source_that_is_away_keeps_what_it_had_and_is_tried_later_and_later",),
+    ),
+    (
+        "Sources: what somebody else added is not replaced",
+        SYNC,
+        ("if there is not None and there.author != author_of(source):", "if False:"),
+        (OTHERS,),
+    ),
+    (
+        "Sources: what somebody else put in its place is not removed",
+        SYNC,
+        (
+            "        return row is not None and row.author == author_of(self._source)\n",
+            "        return row is not None\n",
+        ),
+        (REPLACED,),
+    ),
+    (
+        "Sources: what is refused is not read again",
+        SYNC,
+        (
+            "    return before is not None and before.version == page.version\n",
+            "    return before is not None and before.refusal is None and before.version == page.version\n",
+        ),
+        (f"{TESTS}::test_a_refused_page_is_not_read_again_until_it_changes",),
+    ),
+    (
+        "Sources: a rename keeps the document",
+        SYNC,
+        ("            await self._renamed(listing, known)\n", ""),
+        (f"{TESTS}::test_a_rename_keeps_the_document",),
+    ),
+    (
+        "Sources: a page that fails does not stop the others",
+        SYNC,
+        ("        except PageError as error:\n", "        except PageError as error:\n            raise\n"),
+        (f"{TESTS}::test_a_page_that_fails_does_not_stop_the_others_and_is_tried_again",),
+    ),
+    (
+        "Sources: a page that failed is looked for again",
+        SYNC,
+        (
+            "            if self.report.failed or self.report.gone:\n                return None",
+            "            if False:\n                return None",
+        ),
+        (f"{TESTS}::test_a_page_that_fails_does_not_stop_the_others_and_is_tried_again",),
+    ),
+    (
+        "Sources: one that fails backs off",
+        SOURCES,
+        ("BACKOFF * 2 ** min(failures - 1, 12)", "BACKOFF"),
+        (f"{TESTS}::test_a_source_that_is_away_keeps_what_it_had_and_is_tried_later_and_later",),
+    ),
+    (
+        "Sources: no local repository but from the terminal",
+        GIT,
+        ("        if not local:\n", "        if False:\n"),
+        (LOCAL,),
+    ),
+    (
+        "Sources: no folder but from the terminal",
+        SOURCES,
+        ("            if not local:\n                raise SourceError(_LOCAL)\n", ""),
+        (LOCAL,),
+    ),
+    ("Sources: no option for an address", GIT, ('location.startswith("-") or ', ""), (ADDRESSES,)),
+    (
+        "Sources: no secret in an address",
+        GIT,
+        (
+            '        if parts.password or (parts.username and parts.scheme == "https"):\n            raise SourceError(_SECRET)\n',
+            "",
+        ),
+        (ADDRESSES,),
+    ),
+    (
+        "Sources: no address of the own network",
+        "bot/sources/addresses.py",
+        ("not all(public(address) for address in addresses)", "False"),
+        (f"{TESTS}::test_addresses_of_the_own_network_are_not_reached",),
+    ),
+    (
+        "Sources: two processes never sync one at once",
+        "bot/store/followed.py",
+        ("where(followed.c.id == id, free)", "where(followed.c.id == id)"),
+        (f"{TESTS}::test_two_processes_never_sync_one_source_at_once",),
+    ),
+    (
+        "Sources: an editor changes them",
+        SOURCES,
+        ('        if role(actor, self._settings) != "editor":\n', "        if False:\n"),
+        (f"{TESTS}::test_changing_sources_takes_an_editor_and_leaves_a_trace",),
+    ),
+    (
+        "Sources: links are not followed out of a repository",
+        GIT,
+        ('mode in ("100644", "100755")', "mode"),
+        (f"{TESTS}::test_only_what_was_asked_for_is_followed",),
+    ),
+)
