@@ -1,6 +1,7 @@
-"""The safeguards of sources that documents follow, for `benchmarks/mutations.py`: what each is called, its file, the
-text that is there once with what stands in its place, and the tests that notice. Source: sources.md §2."""
+"""The safeguards of sources that documents follow and of programs that ask, for `benchmarks/mutations.py`: what each is called, its file, the
+text that is there once with what stands in its place, and the tests that notice. Source: sources.md §2 and §5."""
 
+MCP = "tests/adapters/mcp/test_server.py"
 TESTS = "tests/bot/sources/test_sources.py"
 SYNC, SOURCES, GIT, FOLDER = (f"bot/sources/{name}.py" for name in ("sync", "sources", "git", "folder"))
 GONE = f"{TESTS}::test_many_that_are_gone_at_once_wait_for_a_word"
@@ -119,5 +120,50 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         GIT,
         ('mode in ("100644", "100755")', "mode"),
         (f"{TESTS}::test_only_what_was_asked_for_is_followed",),
+    ),
+    (
+        "Programs: /mcp asks for a token",
+        "adapters/mcp/endpoint.py",
+        (
+            '        if token is None:\n            raise Problem(401, "token_needed", _NO_TOKEN, {"WWW-Authenticate": "Bearer"})\n',
+            "",
+        ),
+        (f"{MCP}::test_over_http_a_token_is_needed_and_good_for_nothing_else",),
+    ),
+    (
+        "Programs: their tokens are good for nothing else",
+        "adapters/web/server/guard.py",
+        ('if scope["path"] != self._own_tokens and _of_program(headers):', "if False:"),
+        (f"{MCP}::test_over_http_a_token_is_needed_and_good_for_nothing_else",),
+    ),
+    (
+        "Programs: one for everyone reads what is for everyone",
+        "bot/programs/programs.py",
+        ('"everyone": Audience("outsiders")', '"everyone": Audience("public")'),
+        (f"{MCP}::test_a_program_never_sees_a_private_place_and_an_outside_one_only_what_is_for_everyone",),
+    ),
+    (
+        "Programs: calls a minute",
+        "bot/programs/programs.py",
+        ("if len(lately) >= who.per_minute:", "if False:"),
+        (f"{MCP}::test_a_token_has_its_caps",),
+    ),
+    (
+        "Programs: calls a day and misses",
+        "bot/store/tokens.py",
+        ("where(its, within).values", "where(its).values"),
+        (f"{MCP}::test_a_token_has_its_caps",),
+    ),
+    (
+        "Programs: tokens are kept by their hash",
+        "bot/programs/programs.py",
+        ("    return hashlib.sha256(secret.encode()).hexdigest()\n", "    return secret\n"),
+        (f"{MCP}::test_a_token_is_kept_by_its_hash_and_can_be_taken_away",),
+    ),
+    (
+        "Programs: an editor gives out tokens",
+        "bot/programs/programs.py",
+        ('        if role(actor, self._settings) != "editor":\n', "        if False:\n"),
+        (f"{MCP}::test_a_token_is_kept_by_its_hash_and_can_be_taken_away",),
     ),
 )

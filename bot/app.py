@@ -35,6 +35,7 @@ from bot.logs import ChatLog, Redactor
 from bot.operations.copies import sweep
 from bot.operations.metrics import Metrics, metrics
 from bot.operations.retention import daily
+from bot.programs.programs import Programs
 from bot.qa_pairs.listing import AllPairs
 from bot.qa_pairs.pairs import Pairs
 from bot.records import Period
@@ -49,6 +50,7 @@ from bot.store.followed import FollowedSources
 from bot.store.ingestions import IngestionStore
 from bot.store.metrics import MetricsStore
 from bot.store.notifications import Notices
+from bot.store.tokens import Tokens
 from bot.store.traces import Traces
 from bot.store.turns import TurnStore
 from bot.store.usage import Usage
@@ -155,6 +157,7 @@ class Application:
     all_pairs: AllPairs
     curating: Curation
     sources: Sources
+    programs: Programs
     answer_from: AnswerFrom
     reranker: FastembedReranker | None = None
     free: Free = disk.free
@@ -561,6 +564,7 @@ async def running(
             all_pairs=AllPairs(data.documents, knowledge, curating, pairs),
             curating=curating,
             sources=sources,
+            programs=Programs(settings, Tokens(data.engine), turns, knowledge),
             answer_from=answer_from,
             reranker=reranker,
         )

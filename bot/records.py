@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, Literal
 
 from agent.events import Cost
@@ -95,6 +95,24 @@ class DocumentRow:
             url=self.url,
             updated=self.changed_at or "",
         )
+
+
+TokenAudience = Literal["team", "everyone"]
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramToken:
+    """A program that may ask. `audience`: what it reads; never a private place. The caps are calls."""
+
+    name: str
+    audience: TokenAudience
+    per_minute: int
+    per_day: int
+    added_by: str  # platform:id
+    added_at: datetime
+    used_on: date | None = None
+    calls: int = 0  # on that day
+    misses: int = 0  # that it reported then
 
 
 PairState = Literal["pending", "repeated", "approved", "rejected"]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from bot.records import Changed, DocumentRow, ExpertAnswer, Summary
+from bot.records import Changed, DocumentRow, ExpertAnswer, ProgramToken, Summary
 from bot.types import OpenQuestions, Question
 from retrieval.i18n import Language, Text
 from retrieval.types import CollectionInfo, Found, Hit, SearchMetrics
@@ -145,6 +145,20 @@ def sync_json(name: str, report: "SyncReport", language: Language) -> Json:
         "gone": report.gone,
         "refused": reasons(report.refused),
         "failed": reasons(report.failed),
+    }
+
+
+def token_json(one: ProgramToken) -> Json:
+    """`calls` and `misses` are those of the day it was last used."""
+    return {
+        "name": one.name,
+        "audience": one.audience,
+        "per_minute": one.per_minute,
+        "per_day": one.per_day,
+        "added_at": one.added_at.isoformat(),
+        "used_on": one.used_on.isoformat() if one.used_on else None,
+        "calls": one.calls,
+        "misses": one.misses,
     }
 
 

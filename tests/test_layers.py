@@ -17,7 +17,13 @@ MAY_IMPORT = {
     "retrieval": {"retrieval"},
     "migrations": {"migrations", "bot.store.schema"},
 }
-COMPOSITION_ROOT = {"bot/app.py", "bot/cli/commands.py", "bot/cli/maintenance.py", "bot/__main__.py"}
+COMPOSITION_ROOT = {
+    "bot/app.py",
+    "bot/cli/commands.py",
+    "bot/cli/maintenance.py",
+    "bot/cli/programs.py",
+    "bot/__main__.py",
+}
 NEVER = {"adapters": "bot.store"}  # platforms know values and errors (`bot/types.py`, `bot/errors.py`), no tables
 ONE_PLACE = {
     "slack_bolt": {"adapters/slack/"},
@@ -36,6 +42,8 @@ ONE_PLACE = {
     "fastembed": {"retrieval/embeddings/", "retrieval/reranking.py"},
     "sqlalchemy": {"bot/store/", "migrations/"},
     "rich": {"adapters/", "bot/cli/output.py"},
+    "mcp": {"adapters/mcp/server.py"},
+    "watchfiles": {"bot/sources/folder.py"},
 }
 
 

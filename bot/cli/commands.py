@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli import maintenance, output, sources
+from bot.cli import maintenance, output, programs, sources
 from bot.cli.help import Commands, obey
 from bot.cli.runtime import (
     ANSWERED,
@@ -598,6 +598,7 @@ def evaluate(
 
 
 cli.add_typer(sources.cli)
+cli.add_typer(programs.cli)
 cli.add_typer(maintenance.cli)
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # `kotae documents` needs the database only, and neither wher
 LOOKING = frozenset({"documents", "collections", "unanswered", "metrics", "searches", "clear_metrics"})
 WORKING = LOOKING | {"check", "search", "forget", "describe", "merge", "delete", "digest", "backup"}
 WORKING |= {"answers", "edit_answer", "take_back_answer"}
+WORKING |= {"tokens", "add_token", "revoke_token", "program"}
 WORKING |= {"sources", "add_source", "sync_source", "pause_source", "resume_source", "remove_source"}
 _ANSWERS = 1_000  # of experts that are listed
 _TERMINAL = Actor("terminal", "", "terminal", "editor")  # whoever has the home may change all that is in it
@@ -169,6 +170,25 @@ class Operations(ReadOperations):
         """Follow a source no more; its documents are forgotten, or stay."""
         documents = await self._app.sources.remove(_TERMINAL, name, self._app.readers, keep=keep)
         return {"documents": documents, "kept": keep}
+
+    async def tokens(self) -> Json:
+        """Programs that may ask; never their secrets."""
+        return {"tokens": [views.token_json(one) for one in await self._app.programs.listed()]}
+
+    async def add_token(
+        self, name: str, audience: Literal["team", "everyone"] = "team", per_minute: int = 30, per_day: int = 2_000
+    ) -> Json:
+        """A token for a program. Its secret is told this once."""
+        return {"name": name, "token": await self._app.programs.add(_TERMINAL, name, audience, per_minute, per_day)}
+
+    async def revoke_token(self, name: str) -> Json:
+        await self._app.programs.revoke(_TERMINAL, name)
+        return {}
+
+    async def program(self, tool: Literal["search", "ask", "read", "report_miss"], arguments: dict[str, Any]) -> Json:
+        """A tool of programs, for one that whoever has the home has started."""
+        call: Callable[..., Awaitable[Json]] = getattr(self._app.programs, tool)
+        return await call(None, **arguments)
 
     async def digest(self) -> Json:
         """The misses since the last digest that was sent, or since it would have been, as JSON and in words."""

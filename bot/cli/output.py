@@ -203,6 +203,31 @@ def synced(report: Json, language: Language) -> None:
         say(_ASKS.to(language, gone=report["gone"], name=report["name"]))
 
 
+_NO_TOKENS = Text(
+    en="There are no tokens. Make one with: kotae token add NAME",
+    ja="トークンはありません。発行するには: kotae token add 名前",
+)
+_TOKEN_ROW = Text(en="name,reads,a minute,a day,last used,calls then", ja="名前,範囲,1 分,1 日,最終利用日,その日の回数")
+
+
+def tokens(found: Json, language: Language) -> None:
+    rows = [
+        (
+            one["name"],
+            one["audience"],
+            str(one["per_minute"]),
+            str(one["per_day"]),
+            one["used_on"] or "–",
+            str(one["calls"]),
+        )
+        for one in found["tokens"]
+    ]
+    if rows:
+        table(_TOKEN_ROW.to(language).split(","), rows)
+    else:
+        say(_NO_TOKENS.to(language))
+
+
 # -- search ---------------------------------------------------------------------------------------------------------
 
 

@@ -48,6 +48,7 @@ from bot.store.schema import (
     refusals,
     searches,
     sources,
+    tokens,
     traces,
     turns,
 )
@@ -315,6 +316,7 @@ def _delete_acts(db: Connection, platform: str, person: str) -> None:
     db.execute(delete(asks).where(or_(asks.c.by == who, asks.c.recipient == who)))
     db.execute(delete(opt_outs).where(opt_outs.c.person == who))
     db.execute(update(followed).where(followed.c.added_by == who).values(added_by=f"{platform}:{FORGOTTEN}"))
+    db.execute(update(tokens).where(tokens.c.added_by == who).values(added_by=f"{platform}:{FORGOTTEN}"))
     for table in (documents, collections):
         db.execute(update(table).where(table.c.owner == who).values(owner=None))
 

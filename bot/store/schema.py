@@ -208,6 +208,22 @@ followed_pages = Table(
     Index("ix_followed_pages_document", "document"),
 )
 
+# Programs that may ask, each by a token of which only the hash is kept; `calls` and `misses` are those of `used_on`.
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("name", String(80), primary_key=True),
+    Column("digest", String(64), nullable=False, unique=True),
+    Column("audience", String(12), nullable=False),  # team | everyone
+    Column("per_minute", Integer, nullable=False),
+    Column("per_day", Integer, nullable=False),
+    Column("added_by", String(120), nullable=False),  # platform:id
+    Column("added_at", Moment, nullable=False),
+    Column("used_on", Date, nullable=True),
+    Column("calls", Integer, nullable=False, default=0),
+    Column("misses", Integer, nullable=False, default=0),
+)
+
 # Whose documents these are: one row, made once. The index and the kept Markdown carry the same identity.
 home = Table(
     "home",

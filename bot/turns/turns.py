@@ -244,6 +244,23 @@ class Turns:
                 await finished(self._inbox.release(claimed))
             await self._chat_log.flush()
 
+    async def report(self, message: Incoming, why: str) -> None:
+        """Keep a question that somebody could not get answered elsewhere as a miss, without answering it. Raises
+        StoreError."""
+        claimed = await self.claim(message)
+        if claimed is None:
+            return
+        try:
+            await self._inbox.start(claimed)
+            answer = Answered("", outcome="unknown", turn=claimed.id)
+            (miss,) = self._misses(claimed, answer)
+            reported = replace(miss, reason="reported", detail=why)
+            await finished(self._inbox.finish(claimed, answer, [], (reported,)))
+            await finished(self._inbox.shown(claimed))
+        except BaseException:
+            await finished(self._inbox.release(claimed))
+            raise
+
     async def withdraw(self, message: Incoming) -> None:
         """Nobody waits for this question's answer any longer: close it as failed, so that it is never answered.
 

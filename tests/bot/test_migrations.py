@@ -26,7 +26,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 import migrations
 from agent.events import Answered, Citation, Cost, Thought, ToolReturned
 from agent.qa_generation import Proposed
-from bot.records import AuditRecord, BotMessage, DocumentRow
+from bot.records import AuditRecord, BotMessage, DocumentRow, ProgramToken
 from bot.store.asks import Asks, PersonAsk
 from bot.store.channel_settings import ChannelSettings
 from bot.store.digests import Digests
@@ -42,6 +42,7 @@ from bot.store.qa_jobs import ChunkPlace, PairJobs
 from bot.store.qa_pairs import PairRows, Tracked
 from bot.store.schema import metadata
 from bot.store.searches import Searches
+from bot.store.tokens import Tokens
 from bot.store.turns import TurnStore
 from bot.store.unanswered import MissedQuestion, UnansweredQuestions
 from bot.store.usage import Usage
@@ -56,7 +57,7 @@ from tests.disks import small_disk
 
 FILES = Path(__file__).parents[1] / "files"
 GOLDEN = sorted(FILES.glob("database-*.sql"))
-HEAD = "0013"
+HEAD = "0014"
 
 
 def url_of(file: Path) -> str:
@@ -359,6 +360,8 @@ async def fill(url: str) -> None:
     )  # fmt: skip
     assert await followed.add(hall, AuditRecord("slack:U1", "source add", "hall", "on"))
     await followed.note(hall.id, "docs/keihi.md", FollowedPage("7" * 40, page.id))
+    token = ProgramToken("editor", "team", 30, 2_000, "slack:U1", moment)
+    assert await Tokens(engine).add(token, "8" * 64, AuditRecord("slack:U1", "token add", "editor", "team"))
     digests = Digests(engine)
     await digests.claim(moment, owner="me", now=moment, until=moment + timedelta(minutes=15))
     await digests.sent(moment, owner="me", now=moment)

@@ -121,6 +121,7 @@ WRONG_HOST = Text(
     ja="このサーバーは、その名前では利用できません。{host} を使うか、KOTAE_WEB_HOST を設定してください。",
 )
 FOREIGN = Text(en="Another site’s page may not use this address.", ja="ほかのサイトのページからは利用できません。")
+PROGRAM_TOKEN = Text(en="This token is for /mcp only.", ja="このトークンは /mcp でのみ使えます。")
 NO_TOKEN = Text(
     en="Send the token of KOTAE_WEB_TOKEN as “Authorization: Bearer …”.",
     ja="KOTAE_WEB_TOKEN のトークンを「Authorization: Bearer …」で送ってください。",

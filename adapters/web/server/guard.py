@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from adapters.web.api import errors
 from adapters.web.api.errors import Problem, language_asked
 from adapters.web.server import login
+from bot.programs.programs import PREFIX
 from retrieval.i18n import Language
 
 log = logging.getLogger(__name__)
@@ -54,6 +55,7 @@ class Guard:
     `pages`: below this path is what browsers use: forms may be long there, and a browser shows the token once, to log
     in.
     `own`: what paths begin with that only our own pages ask for.
+    `own_tokens`: a path that asks for tokens of its own, which are good for nothing else.
     `open_to_all`: paths that need no token, and are told by `STRANGER` that it was not shown.
     """
 
@@ -71,6 +73,7 @@ class Guard:
         pages: str | None = None,
         own: Collection[str] = (),
         open_to_all: Collection[str] = (),
+        own_tokens: str | None = None,
     ) -> None:
         self._app = app
         self._kinds = kinds
@@ -83,6 +86,7 @@ class Guard:
         self._pages = pages
         self._own = tuple(own)
         self._open_to_all = frozenset(open_to_all)
+        self._own_tokens = own_tokens
         self._uploads = asyncio.Semaphore(_UPLOADS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -107,9 +111,12 @@ class Guard:
             if not self._local:
                 self._of_this_host(headers)
                 self._from_here(headers, led=scope["method"] not in _WRITES and not scope["path"].startswith(self._own))
-                if self._door is not None and not self._door.knows(scope, headers):
+                if scope["path"] != self._own_tokens and _of_program(headers):
+                    raise Problem(401, "token_needed", errors.PROGRAM_TOKEN)
+                door = None if scope["path"] == self._own_tokens else self._door
+                if door is not None and not door.knows(scope, headers):
                     if self._of_pages(scope):
-                        await self._log_in(self._door, scope, receive, answer, headers)
+                        await self._log_in(door, scope, receive, answer, headers)
                         return
                     if scope["path"] not in self._open_to_all:
                         raise Problem(401, "token_needed", errors.NO_TOKEN, {"WWW-Authenticate": "Bearer"})
@@ -237,3 +244,9 @@ class Guard:
             said = errors.STOOD_STILL if still else errors.TOO_SLOW
             seconds = round(self._still_seconds if still else self._body_seconds)
             raise Problem(408, "too_slow", said, {"Connection": "close"}, seconds=seconds) from error
+
+
+def _of_program(headers: Headers) -> bool:
+    """Whether a program shows the token that it has for its own path."""
+    kind, _, secret = headers.get("authorization", "").partition(" ")
+    return kind.lower() == "bearer" and secret.strip().startswith(PREFIX)

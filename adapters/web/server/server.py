@@ -13,8 +13,9 @@ from contextlib import asynccontextmanager, suppress
 
 import uvicorn
 from starlette.requests import Request
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from adapters.mcp.endpoint import PATH, McpEndpoint
 from adapters.terminal.channel import PASSING
 from adapters.web.api import routes, rpc
 from adapters.web.api.errors import language_asked
@@ -31,6 +32,7 @@ from adapters.web.visitor import Site
 from bot.app import Application
 from bot.cli.remote import SOCKET
 from bot.errors import StoreError
+from bot.programs.programs import PLACE as MCP_PLACE
 from bot.turns.turns import Turns
 from retrieval.i18n import Language
 
@@ -56,7 +58,7 @@ async def serving(
     language = app.settings.language
     context = ApiContext(app, Replies(app.bot.turns), platforms=platforms)
     servers: list[_Server] = []
-    browser = None
+    browser, mcp = None, McpEndpoint(app.programs)
     helpers = [asyncio.create_task(context.lag.watch()), asyncio.create_task(_close_abandoned(app.bot.turns))]
     path = app.settings.home / SOCKET
     try:
@@ -69,7 +71,7 @@ async def serving(
         if address is not None:
             if web is not None:
                 browser = Browser(Site(app, web, platforms, address.url))
-            programs = _for_programs(context, address, browser)
+            programs = _for_programs(context, address, browser, mcp)
             servers.append(_Server(programs, list(address.sockets), patience or Patience(language)))
         for server in servers:
             await server.begin()
@@ -81,6 +83,7 @@ async def serving(
         if browser is not None:
             await browser.close()
         await asyncio.gather(*(server.end() for server in servers))
+        await mcp.close()
         await context.replies.close()
 
 
@@ -94,11 +97,17 @@ def _for_commands(context: ApiContext) -> ASGIApp:
     return Guard(inside, kinds={**routes.KINDS, **rpc.KINDS}, language=language, local=True)
 
 
-def _for_programs(context: ApiContext, address: Address, browser: Browser | None) -> ASGIApp:
+def _for_programs(context: ApiContext, address: Address, browser: Browser | None, mcp: ASGIApp) -> ASGIApp:
     programs = make_api(context)
+    inside = programs if browser is None else Front(programs, browser)
+
+    async def either(scope: Scope, receive: Receive, send: Send) -> None:
+        await (mcp if scope["type"] == "http" and scope["path"] == PATH else inside)(scope, receive, send)
+
     return Guard(
-        programs if browser is None else Front(programs, browser),
-        kinds=routes.KINDS,
+        either,
+        kinds={**routes.KINDS, PATH: (routes.JSON,)},
+        own_tokens=PATH,
         language=context.app.settings.language,
         hosts=address.hosts,
         token=address.token,
@@ -151,7 +160,7 @@ async def _close_abandoned(turns: Turns) -> None:
                 *await turns.unfinished(routes.PLACE.platform),
                 *await turns.unfinished(PASSING.platform),
             ]:
-                if message.place in (routes.PLACE, PASSING):
+                if message.place in (routes.PLACE, PASSING, MCP_PLACE):
                     await turns.withdraw(message)
         except StoreError:
             log.warning("abandoned questions could not be closed; trying again", exc_info=True)

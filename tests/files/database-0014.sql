@@ -3,7 +3,7 @@ CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL, 
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
 );
-INSERT INTO "alembic_version" VALUES('0013');
+INSERT INTO "alembic_version" VALUES('0014');
 CREATE TABLE answers (
 	turn VARCHAR(32) NOT NULL, 
 	text TEXT NOT NULL, 
@@ -49,16 +49,17 @@ CREATE TABLE audit (
 	result TEXT NOT NULL, 
 	CONSTRAINT pk_audit PRIMARY KEY (id)
 );
-INSERT INTO "audit" VALUES(1,'2026-11-24 04:03:18.417352','slack:U1','source add','hall','on');
-INSERT INTO "audit" VALUES(2,'2026-11-21 12:00:00.000000','slack:U1','teach','経費の締切は？','answered');
+INSERT INTO "audit" VALUES(1,'2026-11-24 04:32:09.763234','slack:U1','source add','hall','on');
+INSERT INTO "audit" VALUES(2,'2026-11-24 04:32:09.767829','slack:U1','token add','editor','team');
 INSERT INTO "audit" VALUES(3,'2026-11-21 12:00:00.000000','slack:U1','teach','経費の締切は？','answered');
+INSERT INTO "audit" VALUES(4,'2026-11-21 12:00:00.000000','slack:U1','teach','経費の締切は？','answered');
 CREATE TABLE collections (
 	name VARCHAR(80) NOT NULL, 
 	description TEXT NOT NULL, 
 	created_at DATETIME NOT NULL, owner VARCHAR(120), 
 	CONSTRAINT pk_collections PRIMARY KEY (name)
 );
-INSERT INTO "collections" VALUES('handbook','','2026-11-24 04:03:18.402105',NULL);
+INSERT INTO "collections" VALUES('handbook','','2026-11-24 04:32:09.749647',NULL);
 CREATE TABLE digests (
 	due DATETIME NOT NULL, 
 	state VARCHAR(12) NOT NULL, 
@@ -139,7 +140,7 @@ CREATE TABLE home (
 	made_at DATETIME NOT NULL, 
 	CONSTRAINT pk_home PRIMARY KEY (place)
 );
-INSERT INTO "home" VALUES(1,'ffffffffffffffffffffffffffffffff','2026-11-24 04:03:18.468502');
+INSERT INTO "home" VALUES(1,'ffffffffffffffffffffffffffffffff','2026-11-24 04:32:09.811399');
 CREATE TABLE indexes (
 	embedder VARCHAR(200) NOT NULL, 
 	dimensions INTEGER NOT NULL, 
@@ -183,8 +184,8 @@ CREATE TABLE messages (
 	deleted_at DATETIME, 
 	CONSTRAINT uq_messages_about UNIQUE (about, kind, part)
 );
-INSERT INTO "messages" VALUES(1,'general',NULL,'aki','text','@kotae 経費の締切は？','{"strategy": "react"}',NULL,0,'2026-11-24 04:03:18.470796',NULL,NULL);
-INSERT INTO "messages" VALUES(2,'general',1,'kotae','answer','25日です。[1]','{"outcome": "answered"}','tttttttttttttttttttttttttttttttt',0,'2026-11-24 04:03:18.473371',NULL,NULL);
+INSERT INTO "messages" VALUES(1,'general',NULL,'aki','text','@kotae 経費の締切は？','{"strategy": "react"}',NULL,0,'2026-11-24 04:32:09.813249',NULL,NULL);
+INSERT INTO "messages" VALUES(2,'general',1,'kotae','answer','25日です。[1]','{"outcome": "answered"}','tttttttttttttttttttttttttttttttt',0,'2026-11-24 04:32:09.815853',NULL,NULL);
 CREATE TABLE notices (
 	id INTEGER NOT NULL, 
 	turn VARCHAR(32) NOT NULL, 
@@ -199,7 +200,7 @@ CREATE TABLE notices (
 	CONSTRAINT fk_notices_turn FOREIGN KEY(turn) REFERENCES turns (id) ON DELETE CASCADE, 
 	CONSTRAINT uq_notices_turn UNIQUE (turn)
 );
-INSERT INTO "notices" VALUES(2017206942,'tttttttttttttttttttttttttttttttt','経費の締切は？','毎月25日です。','slack:U3',NULL,NULL,0,'2026-11-21 12:00:00.000000',0);
+INSERT INTO "notices" VALUES(1883586465,'tttttttttttttttttttttttttttttttt','経費の締切は？','毎月25日です。','slack:U3',NULL,NULL,0,'2026-11-21 12:00:00.000000',0);
 CREATE TABLE opt_outs (
 	person VARCHAR(120) NOT NULL, 
 	at DATETIME NOT NULL, 
@@ -280,7 +281,7 @@ CREATE TABLE places (
 	changed_at DATETIME NOT NULL, follow VARCHAR(12), 
 	CONSTRAINT pk_places PRIMARY KEY (platform, workspace, channel)
 );
-INSERT INTO "places" VALUES('slack','T1','C1',NULL,NULL,'off','["handbook"]','2026-11-24 04:03:18.428817',NULL);
+INSERT INTO "places" VALUES('slack','T1','C1',NULL,NULL,'off','["handbook"]','2026-11-24 04:32:09.777373',NULL);
 CREATE TABLE posts (
 	about VARCHAR(80) NOT NULL, 
 	kind VARCHAR(12) NOT NULL, 
@@ -294,7 +295,7 @@ CREATE TABLE posts (
 	at DATETIME NOT NULL, 
 	CONSTRAINT pk_posts PRIMARY KEY (about, kind, part)
 );
-INSERT INTO "posts" VALUES('tttttttttttttttttttttttttttttttt','answer',0,'slack','T1','C1','1.0','2.0','{}','2026-11-24 04:03:18.431582');
+INSERT INTO "posts" VALUES('tttttttttttttttttttttttttttttttt','answer',0,'slack','T1','C1','1.0','2.0','{}','2026-11-24 04:32:09.780135');
 CREATE TABLE "questions" (
 	id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, 
 	turn VARCHAR(32) NOT NULL, 
@@ -344,6 +345,21 @@ CREATE TABLE sources (
 	CONSTRAINT fk_sources_turn FOREIGN KEY(turn) REFERENCES turns (id) ON DELETE CASCADE
 );
 INSERT INTO "sources" VALUES('tttttttttttttttttttttttttttttttt','dddddddddddddddddddddddddddddddd',1,0.3,1);
+CREATE TABLE tokens (
+	name VARCHAR(80) NOT NULL, 
+	digest VARCHAR(64) NOT NULL, 
+	audience VARCHAR(12) NOT NULL, 
+	per_minute INTEGER NOT NULL, 
+	per_day INTEGER NOT NULL, 
+	added_by VARCHAR(120) NOT NULL, 
+	added_at DATETIME NOT NULL, 
+	used_on DATE, 
+	calls INTEGER NOT NULL, 
+	misses INTEGER NOT NULL, 
+	CONSTRAINT pk_tokens PRIMARY KEY (name), 
+	CONSTRAINT uq_tokens_digest UNIQUE (digest)
+);
+INSERT INTO "tokens" VALUES('editor','8888888888888888888888888888888888888888888888888888888888888888','team',30,2000,'slack:U1','2026-11-21 12:00:00.000000',NULL,0,0);
 CREATE TABLE traces (
 	turn VARCHAR(32) NOT NULL, 
 	ordinal INTEGER NOT NULL, 

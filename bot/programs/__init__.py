@@ -1,0 +1,1 @@
+"""Programs that ask: their tokens, and the tools they have."""

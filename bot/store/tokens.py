@@ -1,0 +1,65 @@
+"""Tokens of programs: their hashes, whom each reads for, and how much it has asked today. Source: sources.md §5."""
+
+from datetime import date
+from typing import Any
+
+from sqlalchemy import Connection, delete, select, update
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from bot.records import AuditRecord, ProgramToken
+from bot.store.audit import add_traces
+from bot.store.engine import change, insert, rows
+from bot.store.schema import tokens
+
+
+class Tokens:
+    """All raise StoreError."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine
+
+    async def listed(self) -> list[ProgramToken]:
+        return [_token(row) for row in await rows(self._engine, select(tokens).order_by(tokens.c.name))]
+
+    async def add(self, token: ProgramToken, digest: str, trace: AuditRecord) -> bool:
+        """Keep it by the hash of its secret, never by the secret. False: there is one of this name."""
+        values = {name: getattr(token, name) for name in ProgramToken.__dataclass_fields__}
+
+        def add(db: Connection) -> bool:
+            added = insert(db, tokens).values(**values, digest=digest)
+            if not db.execute(added.on_conflict_do_nothing(index_elements=["name"])).rowcount:
+                return False
+            add_traces(db, (trace,))
+            return True
+
+        return await change(self._engine, add)
+
+    async def revoke(self, name: str, trace: AuditRecord) -> bool:
+        def revoke(db: Connection) -> bool:
+            if not db.execute(delete(tokens).where(tokens.c.name == name)).rowcount:
+                return False
+            add_traces(db, (trace,))
+            return True
+
+        return await change(self._engine, revoke)
+
+    async def get(self, digest: str) -> ProgramToken | None:
+        found = await rows(self._engine, select(tokens).where(tokens.c.digest == digest))
+        return _token(found[0]) if found else None
+
+    async def count(self, name: str, today: date, *, miss: bool, misses: int) -> bool:
+        """Count a call of today, if that is still within the token's caps (`misses`: of reported misses)."""
+
+        def count(db: Connection) -> bool:
+            its = tokens.c.name == name
+            fresh = (tokens.c.used_on.is_(None)) | (tokens.c.used_on != today)
+            db.execute(update(tokens).where(its, fresh).values(used_on=today, calls=0, misses=0))
+            within = (tokens.c.calls < tokens.c.per_day) & ((tokens.c.misses < misses) if miss else True)
+            counted = {"calls": tokens.c.calls + 1, "misses": tokens.c.misses + int(miss)}
+            return bool(db.execute(update(tokens).where(its, within).values(**counted)).rowcount)
+
+        return await change(self._engine, count)
+
+
+def _token(row: Any) -> ProgramToken:
+    return ProgramToken(**{name: row._mapping[name] for name in ProgramToken.__dataclass_fields__})
