@@ -50,7 +50,7 @@ from bot.store.followed import FollowedSources
 from bot.store.ingestions import IngestionStore
 from bot.store.metrics import MetricsStore
 from bot.store.notifications import Notices
-from bot.store.tokens import Tokens
+from bot.store.tokens import ProgramTokens
 from bot.store.traces import Traces
 from bot.store.turns import TurnStore
 from bot.store.usage import Usage
@@ -564,7 +564,7 @@ async def running(
             all_pairs=AllPairs(data.documents, knowledge, curating, pairs),
             curating=curating,
             sources=sources,
-            programs=Programs(settings, Tokens(data.engine), turns, knowledge),
+            programs=Programs(settings, ProgramTokens(data.engine), turns, knowledge),
             answer_from=answer_from,
             reranker=reranker,
         )

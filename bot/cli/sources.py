@@ -103,8 +103,9 @@ def add(
             return ANSWERED
         try:
             done = await home("sync_source", name=added["name"])
-        except Exception:  # what cannot be seen at all is not followed
-            await home("remove_source", name=added["name"])
+        except Exception:
+            if added["checked_at"] is None:  # what was never seen at all is not followed
+                await home("remove_source", name=added["name"])
             raise
         return _told(added | {"sync": done} if as_json else done, as_json)
 

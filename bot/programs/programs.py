@@ -18,7 +18,7 @@ from bot.config.settings import Settings
 from bot.knowledge.curation import NotAllowedError
 from bot.knowledge.documents import KnowledgeBase
 from bot.records import AuditRecord, ProgramToken, TokenAudience
-from bot.store.tokens import Tokens
+from bot.store.tokens import ProgramTokens
 from bot.turns.turns import Turns
 from bot.types import Actor, Audience, Incoming, Place
 from retrieval.i18n import Text
@@ -58,7 +58,7 @@ class Programs:
     def __init__(
         self,
         settings: Settings,
-        tokens: Tokens,
+        tokens: ProgramTokens,
         turns: Turns,
         knowledge: KnowledgeBase,
         *,

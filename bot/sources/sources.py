@@ -168,7 +168,10 @@ class Sources:
             f"{actor.platform}:{actor.id}", now, now,
         )  # fmt: skip
         if not await self._store.add(source, self._trace(actor, "source add", source, location)):
-            raise SourceError(_THERE, name=name)
+            there = next((one for one in await self._store.listed() if one.name == name), None)
+            if there is None or _what(there) != _what(source):
+                raise SourceError(_THERE, name=name)
+            return there  # the same once more
         self._stirred.set()
         return source
 
@@ -377,6 +380,10 @@ class _Lease:
             await asyncio.sleep(LEASE.total_seconds() / 4)
             with suppress(StoreError):
                 await self._take()
+
+
+def _what(source: FollowedSource) -> tuple[object, ...]:
+    return source.kind, source.location, dict(source.options), source.collection, source.scope
 
 
 def _name_of(location: str) -> str:

@@ -1,4 +1,5 @@
-"""Tokens of programs: their hashes, whom each reads for, and how much it has asked today. Source: sources.md §5."""
+"""Programs that may ask: the hashes of their tokens, whom each reads for, and how much it has asked today.
+Source: sources.md §5."""
 
 from datetime import date
 from typing import Any
@@ -12,7 +13,7 @@ from bot.store.engine import change, insert, rows
 from bot.store.schema import tokens
 
 
-class Tokens:
+class ProgramTokens:
     """All raise StoreError."""
 
     def __init__(self, engine: AsyncEngine) -> None:

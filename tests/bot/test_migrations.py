@@ -42,7 +42,7 @@ from bot.store.qa_jobs import ChunkPlace, PairJobs
 from bot.store.qa_pairs import PairRows, Tracked
 from bot.store.schema import metadata
 from bot.store.searches import Searches
-from bot.store.tokens import Tokens
+from bot.store.tokens import ProgramTokens
 from bot.store.turns import TurnStore
 from bot.store.unanswered import MissedQuestion, UnansweredQuestions
 from bot.store.usage import Usage
@@ -361,7 +361,7 @@ async def fill(url: str) -> None:
     assert await followed.add(hall, AuditRecord("slack:U1", "source add", "hall", "on"))
     await followed.note(hall.id, "docs/keihi.md", FollowedPage("7" * 40, page.id))
     token = ProgramToken("editor", "team", 30, 2_000, "slack:U1", moment)
-    assert await Tokens(engine).add(token, "8" * 64, AuditRecord("slack:U1", "token add", "editor", "team"))
+    assert await ProgramTokens(engine).add(token, "8" * 64, AuditRecord("slack:U1", "token add", "editor", "team"))
     digests = Digests(engine)
     await digests.claim(moment, owner="me", now=moment, until=moment + timedelta(minutes=15))
     await digests.sent(moment, owner="me", now=moment)

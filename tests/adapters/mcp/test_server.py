@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import httpx
 import httpx2
@@ -215,10 +215,17 @@ async def test_over_http_a_token_is_needed_and_good_for_nothing_else(service: Se
         assert (await used(program, "search", query="refunds"))["note"] == NOTE
 
 
-async def test_over_standard_input_and_output_beside_a_running_bot(service: Service) -> None:
+@pytest.fixture
+def complaints() -> Iterator[TextIO]:
+    """Not pytest's, which is another for each test."""
+    with Path(os.devnull).open("w") as nowhere:
+        yield nowhere
+
+
+async def test_over_standard_input_and_output_beside_a_running_bot(service: Service, complaints: TextIO) -> None:
     env = {**os.environ, "KOTAE_HOME": str(service.home)}
     parameters = StdioServerParameters(command=sys.executable, args=["-m", "bot", "mcp"], env=env)
-    async with Client(stdio_client(parameters)) as program:
+    async with Client(stdio_client(parameters, errlog=complaints)) as program:
         assert await used(program, "report_miss", question="Who waters the plants?") == {"reported": True}
     async with httpx.AsyncClient(base_url=service.url) as client:
         assert "Who waters the plants?" in (await client.get("/unanswered")).text

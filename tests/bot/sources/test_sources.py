@@ -478,8 +478,10 @@ async def test_names_and_scopes_are_checked(home: Home) -> None:
     tree = home.tree("folder")
     tree.write(a_md="A.")
     await home.follow(tree)
+    first = (await home.store.listed())[0]
+    assert (await home.sources.add(EDITOR, NewSource("folder", str(tree.path), name="wiki"))).id == first.id
     for wrong in (
-        NewSource("folder", str(tree.path), name="wiki"),
+        NewSource("folder", str(tree.path.parent), name="wiki"),
         NewSource("folder", str(tree.path), name="../x"),
         NewSource("folder", str(tree.path), name="x", scope="nobody"),
         NewSource("folder", str(tree.path), name="x", every=1),
