@@ -1,6 +1,7 @@
 """The safeguards of sources that documents follow and of programs that ask, for `benchmarks/mutations.py`: what each is called, its file, the
 text that is there once with what stands in its place, and the tests that notice. Source: sources.md §2 and §5."""
 
+SITE, WEBSITE = "tests/bot/sources/test_website.py", "bot/sources/website.py"
 MCP = "tests/adapters/mcp/test_server.py"
 TESTS = "tests/bot/sources/test_sources.py"
 SYNC, SOURCES, GIT, FOLDER = (f"bot/sources/{name}.py" for name in ("sync", "sources", "git", "folder"))
@@ -120,6 +121,45 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         GIT,
         ('mode in ("100644", "100755")', "mode"),
         (f"{TESTS}::test_only_what_was_asked_for_is_followed",),
+    ),
+    (
+        "Sources: half a sitemap is none",
+        WEBSITE,
+        (
+            "                raise SourceError(_SITEMAP, url=url, why=str(error) or type(error).__name__) from error\n",
+            "                continue\n",
+        ),
+        (f"{SITE}::test_the_sitemap_says_which_pages_there_are",),
+    ),
+    (
+        "Sources: robots.txt",
+        WEBSITE,
+        (" or not self._robots.can_fetch(url, AGENT)", ""),
+        (f"{SITE}::test_robots_txt_is_obeyed",),
+    ),
+    (
+        "Sources: pages behind one that is away stay",
+        WEBSITE,
+        ("self._known.keys() - self._pages.keys() if self._blind else set()", "set()"),
+        (f"{SITE}::test_a_page_that_is_away_and_those_behind_it_stay",),
+    ),
+    (
+        "Sources: a site with more pages than are read",
+        WEBSITE,
+        ("                raise SourceError(TOO_MANY, most=self._source._most)\n", "                break\n"),
+        (f"{SITE}::test_more_pages_than_are_read_are_said_and_nothing_seems_to_be_gone",),
+    ),
+    (
+        "Sources: a site's redirects stay on its host",
+        WEBSITE,
+        ("            if urlsplit(url).netloc != urlsplit(self._start).netloc:\n                return None\n", ""),
+        (f"{SITE}::test_redirects_are_followed_on_the_host_and_never_without_end",),
+    ),
+    (
+        "Sources: no site of the own network for others",
+        WEBSITE,
+        ("host if self._source._private else await resolved(host, port)", "host"),
+        (f"{SITE}::test_a_site_of_the_own_network_is_not_reached_for_others",),
     ),
     (
         "Programs: /mcp asks for a token",

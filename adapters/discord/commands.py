@@ -251,7 +251,7 @@ def _register_asking(tree: Tree, context: DiscordContext, gestures: Interactions
     @tree.command(
         name=_words("sources", ja="同期元"),
         description=_words(
-            "Folders and repositories that documents follow", ja="文書の同期元（フォルダーやリポジトリ）を表示します"
+            "Folders, repositories and sites that documents follow", ja="文書の同期元（フォルダーなど）を表示します"
         ),
     )
     @app_commands.rename(

@@ -16,7 +16,9 @@ if TYPE_CHECKING:  # what is heavy is imported by the commands that need it
     from bot.cli.remote import Owner
 
 cli = Commands()
-source_cli = Commands(help=_("Follow folders and repositories.", "フォルダーやリポジトリを同期します。"))
+source_cli = Commands(
+    help=_("Follow folders, repositories and websites.", "フォルダー、リポジトリ、ウェブサイトを同期します。")
+)
 cli.add_typer(source_cli, name="source")
 
 AsJson = Annotated[
@@ -35,12 +37,12 @@ def listed(as_json: AsJson = False) -> None:
 
 @source_cli.command(
     help=_(
-        "Follow a folder of this machine, or a git repository: its pages are added, and change and go with it.",
-        "このマシンのフォルダーや git リポジトリを同期します。ページの追加・変更・削除に文書が従います。",
+        "Follow a folder of this machine, a repository or a website: its pages are added, and change and go with it.",
+        "このマシンのフォルダー、git リポジトリ、ウェブサイトを同期します。ページの追加・変更・削除に文書が従います。",
     )
 )
 def add(
-    kind: Annotated[str, typer.Argument(help=_("folder or git.", "folder か git です。"))],
+    kind: Annotated[str, typer.Argument(help=_("folder, git or website.", "folder、git、website のどれかです。"))],
     location: Annotated[
         str,
         typer.Argument(
@@ -73,8 +75,8 @@ def add(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    if kind not in ("folder", "git"):
-        complain(_("A source is a folder or git.", "種類は folder か git です。"), USAGE)
+    if kind not in ("folder", "git", "website"):
+        complain(_("A source is a folder, git or website.", "種類は folder、git、website のどれかです。"), USAGE)
     where = readable(location)
     if kind == "folder":
         from pathlib import Path

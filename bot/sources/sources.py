@@ -27,6 +27,7 @@ from bot.sources.base import PageFilter, PageSource, SourceError
 from bot.sources.folder import FolderSource
 from bot.sources.git import GitAccess, GitSource, check_branch, check_location
 from bot.sources.sync import Progress, Sync, SyncReport, author_of
+from bot.sources.website import WebsiteSource, check_address
 from bot.store.audit import Audit
 from bot.store.documents import Documents
 from bot.store.followed import FollowedSource, FollowedSources, SourceKind, SourceState
@@ -49,7 +50,8 @@ _LOCAL = Text(
     ja="このマシンのフォルダーは、ターミナルからのみ追加できます。",
 )
 _KIND = Text(
-    en="There is no source of the kind “{kind}”: folder or git.", ja="「{kind}」という種類はありません（folder、git）。"
+    en="There is no source of the kind “{kind}”: folder, git or website.",
+    ja="「{kind}」という種類はありません（folder、git、website）。",
 )
 _BAD_NAME = Text(en="“{name}” is no name for a source.", ja="「{name}」は同期元の名前として使えません。")
 _THERE = Text(en="There is a source “{name}” already.", ja="同期元「{name}」はすでにあります。")
@@ -197,6 +199,7 @@ class Sources:
                     await self._knowledge.forget(row.id)
             await self._store.remove(source.id, self._trace(actor, "source remove", source, "kept" if keep else ""))
             await asyncio.to_thread(shutil.rmtree, self._mirror(source), ignore_errors=True)
+            await asyncio.to_thread(self._memory(source).unlink, missing_ok=True)
         return len(theirs)
 
     async def sync(self, actor: Actor, name: str, readers: Readers, progress: Progress | None = None) -> SyncReport:
@@ -315,11 +318,13 @@ class Sources:
         """Raises SourceError."""
         options = source.options
         wanted = PageFilter(options.get("folder", ""), tuple(options.get("globs", ())))
+        if source.kind == "website":
+            return WebsiteSource(source.location, memory=self._memory(source), private=self._own_network(source))
         if source.kind == "folder":
             return FolderSource(self._settings.home / source.location, wanted, dated=options.get("dated", True))
         access = GitAccess(
             self._settings.git_tokens,
-            private=self._settings.private_sources == "on" or bool(options.get("local")),
+            private=self._own_network(source),
             local=bool(options.get("local")),
         )
         mirror = self._mirror(source)
@@ -334,9 +339,17 @@ class Sources:
             if not path.is_dir():
                 raise SourceError(_NO_FOLDER, path=str(path))
             return str(path.relative_to(home) if path.is_relative_to(home) else path)
+        if new.kind == "website":
+            return check_address(new.location)
         if new.kind == "git":
             return check_location(new.location, local=local)
         raise SourceError(_KIND, kind=new.kind)
+
+    def _own_network(self, source: FollowedSource) -> bool:
+        return self._settings.private_sources == "on" or bool(source.options.get("local"))
+
+    def _memory(self, source: FollowedSource) -> Path:
+        return self._settings.home / "sources" / f"{source.id}.json"
 
     def _mirror(self, source: FollowedSource) -> Path:
         return self._settings.home / "sources" / f"{source.id}.git"

@@ -13,7 +13,7 @@ from adapters.web.pages.shared.dialogs import buttons, confirmed, form
 from adapters.web.pages.shared.layout import Page, saying
 from adapters.web.pages.shared.live import kept_live
 from adapters.web.visitor import Site, Visitor
-from bot.sources.card import details, synced
+from bot.sources.card import KINDS, details, synced
 from bot.sources.sources import NewSource, SourceStatus
 from bot.sources.sync import SyncReport
 from bot.unanswered.digest_card import safe_link
@@ -21,22 +21,24 @@ from retrieval.i18n import Text
 
 _TITLE = Text(en="Sources", ja="同期元")
 _ABOUT = Text(
-    en="Documents that follow folders and git repositories by themselves: what is added, changed, renamed or deleted "
-    "there is so here, too.",
-    ja="フォルダーや git リポジトリに自動で従う文書です。追加・変更・名前の変更・削除がここにも反映されます。",
+    en="Documents that follow folders, git repositories and websites by themselves: what is added, changed, renamed or "
+    "deleted there is so here, too.",
+    ja="フォルダー、git リポジトリ、ウェブサイトに自動で従う文書です。"
+    "追加・変更・名前の変更・削除がここにも反映されます。",
 )
 _NONE = Text(en="Nothing is followed yet.", ja="まだ同期元がありません。")
 _LOCAL = Text(
     en="Folders of this machine are added in the terminal: kotae source add folder PATH",
     ja="このマシンのフォルダーは、ターミナルの kotae source add folder パス で追加します。",
 )
-_ADD = Text(en="Follow a repository", ja="リポジトリを追加")
+_ADD = Text(en="Follow a repository or a website", ja="リポジトリやウェブサイトを追加")
+_KIND = Text(en="Kind", ja="種類")
 _ADDRESS = Text(
     en="Address, such as https://github.com/team/handbook", ja="アドレス（例: https://github.com/team/handbook）"
 )
 _NAME = Text(en="Name (else as the address ends)", ja="名前（省略時はアドレスの末尾）")
-_BRANCH = Text(en="Branch (else its own)", ja="ブランチ（省略可）")
-_FOLDER = Text(en="Only below this folder", ja="このフォルダーの下だけ（省略可）")
+_BRANCH = Text(en="Branch of a repository (else its own)", ja="リポジトリのブランチ（省略可）")
+_FOLDER = Text(en="Only below this folder of a repository", ja="リポジトリのこのフォルダーの下だけ（省略可）")
 _COLLECTION = Text(en="Collection (else its name)", ja="コレクション（省略時は名前）")
 _SYNC, _PAUSE = Text(en="Sync now", ja="いま同期"), Text(en="Pause", ja="一時停止")
 _RESUME, _REMOVE = Text(en="Resume", ja="再開"), Text(en="Remove", ja="削除")
@@ -66,7 +68,8 @@ class _Sources:
         language = self._who.language
         ui.label(_ABOUT.to(language)).classes("kotae-quiet")
         if self._edits:
-            ui.button(_ADD.to(language), icon="add", on_click=self._add).props("outline no-caps").mark("add")
+            with ui.row():
+                ui.button(_ADD.to(language), icon="add", on_click=self._add).props("outline no-caps").mark("add")
             ui.label(_LOCAL.to(language)).classes("kotae-quiet")
         self._listed = ui.column().classes("full-width")
         await self._fill()
@@ -140,6 +143,9 @@ class _Sources:
     def _add(self) -> None:
         language = self._who.language
         with form(self._ground, _ADD, language) as dialog:
+            kinds = {kind: KINDS[kind].to(language) for kind in ("git", "website")}
+            kind = ui.select(kinds, value="git", label=_KIND.to(language)).classes("full-width").props("outlined")
+            kind.mark("kind")
             fields = [
                 ui.input(text.to(language)).classes("full-width").props("outlined maxlength=300").mark(mark)
                 for mark, text in (
@@ -154,7 +160,7 @@ class _Sources:
             async def save() -> None:
                 with saying(language):
                     address, name, branch, folder, collection = ((each.value or "").strip() for each in fields)
-                    new = NewSource("git", address, name, collection, branch=branch, folder=folder)
+                    new = NewSource(kind.value or "git", address, name, collection, branch=branch, folder=folder)
                     await self._sources.add(actor(self._who.member), new)
                     ui.notify(_ADDED.to(language), type="positive")
                     dialog.close()

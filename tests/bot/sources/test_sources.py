@@ -254,8 +254,10 @@ async def test_a_refused_page_is_not_read_again_until_it_changes(home: Home) -> 
     report = (await synced(home, source, memory)).report
     assert [ref for ref, _ in report.refused] == ["b.pdf"]
     memory.fetched.clear()
+    memory.texts["c.md"] = "More."
     await synced(home, source, memory)
-    assert memory.fetched == []
+    assert memory.fetched == ["c.md"]
+    memory.fetched.clear()
     memory.texts["b.pdf"] = "no pdf either"
     await synced(home, source, memory)
     assert memory.fetched == ["b.pdf"]

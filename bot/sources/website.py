@@ -1,0 +1,419 @@
+"""A website: the pages of its sitemap, or those that its start page leads to; asked politely, page by page, and only
+for what has changed.
+
+Source: sources.md §1 (website); RFC 9309 (robots.txt); RFC 9110 §13 (conditional requests), §10.2.3 (Retry-After);
+sitemaps.org/protocol.html; reliability.md R40.
+"""
+
+import asyncio
+import email.utils
+import hashlib
+import json
+import re
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from urllib.parse import quote, unquote, urljoin, urlsplit, urlunsplit
+from xml.etree.ElementTree import Element, ParseError
+
+import httpx
+from defusedxml import DefusedXmlException  # type: ignore[import-untyped]
+from defusedxml.ElementTree import fromstring  # type: ignore[import-untyped]
+from protego import Protego
+
+from bot.sources.addresses import resolved
+from bot.sources.base import TOO_MANY, Fetched, Listing, PageError, SourceError, SourcePage
+from bot.store.followed import FollowedPage
+from retrieval.i18n import Text
+from retrieval.loaders.file_types import SUFFIXES, suffix_of
+from retrieval.loaders.limits import ParsingLimits
+
+AGENT = "Kotae (knowledge bot; reads what its robots.txt allows)"
+DEPTH, PAGES = 5, 2_000
+HOPS, TRIES, LONGEST_WAIT = 5, 3, 60.0  # redirects; of a page that is busy; seconds for one of them
+SECONDS = 30.0  # for one request
+SITEMAPS = 50
+_KINDS = {
+    "text/html": ".html",
+    "application/xhtml+xml": ".html",
+    "text/plain": ".txt",
+    "text/markdown": ".md",
+    "application/pdf": ".pdf",
+}
+
+ADDRESS = Text(
+    en="“{location}” is not the address of a website: https://…",
+    ja="「{location}」はウェブサイトのアドレスではありません。",
+)
+_START = Text(en="{url} cannot be read: {why}", ja="{url} を読み込めません: {why}")
+_SITEMAP = Text(en="The sitemap {url} cannot be read: {why}", ja="サイトマップ {url} を読み込めません: {why}")
+_FORBIDDEN = Text(en="its robots.txt does not allow it", ja="robots.txt で許可されていません")
+_MANY_FAIL = Text(
+    en="{n} of {all} pages could not be read, so the rest was not compared.",
+    ja="{all} ページ中 {n} ページを読み込めなかったため、比較を行いませんでした。",
+)
+_NOT_NOW = Text(en="It could not be read: {why}.", ja="読み込めませんでした: {why}")
+
+
+class _AwayError(Exception):
+    """A page cannot be had now: its reason, which is no secret."""
+
+
+@dataclass(slots=True)
+class _Page:
+    """A page as it is remembered between two looks: its validators, what it leads to, and what it said."""
+
+    etag: str = ""
+    modified: str = ""
+    version: str = ""
+    suffix: str = ".html"
+    links: list[str] = field(default_factory=list)
+
+
+class WebsiteSource:
+    """Pages of one host below the start page's folder. `memory` is a file of its own that may be lost."""
+
+    def __init__(
+        self,
+        location: str,
+        *,
+        memory: Path,
+        private: bool = False,
+        depth: int = DEPTH,
+        pages: int = PAGES,
+        wait: Callable[[float], object] = asyncio.sleep,
+    ) -> None:
+        self._start = check_address(location)
+        self._memory = memory
+        self._private = private
+        self._depth = depth
+        self._most = pages
+        self._wait = wait
+
+    @asynccontextmanager
+    async def look(self, cursor: str | None, known: Mapping[str, FollowedPage]) -> AsyncIterator[Listing | None]:
+        async with httpx.AsyncClient(
+            headers={"User-Agent": AGENT}, timeout=SECONDS, trust_env=False, follow_redirects=False
+        ) as client:
+            with TemporaryDirectory(prefix="kotae-site-") as folder:
+                remembered = await asyncio.to_thread(_recall, self._memory)
+                visit = _Visit(self, client, Path(folder), remembered, known)
+                yield await visit.listing()
+                await asyncio.to_thread(_remember, self._memory, visit.seen)
+
+    async def changed(self) -> None:
+        await asyncio.Event().wait()
+
+
+class _Visit:
+    """One look at the site."""
+
+    def __init__(
+        self,
+        source: WebsiteSource,
+        client: httpx.AsyncClient,
+        folder: Path,
+        remembered: Mapping[str, _Page],
+        known: Mapping[str, FollowedPage],
+    ) -> None:
+        self._source = source
+        self._client = client
+        self._folder = folder
+        self._remembered = remembered
+        self._known = known
+        self._start = source._start
+        self._robots = Protego.parse("")
+        self.seen: dict[str, _Page] = {}
+        self._pages: dict[str, SourcePage] = {}
+        self._failed: dict[str, str] = {}
+        self._blind = False  # a page that cannot be had may lead to others
+        self._dates: dict[str, str] = {}
+
+    async def listing(self) -> "_Site":
+        await self._read_robots()
+        listed = await self._sitemap()
+        await self._walk(listed)
+        if len(self._failed) > len(self._pages) / 2:
+            raise SourceError(_MANY_FAIL, n=len(self._failed), all=len(self._failed) + len(self._pages))
+        return _Site(self._pages | self._kept(), self._folder, self._dates, self._failed)
+
+    def _kept(self) -> dict[str, SourcePage]:
+        """Pages that cannot be had now are as they were; new ones are tried again. So are those that only they may have
+        led to."""
+        kept = {}
+        unseen = self._known.keys() - self._pages.keys() if self._blind else set()
+        for url in {*self._failed, *unseen}:
+            before = self._known.get(url)
+            version = before.version if before is not None else "unread"
+            kept[url] = SourcePage(url, version, _name(url, self._remembered.get(url, _Page()).suffix), url)
+        return kept
+
+    async def _read_robots(self) -> None:
+        try:
+            answer = await self._get(urljoin(self._start, "/robots.txt"))
+        except _AwayError as error:  # unreachable means: not to be visited (RFC 9309 §2.3.1.4)
+            raise SourceError(_START, url=urljoin(self._start, "/robots.txt"), why=str(error)) from error
+        if answer is not None and answer[0].status_code == 200:
+            self._robots = Protego.parse(answer[1].decode(errors="replace"))
+        if not self._robots.can_fetch(self._start, AGENT):
+            raise SourceError(_START, url=self._start, why=_FORBIDDEN.en)
+
+    async def _sitemap(self) -> dict[str, str] | None:
+        """Its addresses, each with its date; None: there is none, and links are followed."""
+        given = self._start.endswith(".xml")
+        waiting = deque([self._start] if given else [*self._robots.sitemaps, urljoin(self._start, "/sitemap.xml")])
+        found: dict[str, str] = {}
+        read: set[str] = set()
+        any_there = False
+        while waiting:
+            url = waiting.popleft()
+            if url in read or urlsplit(url).netloc != urlsplit(self._start).netloc:
+                continue
+            read.add(url)
+            try:
+                answer = await self._get(url)
+                if answer is None or answer[0].status_code in (404, 410):
+                    if given or (any_there and url not in (urljoin(self._start, "/sitemap.xml"),)):
+                        raise _AwayError("404")
+                    continue
+                root = fromstring(answer[1])
+            except (_AwayError, ParseError, DefusedXmlException, ValueError) as error:
+                # half a sitemap would have the other half removed
+                raise SourceError(_SITEMAP, url=url, why=str(error) or type(error).__name__) from error
+            any_there = True
+            inner, pages = _entries(root)
+            waiting += inner
+            found |= pages
+            if len(read) > SITEMAPS:
+                raise SourceError(_SITEMAP, url=url, why=f"> {SITEMAPS}")
+        return found if any_there else None
+
+    async def _walk(self, listed: dict[str, str] | None) -> None:
+        waiting = (
+            deque((url, self._source._depth) for url in listed) if listed is not None else deque([(self._start, 0)])
+        )
+        met = {url for url, _ in waiting}
+        delay = min(float(self._robots.crawl_delay(AGENT) or 0), 10.0)
+        while waiting:
+            if len(self._pages) + len(self._failed) >= self._source._most:  # what is beyond would seem to be gone
+                raise SourceError(TOO_MANY, most=self._source._most)
+            url, depth = waiting.popleft()
+            if not self._ours(url) or not self._robots.can_fetch(url, AGENT):
+                continue
+            page = await self._page(url, first=listed is None and depth == 0)
+            if page is None:
+                continue
+            if listed is not None:
+                self._dates.setdefault(url, (listed.get(url) or "")[:10])
+            elif depth < self._source._depth:
+                for link in page.links:
+                    if link not in met:
+                        met.add(link)
+                        waiting.append((link, depth + 1))
+            if delay:
+                await asyncio.sleep(delay)
+
+    async def _page(self, url: str, *, first: bool) -> _Page | None:
+        """A page that is there, read or as it was; None for one that is gone, no page, or cannot be had now."""
+        before = self._remembered.get(url)
+        fresh = before is not None and url in self._known and self._known[url].version == before.version
+        validators = {}
+        if fresh and before is not None:
+            validators = {"If-None-Match": before.etag} if before.etag else {"If-Modified-Since": before.modified}
+        try:
+            answer = await self._get(url, {name: value for name, value in validators.items() if value})
+        except _AwayError as error:
+            if first:
+                raise SourceError(_START, url=url, why=str(error)) from error
+            self._failed[url] = str(error)
+            self._blind = self._blind or before is None
+            return before
+        if answer is None or answer[0].status_code in (404, 410):
+            if first:
+                raise SourceError(_START, url=url, why="404")
+            return None
+        response, body = answer
+        if response.status_code == 304 and before is not None:
+            page = before
+        else:
+            kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+            suffix = _KINDS.get(kind)
+            if suffix is None:
+                return None
+            version = hashlib.sha256(body).hexdigest()
+            links = _links(url, body) if suffix == ".html" else []
+            headers = response.headers
+            page = _Page(headers.get("etag", ""), headers.get("last-modified", ""), version, suffix, links)
+            await asyncio.to_thread((self._folder / version).write_bytes, body)
+        self.seen[url] = page
+        if page.modified:
+            self._dates[url] = _day(page.modified)
+        self._pages[url] = SourcePage(url, page.version, _name(url, page.suffix), url)
+        return page
+
+    def _ours(self, url: str) -> bool:
+        """Of the same host, below the start page's folder."""
+        start, parts = urlsplit(self._start), urlsplit(url)
+        folder = "/" if start.path.endswith(".xml") else start.path.rpartition("/")[0] + "/"
+        return (parts.scheme, parts.netloc) == (start.scheme, start.netloc) and parts.path.startswith(folder)
+
+    async def _get(self, url: str, headers: Mapping[str, str] | None = None) -> tuple[httpx.Response, bytes] | None:
+        """The answer after redirects, all of which stay on the host; None: it leads elsewhere. Raises _AwayError,
+        SourceError for an address that may not be reached."""
+        for tried in range(TRIES):
+            answer = await self._followed(url, headers or {})
+            if answer is None:
+                return None
+            status = answer[0].status_code
+            if status < 400 or status in (404, 410):
+                return answer
+            if status not in (429, 503) or tried + 1 == TRIES:
+                raise _AwayError(str(status))
+            await self._source._wait(_retry_after(answer[0], tried))  # type: ignore[misc]
+        raise AssertionError("the last try ends it")
+
+    async def _followed(self, url: str, headers: Mapping[str, str]) -> tuple[httpx.Response, bytes] | None:
+        for _ in range(HOPS):
+            response, body = await self._once(url, headers)
+            if response.status_code not in (301, 302, 303, 307, 308):
+                return response, body
+            url = _plain(urljoin(url, response.headers.get("location", "")))
+            if urlsplit(url).netloc != urlsplit(self._start).netloc:
+                return None
+        raise _AwayError("redirects without end")
+
+    async def _once(self, url: str, headers: Mapping[str, str]) -> tuple[httpx.Response, bytes]:
+        """One request, to the very address that was looked at."""
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+        address = host if self._source._private else await resolved(host, port)
+        there = f"[{address}]" if ":" in address else address
+        target = urlunsplit((parts.scheme, f"{there}:{port}", parts.path or "/", parts.query, ""))
+        most = ParsingLimits().file
+        body = bytearray()
+        try:
+            async with self._client.stream(
+                "GET", target, headers={"Host": parts.netloc, **headers}, extensions={"sni_hostname": host}
+            ) as response:
+                async for part in response.aiter_bytes():
+                    body += part
+                    if len(body) > most:
+                        raise _AwayError("too long")
+        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+            raise _AwayError(type(error).__name__) from error
+        return response, bytes(body)
+
+
+@dataclass(frozen=True, slots=True)
+class _Site:
+    pages: Mapping[str, SourcePage]
+    folder: Path
+    dates: Mapping[str, str]
+    failed: Mapping[str, str]
+    cursor: str | None = None
+
+    async def fetch(self, page: SourcePage) -> Fetched:
+        if page.ref in self.failed:
+            raise PageError(_NOT_NOW, why=self.failed[page.ref])
+        try:
+            data = await asyncio.to_thread((self.folder / page.version).read_bytes)
+        except OSError as error:  # it has not changed, but its document is wanted anew: the next look reads it
+            raise PageError(_NOT_NOW, why=type(error).__name__) from error
+        return Fetched(data, self.dates.get(page.ref) or None)
+
+
+def check_address(location: str) -> str:
+    """An address of a website, as it is kept. Raises SourceError."""
+    location = location.strip()
+    with suppress(ValueError):
+        parts = urlsplit(location)
+        if parts.scheme in ("https", "http") and parts.hostname and not parts.username and location.isprintable():
+            return _plain(location)
+    raise SourceError(ADDRESS, location=location[:200])
+
+
+def _plain(url: str) -> str:
+    """Without what only a browser needs."""
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc, parts.path or "/", parts.query, ""))
+
+
+def _name(url: str, suffix: str) -> str:
+    """A document's name: its path, with the ending of what it is."""
+    parts = urlsplit(url)
+    path = unquote(parts.path).strip("/") or "index"
+    path += f"?{unquote(parts.query)}" if parts.query else ""
+    return path if suffix_of(path) in SUFFIXES else f"{path}{suffix}"
+
+
+def _entries(root: Element) -> tuple[list[str], dict[str, str]]:
+    """The sitemaps that an index names, or the pages of a sitemap with their dates."""
+    inner: list[str] = []
+    pages: dict[str, str] = {}
+    for entry in root:
+        said = {child.tag.rpartition("}")[2]: (child.text or "").strip() for child in entry}
+        if said.get("loc") and entry.tag.endswith("sitemap"):
+            inner.append(said["loc"])
+        elif said.get("loc"):
+            pages[_plain(said["loc"])] = said.get("lastmod", "")
+    return inner, pages
+
+
+class _Links(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self.base = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if tag == "a" and given.get("href") and "nofollow" not in (given.get("rel") or ""):
+            self.found.append(given["href"] or "")
+        elif tag == "base":
+            self.base = given.get("href") or ""
+
+
+def _links(url: str, body: bytes) -> list[str]:
+    reader = _Links()
+    reader.feed(body.decode(errors="replace"))
+    found = []
+    for link in reader.found:
+        with suppress(ValueError):
+            target = _plain(urljoin(urljoin(url, reader.base), link.strip()))
+            if target.startswith(("http://", "https://")):
+                found.append(quote(target, safe=":/?&=%#@!$'()*+,;~[]-._"))
+    return list(dict.fromkeys(found))
+
+
+def _retry_after(response: httpx.Response, tried: int) -> float:
+    said = response.headers.get("retry-after", "")
+    if re.fullmatch(r"\d{1,6}", said):
+        return min(float(said), LONGEST_WAIT)
+    with suppress(ValueError, TypeError):
+        left = (email.utils.parsedate_to_datetime(said) - datetime.now(UTC)).total_seconds()
+        return min(max(left, 0.0), LONGEST_WAIT)
+    return min(2.0**tried, LONGEST_WAIT)
+
+
+def _day(modified: str) -> str:
+    with suppress(ValueError, TypeError):
+        return email.utils.parsedate_to_datetime(modified).date().isoformat()
+    return ""
+
+
+def _recall(memory: Path) -> dict[str, _Page]:
+    try:
+        return {url: _Page(**kept) for url, kept in json.loads(memory.read_text()).items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}
+
+
+def _remember(memory: Path, seen: Mapping[str, _Page]) -> None:
+    memory.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    said = {url: {name: getattr(page, name) for name in _Page.__slots__} for url, page in seen.items()}
+    memory.write_text(json.dumps(said, ensure_ascii=False))

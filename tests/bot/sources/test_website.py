@@ -1,0 +1,184 @@
+"""A site is followed politely, page by page, and nothing of it is lost for want of a page. Source: sources.md §1, §2."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+from aiohttp import web
+
+from bot.sources.base import SourceError
+from bot.sources.sources import NewSource
+from bot.sources.sync import Sync, SyncReport
+from bot.sources.website import WebsiteSource, check_address
+from bot.types import Actor
+from tests.bot.library import READERS
+from tests.bot.sources.conftest import EDITOR, Home
+from tests.bot.sources.site import Site, served
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+def html(title: str, text: str, *links: str) -> str:
+    anchors = "".join(f'<p><a href="{link}">More about it</a></p>' for link in links)
+    return f"<html><head><title>{title}</title></head><body><h1>{title}</h1><p>{text}</p>{anchors}</body></html>"
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def site() -> AsyncIterator[Site]:
+    async with served() as one:
+        one.pages = {
+            "/docs/": html("Docs", "All about piers.", "a.html", "/docs/b", "/other", "https://elsewhere.example/x"),
+            "/docs/a.html": html("A", "Pier one is open.", "b#part", "c.html?x=1"),
+            "/docs/b": html("B", "Pier two is open.", "/docs/"),
+            "/docs/c.html?x=1": html("C", "Pier three is open."),
+            "/other": html("Other", "Not below the start page."),
+        }
+        yield one
+
+
+async def follow(home: Home, site: Site, path: str = "/docs/") -> SyncReport:
+    await home.sources.add(EDITOR, NewSource("website", site.url + path, name="wiki"))
+    return await home.sync()
+
+
+async def test_pages_below_the_start_page_are_followed_and_asked_for_only_when_they_have_changed(
+    home: Home, site: Site
+) -> None:
+    report = await follow(home, site)
+    assert (report.added, report.refused, report.failed) == (4, [], [])
+    rows = {row.name: row for row in await home.library.documents.listed()}
+    assert set(rows) == {"docs.html", "docs/a.html", "docs/b.html", "docs/c.html?x=1.html"}
+    assert rows["docs/b.html"].url == f"{site.url}/docs/b" and rows["docs/b.html"].changed_at == "2026-03-02"
+    assert rows["docs/a.html"].title == "A"
+
+    site.asked.clear()
+    report = await home.sync()
+    assert (report.added, report.replaced, report.removed) == (0, 0, 0)
+    assert {status for path, status in site.asked if path.startswith("/docs/")} == {304}
+
+    site.pages["/docs/b"] = html("B", "Pier two is closed.", "d.html")
+    site.pages["/docs/d.html"] = html("D", "Pier four is new.")
+    del site.pages["/docs/c.html?x=1"]
+    report = await home.sync()
+    assert (report.added, report.replaced, report.removed) == (1, 1, 1)
+    assert "Pier two is closed." in " ".join(await home.library.found("pier closed"))
+
+
+async def test_the_sitemap_says_which_pages_there_are(home: Home, site: Site) -> None:
+    u = site.url
+    site.pages["/sitemap.xml"] = (
+        '<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
+        f"<sitemap><loc>{u}/docs.xml</loc></sitemap></sitemapindex>"
+    )
+    site.pages["/docs.xml"] = (
+        '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
+        f"<url><loc>{u}/docs/a.html</loc><lastmod>2026-02-03</lastmod></url><url><loc>{u}/docs/b</loc></url>"
+        f"<url><loc>{u}/other</loc></url><url><loc>https://elsewhere.example/</loc></url></urlset>"
+    )
+    assert (await follow(home, site)).added == 2
+    assert await home.names() == ["docs/a.html", "docs/b.html"]
+    site.pages["/docs.xml"] = site.pages["/docs.xml"][:150]  # cut in the middle
+    with pytest.raises(SourceError, match="sitemap"):
+        await home.sync()
+    del site.pages["/docs.xml"]  # which the index still names
+    with pytest.raises(SourceError, match="sitemap"):
+        await home.sync()
+    assert len(await home.names()) == 2
+
+
+async def test_an_entity_bomb_is_no_sitemap(home: Home, site: Site) -> None:
+    site.pages["/sitemap.xml"] = (
+        '<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><urlset><url><loc>&b;</loc></url></urlset>'
+    )
+    with pytest.raises(SourceError, match="sitemap"):
+        await follow(home, site)
+
+
+async def test_robots_txt_is_obeyed(home: Home, site: Site) -> None:
+    site.pages["/robots.txt"] = "User-agent: *\nDisallow: /docs/b\n"
+    assert (await follow(home, site)).added == 3
+    assert "/docs/b" not in {path for path, _ in site.asked}
+    site.pages["/robots.txt"] = "User-agent: *\nDisallow: /\n"
+    with pytest.raises(SourceError, match=r"robots\.txt"):
+        await home.sync()
+    site.answers["/robots.txt"] = lambda request: web.Response(status=500)
+    with pytest.raises(SourceError):
+        await home.sync()
+    assert len(await home.names()) == 3
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+async def test_a_page_that_is_away_and_those_behind_it_stay(home: Home, site: Site, status: int) -> None:
+    await follow(home, site)
+    site.answers["/docs/a.html"] = lambda request: web.Response(status=status, headers={"Retry-After": "0"})
+    report = await home.sync()
+    assert report.removed == 0 and len(await home.names()) == 4
+    for memory in (home.folder / "home" / "sources").glob("*.json"):  # nor where it is not known what it led to
+        memory.unlink()
+    report = await home.sync()
+    assert report.removed == 0 and len(await home.names()) == 4
+    site.answers["/docs/"] = site.answers["/docs/a.html"]
+    with pytest.raises(SourceError):
+        await home.sync()
+    site.answers.clear()
+    del site.pages["/docs/c.html?x=1"]
+    assert (await home.sync()).removed == 1
+
+
+async def test_it_waits_as_long_as_it_is_told(home: Home, site: Site) -> None:
+    waited: list[float] = []
+    busy = iter([429, 503])
+
+    def answer(request: web.Request) -> web.StreamResponse:
+        status = next(busy, 200)
+        headers = {"Retry-After": "7"} if status == 429 else {}
+        return web.Response(status=status, text=site.pages["/docs/b"], content_type="text/html", headers=headers)
+
+    async def wait(seconds: float) -> None:
+        waited.append(seconds)
+
+    site.answers["/docs/b"] = answer
+    await home.sources.add(EDITOR, NewSource("website", f"{site.url}/docs/", name="wiki"))
+    (source,) = await home.store.listed()
+    sync = Sync(source, home.store, home.library.knowledge, home.library.documents)
+    await sync.run(WebsiteSource(source.location, memory=home.folder / "m.json", private=True, wait=wait))
+    assert sync.report.added == 4 and waited == [7.0, 2.0]
+
+
+async def test_redirects_are_followed_on_the_host_and_never_without_end(home: Home, site: Site) -> None:
+    def to(place: str) -> web.StreamResponse:
+        return web.Response(status=302, headers={"Location": place})
+
+    site.answers["/docs/b"] = lambda request: to("/docs/b-new")
+    site.pages["/docs/b-new"] = html("B", "Pier two has moved.", "c.html?x=1")
+    site.answers["/docs/c.html?x=1"] = lambda request: to("https://elsewhere.example/")
+    site.answers["/docs/a.html"] = lambda request: to("/docs/a.html")
+    report = await follow(home, site)
+    assert [ref.removeprefix(site.url) for ref, _ in report.failed] == ["/docs/a.html"]
+    assert await home.names() == ["docs.html", "docs/b.html"]
+
+
+async def test_more_pages_than_are_read_are_said_and_nothing_seems_to_be_gone(home: Home, site: Site) -> None:
+    await follow(home, site)
+    (source,) = await home.store.listed()
+    sync = Sync(source, home.store, home.library.knowledge, home.library.documents)
+    with pytest.raises(SourceError, match="more than 2 pages"):
+        await sync.run(WebsiteSource(source.location, memory=home.folder / "m.json", private=True, pages=2))
+    assert len(await home.names()) == 4
+
+
+async def test_a_site_of_the_own_network_is_not_reached_for_others(home: Home, site: Site) -> None:
+    source = await home.sources.add(
+        Actor("slack", "T", "U1", "editor"), NewSource("website", f"{site.url}/docs/", name="wiki")
+    )
+    with pytest.raises(SourceError, match="own network"):
+        await home.sources.sync(EDITOR, source.name, READERS)
+    assert site.asked == []
+
+
+@pytest.mark.parametrize(
+    "wrong", ["docs", "ftp://h/", "https://me:secret@h/", "https:///x", "file:///etc/passwd", "javascript:1"]
+)
+async def test_an_address_is_one_of_a_website(wrong: str) -> None:
+    with pytest.raises(SourceError):
+        check_address(wrong)
