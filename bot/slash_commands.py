@@ -119,7 +119,7 @@ _HELP: dict[str, Text] = {
         ja="/kotae digest [post]：未回答の質問のまとめ。post でダイジェストのチャンネルに今すぐ投稿します（編集者）",
     ),
     "sources": Text(
-        en="/kotae sources [sync|pause|resume <name> [forget|keep]]: what documents follow (folders, repositories, sites)",
+        en="/kotae sources [sync|pause|resume <name> [forget|keep]]: what documents follow",
         ja="/kotae sources [sync|pause|resume <名前> [forget|keep]]：文書の同期元の一覧と操作",
     ),
     "settings": Text(
