@@ -11,6 +11,7 @@ from adapters.shared.rate_limit import Bucket, CallTicket, Clock, Limit, Priorit
 from bot.waiting import Sleep
 
 TIER_2, TIER_3, TIER_4 = Limit(8, 12), Limit(20, 30), Limit(40, 60)
+_SIGNS = Limit(70, 30)  # as much a minute as tier 4, but most of it at once: signs of life come in bursts
 _POSTS = Limit(3, 60)  # in one channel
 _ALL_POSTS = Limit(40, 260)  # "several hundred messages per minute"
 _LIMITS = {
@@ -20,7 +21,7 @@ _LIMITS = {
     "reactions.remove": TIER_2,
     **dict.fromkeys(("chat.postEphemeral", "conversations.members", "users.info", "files.info"), TIER_4),
     **dict.fromkeys(("views.open", "views.update", "views.push", "views.publish"), TIER_4),
-    "assistant.threads.setStatus": TIER_4,
+    "assistant.threads.setStatus": _SIGNS,
     "assistant.threads.setTitle": TIER_4,
     "assistant.threads.setSuggestedPrompts": TIER_4,
 }
