@@ -54,6 +54,7 @@ class Citation:
     url: str | None = None
     date: str | None = None  # of the document itself, ISO; None: not known
     title: str = ""  # what people call the page, or a pair's question; empty: as the document
+    checked: str | None = None  # ISO day on which its source was last seen; None: it is followed, or has no source
 
     @property
     def name(self) -> str:

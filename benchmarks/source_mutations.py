@@ -12,6 +12,18 @@ LOCAL = f"{TESTS}::test_what_is_on_this_machine_is_followed_from_the_terminal_on
 ADDRESSES = f"{TESTS}::test_addresses_that_do_more_than_name_a_repository_are_refused"
 
 MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
+    (
+        "Sources: answers say when a source that fails was last checked",
+        SOURCES,
+        ('stopped = source.failures or source.state != "on"', "stopped = False"),
+        (f"{TESTS}::test_documents_of_a_source_that_fails_say_when_it_was_last_checked",),
+    ),
+    (
+        "Sources: an answer asks when its sources were last checked",
+        "bot/turns/turns.py",
+        ("days = await self._last_checked(ids) if any(ids) else {}", "days: dict[str, str] = {}"),
+        ("tests/bot/test_app.py::test_an_answer_says_when_a_source_that_fails_was_last_checked",),
+    ),
     ("Sources: many that are gone wait for a word", SYNC, ("if many and not self._forget_many:", "if False:"), (GONE,)),
     (
         "Sources: an emptied source waits for a word",

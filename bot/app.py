@@ -484,6 +484,9 @@ async def running(
             upload = Upload(file.name, file.data, ATTACHMENTS, scope, message.author, file.url)
             return await knowledge.add(upload, language)
 
+        sources = Sources(
+            settings, FollowedSources(data.engine), knowledge, data.documents, Audit(data.engine), owner=inbox.owner
+        )
         turns = Turns(
             inbox,
             data.conversations,
@@ -495,6 +498,7 @@ async def running(
             budget=budget,
             prefer=prefer,
             attach=attach,
+            last_checked=sources.last_checked,
             language=settings.language,
         )
         schedule = Schedule(settings.digest_cron, settings.timezone)
@@ -509,9 +513,6 @@ async def running(
             data.conversations,
             data.documents,
             search=partial(knowledge.search, measured=False),
-        )
-        sources = Sources(
-            settings, FollowedSources(data.engine), knowledge, data.documents, Audit(data.engine), owner=inbox.owner
         )
         bot = make_bot(
             settings,

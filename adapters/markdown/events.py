@@ -74,6 +74,7 @@ _VERDICTS: dict[Verdict, Text] = {
 _CRITIQUE = Text(en="{verdict}. {text}", ja="{verdict}。{text}")
 _QUOTED = Text(en="“{text}”", ja="「{text}」")
 _IN = Text(en=" ({where})", ja="（{where}）")
+_CHECKED = Text(en="last checked {date}", ja="最終確認 {date}")
 
 
 def step_text(event: Step, language: Language, *, named: bool = False) -> str:
@@ -172,7 +173,7 @@ def source_line(citation: Citation, language: Language, *, linked: bool = False)
     in which names and quotations have no markup of their own."""
     document, where = (
         harmless(shortened(citation.name, NAME)),
-        source_place(citation.collection, citation.date, language),
+        source_place(citation.collection, citation.date, language, citation.checked),
     )
     quote = shortened(one_line(unmarked(citation.quote)), QUOTE)
     if linked:
@@ -183,9 +184,11 @@ def source_line(citation: Citation, language: Language, *, linked: bool = False)
     return f"[{citation.n}] {document}{shown}{where}"
 
 
-def source_place(collection: str, date: str | None, language: Language) -> str:
-    """The place where a source is kept, and the document's own date if it has one: ` (handbook, 1 Apr 2026)`."""
-    shown = filter(None, (harmless(collection), date_words(date or "", language)))
+def source_place(collection: str, date: str | None, language: Language, checked: str | None = None) -> str:
+    """The place where a source is kept, the document's own date if it has one, and the day of the last look at what
+    cannot be looked at any more: ` (handbook, 1 Apr 2026, last checked 13 Nov 2026)`."""
+    seen = _CHECKED.to(language, date=date_words(checked, language)) if checked else ""
+    shown = filter(None, (harmless(collection), date_words(date or "", language), seen))
     return _IN.to(language, where=_COMMA.to(language).join(shown))
 
 

@@ -52,12 +52,15 @@ class FoundPassages(BaseModel):
 
 
 class AnswerSource(BaseModel):
+    """`last_checked`: the day on which its source was last seen; None: it is followed, or has no source."""
+
     n: int
     document: str
     collection: str
     quote: str
     url: str | None
     date: str | None
+    last_checked: str | None
 
 
 class ProgramAnswer(BaseModel):

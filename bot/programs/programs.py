@@ -134,7 +134,7 @@ class Programs:
                     answered = event
         sources = [
             {"n": one.n, "document": one.document, "collection": one.collection, "quote": one.quote}
-            | {"url": one.url, "date": one.date}
+            | {"url": one.url, "date": one.date, "last_checked": one.checked}
             for one in answered.citations
         ]
         said = {"answer": answered.text, "outcome": answered.outcome, "unsure": answered.unsure}

@@ -8,7 +8,7 @@ import logging
 import re
 import shutil
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -40,6 +40,7 @@ log = logging.getLogger(__name__)
 EVERY: Mapping[SourceKind, int] = {"folder": 3600, "git": 30, "website": 6 * 3600}  # seconds between two looks
 SHORTEST, LONGEST = 10, 30 * 24 * 3600
 LEASE = timedelta(minutes=2)
+_STALE = timedelta(days=1)
 LOOK = 1.0  # seconds between two looks at what is due
 BACKOFF, LONGEST_BACKOFF = 60, 6 * 3600  # seconds after a failure, doubled with each
 _NAME = re.compile(r"[\w][\w .+-]{0,79}")
@@ -132,6 +133,17 @@ class Sources:
 
     async def get(self, name: str, readers: Readers) -> SourceStatus:
         return await self._status(await self._named(name, readers))
+
+    async def last_checked(self, documents: Collection[str]) -> dict[str, str]:
+        """Of documents (ids): those whose source was not seen whole for more than a day, though it ought to be, with
+        the ISO day on which it last was. An answer says so: rule 5."""
+        late = {}
+        for document, source in (await self._store.of_documents(documents)).items():
+            seen = source.checked_at or source.added_at
+            stopped = source.failures or source.state != "on"
+            if stopped and self._clock() - seen > _STALE:
+                late[document] = seen.astimezone(self._settings.timezone).date().isoformat()
+        return late
 
     async def _named(self, name: str, readers: Readers) -> FollowedSource:
         for source in await self._store.listed(readers.scopes):

@@ -16,6 +16,7 @@ from typing import Any, Literal, assert_never, cast
 
 from agent.events import (
     Answered,
+    Citation,
     Cost,
     Drafted,
     Event,
@@ -85,6 +86,10 @@ class Recording:
                 self._note("answer", ended, cited=frozenset(document for document, _ in cited))
             case _:
                 assert_never(event)
+
+    def document(self, citation: Citation) -> str | None:
+        """The id of the document that is cited; None: it was not found in this turn."""
+        return self._known.get((citation.collection, citation.document, citation.chunk))
 
     def _returned(self, event: ToolReturned) -> None:
         found: dict[str, float] = {}

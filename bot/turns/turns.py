@@ -7,7 +7,7 @@ import asyncio
 import hashlib
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -62,11 +62,17 @@ Prefer = Callable[[Incoming], Awaitable[Incoming]]
 """The question with what was chosen for its place, where nothing was chosen for it."""
 
 Attach = Callable[[Incoming, Attachment, Language], Awaitable[Verdict]]
+LastChecked = Callable[[Collection[str]], Awaitable[Mapping[str, str]]]
+"""Of documents (ids): those whose source cannot be checked, with the ISO day on which it last was."""
 """Reads a file that came with a question, for its thread only."""
 
 
 async def _as_it_is(message: Incoming) -> Incoming:
     return message
+
+
+async def _all_followed(_: Collection[str]) -> Mapping[str, str]:
+    return {}
 
 
 _FAILED = Text(
@@ -168,6 +174,7 @@ class Turns:
         budget: Budget | None = None,
         prefer: Prefer = _as_it_is,
         attach: Attach | None = None,
+        last_checked: LastChecked = _all_followed,
     ) -> None:
         """`prefer`: fills in what was chosen for the place; `attach`: makes a file searchable in its thread (None:
         files are left alone); `language`: of a thread that shows none; `deadline` in seconds, from the moment the
@@ -183,6 +190,7 @@ class Turns:
         self._sign = sign
         self._prefer = prefer
         self._attach = attach
+        self._last_checked = last_checked
         self._admission = admission or Admission()
         self._budget = budget or Unlimited()
 
@@ -435,12 +443,20 @@ class Turns:
         self._chat_log.record(turn.claimed.id, step)
         return step
 
+    async def _checked(self, turn: _Turn, answer: Answered) -> Answered:
+        """With the day beside each citation whose source cannot be checked. Source: sources.md §2, rule 5."""
+        ids = [turn.recording.document(one) or "" for one in answer.citations]
+        days = await self._last_checked(ids) if any(ids) else {}
+        cited = (replace(one, checked=days.get(id)) for one, id in zip(answer.citations, ids, strict=True))
+        return replace(answer, citations=tuple(cited))
+
     async def _store(self, turn: _Turn, answer: Answered) -> Answered:
         """The answer as it is stored, or why it could not be. Raises LostError."""
         claimed, seconds = turn.claimed, round(time.monotonic() - turn.began, 3)
         answer = replace(answer, turn=claimed.id, seconds=answer.seconds or seconds)
         turn.recording.add(answer)
         try:
+            answer = await self._checked(turn, answer)
             misses = self._misses(claimed, answer)
             await finished(self._inbox.finish(claimed, answer, turn.recording.steps, misses))
         except StoreError as error:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 
 from adapters.terminal.channel import AUDIENCE, PASSING, PLACE
 from agent.events import Answered
@@ -20,7 +21,7 @@ from bot.knowledge.documents import KnowledgeBase
 from bot.logs import Redactor
 from bot.records import WantedQuestions
 from bot.store.engine import write
-from bot.store.schema import intakes, turns
+from bot.store.schema import followed, intakes, turns
 from bot.types import FileRef, Incoming, IngestionRequest, Upload
 from retrieval.types import TEAM, CollectionNotFoundError, QdrantConnectionError
 from tests.bot.sample_turns import begun
@@ -86,6 +87,22 @@ async def test_a_sample_cut_short_is_completed_and_one_taken_out_stays_out(tmp_p
         assert not await app.wants_sample()
         await app.knowledge.forget(other.id)
         assert not await app.wants_sample()
+
+
+async def test_an_answer_says_when_a_source_that_fails_was_last_checked(tmp_path: Path) -> None:
+    question = "How much is the daily allowance for a business trip abroad?"
+    async with application(tmp_path) as app:
+        await app.add_sample()
+        assert {one.checked for one in (await answer(app, asked(question))).citations} == {None}
+        seen = datetime.now(UTC) - timedelta(days=9)
+        async with write(app.data.engine) as db:
+            await db.execute(update(followed).values(failures=1, checked_at=seen))
+        given = await answer(app, asked(question))
+        day = seen.astimezone(app.settings.timezone).date().isoformat()
+        assert {one.checked for one in given.citations} == {day}
+        stored = await app.data.conversations.get(given.turn)
+        assert stored is not None and stored.answered is not None
+        assert stored.answered.citations == given.citations
 
 
 async def test_the_banner_is_short_and_names_the_key(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -244,7 +244,7 @@ def _shown(
     cited = [
         {**one, "gone": False, "document_id": everywhere.get((one["collection"], one["document"]))}
         if (one["collection"], one["document"]) in there
-        else {**one, "quote": "", "url": None, "date": None, "gone": True, "document_id": None}
+        else {**one, "quote": "", "url": None, "date": None, "checked": None, "gone": True, "document_id": None}
         for one in message.data.get("citations", ())
     ]
     return replace(message, data={**message.data, "citations": cited}) if cited else message

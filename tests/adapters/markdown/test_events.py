@@ -47,6 +47,12 @@ def test_a_source_has_its_own_date(date: str | None, en: str, ja: str) -> None:
     assert source_line(citation, "en") == f"[1] a.md {en}" and source_line(citation, "ja") == f"[1] a.md{ja}"
 
 
+def test_a_source_that_cannot_be_checked_says_when_it_was() -> None:
+    citation = Citation(1, "a.md", "faq", 0, "", date="2026-04-01", checked="2026-11-13")
+    assert source_line(citation, "en") == "[1] a.md (faq, 1 Apr 2026, last checked 13 Nov 2026)"
+    assert source_line(citation, "ja") == "[1] a.md（faq、2026年4月1日、最終確認 2026年11月13日）"
+
+
 @pytest.mark.parametrize(
     ("language", "names"), [("en", "from a.md, b.md, c.md and 2 more"), ("ja", "出典: a.md、b.md、c.mdほか 2 件")]
 )

@@ -157,6 +157,39 @@ async def test_a_source_that_is_away_keeps_what_it_had_and_is_tried_later_and_la
     assert (status.source.trouble, status.source.failures) == (None, 0)
 
 
+@BOTH
+async def test_documents_of_a_source_that_fails_say_when_it_was_last_checked(
+    home: Home, kind: str, clock: Clock
+) -> None:
+    tree = home.tree(kind)
+    tree.write(**pages(3))
+    await home.follow(tree)
+    by_hand = await home.library.add("own.md", "Ours.")
+    ids = [row.id for row in await home.library.documents.listed(READERS)]
+    followed = {*ids} - {by_hand.document_id}
+    seen = clock()
+    day = seen.astimezone(settings(home.folder).timezone).date().isoformat()
+    tree.path.rename(home.folder / "away")
+
+    async def fail(after: timedelta) -> dict[str, str]:
+        clock.now = seen + after
+        with pytest.raises(SourceError):
+            await home.sync()
+        return await home.sources.last_checked(ids)
+
+    clock.now = seen + timedelta(days=9)
+    assert await home.sources.last_checked(ids) == {}  # late, and no look at it has failed
+    clock.now = seen
+    assert await fail(timedelta(hours=23)) == {}
+    assert await fail(timedelta(days=9)) == dict.fromkeys(followed, day)
+    (home.folder / "away").rename(tree.path)
+    await home.sync()
+    assert await home.sources.last_checked(ids) == {}
+    await home.sources.pause(EDITOR, "wiki", READERS)
+    clock.now += timedelta(days=2)
+    assert {*await home.sources.last_checked(ids)} == followed
+
+
 # -- rule 2: only its own ----------------------------------------------------------------------------------------------
 
 

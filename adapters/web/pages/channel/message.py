@@ -158,7 +158,7 @@ class Drawing:
     def _source(self, message: RoomMessage, number: int, citation: dict[str, object]) -> None:
         """One source; its passage is looked up when it is opened, with the rights this room has then."""
         date = str(citation.get("date") or "")
-        kept = source_place(str(citation["collection"]), date, self.language)
+        kept = source_place(str(citation["collection"]), date, self.language, str(citation.get("checked") or ""))
         title = f"[{number}] {citation.get('title') or citation['document']}{kept}"
         quote = str(citation["quote"] or "")
         with ui.row().classes("kotae-cited"):
