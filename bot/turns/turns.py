@@ -62,9 +62,10 @@ Prefer = Callable[[Incoming], Awaitable[Incoming]]
 """The question with what was chosen for its place, where nothing was chosen for it."""
 
 Attach = Callable[[Incoming, Attachment, Language], Awaitable[Verdict]]
+"""Reads a file that came with a question, for its thread only."""
+
 LastChecked = Callable[[Collection[str]], Awaitable[Mapping[str, str]]]
 """Of documents (ids): those whose source cannot be checked, with the ISO day on which it last was."""
-"""Reads a file that came with a question, for its thread only."""
 
 
 async def _as_it_is(message: Incoming) -> Incoming:
