@@ -80,8 +80,8 @@ class Recording:
             case Reflected(verdict, text):
                 self._note("reflection", {"verdict": verdict, "text": text[:MAX_TEXT]})
             case Answered():
-                passages = [(one.collection, one.document, one.chunk) for one in event.citations[:MAX_HITS]]
-                cited = [(self._known[key], key[2]) for key in passages if key in self._known]
+                citations = event.citations[:MAX_HITS]
+                cited = [(found, one.chunk) for one in citations if (found := self.document(one)) is not None]
                 ended = {"outcome": event.outcome, "unsure": event.unsure, "marked": event.marked, "cited": cited}
                 self._note("answer", ended, cited=frozenset(document for document, _ in cited))
             case _:
