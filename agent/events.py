@@ -63,6 +63,23 @@ class Citation:
 
 
 @dataclass(frozen=True, slots=True)
+class PageChange:
+    """A page after an answer that cites it: it is gone from its source (`removed`), or does not bear out a statement
+    any more. `was` and `now` are the figures that differ; without `was`, `now` is what it says of that, and without
+    both it says nothing of `said`, the statement."""
+
+    document: str
+    title: str  # what people call the page
+    on: str  # ISO day on which it was noticed
+    said: str = ""
+    was: str = ""
+    now: str = ""
+    url: str | None = None
+    removed: bool = False
+    rested: str = ""  # the sentence that the statement rested on; not shown
+
+
+@dataclass(frozen=True, slots=True)
 class Cost:
     """The use of a paid model in a turn, over all its calls."""
 
@@ -92,6 +109,7 @@ class Answered:
     outcome: Outcome = "answered"
     unsure: bool = False  # said to people in front of the answer
     person: bool = False  # a person can be asked, which is offered under the answer
+    changes: tuple[PageChange, ...] = ()  # since it was given; said to people on top of it
     model: str = field(default="", compare=False)
     seconds: float = field(default=0.0, compare=False)
     cost: Cost = field(default=Cost(), compare=False)

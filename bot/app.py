@@ -43,6 +43,7 @@ from bot.sources.card import troubles
 from bot.sources.sources import NewSource, Sources
 from bot.store.asks import Asks
 from bot.store.audit import Audit
+from bot.store.changed_documents import ChangedDocuments
 from bot.store.channel_settings import ChannelSettings
 from bot.store.digests import Digests
 from bot.store.documents import Documents
@@ -56,6 +57,7 @@ from bot.store.turns import TurnStore
 from bot.store.usage import Usage
 from bot.turns.admission import Admission
 from bot.turns.budget import Budget, BudgetLimits
+from bot.turns.living import LivingAnswers
 from bot.turns.queue import TurnQueue
 from bot.turns.selected_passages import AnswerFrom
 from bot.turns.trace import Trace, trace
@@ -157,6 +159,7 @@ class Application:
     all_pairs: AllPairs
     curating: Curation
     sources: Sources
+    living: LivingAnswers
     programs: Programs
     answer_from: AnswerFrom
     reranker: FastembedReranker | None = None
@@ -246,7 +249,7 @@ class Application:
     @asynccontextmanager
     async def looked_after(self) -> AsyncIterator[None]:
         """The work of a bot that runs for long beside answering: it deletes what is too old, compares what it was not
-        sure of, syncs sources, and writes Q/A pairs.
+        sure of, syncs sources, checks answers whose pages have changed, and writes Q/A pairs.
 
         What has been loaded by now stays, so garbage collections leave it out: each full one stalls the loop 0.1 s.
         """
@@ -258,6 +261,7 @@ class Application:
             asyncio.create_task(work, name="retention"),
             asyncio.create_task(self.doubts.watch(), name="doubts"),
             asyncio.create_task(self.sources.watch(), name="sources"),
+            *([asyncio.create_task(self.living.watch(), name="living")] if self.settings.living == "on" else []),
         )
         try:
             async with self.pairs.working():
@@ -389,7 +393,7 @@ async def running(
             stack.callback(reranker.close)
         loader = await stack.enter_async_context(Loader())
         knowledge = KnowledgeBase(
-            documents=Documents(data.engine, embedder.name),
+            documents=Documents(data.engine, embedder.name, living=settings.living == "on"),
             collections=data.collections,
             searches=data.searches,
             index=index,
@@ -501,6 +505,13 @@ async def running(
             last_checked=sources.last_checked,
             language=settings.language,
         )
+        living = LivingAnswers(
+            ChangedDocuments(data.engine),
+            data.documents.get,
+            knowledge.as_cited,
+            knowledge.tidy,
+            timezone=settings.timezone,
+        )
         schedule = Schedule(settings.digest_cron, settings.timezone)
         doubts = Doubts(data.questions, Clustering(Remembering(embedder)))
         answers = ExpertAnswers(
@@ -565,6 +576,7 @@ async def running(
             all_pairs=AllPairs(data.documents, knowledge, curating, pairs),
             curating=curating,
             sources=sources,
+            living=living,
             programs=Programs(settings, ProgramTokens(data.engine), turns, knowledge),
             answer_from=answer_from,
             reranker=reranker,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import Any, Literal
 
-from agent.events import Cost
+from agent.events import Cost, PageChange
 from bot.types import MissReason
 from retrieval.i18n import Language, Text
 from retrieval.types import Passage, SearchMetrics
@@ -239,3 +239,12 @@ class Summary:
     turns: TurnTotals
     votes: Mapping[str, int]
     recent: tuple[SearchMetrics, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedPage:
+    """A page that changed under answers, as the latest of them says it, and those: the turn and the question of
+    each."""
+
+    change: PageChange
+    answers: tuple[tuple[str, str], ...]

@@ -4,10 +4,11 @@ the database."""
 import re
 from collections.abc import Iterable, Mapping
 
-from agent.events import Outcome
+from agent.events import Outcome, PageChange
+from agent.links import scrubbed
 from bot.records import MissState
 from bot.types import Complaint, Incoming, MissReason
-from retrieval.i18n import Language, Text
+from retrieval.i18n import Language, Text, date_words
 from retrieval.text import language_of
 
 OUTCOMES: Mapping[Outcome, Text] = {
@@ -54,6 +55,49 @@ def complaints(detail: str, language: Language) -> list[str]:
         said = next((said.to(language) for name, said in COMPLAINTS.items() if name == reason), reason)
         lines.append(f"{said}{colon}{words}")
     return lines
+
+
+_REMOVED = Text(
+    en="⚠ {date}: the page this rests on was removed: {page}",
+    ja="⚠ {date}：この回答のもとになったページは削除されました: {page}",
+)
+_FIGURES = Text(
+    en="⚠ {date}: {page} now says {now}; it said {was}.",
+    ja="⚠ {date}：{page} の記載が「{was}」から「{now}」に変わりました。",
+)
+_SENTENCE = Text(
+    en="⚠ {date}: {page} has changed and now says: “{now}”",
+    ja="⚠ {date}：{page} の記載が変わりました。現在の記載:「{now}」",
+)
+_NOTHING = Text(
+    en="⚠ {date}: {page} has changed and does not say this any more: “{said}”",
+    ja="⚠ {date}：{page} が更新され、次の記載はなくなりました:「{said}」",
+)
+_MARKUP = re.compile(r"[*`|]+|^[#>\s]+")
+_SPECIAL = re.compile(r"([\[\]\\<])")
+_WEB = re.compile(r"https?://[^\s<>]+")
+
+
+def changes_text(changes: Iterable[PageChange], language: Language) -> str:
+    """The changes of pages that an answer rests on, in Markdown, a line each page. Only the page is linked, and words
+    of a page have no markup of their own."""
+    first: dict[str, PageChange] = {}
+    for change in changes:
+        first.setdefault(change.document, change)
+    return "\n\n".join(_change(change, language) for change in first.values())
+
+
+def _change(change: PageChange, language: Language) -> str:
+    page = _plain(change.title or change.document)
+    if change.url and _WEB.fullmatch(change.url):
+        page = f"[{page}]({change.url.replace('(', '%28').replace(')', '%29')})"
+    said = _REMOVED if change.removed else _FIGURES if change.was else _SENTENCE if change.now else _NOTHING
+    words = {name: _plain(text) for name, text in (("was", change.was), ("now", change.now), ("said", change.said))}
+    return said.to(language, date=date_words(change.on, language), page=page, **words)
+
+
+def _plain(text: str) -> str:
+    return _SPECIAL.sub(r"\\\1", scrubbed(_MARKUP.sub("", " ".join(text.split())), (), gap="…"))
 
 
 _LETTER = re.compile(r"[^\W\d_]")

@@ -191,7 +191,7 @@ class Post:
 @dataclass(frozen=True, slots=True)
 class Notice:
     """Something to be said in a thread outside of any turn: a question asked there has an answer now, or `corrects`
-    what was said to be its answer."""
+    what was said to be its answer, or it is `of_page`: what became of a page that the answer rests on."""
 
     id: int
     place: Place
@@ -202,6 +202,7 @@ class Notice:
     answer: str
     by: str | None  # who answered or corrected, on this very platform; None: somebody elsewhere
     corrects: bool = False
+    of_page: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from agent.events import (
     Verdict,
 )
 from agent.links import scrubbed, visible
+from bot.texts import changes_text
 from retrieval.i18n import Language, Text, date_words
 from retrieval.text import unmarked
 
@@ -150,7 +151,16 @@ def answer_markdown(answered: Answered, language: Language) -> str:
 def said_markdown(answered: Answered, language: Language) -> str:
     """The answer without its sources, after a line of doubt where the bot is not sure of it; it calls nobody."""
     text, doubt = without_pings(answered.text), doubt_line(answered, language)
-    return f"**{doubt}**\n\n{text}" if doubt and text.strip() else text
+    if doubt and text.strip():
+        text = f"**{doubt}**\n\n{text}"
+    changed = changes_markdown(answered, language)
+    return f"{changed}\n\n{text}" if changed else text
+
+
+def changes_markdown(answered: Answered, language: Language) -> str:
+    """The pages that the answer rests on and that have changed since, a line each, to stand on top of it; empty without
+    any."""
+    return without_pings(changes_text(answered.changes, language))
 
 
 def doubt_line(answered: Answered, language: Language) -> str:

@@ -74,6 +74,10 @@ CORRECTED = Text(
     en="{asker} The answer to your question “{question}” has been corrected{by}:",
     ja="{asker} ご質問「{question}」への回答が修正されました{by}:",
 )
+PAGE_CHANGED = Text(
+    en="{asker} A page that my answer to your question “{question}” rests on has changed:",
+    ja="{asker} ご質問「{question}」への回答のもとになったページに変更がありました:",
+)
 BY = Text(en=", from {who}", ja="（{who} さんより）")
 
 
@@ -148,7 +152,7 @@ def status(card: Post, how: Text, language: Language, who: str = "") -> str:
 
 def heading(notice: Notice, *, asker: str, question: str, who: str | None) -> str:
     """The line that an asker reads before the answer itself; `who` it is from."""
-    told, by = (CORRECTED, BY_EDITOR) if notice.corrects else (TOLD, BY)
+    told, by = (CORRECTED, BY_EDITOR) if notice.corrects else (PAGE_CHANGED if notice.of_page else TOLD, BY)
     named = by.to(notice.language, who=who) if who else ""
     return told.to(notice.language, asker=asker, question=question, by=named)
 

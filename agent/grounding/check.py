@@ -110,7 +110,7 @@ def check(
     claims = [read(line, sentence) for line in found for sentence in line.sentences]
     for at, claim in enumerate(claims):
         if claim.kind != "glue":
-            checker.decide(claim, _inherited(claims, at, frozenset(evidence)), claims[:at])
+            checker.decide(claim, inherited_citations(claims, at, frozenset(evidence)), claims[:at])
     kept = [claim for claim in claims if claim.kept]
     objections = [Objection(c.sentence.plain, c.refuted or c.doubt) for c in claims if c.refuted or c.doubt]
     removed = [claim.sentence.plain for claim in claims if claim.refuted]
@@ -139,7 +139,7 @@ def check(
     )
 
 
-def _inherited(claims: Sequence[Claim], at: int, known: frozenset[int]) -> dict[tuple[int, ...], bool]:
+def inherited_citations(claims: Sequence[Claim], at: int, known: frozenset[int]) -> dict[tuple[int, ...], bool]:
     """The citations that a sentence without its own may lean on: those after it in its line, before it, of its block.
 
     With each: whether a reader sees that it holds for this sentence too, so that it need not be repeated.

@@ -33,7 +33,7 @@ _BUT = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class _Sentence:
+class PassageSentence:
     """One of a passage: `start` and `end` are offsets in the unwrapped passage, `squeezed` its letters and digits."""
 
     text: str
@@ -48,7 +48,7 @@ def _squeezed(text: str) -> str:
 
 
 @lru_cache(maxsize=512)
-def _read(text: str) -> tuple[str, tuple[_Sentence, ...]]:
+def sentences_of(text: str) -> tuple[str, tuple[PassageSentence, ...]]:
     """A passage without its line wraps, and its sentences; a link is never cut in two."""
     text = unwrapped(text)
     together = link_spans(text)
@@ -59,7 +59,7 @@ def _read(text: str) -> tuple[str, tuple[_Sentence, ...]]:
         inside = any(opens < start < closes for opens, closes in together)
         end = start + len(sentence)
         spans.append((spans.pop()[0] if inside and spans else start, end))
-    return text, tuple(_Sentence(text[a:b], a, b, squeeze(text[a:b])) for a, b in spans)
+    return text, tuple(PassageSentence(text[a:b], a, b, squeeze(text[a:b])) for a, b in spans)
 
 
 class Evidence:
@@ -137,7 +137,7 @@ class Evidence:
     def window(self, claim: Claim) -> str:
         """The sentence that supports the claim best, with those around it up to `WINDOW` characters, headings first."""
         _, passage, at = _best(claim, self.passages)
-        text, found = _read(passage.text)
+        text, found = sentences_of(passage.text)
         first = last = at
         while found and (first > 0 or last < len(found) - 1):
             wider = max(0, first - 1), min(len(found) - 1, last + 1)
@@ -159,9 +159,9 @@ def shared(claim: Claim, sources: Sequence[Evidence]) -> float:
     return len(claim.words & words) / len(claim.words) if claim.words else 1.0
 
 
-def _sentences(passages: Sequence[Passage]) -> Iterator[_Sentence]:
+def _sentences(passages: Sequence[Passage]) -> Iterator[PassageSentence]:
     for passage in passages:
-        yield from _read(passage.text)[1]
+        yield from sentences_of(passage.text)[1]
 
 
 def _shared(claim: Claim, text: str) -> float:
@@ -185,7 +185,7 @@ def _quote(evidence: Evidence, claims: Sequence[Claim]) -> tuple[Passage, str]:
     passage, at = evidence.hit.passage, 0
     if claims:
         _, passage, at = _best(claims[0], evidence.passages)
-    text, found = _read(passage.text)
+    text, found = sentences_of(passage.text)
     if not found:
         return passage, text[:QUOTE]
     first = last = at
@@ -217,15 +217,15 @@ def _best(claim: Claim, passages: Sequence[Passage]) -> _Place:
     own = passages[0]
     best: _Place = (0.0, own, 0)
     for passage, at, sentence in (
-        (each, at, sentence) for each in passages for at, sentence in enumerate(_read(each.text)[1])
+        (each, at, sentence) for each in passages for at, sentence in enumerate(sentences_of(each.text)[1])
     ):
-        score = _support(claim, sentence)
+        score = support(claim, sentence)
         if score > best[0] + (_MARGIN if passage is not own else 0.0):
             best = (score, passage, at)
     return best
 
 
-def _support(claim: Claim, sentence: _Sentence) -> float:
+def support(claim: Claim, sentence: PassageSentence) -> float:
     held = sum(figures(sentence.text).hold(fact) for fact in claim.facts)
     verbatim = 5.0 if len(claim.squeezed) > 7 and claim.squeezed in sentence.squeezed else 0.0
     return 2.0 * held + 3.0 * _shared(claim, sentence.text) + verbatim

@@ -166,6 +166,7 @@ class Settings(BaseSettings):
     editors: Names = Field((), alias="KOTAE_EDITORS")
     host_tokens: HostTokens | None = Field(None, alias="KOTAE_GIT_TOKENS")
     private_sources: Annotated[Switch, LOWER, one_of("on", "off")] = Field("off", alias="KOTAE_PRIVATE_SOURCES")
+    living: Annotated[Switch, LOWER, one_of("on", "off")] = Field("on", alias="KOTAE_LIVING")
     own_language: Annotated[Language, LOWER, one_of("ja", "en")] | None = Field(None, alias="KOTAE_LANGUAGE")
     log_level: Annotated[LogLevel, UPPER, one_of("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")] | None = Field(
         None, alias="KOTAE_LOG_LEVEL"

@@ -64,7 +64,7 @@ class StoredDocuments:
         await self._index.sweep(now)
         rows = await self._documents.listed()
         await self._align(rows, now)
-        await asyncio.to_thread(self._kept.drop_all_but, {row.markdown for row in rows})
+        await asyncio.to_thread(self._kept.drop_all_but, await self._documents.kept())
 
     async def _align(self, rows: Sequence[DocumentRow], now: int) -> None:
         """Passages follow their documents into the collection that the database says."""
@@ -80,31 +80,32 @@ class StoredDocuments:
 
     # -- documents --------------------------------------------------------------------------------------------------
 
-    async def forget(self, *document_ids: str) -> int:
+    async def forget(self, *document_ids: str, at_source: bool = False) -> int:
         """Gone from every search in one step; returns how many were there."""
-        rows = await finished(self._hide(document_ids))
-        await self.tidy(*(row.markdown for row in rows))
+        rows, addresses = await finished(self._hide(document_ids, at_source))
+        await self.tidy(*addresses)
         return sum(row.id in document_ids for row in rows)
 
-    async def _hide(self, document_ids: Sequence[str]) -> list[DocumentRow]:
-        """Hides them and everything made from them."""
+    async def _hide(self, document_ids: Sequence[str], at_source: bool) -> tuple[list[DocumentRow], set[str]]:
+        """Hides them and everything made from them; the addresses of what was kept of them, earlier versions too."""
         async with self._generations.commit:
             made = await self._documents.made_from(document_ids)
             found = [await self._documents.get(document_id) for document_id in dict.fromkeys([*document_ids, *made])]
             rows = [row for row in found if row is not None]
+            addresses = await self._documents.kept([row.id for row in rows])
             if rows:
-                await self._retire(*(row.id for row in rows))
-            return rows
+                await self._retire(*(row.id for row in rows), at_source=at_source)
+            return rows, addresses
 
-    async def _retire(self, *document_ids: str, copied: bool = False) -> None:
-        """Under `commit`: documents and their passages are gone, in one step. `copied`: what they say is still
-        there."""
+    async def _retire(self, *document_ids: str, copied: bool = False, at_source: bool = False) -> None:
+        """Under `commit`: documents and their passages are gone, in one step. `copied`, `at_source`: see
+        `Documents.forget`."""
         await self._generations.settle()
         died = self._generations.current + 1
         try:
             for document_id in document_ids:
                 await self._index.retire(document_id, died=died)
-            await self._documents.forget(*document_ids, generation=died, copied=copied)
+            await self._documents.forget(*document_ids, generation=died, copied=copied, at_source=at_source)
         except BaseException:
             for document_id in document_ids:
                 await self._generations.take_back(document_id, died)

@@ -252,9 +252,21 @@ class KnowledgeBase:
         """The documents that hold Q/A pairs of this one. Raises StoreError."""
         return await self._documents.made_from([document_id])
 
-    async def forget(self, document_id: str) -> bool:
-        """Gone from every search at once; False when there is no such document."""
-        return bool(await self._shelves.forget(document_id))
+    async def forget(self, document_id: str, *, at_source: bool = False) -> bool:
+        """Gone from every search at once; False when there is no such document. Its words go from what was said, too,
+        unless it went `at_source`: then answers that rest on it say so."""
+        return bool(await self._shelves.forget(document_id, at_source=at_source))
+
+    async def as_cited(self, address: str) -> str | None:
+        """A document as it was when it was cited, by the address that was noted; None: that is lost."""
+        try:
+            return await asyncio.to_thread(self._kept.read, address)
+        except ContentLostError:
+            return None
+
+    async def tidy(self, address: str) -> None:
+        """Nobody has to know any more what was kept there: it goes, unless a document says it."""
+        await self._shelves.tidy(address)
 
     # -- staged, then shown -----------------------------------------------------------------------------------------
 

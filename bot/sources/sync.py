@@ -169,7 +169,7 @@ class Sync:
         for ref in refs:
             document = known[ref].document
             if document is not None and await self._own(document):
-                await self._knowledge.forget(document)
+                await self._knowledge.forget(document, at_source=True)
                 self.report.removed += 1
             await self._store.drop(self._source.id, [ref])
 

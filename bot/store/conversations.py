@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, bindparam, case, e
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent.conversation import Exchange
-from agent.events import Answered, Citation, Cost
+from agent.events import Answered, Citation, Cost, PageChange
 from bot.records import BROWSER, TurnTotals
 from bot.store.engine import read, rows, storable
 from bot.store.schema import answers, documents, sources, turns
@@ -176,7 +176,12 @@ def _answer(turn: str, given: Answered, at: datetime) -> dict[str, Any]:
         "marked": given.marked,
         "unsure": given.unsure,
         "answered_at": at,
+        "changes": changes_json(given.changes),
     }
+
+
+def changes_json(changes: Sequence[PageChange]) -> list[dict[str, Any]] | None:
+    return [asdict(change) for change in changes] or None
 
 
 def answered(row: Any) -> Answered:
@@ -199,6 +204,7 @@ def answered(row: Any) -> Answered:
         confidence=values[answers.c.confidence],
         marked=values[answers.c.marked],
         turn=values[answers.c.turn],
+        changes=tuple(PageChange(**change) for change in values[answers.c.changes] or ()),
     )
 
 

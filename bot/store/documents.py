@@ -10,8 +10,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from bot.access import THREAD
 from bot.records import DocumentOrder, DocumentRow
+from bot.store.changed_documents import note_change, rename_citations
 from bot.store.engine import insert, read, rows, write
-from bot.store.schema import collections, documents, pair_documents, sources
+from bot.store.schema import changed_documents, collections, documents, pair_documents, sources
 from bot.store.unanswered import reopen
 from bot.store.vector_stores import advance
 from bot.store.withdrawal import withdraw
@@ -20,11 +21,12 @@ from retrieval.types import Readers
 
 class Documents:
     """The documents the team has taught the bot. `embedder` names the vector store whose generation its changes
-    move."""
+    move; `living`: answers that cite a document are checked again when it changes (`bot.store.changed_documents`)."""
 
-    def __init__(self, engine: AsyncEngine, embedder: str) -> None:
+    def __init__(self, engine: AsyncEngine, embedder: str, *, living: bool = True) -> None:
         self._engine = engine
         self._embedder = embedder
+        self._living = living
 
     async def find(self, collection: str, scope: str, name: str) -> DocumentRow | None:
         return await self._one(
@@ -108,9 +110,21 @@ class Documents:
             return bool((await db.execute(owned)).rowcount)
 
     async def keeps(self, markdown: str) -> bool:
-        """Whether some document still needs the kept Markdown at this address."""
+        """Whether some document still needs the kept Markdown at this address, or an answer that is to be checked."""
+        needed = (
+            exists().where(documents.c.markdown == markdown),
+            exists().where(changed_documents.c.before == markdown),
+        )
         async with read(self._engine) as db:
-            return bool(await db.scalar(select(exists().where(documents.c.markdown == markdown))))
+            return bool(await db.scalar(select(or_(*needed))))
+
+    async def kept(self, ids: Collection[str] | None = None) -> set[str]:
+        """The addresses of the kept Markdown that these documents (None: all) need, earlier versions that answers are
+        to be held against too."""
+        now, earlier = select(documents.c.markdown), select(changed_documents.c.before)
+        if ids is not None:
+            now, earlier = now.where(documents.c.id.in_(ids)), earlier.where(changed_documents.c.document.in_(ids))
+        return {row[0] for row in await rows(self._engine, now.union(earlier)) if row[0] is not None}
 
     async def commit(self, row: DocumentRow, *, generation: int) -> None:
         """Show a document's version: the row and the generation in one transaction.
@@ -120,10 +134,14 @@ class Documents:
         values = {name: getattr(row, name) for name in row.__dataclass_fields__}
         async with write(self._engine) as db:
             await make_collection(db, row.collection)
-            before = (await db.execute(select(documents.c.scope).where(documents.c.id == row.id))).scalar()
-            if before not in (None, row.scope):
-                now, still = datetime.now(UTC), partial(_reads, scope=row.scope)
-                await db.run_sync(withdraw, {row.id: row.name}, now, still)
+            now = datetime.now(UTC)
+            before = (await db.execute(select(documents).where(documents.c.id == row.id))).first()
+            if before is not None and before.name != row.name:
+                await db.run_sync(rename_citations, row.id, before.name, row.name)
+            if before is not None and before.scope != row.scope:
+                await db.run_sync(withdraw, {row.id: row.name}, now, partial(_reads, scope=row.scope))
+            if before is not None and before.markdown != row.markdown and self._living:
+                await db.run_sync(note_change, {row.id: row.name}, before.markdown, now)
             await db.execute(
                 insert(db, documents)
                 .values(**values)
@@ -140,10 +158,11 @@ class Documents:
         )
         return [row.document for row in await rows(self._engine, made)]
 
-    async def forget(self, *document_ids: str, generation: int, copied: bool = False) -> int:
+    async def forget(self, *document_ids: str, generation: int, copied: bool = False, at_source: bool = False) -> int:
         """Take documents out, and their words out of answers, traces and cards, open the questions again that they
         answered, and move the generation, in one transaction; returns how many were there. `copied`: each has a twin
-        elsewhere, which takes its place in what was said."""
+        elsewhere, which takes its place in what was said. `at_source`: nobody wants them forgotten, their pages are
+        gone; what was said of them stays, and says so."""
         now = datetime.now(UTC)
         async with write(self._engine) as db:
             wanted = select(documents.c.id, documents.c.name).where(documents.c.id.in_(document_ids))
@@ -151,7 +170,11 @@ class Documents:
             if copied:
                 await db.run_sync(_hand_over, document_ids)
             else:
-                await db.run_sync(withdraw, names, now)
+                await db.execute(delete(changed_documents).where(changed_documents.c.document.in_(document_ids)))
+                if not at_source:
+                    await db.run_sync(withdraw, names, now)
+                elif self._living:
+                    await db.run_sync(note_change, names, None, now)
                 await db.run_sync(reopen, document_ids, now)
             gone = await db.execute(delete(documents).where(documents.c.id.in_(document_ids)))
             await advance(db, self._embedder, generation)

@@ -60,7 +60,7 @@ FORGOTTEN = "[forgotten]"
 _AROUND = timedelta(seconds=2)  # a search is measured a moment after its turn has asked for it
 _IN_TEXTS: Mapping[Table, tuple[str, ...]] = {
     turns: ("text", "link"),
-    answers: ("text", "citations"),
+    answers: ("text", "citations", "changes"),
     traces: ("event",),
     questions: ("question", "detail", "link"),
     feedback: ("text",),

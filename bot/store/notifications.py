@@ -193,6 +193,7 @@ def _add(db: Connection, closed: Sequence[Any], telling: Telling, now: datetime,
             "lease_until": None,
             "attempts": 0,
             "made_at": now,
+            "of_page": None,
         }
         added = insert(db, notices).values(turn=row.id, corrects=corrects, **values)
         being_said = case((notices.c.lease_until > now, true()), else_=notices.c.corrects)
@@ -213,4 +214,5 @@ def _notice(row: Any) -> Notice:
         answer=row.answer,
         by=who if who and platform == row.platform else None,
         corrects=bool(row.corrects),
+        of_page=bool(row.of_page),
     )

@@ -100,6 +100,9 @@ answers = Table(
     Column("marked", Boolean, nullable=False),
     Column("unsure", Boolean, nullable=False, default=False, server_default=false()),
     Column("answered_at", Moment, nullable=False),
+    Column("changes", JSON(none_as_null=True), nullable=True),  # of the pages it cites; NULL: none that concerns it
+    Column("show_at", Moment, nullable=True),  # when to show it again, where its platform would not have it yet
+    Index("ix_answers_show_at", "show_at"),
 )
 
 # Misses: what nobody could answer yet.
@@ -159,6 +162,18 @@ documents = Table(
     Column("changed_at", String(10), nullable=True),  # its own date or month, ISO; NULL: not known
     Column("owner", String(120), nullable=True),  # platform:id of whoever looks after it; NULL: who added it
     UniqueConstraint("collection", "scope", "name"),
+)
+
+# Documents that came to say something else, or went from their source, until the answers that cite them were checked.
+# `before` is the address of the Markdown that they cited; NULL: what is gone.
+changed_documents = Table(
+    "changed_documents",
+    metadata,
+    Column("document", String(32), primary_key=True),
+    Column("name", String(400), nullable=False),  # as answers cite it
+    Column("before", String(64), nullable=True),
+    Column("at", Moment, nullable=False),
+    Index("ix_changed_documents_at", "at"),
 )
 
 collections = Table(
@@ -342,6 +357,7 @@ notices = Table(
     Column("attempts", Integer, nullable=False, default=0),
     Column("made_at", Moment, nullable=False),
     Column("corrects", Boolean, nullable=True),  # they were told an answer before
+    Column("of_page", Boolean, nullable=True),  # it says what became of a page that their answer rests on
     UniqueConstraint("turn"),
 )
 

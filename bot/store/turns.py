@@ -34,6 +34,7 @@ from bot.store.leases import lease, present
 from bot.store.schema import answers, messages, posts, turns
 from bot.store.traces import Noted, keep_traces
 from bot.store.unanswered import MissedQuestion, add_misses
+from bot.store.withdrawal import posted
 from bot.types import EDITS, Claimed, Incoming
 from retrieval.text import normalise
 
@@ -201,6 +202,11 @@ class TurnStore:
 
         await change(self._engine, mark)
         return [None] * len(shown)
+
+    async def show_later(self, turn: str, *, at: datetime) -> None:
+        """Its answer stands in its thread as it was before, and could not be put in order there: again then."""
+        later = update(answers).where(answers.c.turn == turn, posted(turn)).values(show_at=at)
+        await change(self._engine, lambda db: db.execute(later))
 
     async def release(self, turn: str, *, owner: str, now: datetime) -> None:
         """Give an open turn back, so that whoever looks for abandoned ones finds it at once."""

@@ -9,10 +9,11 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, exists, or_, select, update
+from sqlalchemy import ColumnElement, Connection, exists, or_, select, update
 
+from agent.events import Answered
 from bot.access import readers
-from bot.store.conversations import answered, incoming
+from bot.store.conversations import answered, changes_json, incoming
 from bot.store.schema import answers, messages, posts, sources, turns
 from bot.store.traces import scrub
 from bot.turns.withdrawal import without
@@ -64,11 +65,25 @@ def _redact(db: Connection, turn: str, names: Collection[str], now: datetime) ->
     after = without(before, names, asked.language or language_of(asked.text))
     if after is before:
         return
-    citations = [asdict(citation) for citation in after.citations]
-    db.execute(update(answers).where(answers.c.turn == turn).values(text=after.text, citations=citations))
-    posted = or_(exists().where(posts.c.about == turn), exists().where(messages.c.about == turn))
+    rewrite(db, turn, after, now)
+
+
+def rewrite(db: Connection, turn: str, answer: Answered, now: datetime) -> None:
+    """Inside the caller's transaction: an answer in other words. One that was posted is shown again where it stands."""
+    citations = [asdict(citation) for citation in answer.citations]
+    values = {"text": answer.text, "citations": citations, "changes": changes_json(answer.changes)}
+    db.execute(update(answers).where(answers.c.turn == turn).values(values))
+    show_again(db, turn, now)
+
+
+def show_again(db: Connection, turn: str, now: datetime) -> None:
     again = {"state": "answered", "owner": None, "lease_until": now, "attempts": 0}
-    db.execute(update(turns).where(turns.c.id == turn, turns.c.state == "done", posted).values(again))
+    db.execute(update(turns).where(turns.c.id == turn, turns.c.state == "done", posted(turn)).values(again))
+
+
+def posted(turn: Any) -> ColumnElement[bool]:
+    """Whether something of a turn (an id, or a column of them) stands on a platform."""
+    return or_(exists().where(posts.c.about == turn), exists().where(messages.c.about == turn))
 
 
 def _strip(db: Connection, documents: Collection[str]) -> None:

@@ -26,6 +26,9 @@ log = logging.getLogger(__name__)
 
 QUEUE = 5
 LEASE = timedelta(seconds=15)
+LATER = timedelta(
+    hours=1
+)  # for an edit that a platform does not take: Discord counts those of old messages by the hour
 POLL_SECONDS = 0.5
 
 Clock = Callable[[], datetime]
@@ -151,6 +154,11 @@ class TurnQueue:
     async def _shown_at_last(self, claimed: Claimed) -> None:
         await self._rows.shown(claimed.id, owner=self.owner)
         self._let_go(claimed)
+
+    async def show_later(self, claimed: Claimed) -> None:
+        """An answer that was posted cannot be put in order now: it waits, and nothing is posted in its place. Raises
+        StoreError."""
+        await self._rows.show_later(claimed.id, at=self._clock() + LATER)
 
     async def release(self, claimed: Claimed) -> None:
         """Give a turn back without its answer having been shown; `unfinished` finds it. Never raises."""

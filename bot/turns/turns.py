@@ -361,6 +361,7 @@ class Turns:
                 if turn.attempt <= 2 * TRIES:
                     yield await self._as_read_now(turn, started.answer)
                 else:
+                    await self._inbox.show_later(claimed)
                     await self._inbox.shown(claimed)  # it cannot be posted where it belongs
                 return
         looking = asyncio.ensure_future(self._history(claimed.message, before=claimed.sequence))

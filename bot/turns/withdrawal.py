@@ -14,7 +14,11 @@ _BLOCKS = re.compile(r"\n(?:[ \t]*\n)+")
 
 def without(answered: Answered, documents: Collection[str], language: Language) -> Answered:
     """Each paragraph, list or quotation that cites one of `documents` (by name) goes whole, its heading too, as do
-    their sources; where nothing else is cited, all of the text. The numbers of the others stay."""
+    their sources, and what is said of their changes; where nothing else is cited, all of the text. The numbers of the
+    others stay."""
+    changes = tuple(change for change in answered.changes if change.document not in documents)
+    if len(changes) < len(answered.changes):
+        answered = replace(answered, changes=changes)
     gone = {citation.n for citation in answered.citations if citation.document in documents}
     if not gone:
         return answered

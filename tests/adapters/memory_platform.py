@@ -8,6 +8,7 @@ from itertools import count
 from adapters.markdown.events import StepSummary, answer_markdown, step_text
 from adapters.port import TurnView
 from adapters.shared import asking, digest_cards, feedback, recovery
+from adapters.shared.expert_answers import heading
 from adapters.shared.follow_ups import is_follow_up
 from adapters.shared.tasks import Tasks
 from adapters.shared.turns import RunningTurns
@@ -199,7 +200,8 @@ class MemoryAdapter:
     # -- what is said outside of any turn ---------------------------------------------------------------------------
 
     async def _tell(self, notice: Notice) -> None:
-        self._channel.post("kotae", f"@{notice.author} {notice.answer}", notice.thread)
+        said = heading(notice, asker=f"@{notice.author}", question=notice.question, who=None)
+        self._channel.post("kotae", f"{said}\n{notice.answer}", notice.thread)
         await self._bot.experts.notices.said(notice)
 
     async def _redraw(self, card: Post, status: str) -> None:

@@ -14,11 +14,16 @@ from sqlalchemy import func, select, update
 from adapters.runner import PeopleReach
 from agent.events import Answered, Citation, Thought, ToolReturned
 from bot.access import readers
+from bot.records import DocumentRow
+from bot.store.changed_documents import ChangedDocuments
 from bot.store.channel_settings import ChannelSettings
+from bot.store.documents import Documents
 from bot.store.engine import change, rows
 from bot.store.schema import answers as answer_table
 from bot.store.schema import feedback, posts, questions, searches, traces, turns
+from bot.store.vector_stores import VectorStores
 from bot.store.withdrawal import withdraw
+from bot.turns.living import LivingAnswers
 from bot.turns.withdrawal import WITHDRAWN
 from bot.types import EDITS, Audience, Card, CardRow, Place, Preferences
 from bot.unanswered.digest_card import offers
@@ -432,3 +437,80 @@ async def test_the_quotation_of_a_withdrawn_document_leaves_cards(place: World) 
         assert WITHDRAWN.en in card and "How long do refunds take?" in card and "Asked." in card
         posts_of = await it.bot.outbox.of("ask:1")
         assert all("stale" not in post.data and not post.data["closed"] for post in posts_of)
+
+
+# -- pages change ------------------------------------------------------------------------------------------------------
+
+BEFORE, NOW = "1" * 64, "2" * 64
+PAGE = "# Plan\n\nThe whale rests for 20 days in the bay. Ships wait outside.\n"
+RESTING = (
+    Thought("Looking it up."),
+    ToolReturned("1", "search_rag_knowledge_base", "1 passage", (PLAN,)),
+    Answered(
+        "The whale rests for 20 days in the bay. [1]",
+        (Citation(1, "plan.md", "docs", 0, "The whale rests for 20 days in the bay."),),
+        confidence=0.9,
+        seconds=2,
+    ),
+)
+
+
+def plan(markdown: str, generation: int) -> DocumentRow:
+    now = datetime.now(UTC)
+    about = (PLAN.passage.document_id, "docs", TEAM, "plan.md", "Plan", None, markdown, markdown)
+    return DocumentRow(*about, 1, "en", "U1", generation, now, now)
+
+
+async def page_changes(it: Process, to: str | None) -> int:
+    """How many answers say something else now. None: the page is gone from its source."""
+    documents = Documents(it.data.engine, "e5")
+    await VectorStores(it.data.engine).open("e5", 384, "t1")
+    await documents.commit(plan(BEFORE, 1), generation=1)
+    if to is None:
+        await documents.forget(PLAN.passage.document_id, generation=2, at_source=True)
+    else:
+        await documents.commit(plan(NOW, 2), generation=2)
+
+    async def read(address: str) -> str | None:
+        return PAGE if address == BEFORE else to
+
+    async def tidy(address: str) -> None:
+        assert address == BEFORE
+
+    return await LivingAnswers(ChangedDocuments(it.data.engine), documents.get, read, tidy, timezone=UTC).check()
+
+
+async def test_an_answer_says_on_top_what_its_page_says_now_and_its_asker_is_told_once(place: World) -> None:
+    async with place.process(says(*RESTING)) as it:
+        asked = await place.says(BETTER)
+        (steps, _) = await place.answered(asked, "20 days")
+        assert await page_changes(it, PAGE.replace("20 days", "25 days")) == 1
+        await until(lambda: place.thread(asked), lambda said: sum("25 days" in one for one in said) == 2)
+        await place.quiet()
+        (first, answer, notice) = await place.thread(asked)
+        assert first == steps
+        assert answer.index("now says 25 days; it said 20 days") < answer.index("The whale rests for 20 days")
+        assert "rests on has changed" in notice and "How long do refunds take?" in notice
+        assert len(it.player.asks) == 1
+    async with place.process() as it:
+        await place.quiet()
+        assert await place.thread(asked) == [first, answer, notice]
+
+
+async def test_an_answer_whose_page_is_gone_from_its_source_stays_and_says_so(place: World) -> None:
+    async with place.process(says(*RESTING)) as it:
+        asked = await place.says(BETTER)
+        await place.answered(asked, "20 days")
+        assert await page_changes(it, None) == 1
+        await until(lambda: place.thread(asked), lambda said: sum("was removed" in one for one in said) == 2)
+        (_, answer, _) = await place.thread(asked)
+        assert "the page this rests on was removed: " in answer and "The whale rests for 20 days" in answer
+
+
+async def test_an_answer_whose_page_still_says_it_is_left_alone(place: World) -> None:
+    async with place.process(says(*RESTING)) as it:
+        asked = await place.says(BETTER)
+        before = await place.answered(asked, "20 days")
+        assert await page_changes(it, PAGE.replace("20 days", "**20 days**") + "\nAnd more.\n") == 0
+        await place.quiet()
+        assert await place.thread(asked) == list(before)

@@ -57,7 +57,7 @@ from tests.disks import small_disk
 
 FILES = Path(__file__).parents[1] / "files"
 GOLDEN = sorted(FILES.glob("database-*.sql"))
-HEAD = "0014"
+HEAD = "0015"
 
 
 def url_of(file: Path) -> str:
@@ -348,6 +348,7 @@ async def fill(url: str) -> None:
         owner="slack:U4",
     )
     await Documents(engine, "e5").commit(page, generation=1)
+    await Documents(engine, "e5").commit(page.with_(markdown="m2"), generation=2)  # answers are to be checked
     await Searches(engine).add((SearchMetrics("経費", "handbook", 5.0, 9, 3, 0.8, (0.8,), None, moment), "team"))
     asks, (question, *_) = Asks(engine), await UnansweredQuestions(engine).of_turn(held.id)
     person = PersonAsk(held.id, question.id, "slack:U1", "slack:U4", "owner", message.place, moment, moment)

@@ -13,7 +13,19 @@ from tests.browser.looks import nameless, repeated_ids, tabbed, weak_texts
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-PAGES = ("channel", "unanswered", "answers", "documents", "sources", "search", "pairs", "datasets", "metrics", "guide")
+PAGES = (
+    "channel",
+    "unanswered",
+    "answers",
+    "documents",
+    "sources",
+    "changed",
+    "search",
+    "pairs",
+    "datasets",
+    "metrics",
+    "guide",
+)
 
 
 def path_of(name: str) -> str:

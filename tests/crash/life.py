@@ -183,9 +183,11 @@ def doomed_documents(doom: Doomed) -> type[Documents]:
             await super().commit(row, generation=generation)
             doom("committed")
 
-        async def forget(self, *document_ids: str, generation: int, copied: bool = False) -> int:
+        async def forget(
+            self, *document_ids: str, generation: int, copied: bool = False, at_source: bool = False
+        ) -> int:
             doom("forgetting")
-            forgotten = await super().forget(*document_ids, generation=generation, copied=copied)
+            forgotten = await super().forget(*document_ids, generation=generation, copied=copied, at_source=at_source)
             doom("forgotten")
             return forgotten
 

@@ -50,6 +50,7 @@ ERRORS: Mapping[int, tuple[int, str]] = {
     20012: (403, "You are not authorized to perform this action on this application"),
     30010: (400, "Maximum number of reactions reached (20)"),
     30034: (400, "Maximum number of daily application command creates has been reached (200)"),
+    30046: (429, "Maximum number of edits to messages older than 1 hour reached. Try again later"),
     40005: (413, "Request entity too large"),
     40060: (400, "Interaction has already been acknowledged."),
     40067: (400, "A tag is required to create a forum post in this channel"),
@@ -108,6 +109,13 @@ def error(code: int, status: int = 0, message: str = "") -> Fault:
 def ratelimited(seconds: float = 1.0, *, everywhere: bool = False, shared: bool = False, banned: bool = False) -> Fault:
     """A 429. `everywhere`: the global limit; `shared`: of the resource, not of the bot; `banned`: Cloudflare's page."""
     return Fault("status", 429, "ratelimited", seconds, {"global": everywhere, "shared": shared, "banned": banned})
+
+
+def old_edits(seconds: float = 1.0) -> Fault:
+    """A 429 for edits of messages older than an hour. Source: reference, error messages (30046)."""
+    return Fault(
+        "status", 429, "ratelimited", seconds, {"global": False, "shared": False, "banned": False, "code": 30046}
+    )
 
 
 # -- rates ----------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import Any
 
 from aiohttp import BodyPartReader, web
 
-from tests.fakes.discord_gate import Fault, Faults, Rates, Refused
+from tests.fakes.discord_gate import ERRORS, Fault, Faults, Rates, Refused
 from tests.fakes.discord_payloads import signature
 from tests.fakes.discord_world import App, File, World
 
@@ -242,6 +242,8 @@ class Server:
                 everywhere = bool(fault.more["global"])
                 entry.answer = {"message": "You are being rate limited.", "retry_after": fault.seconds}
                 entry.answer |= {"global": everywhere}
+                if code := fault.more.get("code"):
+                    entry.answer |= {"code": code, "message": ERRORS[code][1]}
                 scope = "global" if everywhere else "shared" if fault.more["shared"] else "user"
                 headers = {"Retry-After": str(int(fault.seconds) + 1), "X-RateLimit-Scope": scope}
                 return self._reply(entry, headers | ({"X-RateLimit-Global": "true"} if everywhere else {}))

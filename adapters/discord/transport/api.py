@@ -23,6 +23,7 @@ from adapters.discord.transport.errors import (
     LOCKED,
     NETWORK,
     NO_DIRECT,
+    OLD_EDITS,
     THREAD_EXISTS,
     BarredError,
     DiscordError,
@@ -331,7 +332,7 @@ class DiscordApi:
                 logging.INFO if error.code == NO_DIRECT else logging.WARNING
             )  # theirs to decide, not a missing right
             log.log(level, "Discord bars us in channel %s (%s); it is left alone for a while", channel, error)
-        elif isinstance(cause, discord.HTTPException) and cause.status == 429:
+        elif isinstance(cause, discord.HTTPException) and cause.status == 429 and cause.code != OLD_EDITS:
             self._quiet_until = now + BANNED_SECONDS  # discord.py waits by itself for every 429 but Cloudflare's
             log.error("Discord refuses everything from this address for now; silent for %.0f s", BANNED_SECONDS)
 

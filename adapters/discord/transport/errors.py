@@ -47,6 +47,7 @@ class HeldError(UnreachableError):
 
 GONE = frozenset({10003, 10004, 10007, 10008, 10013, 50001, 50003, 50005, 50007, 50008, 50013, 50021, 50083, 160005})
 ARCHIVED, LOCKED, THREAD_EXISTS = 50083, 160005, 160004
+OLD_EDITS = 30046  # too many edits of messages older than an hour: a 429 of this kind of call alone
 UNKNOWN_MESSAGE = "10008"
 NO_DIRECT = "50007"  # of a person who takes no direct messages from the bot
 
@@ -60,6 +61,8 @@ def translated(what: str, error: Exception) -> DiscordError:
             return BarredError(what, str(code or 403))
         case discord.HTTPException(code=code) if code in GONE:
             return GoneError(what, str(code))
+        case discord.HTTPException(code=code) if code == OLD_EDITS:
+            return HeldError(what, str(code))
         case discord.HTTPException(status=429) | discord.RateLimited():
             return UnreachableError(what, "429")
         case discord.HTTPException(status=status, code=code) if status >= 500 or (status == 404 and not code):

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from typing import Any, Literal
 
-from adapters.markdown.events import EMPTY, StepSummary, doubt_line, shortened, step_text, thinking
+from adapters.markdown.events import EMPTY, StepSummary, changes_markdown, doubt_line, shortened, step_text, thinking
 from adapters.port import GoneError, PostError, TurnView
 from adapters.web.channel.messages import Board
 from agent.events import Answered, Step
@@ -98,7 +98,9 @@ class WebThread(TurnView):
             "seconds": answered.seconds,
             "citations": [asdict(citation) for citation in answered.citations],
         }
+        changed = changes_markdown(answered, self._language)
         text = answered.text if answered.text.strip() else EMPTY.to(self._language)
+        text = f"{changed}\n\n{text}" if changed else text
         try:
             if not await self._board.has_thread(self._room, self._thread):
                 raise ThreadGoneError(self._turn)

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from adapters.web.api import errors
 from adapters.web.api.errors import Problem
-from adapters.web.pages import answers, guide, metrics, sources, trace, unanswered
+from adapters.web.pages import answers, changed, guide, metrics, sources, trace, unanswered
 from adapters.web.pages.channel import page as channel
 from adapters.web.pages.datasets import page as datasets
 from adapters.web.pages.documents import page as documents
@@ -25,6 +25,7 @@ PAGES: tuple[Page, ...] = (
     answers.PAGE,
     documents.PAGE,
     sources.PAGE,
+    changed.PAGE,
     search.PAGE,
     qa_pairs.PAGE,
     datasets.PAGE,

@@ -1,12 +1,13 @@
 """A turn's messages: each once, whatever is lost on the way; signs of life; what is left alone."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
 from adapters.discord.rendering.steps import Shown
 from adapters.discord.transport.api import EVERYTHING, PRIORITIES, Mark
-from adapters.discord.transport.errors import BarredError, GoneError, TokenError, UnreachableError
+from adapters.discord.transport.errors import BarredError, GoneError, HeldError, TokenError, UnreachableError
 from adapters.discord.transport.gateway import IDENTIFIES, Client, Identifies
 from adapters.discord.turn_view import answer_texts
 from adapters.port import GoneError as PortGoneError
@@ -15,7 +16,7 @@ from agent.events import Answered, Event, Thought
 from tests.adapters.discord.stage import EDIT, POST, THREAD, TYPING, staged
 from tests.adapters.staging import Skipping
 from tests.fakes.discord_fake import GENERAL
-from tests.fakes.discord_gate import CUT_AFTER, CUT_BEFORE, HANG, Fault, error, ratelimited, status
+from tests.fakes.discord_gate import CUT_AFTER, CUT_BEFORE, HANG, Fault, error, old_edits, ratelimited, status
 
 ANSWER = Answered("Refunds take 30 days.", turn="turn-1")
 TURN: tuple[Event, ...] = (Thought("Looking it up."), ANSWER)
@@ -67,6 +68,16 @@ async def test_a_crash_between_the_post_and_its_row_says_nothing_twice(answer: A
         stage.fake.clock.advance(later)  # past the time in which Discord remembers a nonce
         await stage.play((answer,))
         assert [reply.id for reply in stage.replies] == before
+
+
+async def test_an_edit_of_an_old_answer_that_is_refused_is_not_posted_elsewhere_and_nothing_else_waits() -> None:
+    async with staged() as stage:
+        await stage.play(TURN)
+        stage.fake.fail(EDIT, old_edits(0.01))
+        with pytest.raises(HeldError):
+            await stage.play((replace(ANSWER, text="Refunds take 14 days."),))
+        assert stage.texts == SHOWN
+        await stage.rest.typing(GENERAL)
 
 
 async def test_an_answer_in_other_words_takes_the_place_of_the_first() -> None:

@@ -118,6 +118,7 @@ ONE: dict[str, tuple[str, object]] = {  # a value of each setting, and what it b
     "KOTAE_EDITORS": ("2024", ("2024",)),
     "KOTAE_GIT_TOKENS": ("github.com=12345678", "github.com=12345678"),
     "KOTAE_PRIVATE_SOURCES": ("on", "on"),
+    "KOTAE_LIVING": ("off", "off"),
     "KOTAE_LANGUAGE": ("ja", "ja"),
     "KOTAE_LOG_LEVEL": ("DEBUG", "DEBUG"),
     "LC_ALL": ("ja_JP.UTF-8", "ja_JP.UTF-8"),

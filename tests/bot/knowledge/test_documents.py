@@ -218,9 +218,9 @@ class FullDisk(Documents):
         self._refuse()
         await super().commit(row, generation=generation)
 
-    async def forget(self, *document_ids: str, generation: int, copied: bool = False) -> int:
+    async def forget(self, *document_ids: str, generation: int, copied: bool = False, at_source: bool = False) -> int:
         self._refuse()
-        return await super().forget(*document_ids, generation=generation, copied=copied)
+        return await super().forget(*document_ids, generation=generation, copied=copied, at_source=at_source)
 
     def _refuse(self) -> None:
         if self.full:
