@@ -1,5 +1,6 @@
-"""The safeguards of sources that documents follow and of programs that ask, for `benchmarks/mutations.py`: what each is called, its file, the
-text that is there once with what stands in its place, and the tests that notice. Source: sources.md §2 and §5."""
+"""The safeguards of sources that documents follow, of answers that follow their pages and of programs that ask, for
+`benchmarks/mutations.py`: the name of each, its file, the text that is there once with what stands in its place, and the
+tests that notice. Source: sources.md §2, §4 and §5."""
 
 SITE, WEBSITE = "tests/bot/sources/test_website.py", "bot/sources/website.py"
 MCP = "tests/adapters/mcp/test_server.py"
@@ -10,6 +11,7 @@ OTHERS = f"{TESTS}::test_what_somebody_else_added_under_the_same_name_stays"
 REPLACED = f"{TESTS}::test_a_document_that_was_uploaded_into_a_source_s_place_is_not_taken_back"
 LOCAL = f"{TESTS}::test_what_is_on_this_machine_is_followed_from_the_terminal_only"
 ADDRESSES = f"{TESTS}::test_addresses_that_do_more_than_name_a_repository_are_refused"
+LIVING, ROWS = "tests/bot/turns/test_living.py", "bot/store/documents.py"
 
 MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
@@ -217,5 +219,83 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         "bot/programs/programs.py",
         ('        if role(actor, self._settings) != "editor":\n', "        if False:\n"),
         (f"{MCP}::test_a_token_is_kept_by_its_hash_and_can_be_taken_away",),
+    ),
+    (
+        "Living: a changed document is noted",
+        ROWS,
+        ("before.markdown != row.markdown and self._living:", "False:"),
+        (f"{LIVING}::test_a_figure_that_changed_is_said_on_top_and_to_the_asker_once",),
+    ),
+    (
+        "Living: what waits to be checked is forgotten too",
+        ROWS,
+        (
+            "await db.execute(delete(changed_documents).where(changed_documents.c.document.in_(document_ids)))",
+            "pass",
+        ),
+        (f"{LIVING}::test_a_forgotten_document_takes_along_what_waits_to_be_checked",),
+    ),
+    (
+        "Living: what people forget is withdrawn",
+        ROWS,
+        ("                if not at_source:\n", "                if False:\n"),
+        (f"{LIVING}::test_a_page_gone_from_its_source_is_said_and_a_forgotten_one_is_withdrawn",),
+    ),
+    (
+        "Living: what is gone from its source is not withdrawn",
+        "bot/sources/sync.py",
+        ("forget(document, at_source=True)", "forget(document)"),
+        (f"{LIVING}::test_a_page_that_goes_from_a_followed_folder_is_said_to_be_removed",),
+    ),
+    (
+        "Living: citations follow a document's name",
+        ROWS,
+        ("if before is not None and before.name != row.name:", "if False:"),
+        (f"{LIVING}::test_a_renamed_document_is_still_withdrawn_and_still_compared",),
+    ),
+    (
+        "Living: what was cited is kept until it was compared",
+        ROWS,
+        ("select(or_(*needed))", "select(needed[0])"),
+        (f"{LIVING}::test_what_was_cited_is_kept_until_it_was_compared_and_over_a_restart",),
+    ),
+    (
+        "Living: only the last answer of a thread",
+        "bot/store/changed_documents.py",
+        (".where(_last(), posted(turns.c.id))", ".where(posted(turns.c.id))"),
+        (f"{LIVING}::test_only_the_last_answer_of_a_thread_is_checked_and_no_old_one",),
+    ),
+    (
+        "Living: a page that changed meanwhile is compared again",
+        "bot/store/changed_documents.py",
+        ("if current != markdown or not", "if not"),
+        (f"{LIVING}::test_a_page_that_changes_while_it_is_compared_is_compared_again",),
+    ),
+    (
+        "Living: the closest pages are no answer",
+        "bot/turns/living.py",
+        ("if not cited or (answer.unsure and answer.model == OFFLINE):", "if not cited:"),
+        (f"{LIVING}::test_the_closest_pages_are_no_answer_that_rests_on_them",),
+    ),
+    (
+        "Living: an edit that is not taken waits",
+        "bot/turns/turns.py",
+        ("await self._inbox.show_later(claimed)", "pass"),
+        (f"{LIVING}::test_an_edit_that_a_platform_does_not_take_waits_and_is_made_later",),
+    ),
+    (
+        "Withdrawn: words of a page in what is said of its change",
+        "bot/turns/withdrawal.py",
+        ("if len(changes) < len(answered.changes):", "if False:"),
+        (f"{LIVING}::test_a_renamed_document_is_still_withdrawn_and_still_compared",),
+    ),
+    (
+        "Discord: edits of old messages that are refused silence nothing else",
+        "adapters/discord/transport/api.py",
+        (" and cause.code != OLD_EDITS", ""),
+        (
+            "tests/adapters/discord/test_turn_view.py"
+            "::test_an_edit_of_an_old_answer_that_is_refused_is_not_posted_elsewhere_and_nothing_else_waits",
+        ),
     ),
 )

@@ -14,10 +14,14 @@ from sqlalchemy import select, update
 from agent.events import Answered
 from bot.app import Application
 from bot.knowledge.content_store import ContentStore
+from bot.sources.sources import NewSource
+from bot.store.changed_documents import ChangedDocuments
 from bot.store.engine import rows, write
 from bot.store.schema import answers, changed_documents, notices, turns
+from bot.turns.living import LivingAnswers
 from bot.types import Audience, Incoming, Place, Post, Upload
 from retrieval.types import TEAM, Readers
+from tests.bot.sources.conftest import EDITOR
 from tests.bot.test_app import application
 
 PLACE = Place("slack", "T1", "C1")
@@ -259,6 +263,40 @@ async def test_an_edit_that_a_platform_does_not_take_waits_and_is_made_later(liv
     (shown,) = [event async for event in living.app.bot.turns.reply(message)]
     assert isinstance(shown, Answered) and shown.changes
     assert await living.shown(turn) and len(await living.told()) == 1
+
+
+async def test_a_page_that_changes_while_it_is_compared_is_compared_again(living: Living) -> None:
+    await living.page(PAGE)
+    turn = await living.ask()
+    await living.page(PAGE.replace("20 weeks", "25 weeks"))
+    app, meanwhile = living.app, ["30 weeks"]
+
+    async def read(address: str) -> str | None:
+        text = await app.knowledge.as_cited(address)
+        if meanwhile:
+            await living.page(PAGE.replace("20 weeks", meanwhile.pop()))
+        return text
+
+    changed = ChangedDocuments(app.data.engine)
+    one = LivingAnswers(changed, app.data.documents.get, read, app.knowledge.tidy, timezone=UTC)
+    assert await one.check() == 0 and await living.said(turn) == []
+    assert await one.check() == 1
+    assert await living.said(turn) == [("20 weeks", "30 weeks")] and len(await living.told()) == 1
+
+
+async def test_a_page_that_goes_from_a_followed_folder_is_said_to_be_removed(living: Living, tmp_path: Path) -> None:
+    folder = tmp_path / "wiki"
+    folder.mkdir()
+    (folder / "leave.md").write_text(PAGE)
+    (folder / "other.md").write_text("# Other\n\nOther things.\n")
+    await living.app.sources.add(EDITOR, NewSource("folder", str(folder), name="wiki"))
+    await living.app.sources.sync(EDITOR, "wiki", TEAM_READS)
+    turn = await living.ask()
+    (folder / "leave.md").unlink()
+    await living.app.sources.sync(EDITOR, "wiki", TEAM_READS)
+    assert await living.app.living.check() == 1
+    answer = await living.kept(turn)
+    assert [change.removed for change in answer.changes] == [True] and "20 weeks" in answer.text
 
 
 async def test_pages_are_listed_by_how_many_answers_rest_on_them(living: Living) -> None:
