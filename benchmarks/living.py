@@ -2,8 +2,8 @@
 
     python -m benchmarks.living REPOSITORY --folder pages [--commits 60] [--questions 150] [--seed 7]
 
-REPOSITORY is a clone, bare or not. Questions are sentences of pages that the last COMMITS commits modify, half of them
-such as go or change; each is asked before the first of these commits, and its answer stands in a thread. After each
+REPOSITORY is a clone, bare or not. Answers quote sentences of pages that the last COMMITS commits modify, half of them
+such as go or change, as the search finds them before the first of these commits; each stands in a thread. After each
 commit the source is synced and the answers are checked, as a bot does by itself. An answer is outdated when a sentence
 that it quotes is not on the page any more and either its numbers or most of its letters are not, by `difflib`; what is
 alike and has the same numbers counts as reworded, and is reported apart. Limits: recall of outdated answers .95, false
@@ -20,19 +20,23 @@ import tempfile
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from difflib import SequenceMatcher
 from itertools import pairwise
 from pathlib import Path
 
 from sqlalchemy import delete, select
 
-from agent.events import Answered
+from agent.events import Answered, Citation, ToolReturned
 from agent.grounding.quantities import squeeze
 from bot.app import Application, running
 from bot.logs import Redactor
 from bot.sources.sources import NewSource
 from bot.store.engine import rows, write
 from bot.store.schema import notices
+from bot.store.turns import TurnStore
+from bot.store.unanswered import OFFLINE
+from bot.turns.trace import Recording
 from bot.types import Actor, Audience, Incoming, Place, Post
 from retrieval.text import sentences
 from tests.bot.sample_turns import settings
@@ -40,7 +44,6 @@ from tests.bot.sample_turns import settings
 HOME, PLACE = Actor("terminal", "", "terminal", "editor"), Place("slack", "T1", "C1")
 ALIKE = 0.6
 DEFAULT_INTERVAL = 30.0  # seconds between two looks at a repository
-_CITED = re.compile(r"\s*\[(\d+)\]\s*$")
 
 
 @dataclass
@@ -145,23 +148,27 @@ def candidates(history: History, commits: list[str], wanted: int, dice: random.R
 
 
 async def ask(app: Application, number: int, question: str) -> Asked | None:
-    """None: the bot was not sure, so that nothing rests on a page."""
-    message = Incoming(PLACE, f"{number}.0", f"{number}.0", "U1", question, Audience("public"))
-    events = [event async for event in app.bot.turns.reply(message)]
-    answer = events[-1]
-    if not isinstance(answer, Answered) or answer.outcome != "answered" or answer.unsure or not answer.citations:
+    """An answer in its thread that quotes the sentence from where the search finds it; None: it does not."""
+    squeezed = squeeze(question)
+    found = await app.knowledge.search(question, app.readers, min_relevance=0.0, measured=False)
+    hit = next((each for each in found.hits if squeezed in squeeze(each.passage.text)), None)
+    if hit is None:
         return None
-    await app.bot.outbox.confirm(Post(answer.turn, "answer", 0, PLACE, message.thread, f"{number}.5"))
-    names = {one.n: one.document for one in answer.citations}
-    quotes, block = list[tuple[str, str]](), list[str]()
-    for line in answer.text.splitlines():
-        if line.startswith(">"):
-            block.append(_CITED.sub("", line.lstrip("> -")))
-            if (cited := _CITED.search(line)) is not None:
-                said = (each.strip("… ") for row in block for each in sentences(row))
-                quotes += [(names[int(cited[1])], each) for each in said if len(squeeze(each)) >= 8]
-                block = []
-    return Asked(answer.turn, quotes) if quotes else None
+    passage, turn, now = hit.passage, f"{number:032x}", datetime.now(UTC)
+    message = Incoming(PLACE, f"{number}.0", f"{number}.0", "U1", question, Audience("public"))
+    turns = TurnStore(app.data.engine)
+    held = (await turns.claim({turn: message}, owner="replay", now=now, until=now + timedelta(hours=1)))[turn]
+    await turns.start(held, owner="replay", now=now)
+    text = f"The documents say:\n\n**{passage.title}**\n> {question} [1]"
+    cited = Citation(1, passage.document, passage.collection, passage.chunk, question, passage.url)
+    answer = Answered(text, (cited,), model=OFFLINE, turn=turn)
+    recording = Recording()
+    for event in (ToolReturned("1", "search_rag_knowledge_base", "1", (hit,)), answer):
+        recording.add(event)
+    await turns.finish(held, answer, owner="replay", steps=recording.steps, misses=(), now=now)
+    await turns.shown(turn, owner="replay")
+    await app.bot.outbox.confirm(Post(turn, "answer", 0, PLACE, message.thread, f"{number}.5"))
+    return Asked(turn, [(passage.document, question)])
 
 
 def fate(quote: str, before: str | None, after: str | None) -> str:
@@ -233,7 +240,7 @@ async def measure(repository: Path, folder: str, most: int, wanted: int, seed: i
             questions = candidates(history, commits, wanted, dice)
             found = [await ask(app, number, question) for number, question in enumerate(questions)]
             asked = [one for one in found if one is not None]
-            print(f"{len(questions)} questions, {len(asked)} of them answered surely", flush=True)
+            print(f"{len(questions)} sentences, {len(asked)} of them found and quoted", flush=True)
             score = Score()
             for before, after in pairwise(commits):
                 await step(app, history, before, after, asked, score)
