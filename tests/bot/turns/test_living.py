@@ -205,6 +205,8 @@ async def test_what_was_cited_is_kept_until_it_was_compared_and_over_a_restart(t
         await living.page(PAGE.replace("20 weeks", "25 weeks"))
     async with application(tmp_path) as app:
         living = Living(app)
+        (row,) = await rows(app.data.engine, select(changed_documents))
+        assert "20 weeks" in ContentStore(tmp_path / "documents").read(row.before)
         assert await app.living.check() == 1
         assert await living.said(turn) == [("20 weeks", "25 weeks")]
         texts = [path.read_text() for path in (tmp_path / "documents").glob("??/*.md")]
@@ -257,7 +259,8 @@ async def test_an_edit_that_a_platform_does_not_take_waits_and_is_made_later(liv
         await events.aclose()
     assert await living.app.bot.turns.unfinished("slack") == [] and await living.shown(turn)
     async with write(living.app.data.engine) as db:  # an hour later
-        await db.execute(update(answers).values(show_at=datetime.now(UTC)))
+        waits = answers.c.show_at > datetime.now(UTC) + timedelta(minutes=50)
+        assert (await db.execute(update(answers).where(waits).values(show_at=datetime.now(UTC)))).rowcount == 1
     await living.app.living.check()
     (message,) = await living.app.bot.turns.unfinished("slack")
     (shown,) = [event async for event in living.app.bot.turns.reply(message)]
