@@ -73,6 +73,9 @@ _NOTHING = Text(
     en="⚠ {date}: {page} has changed and does not say this any more: “{said}”",
     ja="⚠ {date}：{page} が更新され、次の記載はなくなりました:「{said}」",
 )
+_SEE_ABOVE = Text(
+    en="{page}: what has changed stands on top of the answer.", ja="{page}（変更点は回答の先頭に表示しています）"
+)
 _MARKUP = re.compile(r"[*`|]+|^[#>\s]+")
 _SPECIAL = re.compile(r"([\[\]\\<])")
 _WEB = re.compile(r"https?://[^\s<>]+")
@@ -81,19 +84,33 @@ _WEB = re.compile(r"https?://[^\s<>]+")
 def changes_text(changes: Iterable[PageChange], language: Language) -> str:
     """The changes of pages that an answer rests on, in Markdown, a line each page. Only the page is linked, and words
     of a page have no markup of their own."""
+    return "\n\n".join(_change(change, language) for change in _first(changes))
+
+
+def changed_pages_text(changes: Iterable[PageChange], language: Language) -> str:
+    """The pages alone: what they say stands in the answer only, from where it can be withdrawn."""
+    return "\n\n".join(_SEE_ABOVE.to(language, page=_page(change)) for change in _first(changes))
+
+
+def _first(changes: Iterable[PageChange]) -> Iterable[PageChange]:
+    """One of each page."""
     first: dict[str, PageChange] = {}
     for change in changes:
         first.setdefault(change.document, change)
-    return "\n\n".join(_change(change, language) for change in first.values())
+    return first.values()
+
+
+def _page(change: PageChange) -> str:
+    page = _plain(change.title or change.document)
+    if change.url and _WEB.fullmatch(change.url):
+        return f"[{page}]({change.url.replace('(', '%28').replace(')', '%29')})"
+    return page
 
 
 def _change(change: PageChange, language: Language) -> str:
-    page = _plain(change.title or change.document)
-    if change.url and _WEB.fullmatch(change.url):
-        page = f"[{page}]({change.url.replace('(', '%28').replace(')', '%29')})"
     said = _REMOVED if change.removed else _FIGURES if change.was else _SENTENCE if change.now else _NOTHING
     words = {name: _plain(text) for name, text in (("was", change.was), ("now", change.now), ("said", change.said))}
-    return said.to(language, date=date_words(change.on, language), page=page, **words)
+    return said.to(language, date=date_words(change.on, language), page=_page(change), **words)
 
 
 def _plain(text: str) -> str:

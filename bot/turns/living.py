@@ -14,7 +14,7 @@ from bot.errors import StoreError
 from bot.records import ChangedPage, DocumentRow
 from bot.store.changed_documents import ChangedDocument, ChangedDocuments, RestingAnswer
 from bot.store.unanswered import OFFLINE
-from bot.texts import changes_text
+from bot.texts import changed_pages_text
 from retrieval.text import language_of
 from retrieval.types import RAGToolError, Readers
 
@@ -93,7 +93,7 @@ class LivingAnswers:
                     found[one.turn] = answer
                 new = [each for each in answer.changes if each not in one.answered.changes]
                 if new:
-                    told[one.turn] = changes_text(new, one.asked.language or language_of(one.asked.text))
+                    told[one.turn] = changed_pages_text(new, one.asked.language or language_of(one.asked.text))
         markdown = row.markdown if row is not None else None
         if not await self._changes.settle(changed, markdown, found, told, self._clock()):
             return 0

@@ -2,7 +2,7 @@
 people forget leave, whatever became of the page before."""
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,14 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import select, update
 
-from agent.events import Answered
+from agent.events import Answered, PageChange
 from bot.app import Application
 from bot.knowledge.content_store import ContentStore
 from bot.sources.sources import NewSource
 from bot.store.changed_documents import ChangedDocuments
 from bot.store.engine import rows, write
 from bot.store.schema import answers, changed_documents, notices, turns
+from bot.texts import changes_text
 from bot.turns.living import LivingAnswers
 from bot.types import Audience, Incoming, Place, Post, Upload
 from retrieval.types import TEAM, Readers
@@ -86,7 +87,7 @@ async def test_a_figure_that_changed_is_said_on_top_and_to_the_asker_once(living
     assert await living.app.living.check() == 1
     assert await living.said(turn) == [("20 weeks", "25 weeks")] and not await living.shown(turn)
     (told,) = await living.told()
-    assert "Parental leave now says 25 weeks; it said 20 weeks." in told
+    assert told == "Parental leave: what has changed stands on top of the answer."
     assert await living.app.living.check() == 0 and await living.waiting() == []
     assert len(await living.told()) == 1
 
@@ -99,7 +100,9 @@ async def test_a_japanese_answer_says_it_in_japanese(living: Living) -> None:
     await living.page(page.replace("20週間", "25週間"), "ikuji.md")
     assert await living.app.living.check() == 1
     (told,) = await living.told()
-    assert "「20週間」から「25週間」に変わりました" in told
+    assert told == "育児休業（変更点は回答の先頭に表示しています）"
+    (change,) = (await living.kept(turn)).changes
+    assert "「20週間」から「25週間」に変わりました" in changes_text([change], "ja")
 
 
 @pytest.mark.parametrize(
@@ -173,7 +176,8 @@ async def test_a_page_gone_from_its_source_is_said_and_a_forgotten_one_is_withdr
     assert await living.app.living.check() == 1
     answer = await living.kept(turn)
     assert [change.removed for change in answer.changes] == [True] and "20 weeks" in answer.text
-    assert "the page this rests on was removed: Parental leave" in (await living.told())[0]
+    assert "the page this rests on was removed: Parental leave" in changes_text(answer.changes, "en")
+    assert len(await living.told()) == 1
 
     again = await living.page(PAGE.replace("20 weeks", "21 weeks"))
     turn = await living.ask()
@@ -314,3 +318,14 @@ async def test_pages_are_listed_by_how_many_answers_rest_on_them(living: Living)
     assert [page.change.document for page in listed] == ["leave.md", "mooring.md"]
     assert [{turn for turn, _ in page.answers} for page in listed] == [set(leave), {mooring}]
     assert await living.app.living.listed(Readers(frozenset({"place:slack:T1:C9"}))) == []
+
+
+def test_only_the_page_is_a_link_and_its_words_have_no_markup() -> None:
+    now = "**Ask** [here](https://evil.example) or <!channel> | `rm`"
+    change = PageChange("a.md", "Leave [old]", "2026-11-22", "x", now=now, url="https://h.example/a_(b)")
+    (line,) = changes_text([change, replace(change, said="y")], "en").split("\n\n")
+    assert line == (
+        "⚠ 22 Nov 2026: [Leave \\[old\\]](https://h.example/a_%28b%29) has changed and now says: "
+        "“Ask here or \\<!channel>  rm”"
+    )
+    assert "](" not in changes_text([replace(change, url="javascript:alert(1)", now="")], "ja")
