@@ -146,6 +146,7 @@ class Changed:
 MessageKind = Literal["text", "steps", "answer", "card", "notice", "intake", "confirm", "system"]
 """Of a message: `text` is what people write, `system` the head of a digest; the others are as posts on any platform."""
 BROWSER = "web"  # whose rooms these are
+PROGRAM = "program:"  # before the name of a program, as the author of its questions
 BOT = "kotae"  # the author of what the bot says
 
 

@@ -17,7 +17,7 @@ from bot.access import readers, role
 from bot.config.settings import Settings
 from bot.knowledge.curation import NotAllowedError
 from bot.knowledge.documents import KnowledgeBase
-from bot.records import AuditRecord, ProgramToken, TokenAudience
+from bot.records import PROGRAM, AuditRecord, ProgramToken, TokenAudience
 from bot.store.tokens import ProgramTokens
 from bot.turns.turns import Turns
 from bot.types import Actor, Audience, Incoming, Place
@@ -171,7 +171,7 @@ class Programs:
 
     def _message(self, who: ProgramToken | None, text: str) -> Incoming:
         audience, author = (_AUDIENCES[who.audience], who.name) if who else (_AUDIENCES["team"], "terminal")
-        return Incoming(PLACE, uuid.uuid4().hex, uuid.uuid4().hex, f"program:{author}", text, audience)
+        return Incoming(PLACE, uuid.uuid4().hex, uuid.uuid4().hex, f"{PROGRAM}{author}", text, audience)
 
     @staticmethod
     def _said(what: str, text: str) -> str:

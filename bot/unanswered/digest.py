@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from bot.records import Period
+from bot.records import PROGRAM, Period
 from bot.store.digests import Digests, PublicQuestion, Totals
 from bot.store.unanswered import AskedQuestion, UnansweredQuestions
 from bot.types import MissReason
@@ -49,12 +49,13 @@ class Group:
 
     question: str  # the reference's: as most people put it
     count: int  # how often it was asked
-    askers: int
+    askers: int  # people
     reasons: tuple[tuple[MissReason, int], ...]
     documents: tuple[Closest, ...]
     links: tuple[str, ...]  # to their threads, the newest first, at most LINKS
     ids: tuple[int, ...]
     reference: int
+    programs: int = 0  # such as coding assistants, that asked it too
     closes: tuple[str, ...] = ()  # other wordings that an answer closes
     others: tuple[str, ...] = ()  # those that it leaves open
     details: tuple[str, ...] = ()  # what people complained of, as the reported misses have it, the newest first
@@ -136,7 +137,8 @@ async def as_group(asked: Sequence[AskedQuestion], readers: Readers, search: Sea
     return Group(
         question=question,
         count=len(_turns(asked)),
-        askers=len({one.asker for one in asked}),
+        askers=len({one.asker for one in asked if not _by_program(one)}),
+        programs=len({one.asker for one in asked if _by_program(one)}),
         reasons=tuple((reason, reasons[reason]) for reason in _REASONS if reasons[reason]),
         documents=await _closest(question, readers, search),
         links=tuple(dict.fromkeys(one.question.link for one in asked if one.question.link))[:LINKS],
@@ -148,10 +150,16 @@ async def as_group(asked: Sequence[AskedQuestion], readers: Readers, search: Sea
     )
 
 
-def urgency(asked: Sequence[AskedQuestion]) -> tuple[int, int]:
-    """The order of groups: complaints come before what was not found, and that before what was doubted; then what most
-    asked."""
-    return min(_REASONS.index(one.question.reason) for one in asked), -len(_turns(asked))
+def urgency(asked: Sequence[AskedQuestion]) -> tuple[bool, int, int]:
+    """The order of groups: those of programs alone come last; complaints come before what was not found, and that
+    before what was doubted; then what most asked."""
+    reason = min(_REASONS.index(one.question.reason) for one in asked)
+    return all(map(_by_program, asked)), reason, -len(_turns(asked))
+
+
+def _by_program(one: AskedQuestion) -> bool:
+    """Whether it came over MCP; people's ids on platforms have no colon."""
+    return one.asker[2].startswith(PROGRAM)
 
 
 def _turns(asked: Sequence[AskedQuestion]) -> set[str]:

@@ -46,6 +46,8 @@ _MOST_ASKED = Text(en="{text}: {times} times", ja="{text} {times} 回")
 _REASON = Text(en="{reason} {n}", ja="{reason} {n} 件")
 _RESOLVED = Text(en="resolved meanwhile {n}", ja="その後解決 {n} 件")
 _COUNT = Text(en="asked {times:once|{times} times} by {askers} {askers:person|people}", ja="{times} 回、{askers} 人")
+_PROGRAMS = Text(en="{n} program{n:|s}", ja="プログラム {n} 件")
+_BY_PROGRAMS = Text(en="asked {times:once|{times} times} by {programs}", ja="{times} 回、{programs}")
 _CLOSEST = Text(en="Closest: {documents}", ja="近い文書: {documents}")
 _NOTHING_CLOSE = Text(en="Closest: no document", ja="近い文書: なし")
 _DOCUMENT = Text(en="{name} ({collection}, {relevance:.2f})", ja="{name}（{collection}、{relevance:.2f}）")
@@ -128,6 +130,7 @@ def as_json(digest: Digest) -> dict[str, Any]:
                 "question": group.question,
                 "count": group.count,
                 "askers": group.askers,
+                "programs": group.programs,
                 "reasons": dict(group.reasons),
                 "documents": [
                     {"document": one.document, "collection": one.collection, "url": one.url, "relevance": one.relevance}
@@ -220,7 +223,12 @@ def _time(digest: Digest, language: Language) -> str:
 
 
 def _row(number: int, group: Group, language: Language) -> CardRow:
-    counted = _COUNT.to(language, times=group.count, askers=group.askers)
+    programs = _PROGRAMS.to(language, n=group.programs) if group.programs else ""
+    if group.askers:
+        counted = _COUNT.to(language, times=group.count, askers=group.askers)
+        counted = _COMMA.to(language).join(filter(None, (counted, programs)))
+    else:
+        counted = _BY_PROGRAMS.to(language, times=group.count, programs=programs)
     reasons = (_REASON.to(language, reason=REASONS[reason].to(language), n=count) for reason, count in group.reasons)
     documents = _COMMA.to(language).join(_document(one, language) for one in group.documents)
     closest = _CLOSEST.to(language, documents=documents) if documents else _NOTHING_CLOSE.to(language)

@@ -231,6 +231,21 @@ async def test_what_was_asked_most_is_said_whether_it_was_answered_or_not(team: 
     assert not (await team.digest(Readers(frozenset({EVERYONE})))).most  # where outsiders read along
 
 
+async def test_misses_of_programs_stand_apart_and_after_those_of_people(team: Team) -> None:
+    for author in ("program:editor", "program:editor", "program:ci"):
+        await team.asks("Which port does staging use?", author)
+    await team.asks("Who pays?", "U1")
+    await team.asks("Who pays?", "program:ci")
+    digest = await team.digest()
+    found = [(group.question, group.count, group.askers, group.programs) for group in digest.groups]
+    assert found == [("Who pays?", 2, 1, 1), ("Which port does staging use?", 3, 0, 2)]
+    english, japanese = (plain(card(digest, language, TOKYO)) for language in ("en", "ja"))
+    assert "asked 2 times by 1 person, 1 program, not found 2" in english
+    assert "asked 3 times by 2 programs, not found 3" in english
+    assert "2 回、1 人、プログラム 1 件" in japanese and "3 回、プログラム 2 件" in japanese
+    assert [one["programs"] for one in as_json(digest)["groups"]] == [1, 2]
+
+
 # -- in words -------------------------------------------------------------------------------------------------------
 
 GROUP = Group(
