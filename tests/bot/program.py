@@ -54,8 +54,9 @@ class Done:
 
 
 def environment(home: Path | None, **more: str) -> dict[str, str]:
-    """What `env -i HOME=… PATH=…` leaves; an empty value takes a name away."""
-    named = {"HOME": str(Path.home()), "PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **more}
+    """What `env -i HOME=… PATH=…` leaves, and how this machine computes; an empty value takes a name away."""
+    computing = {name: value for name, value in os.environ.items() if name.startswith("OPENBLAS_")}
+    named = {"HOME": str(Path.home()), "PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **computing, **more}
     if home is not None:
         named["KOTAE_HOME"] = str(home)
     return {name: value for name, value in named.items() if value}
