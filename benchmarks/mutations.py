@@ -509,8 +509,8 @@ MUTATIONS = (
     ),
     Mutation(
         "what was not committed goes at the start",
-        "bot/knowledge/collections.py",
-        ("        await self._index.reconcile(now)\n", ""),
+        "bot/knowledge/snapshots.py",
+        ("            await self._index.roll_back(self.current)\n", ""),
         (f"{KILLED}::test_a_search_finds_the_old_or_the_new_version_wherever_the_process_died",),
     ),
     Mutation(
@@ -600,7 +600,7 @@ MUTATIONS = (
     Mutation(
         "a restored index shows nothing later than the backup",
         "bot/operations/restore.py",
-        ("    await index.reconcile(identity.generation)\n", ""),
+        ("    await index.roll_back(identity.generation)\n", ""),
         (f"{IDENTITY}::test_a_backup_is_restored_into_its_own_collection_and_not_into_anothers",),
     ),
     Mutation(

@@ -30,6 +30,8 @@ from bot.knowledge.curation import Curation
 from bot.knowledge.dataset_uploads import DatasetUploads
 from bot.knowledge.datasets import Datasets
 from bot.knowledge.documents import KnowledgeBase, Progress
+from bot.knowledge.snapshots import Snapshots
+from bot.knowledge.upkeep import Upkeep, attending
 from bot.knowledge.vector_store import open_vectors
 from bot.logs import ChatLog, Redactor
 from bot.operations.copies import sweep
@@ -49,12 +51,15 @@ from bot.store.digests import Digests
 from bot.store.documents import Documents
 from bot.store.followed import FollowedSources
 from bot.store.ingestions import IngestionStore
+from bot.store.locks import shared
 from bot.store.metrics import MetricsStore
 from bot.store.notifications import Notices
+from bot.store.processes import this_process
 from bot.store.tokens import ProgramTokens
 from bot.store.traces import Traces
 from bot.store.turns import TurnStore
 from bot.store.usage import Usage
+from bot.store.vector_stores import VectorStores
 from bot.turns.admission import Admission
 from bot.turns.budget import Budget, BudgetLimits
 from bot.turns.living import LivingAnswers
@@ -280,7 +285,8 @@ class Application:
         if self.settings.platforms or (await self.data.conversations.totals()).turns:
             return False
         documents = await self.data.documents.listed()
-        untouched = self.knowledge.generation == len(documents) and all(row.collection == SAMPLE for row in documents)
+        untouched = await self.knowledge.generation() == len(documents)
+        untouched &= all(row.collection == SAMPLE for row in documents)
         return untouched and len(documents) < len(_sample_pages())
 
     async def add_sample(self, progress: Progress | None = None) -> None:
@@ -386,14 +392,22 @@ async def running(
         def ingest(into: Index) -> Ingest:
             return Ingest(embedder, sparse, into, max_chars=settings.chunk_size)
 
-        index, row = await open_vectors(settings, data, embedder, ingest, rebuild, aside=aside, tidy=tidy)
+        process = this_process()
+        if shared(data.engine):
+            await stack.enter_async_context(attending(data.engine, process, embedded=settings.qdrant_url is None))
+        index, row = await open_vectors(
+            settings, data, embedder, ingest, rebuild, aside=aside, tidy=tidy, process=process
+        )
         stack.push_async_callback(index.close)
+        snapshots = Snapshots(index, VectorStores(data.engine, process), row)
+        if shared(data.engine):
+            await stack.enter_async_context(Upkeep(data.engine, index, snapshots).running())
         reranker = make_reranker(settings)
         if reranker is not None:
             stack.callback(reranker.close)
         loader = await stack.enter_async_context(Loader())
         knowledge = KnowledgeBase(
-            documents=Documents(data.engine, embedder.name, living=settings.living == "on"),
+            documents=Documents(data.engine, embedder.name, process=process, living=settings.living == "on"),
             collections=data.collections,
             searches=data.searches,
             index=index,
@@ -409,7 +423,7 @@ async def running(
             ),
             loader=loader,
             folder=settings.home / "documents",
-            generation=row.generation,
+            snapshots=snapshots,
         )
         stack.push_async_callback(knowledge.close)
         if tidy:
@@ -421,7 +435,7 @@ async def running(
         models(settings.judge_id)
         chat_log = ChatLog(settings.chat_log, redactor)
         stack.callback(chat_log.close)  # after the inbox, whose last turns it still notes
-        inbox = TurnQueue(TurnStore(data.engine))
+        inbox = TurnQueue(TurnStore(data.engine), owner=process)
         stack.push_async_callback(inbox.close)
         budget = Budget(
             Usage(data.engine),

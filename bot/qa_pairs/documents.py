@@ -77,7 +77,7 @@ class PairDocuments:
 
     async def keep_up(self) -> None:
         """`follow` for all, where the knowledge has changed since. Raises StoreError, RAGToolError."""
-        generation = self._knowledge.generation
+        generation = await self._knowledge.generation()
         if generation != self._generation:
             await self.follow()
             self._generation = generation

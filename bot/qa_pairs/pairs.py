@@ -321,7 +321,7 @@ class Pairs:
         ]
 
     async def _passages(self, document: str, numbers: range, readers: Readers) -> list[Passage]:
-        return await self._index.passages(document, numbers, View(readers, self._knowledge.generation))
+        return await self._index.passages(document, numbers, View(readers, await self._knowledge.generation()))
 
     async def _left(self) -> tuple[int | None, int | None]:
         return await left_of(self._usage, self._limits, self._clock().astimezone(self._settings.timezone))

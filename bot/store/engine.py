@@ -181,7 +181,7 @@ async def _at_once(engine: AsyncEngine, kind: _Kind, work: Callable[[Connection]
                 db.close()
 
     async with _place(engine, kind):
-        with _said():
+        with in_words():
             return await finished(greenlet_spawn(run))
 
 
@@ -224,7 +224,7 @@ def _place(engine: AsyncEngine, kind: _Kind) -> asyncio.Semaphore:
 async def _transaction(engine: AsyncEngine, kind: _Kind) -> AsyncIterator[AsyncConnection]:
     db = _Patient(engine)
     async with _place(engine, kind):
-        with _said():
+        with in_words():
             try:
                 await finished(_open(db, kind))
                 yield db
@@ -235,7 +235,8 @@ async def _transaction(engine: AsyncEngine, kind: _Kind) -> AsyncIterator[AsyncC
 
 
 @contextmanager
-def _said() -> Iterator[None]:
+def in_words() -> Iterator[None]:
+    """Raises StoreError for an error of the database; IntegrityError as it is."""
     try:
         yield
     except IntegrityError:
@@ -287,7 +288,7 @@ _SQLITE = {
     "SQLITE_IOERR_SHMSIZE": _FULL,  # it gives each page of its map a block, so that no full disk ends the process
     "SQLITE_IOERR": _DISK,
 }
-_POSTGRESQL = {"53100": _FULL, "25006": _READ_ONLY, "53300": _UNREACHABLE}
+_POSTGRESQL = {"53100": _FULL, "25006": _READ_ONLY, "53300": _UNREACHABLE, "55P03": _LOCKED}
 
 
 def _why(error: Exception) -> Text:

@@ -29,6 +29,7 @@ from agent.qa_generation import Proposed
 from bot.records import AuditRecord, BotMessage, DocumentRow, ProgramToken
 from bot.store.asks import Asks, PersonAsk
 from bot.store.channel_settings import ChannelSettings
+from bot.store.collections import Collections
 from bot.store.digests import Digests
 from bot.store.documents import Documents
 from bot.store.engine import connect
@@ -38,6 +39,7 @@ from bot.store.homes import Homes
 from bot.store.ingestions import IngestionStore
 from bot.store.notifications import Notices, Telling
 from bot.store.outbox import Outbox
+from bot.store.processes import Processes
 from bot.store.qa_jobs import ChunkPlace, PairJobs
 from bot.store.qa_pairs import PairRows, Tracked
 from bot.store.schema import metadata
@@ -57,7 +59,7 @@ from tests.disks import small_disk
 
 FILES = Path(__file__).parents[1] / "files"
 GOLDEN = sorted(FILES.glob("database-*.sql"))
-HEAD = "0015"
+HEAD = "0016"
 
 
 def url_of(file: Path) -> str:
@@ -343,6 +345,7 @@ async def fill(url: str) -> None:
     await rows.shown(held.id, owner="me")
     await Votes(engine).put(Feedback(held.id, "U2", "down", "outdated", "古いです", moment), "place:slack:T1:C1")
     await VectorStores(engine).open("e5", 384, "t1")
+    await Processes(engine).alive("machine:1:a", embedded=False)
     page = DocumentRow(
         *("d" * 32, "handbook", "team", "経費.md", "経費", None, "h", "m", 3, "ja", "U1", 1, moment, moment),
         owner="slack:U4",
@@ -354,6 +357,7 @@ async def fill(url: str) -> None:
     person = PersonAsk(held.id, question.id, "slack:U1", "slack:U4", "owner", message.place, moment, moment)
     assert await asks.add(person)
     await asks.opt_out("slack:U5", moment)
+    await Collections(engine).merge("old", "handbook")
     followed = FollowedSources(engine)
     hall = FollowedSource(
         "5" * 32, "hall", "git", "https://git.example/hall", {"branch": "main"}, "handbook", "team", 30, "slack:U1",

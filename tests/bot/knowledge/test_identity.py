@@ -134,7 +134,7 @@ async def found(home: Settings) -> list[tuple[str, str | None]]:
     """Each passage of a home that starts: its document and, of a pair, the question."""
     everyone = Readers(frozenset({TEAM, PRIVATE}))
     async with running(home, Redactor()) as app:
-        passages, _ = await app.index.scroll(View(everyone, app.knowledge.generation))
+        passages, _ = await app.index.scroll(View(everyone, await app.knowledge.generation()))
         assert await app.index.count(View(everyone, STAGED)) == len(passages)  # and nothing that nobody sees
     return sorted((one.document, one.question) for one in passages)
 
