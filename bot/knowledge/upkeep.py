@@ -54,7 +54,11 @@ async def attending(engine: Engine, process: str, *, embedded: bool) -> AsyncIte
 class Upkeep:
     """The work that any process on a shared database and index does for all of them, one at a time."""
 
-    def __init__(self, engine: Engine, index: Index, snapshots: Snapshots) -> None:
+    def __init__(
+        self, engine: Engine, index: Index, snapshots: Snapshots, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """`clock` in seconds."""
+        self._clock = clock
         self._engine = engine
         self._index = index
         self._snapshots = snapshots
@@ -81,7 +85,7 @@ class Upkeep:
         self._living = living
 
     async def _sweep(self) -> None:
-        now = time.monotonic()
+        now = self._clock()
         self._seen.append((now, await self._snapshots.now()))
         old: int | None = None
         while self._seen[0][0] <= now - UNSEEN:

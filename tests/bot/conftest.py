@@ -106,11 +106,13 @@ def _run(address: str, *statements: str) -> None:
 @pytest.fixture(params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest) -> str:
     """An empty database at this version, of each kind."""
-    if request.param == "sqlite":
-        return str(request.getfixturevalue("sqlite_url"))
-    address = str(request.getfixturevalue("postgresql_database"))
-    _run(address, *_EMPTY)
-    return address
+    return str(request.getfixturevalue(f"{request.param}_url"))
+
+
+@pytest.fixture
+def postgresql_url(postgresql_database: str) -> str:
+    _run(postgresql_database, *_EMPTY)
+    return postgresql_database
 
 
 @pytest.fixture
