@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import text, update
@@ -19,7 +20,7 @@ from bot.store.documents import Documents
 from bot.store.engine import Engine, connect, write
 from bot.store.locks import free, locked
 from bot.store.processes import Processes
-from bot.store.schema import indexes, processes
+from bot.store.schema import processes
 from bot.store.searches import Searches
 from bot.store.vector_stores import IndexRow, VectorStores
 from bot.types import Upload, Verdict
@@ -153,6 +154,35 @@ async def test_the_same_document_added_twice_at_once_is_there_once(machines: Mac
     assert len(await a.knowledge.documents(READERS)) == 1
 
 
+async def test_two_that_stage_one_document_show_one_version(machines: Machines) -> None:
+    a, b = await machines.process("a"), await machines.process("b")
+    kept = await a.add("plan.md", "# Plan\n\nThe old harbour plan.\n")
+    assert kept.document_id
+    await staged(b, kept.document_id)  # b is about to replace it as well
+    assert (await a.add("plan.md", "# Plan\n\nThe new harbour plan.\n")).status == "replaced"
+    assert await b.found() == ["The new harbour plan."]
+    await everything_is_whole(b)
+
+
+async def test_what_was_staged_and_lost_is_not_shown_in_part(machines: Machines) -> None:
+    a, b = await machines.process("a"), await machines.process("b")
+    await a.add("plan.md", "# Plan\n\nThe old harbour plan.\n")
+
+    class Late(Ingest):
+        """A process that stands still so long that the others take it for dead."""
+
+        async def stage(self, *document: Any, **about: Any) -> int:
+            count = await super().stage(*document, **about)
+            await b.index.unstage({"b"})
+            return count
+
+    vars(a.knowledge)["_ingest"] = Late(a.embedder, SPARSE, a.index)
+    refused = await a.add("plan.md", "# Plan\n\nThe new harbour plan.\n")
+    assert refused.status == "refused" and "Add it again" in (refused.reason or "")
+    assert await a.found() == await b.found() == ["The old harbour plan."]
+    await everything_is_whole(b)
+
+
 async def test_documents_of_many_processes_at_once_are_all_there(machines: Machines) -> None:
     three = [await machines.process(name) for name in "abc"]
     pages = [
@@ -179,7 +209,7 @@ async def test_a_collection_that_one_process_merges_is_merged_for_all(machines: 
 
 
 async def staged(one: Process, document: str = "d" * 32, born: int = STAGED) -> None:
-    about = Passage("docs", document, "half.md", "Half", TEAM, 0, "")
+    about = Passage("docs", document, "half.md", 0, "", TEAM)
     await one.ingest.write(Document("half.md", "# Half\n\nHalf a harbour.\n"), about, born=born, version="1")
 
 
@@ -240,16 +270,17 @@ async def test_whoever_has_lost_the_lock_commits_nothing_and_starts_again(machin
         taken = False
 
         async def commit(self, row: DocumentRow, *, generation: int) -> None:
-            if not self.taken:  # its connection was cut, and another process had its turn
+            if not self.taken:  # its connection is cut, and another process has its turn
                 self.taken = True
-                async with write(b.engine) as db:
-                    await db.execute(update(indexes).values(committer="b", generation=generation))
+                async with b.engine.connect() as db:
+                    await db.execute(text("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'"))
+                assert (await b.add("next.md", "# Next\n\nThe next harbour.\n")).status == "added"
             await super().commit(row, generation=generation)
 
     vars(a.knowledge)["_documents"] = Slow(a.engine, a.embedder.name, process="a")
     again = await a.add("plan.md", "# Plan\n\nThe new harbour plan.\n")
     assert (again.status, again.document_id) == ("replaced", kept.document_id)
-    assert await a.found() == await b.found() == ["The new harbour plan."]
+    assert await a.found() == await b.found() == ["The new harbour plan.", "The next harbour."]
     await everything_is_whole(b)
 
 
