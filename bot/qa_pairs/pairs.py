@@ -20,6 +20,7 @@ from bot.qa_pairs.worker import AT_ONCE, EVERY, PairWorker
 from bot.records import AuditRecord, DocumentRow, PairState
 from bot.store.documents import Documents
 from bot.store.engine import Engine
+from bot.store.locks import Mutex
 from bot.store.qa_jobs import ChunkPlace, JobState, PairJobs, QaJob, Reason
 from bot.store.qa_pairs import Listed, Pair, PairRows
 from bot.store.usage import Usage
@@ -181,7 +182,7 @@ class Pairs:
             clock=clock,
             sleep=sleep,
         )
-        self._starting = asyncio.Lock()
+        self._starting = Mutex(engine, "pair-jobs")
 
     def working(self) -> AbstractAsyncContextManager[None]:
         """Jobs are worked off in here. At its end calls that are under way have 10 s to be stored; the rest is left for
@@ -214,7 +215,7 @@ class Pairs:
         self, who: Reviewer, *, document: str | None = None, collection: str | None = None, again: bool = False
     ) -> str:
         """Begin a job as `estimate` counted it; its id. Raises PairsError."""
-        async with self._starting:
+        async with self._starting.held():
             found, _, name = await self._found(who, document, collection, again)
             job, spots = uuid.uuid4().hex, [one.spot for one in found]
             subject = f"{name} ({len(spots)} chunks)"

@@ -4,6 +4,7 @@ They are PostgreSQL's advisory locks of a session: a process that dies, or loses
 Source: PostgreSQL 15, "Explicit Locking", 13.3.5; machines.md §2.
 """
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from hashlib import sha256
@@ -45,6 +46,27 @@ async def free(engine: AsyncEngine, name: str) -> AsyncIterator[bool]:
             with in_words():
                 taken = await finished(db.scalar(select(func.pg_try_advisory_lock(_key(name)))))
             yield bool(taken)
+
+
+class Mutex:
+    """One at a time, in this process and in all that share its database: `async with mutex.held():`."""
+
+    def __init__(self, engine: AsyncEngine, name: str) -> None:
+        self._engine = engine
+        self._name = name
+        self._here = asyncio.Lock()
+
+    @asynccontextmanager
+    async def held(self) -> AsyncIterator[None]:
+        """Raises StoreError when another process has held it for `PATIENCE`."""
+        async with self._here, locked(self._engine, self._name):
+            yield
+
+    @asynccontextmanager
+    async def free(self) -> AsyncIterator[bool]:
+        """False, without waiting for it, when another process holds it. Raises StoreError."""
+        async with self._here, free(self._engine, self._name) as mine:
+            yield mine
 
 
 @asynccontextmanager
