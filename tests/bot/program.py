@@ -182,6 +182,13 @@ async def talking(process: Process) -> tuple[asyncio.StreamReader, asyncio.Strea
     return reader, asyncio.StreamWriter(told, protocol, None, loop)
 
 
+async def told() -> asyncio.StreamReader:
+    """The standard input of this process, for an event loop."""
+    reader = asyncio.StreamReader(limit=2**20)
+    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    return reader
+
+
 class _Forks:
     """The process that the others are forked from."""
 
