@@ -241,10 +241,10 @@ async def test_the_refusal_names_both_homes(place: Place) -> None:
 async def test_an_empty_database_on_a_server_is_refused(
     place: Place, postgresql: str, postgresql_template: str
 ) -> None:
-    from tests.bot.conftest import _run
+    from tests.bot.postgresql import execute
 
     name = f"identity_{'server' if place.server else 'embedded'}"
-    _run(postgresql.format(name="postgres"), f"CREATE DATABASE {name} TEMPLATE {postgresql_template}")
+    execute(postgresql.format(name="postgres"), f"CREATE DATABASE {name} TEMPLATE {postgresql_template}")
     right, strange = await fill(place), place.home(DATABASE_URL=postgresql.format(name=name))
     with pytest.raises(SettingsError, match=f"/{name}"):
         await found(strange)
