@@ -193,8 +193,11 @@ class Application:
         found = {} if await self.index.healthy() else {"store": Trouble(BROKEN)}
         try:
             await self.data.probe()
+            await self.knowledge.generation()
         except StoreError as error:
             found["database"] = Trouble(error.reason)
+        except QdrantConnectionError as error:
+            found["store"] = Trouble(Text(en=error.text("en"), ja=error.text("ja")))
         home = await asyncio.to_thread(self._home_trouble)
         return found | ({"home": home} if home else {})
 
