@@ -93,7 +93,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Processes: with an index each they do not share a database",
         "bot/knowledge/upkeep.py",
-        ("if other.id != process and (other.embedded or embedded):", "if False:"),
+        ("if other.id != process and (other.embedded or embedded) and not died_here(other.id):", "if False:"),
         (f"{TESTS}::test_processes_with_an_index_each_do_not_share_a_database",),
     ),
 )

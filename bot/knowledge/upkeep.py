@@ -16,7 +16,7 @@ from bot.errors import SettingsError, StoreError
 from bot.knowledge.snapshots import Snapshots
 from bot.store.engine import Engine
 from bot.store.locks import free
-from bot.store.processes import LEASE, Processes
+from bot.store.processes import LEASE, Processes, died_here
 from retrieval.i18n import Text
 from retrieval.index import Index
 from retrieval.types import RAGToolError
@@ -42,7 +42,7 @@ async def attending(engine: Engine, process: str, *, embedded: bool) -> AsyncIte
     await processes.alive(process, embedded=embedded)
     try:
         for other in await processes.listed():
-            if other.id != process and (other.embedded or embedded):
+            if other.id != process and (other.embedded or embedded) and not died_here(other.id):
                 raise SettingsError(filled(_EMBEDDED, other=other.id.rpartition(":")[0]))
         async with _beating(lambda: processes.alive(process, embedded=embedded), "alive"):
             yield

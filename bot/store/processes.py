@@ -18,11 +18,26 @@ from bot.store.leases import lease
 from bot.store.schema import processes
 
 LEASE = timedelta(seconds=30)
+_MACHINE = socket.gethostname()[:30]
 
 
 def this_process() -> str:
     """A name for this process among those of its database: machine, number, and what no other has."""
-    return f"{socket.gethostname()[:30]}:{os.getpid()}:{uuid.uuid4().hex}"
+    return f"{_MACHINE}:{os.getpid()}:{uuid.uuid4().hex}"
+
+
+def died_here(process: str) -> bool:
+    """Whether a process of this machine is known to be dead, before its lease says so."""
+    machine, number, _ = process.rsplit(":", 2)
+    if machine != _MACHINE:
+        return False
+    try:
+        os.kill(int(number), 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return int(number) == os.getpid()  # the one before had the same number, as in a container
 
 
 @dataclass(frozen=True, slots=True)

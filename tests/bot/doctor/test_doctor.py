@@ -250,6 +250,7 @@ async def test_a_platform_adds_its_own_checks(tmp_path: Path, monkeypatch: pytes
         "machine",
         "reranker",
         "judge",
+        "processes",
     }  # silent where nothing is set
     assert status(findings) == 0, report(findings, "en")
     assert not (tmp_path / "none").exists()  # a check makes nothing

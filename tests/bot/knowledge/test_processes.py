@@ -19,7 +19,7 @@ from bot.store.collections import Collections
 from bot.store.documents import Documents
 from bot.store.engine import Engine, connect, write
 from bot.store.locks import free, locked
-from bot.store.processes import Processes
+from bot.store.processes import Processes, this_process
 from bot.store.schema import processes
 from bot.store.searches import Searches
 from bot.store.vector_stores import IndexRow, VectorStores
@@ -335,6 +335,9 @@ async def test_processes_with_an_index_each_do_not_share_a_database(machines: Ma
         async with attending(a.engine, "machine:3:c", embedded=False):
             assert [one.id for one in await Processes(a.engine).listed()] == ["machine:1:a", "machine:3:c"]
     assert await Processes(a.engine).listed() == []
+    await Processes(a.engine).alive(this_process(), embedded=True)  # killed, and started again at once
+    async with attending(a.engine, this_process(), embedded=True):
+        pass
 
 
 async def test_a_lock_has_one_holder_among_all_and_goes_with_its_connection(machines: Machines) -> None:
