@@ -66,9 +66,8 @@ log = logging.getLogger(__name__)
 DRAIN_SECONDS = 20.0
 HERE_SECONDS = 3.0  # for the servers to be told, after which the bot counts as ready all the same
 _NO_CONTENT = Text(
-    en="Discord shows me only messages that mention me, so please mention me to go on. Whoever runs me can change "
-    "that with "
-    "the Message Content Intent.",
+    en="Discord shows me only messages that mention me, so please mention me to go on. Whoever runs me can change that "
+    "with the Message Content Intent.",
     ja="Discord の設定により、メンションのないメッセージは読めません。続けて質問するときもメンションしてください。"
     "管理者は Message Content Intent を有効にすると、これを変えられます。",
 )

@@ -31,11 +31,9 @@ log = logging.getLogger(__name__)
 
 _UNREAD = Text(
     en="I cannot read that reply: Discord gives me its text only if it mentions me, or with the Message Content "
-    "Intent. "
-    "Please use the button “Answer this” on the card.",
-    ja="その返信の内容を読めません（Discord では、私へのメンションがあるか、Message Content Intent "
-    "が有効でないと本文を取得"
-    "できません）。カードの「回答する」ボタンをお使いください。",
+    "Intent. Please use the button “Answer this” on the card.",
+    ja="その返信の内容を読めません（Discord では、私へのメンションがあるか、Message Content Intent が有効でないと本文を"
+    "取得できません）。カードの「回答する」ボタンをお使いください。",
 )
 _YOURS = Text(en="Your answer was:", ja="入力された回答:")
 

@@ -184,8 +184,7 @@ _MEMBERS = Text(
 )
 _OUTSIDERS = Text(
     en="People from outside the team read this channel, so nothing can be added here. Use a channel of your team's "
-    "server, "
-    "or write to me directly.",
+    "server, or write to me directly.",
     ja="このチャンネルはチーム外の人も見ているため、ここからは追加できません。チームのサーバーのチャンネルか、私への"
     "ダイレクトメッセージをお使いください。",
 )
@@ -206,8 +205,7 @@ _NO_TEXT = Text(
     en="That message has no text or file that I can read. (What I have written myself does not count. Where I lack the "
     "Message Content Intent, use “Add to knowledge” in the message's menu, or paste the text.)",
     ja="そのメッセージには、私が読めるテキストやファイルがありません（私自身の投稿は対象外です。Message Content "
-    "Intent が"
-    "無効な場合は、メッセージのメニューの「ナレッジに追加」を使うか、テキストを貼り付けてください）。",
+    "Intent が無効な場合は、メッセージのメニューの「ナレッジに追加」を使うか、テキストを貼り付けてください）。",
 )
 
 

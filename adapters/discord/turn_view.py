@@ -43,11 +43,9 @@ ABANDON_SECONDS = 3.0
 _NO_STEPS = Text(en="These steps are not kept any more.", ja="この途中経過はすでに残っていません。")
 _REFUSED = Text(
     en="I have an answer, but this server does not accept its words (Discord's code {code}). Ask its moderators, or "
-    "ask "
-    "me in a direct message.",
+    "ask me in a direct message.",
     ja="回答はできましたが、このサーバーでは本文を投稿できませんでした（Discord のコード {code}）。"
-    "モデレーターに確認するか、"
-    "ダイレクトメッセージで質問してください。",
+    "モデレーターに確認するか、ダイレクトメッセージで質問してください。",
 )
 
 

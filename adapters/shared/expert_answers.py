@@ -38,8 +38,7 @@ READ_BY_TEAM = Text(
 )
 READ_THERE = Text(
     en="Only members of the private places where this was asked will be able to find this answer; they are told in "
-    "their "
-    "threads.",
+    "their threads.",
     ja="この回答は、質問があった非公開の場所のメンバーだけが検索できます。質問した人にはスレッドでお知らせします。",
 )
 GONE = Text(

@@ -36,10 +36,8 @@ MESSAGE_STARTED = Text(
 )
 AMBIGUOUS = Text(
     en="There is a link to a message in this text, so I cannot tell whether you want to add the message or the text. "
-    "For a "
-    "message, give its link alone, one at a time; for the text, use /ingest with nothing after it and paste the text "
-    "into "
-    "the form.",
+    "For a message, give its link alone, one at a time; for the text, use /ingest with nothing after it and paste the "
+    "text into the form.",
     ja="メッセージへのリンクを含む文章なので、リンク先のメッセージと文章のどちらを追加するのか判断できません。メッセージは"
     "リンクだけを 1 件ずつ指定してください。文章は、/ingest だけを送信すると開くフォームに貼り付けてください。",
 )

@@ -218,8 +218,7 @@ _MEMBERS = Text(
 )
 _OUTSIDERS = Text(
     en="Guests or people from outside read this channel, so nothing can be added here. Use a channel of your team's, "
-    "or "
-    "write to me directly.",
+    "or write to me directly.",
     ja="このチャンネルはゲストや社外の人も見ているため、ここからは追加できません。チームだけのチャンネルか、私への"
     "ダイレクトメッセージをお使いください。",
 )

@@ -26,15 +26,13 @@ LOCAL = frozenset({"terminal", "api", "web"})  # platforms where all that is ask
 
 _USER = Text(
     en="You have asked {n} question{n:|s} within a minute, which is as many as I take from one person. Please wait a "
-    "minute "
-    "and ask again.",
+    "minute and ask again.",
     ja="1 分間に {n} 件のご質問をいただきました。お一人からお受けできるのはここまでです。1 分ほど待ってから、"
     "もう一度ご質問ください。",
 )
 _CHANNEL = Text(
     en="{n} question{n: has|s have} been asked in this channel within a minute, which is as many as I take. Please "
-    "wait a minute "
-    "and ask again.",
+    "wait a minute and ask again.",
     ja="このチャンネルで 1 分間に {n} 件のご質問をいただきました。お受けできるのはここまでです。1 分ほど待ってから、"
     "もう一度ご質問ください。",
 )
