@@ -4,9 +4,10 @@ askers. Source: product.md §4; reliability.md R6 and R15.
 
 import logging
 from collections.abc import Sequence
+from functools import partial
 
 from adapters.discord.context import DiscordContext
-from adapters.discord.events import DIRECT, Replied
+from adapters.discord.events import DIRECT, PLATFORM, Replied
 from adapters.discord.rendering.components import heading, pieces, row_text
 from adapters.discord.rendering.markdown import escaped
 from adapters.discord.transport.errors import GoneError
@@ -23,8 +24,8 @@ from adapters.discord.transport.outbox import (
     say_once,
 )
 from adapters.markdown.events import shortened
-from adapters.port import PostError
 from adapters.shared import digest_cards, expert_answers
+from adapters.shared.expert_answers import DigestCards
 from bot.types import Audience, Card, Notice, Place, Post
 
 log = logging.getLogger(__name__)
@@ -72,13 +73,6 @@ async def _tell(context: DiscordContext, notice: Notice, texts: Sequence[str], *
         await say_once(context, post, text, reply_to=reply_to, ping=None if part else notice.author)
 
 
-async def can_answer(context: DiscordContext, reply: Replied, card: Post) -> bool:
-    """Whether what somebody wrote to a card can be its answer. Never raises."""
-    if card.data["closed"] or not reply.text.strip():
-        return False
-    return (await context.places.actor_at(reply.place, reply.author)).role != "outsider"
-
-
 async def replied(context: DiscordContext, reply: Replied, card: Post) -> None:
     """Ask once whether what was written in a card's thread, or in reply to it, is its answer. Raises PostError,
     StoreError."""
@@ -96,21 +90,21 @@ async def replied(context: DiscordContext, reply: Replied, card: Post) -> None:
     await say_once(context, post, text, components=rows(buttons), reply_to=reply.message)
 
 
-async def audience_of(context: DiscordContext, card: Post) -> Audience:
-    """The readers of a card now."""
+def cards(context: DiscordContext) -> DigestCards:
+    """The cards in all servers, and in direct messages."""
+    tasks, language = context.tasks, context.language
+    audience, drawn, told = partial(_audience, context), partial(_draw, context), partial(tell, context)
+    return DigestCards(PLATFORM, context.bot, tasks, language, audience, drawn, told)
+
+
+async def _audience(context: DiscordContext, card: Post) -> Audience:
     return await context.places.audience(card.place.channel)
 
 
-async def redraw(context: DiscordContext, card: Post, status: str) -> None:
-    """The card as it is now, and what became of it. Raises StoreError."""
-    if card.message is None:
-        return
-    await context.bot.outbox.confirm(card)
+async def _draw(context: DiscordContext, card: Post, status: str) -> None:
+    """Raises PostError."""
     text = f"{_text(card)}\n-# {escaped(status)}"
-    try:
-        await context.rest.edit(channel_of(card), card.message or "", text, components=_buttons(card))
-    except PostError as error:
-        log.warning("a card could not be redrawn: %s", error.code)
+    await context.rest.edit(channel_of(card), card.message or "", text, components=_buttons(card))
 
 
 def _text(card: Post) -> str:

@@ -82,17 +82,9 @@ class WebAdapter:
         self.ready.set()
         try:
             await self._held.sweep()
+            intake = partial(ingestion.resume, context)
             await recovery.look_after(
-                PLATFORM,
-                bot,
-                context.tasks,
-                context.language,
-                questions=asking.resume,
-                intake=partial(ingestion.resume, context),
-                tell=partial(digest.tell, context),
-                redraw=partial(digest.redraw, context),
-                audience_of=digest.audience_at,
-                every=self._look_every,
+                digest.cards(context), questions=asking.resume, intake=intake, every=self._look_every
             )
         finally:
             self._context = self._asking = None
