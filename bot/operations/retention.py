@@ -27,7 +27,6 @@ from retrieval.types import RAGToolError
 
 log = logging.getLogger(__name__)
 
-KEEP_DAYS = 90
 CLAIMS = timedelta(days=7)  # a claim keeps a question from being answered twice (R3)
 TRACES = timedelta(days=365)  # of privileged acts, at least
 FIRST_AFTER = timedelta(minutes=5)  # a start has more urgent things to do

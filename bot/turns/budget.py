@@ -74,9 +74,9 @@ class Budget:
 
     # -- around a turn ----------------------------------------------------------------------------------------------
 
-    def model(self, model: ChatModel, *, calls: int, kept: int = 2, tokens: int = TURN_TOKENS) -> ChatModel:
+    def model(self, model: ChatModel, *, calls: int, kept: int = 2) -> ChatModel:
         """The model for one turn: see `QuotaModel`."""
-        return QuotaModel(model, self, calls=calls, kept=kept, tokens=tokens)
+        return QuotaModel(model, self, calls=calls, kept=kept, tokens=TURN_TOKENS)
 
     async def refusal(self, message: Incoming, language: Language) -> str | None:
         """Before a turn: why it is refused, in words, or None. Raises StoreError."""

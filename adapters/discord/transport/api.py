@@ -89,14 +89,12 @@ class DiscordApi:
         clock: Callable[[], float] = time.monotonic,
         sleep: Sleep = asyncio.sleep,
         seconds: float = CALL_SECONDS,
-        waits: Sequence[float] = WAITS,
     ) -> None:
         self._client = client
         self._http = client.http
         self._clock = clock
         self._sleep = sleep
         self._seconds = seconds
-        self._waits = waits
         self._pace = Bucket(EVERYTHING, clock, sleep)
         self._typing: dict[str, float] = {}
         self._barred: dict[tuple[str, str], tuple[float, str]] = {}
@@ -147,7 +145,7 @@ class DiscordApi:
     async def _post(self, channel: str, body: Json, find: Callable[[], Awaitable[Sent | None]]) -> Sent:
         self._typing.pop(channel, None)  # a message ends it
         begun = self._clock()
-        waits = iter(self._waits)
+        waits = iter(WAITS)
         while True:
             try:
                 made = await self._call("post", channel, lambda: self._send(channel, body))
@@ -340,7 +338,7 @@ class DiscordApi:
 
     async def _again(self, what: str, channel: str, make: Callable[[], Awaitable[T]]) -> T:
         """Calls that are safe to repeat."""
-        for wait in self._waits:
+        for wait in WAITS:
             try:
                 return await self._call(what, channel, make)
             except HeldError:
