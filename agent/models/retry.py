@@ -156,13 +156,14 @@ class RetryingModel(Wrapped):
         self,
         model: ChatModel,
         *,
+        breaker: Breaker | None = None,
         clock: Clock = loop_time,
         sleep: Sleep = asyncio.sleep,
         chance: Callable[[], float] = random.random,
     ) -> None:
         """`chance` is evenly spread over 0..1."""
         self._model = model
-        self._breaker = Breaker(clock=clock)
+        self._breaker = breaker or Breaker(clock=clock)
         self._budget = RetryBudget(clock=clock)
         self._clock = clock
         self._sleep = sleep

@@ -93,6 +93,7 @@ async def make_digest(
     digests: Digests,
     grouping: Clustering,
     search: SearchDocuments,
+    top: int = TOP,
 ) -> Digest:
     """The digest of a period for those readers. Questions resolved meanwhile are left out of the groups.
 
@@ -106,9 +107,9 @@ async def make_digest(
         period=period,
         totals=await digests.totals(period),
         before=await digests.totals(period.before),
-        groups=tuple([await as_group(group, readers, search) for group in groups[:TOP]]),
-        more_groups=len(groups[TOP:]),
-        more_questions=sum(len(_turns(group)) for group in groups[TOP:]) + shown - len(asked),
+        groups=tuple([await as_group(group, readers, search) for group in groups[:top]]),
+        more_groups=len(groups[top:]),
+        more_questions=sum(len(_turns(group)) for group in groups[top:]) + shown - len(asked),
         hidden=hidden,
         most=await _most_asked(await digests.asked(period, limit=COMPARED), grouping) if TEAM in readers.scopes else (),
     )
