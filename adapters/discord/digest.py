@@ -1,6 +1,8 @@
 """The weekly digest in a channel: a message a group of questions, with buttons while somebody can answer; and telling
-askers. Source: product.md §4; reliability.md R6 and R15.
-"""
+askers.
+
+Text with buttons, no LayoutView: such a message has no `content`, by which a lost one is found again (R6) and a thread
+is read. Source: product.md §4; reliability.md R6 and R15."""
 
 import logging
 from collections.abc import Sequence

@@ -197,6 +197,8 @@ class SlackAdapter:
         )
 
         async def claim(body: Mapping[str, Any], next: Next) -> BoltResponse:
+            # No listener of `app.event`: Bolt acknowledges before it runs one (slack_bolt/listener/asyncio_runner.py),
+            # while a middleware's answer is the acknowledgement: what is not stored by then comes again (R1).
             if body.get("type") != "event_callback":
                 return await next()
             if isinstance(event := body.get("event"), Mapping):

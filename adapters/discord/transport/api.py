@@ -161,6 +161,8 @@ class DiscordApi:
             await self._pause(wait)
 
     async def _send(self, channel: str, body: Json) -> Any:
+        # Not `send(nonce=…)`: a post and an edit have one body, and PartialMessage.edit takes no flags, without which
+        # an edit shows previews (R15).
         return await self._http.send_message(int(channel), params=MultipartParameters(body, None, None))
 
     def room(self, channel: str) -> float:
