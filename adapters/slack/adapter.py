@@ -14,7 +14,7 @@ from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
-from adapters.shared import feedback, recovery
+from adapters.shared import expert_answers, feedback, recovery
 from adapters.shared.channels import find
 from adapters.shared.follow_ups import is_follow_up
 from adapters.shared.turns import RunningTurns
@@ -169,17 +169,9 @@ class SlackAdapter:
         self.ready.set()
 
     async def _look_after(self, context: SlackContext, questions: RunningTurns) -> None:
+        intake = partial(ingestion.resume, context)
         await recovery.look_after(
-            PLATFORM,
-            context.bot,
-            context.tasks,
-            context.language,
-            questions=questions.resume,
-            intake=partial(ingestion.resume, context),
-            tell=partial(digest.tell, context),
-            redraw=partial(digest.redraw, context),
-            audience_of=partial(digest.audience_of, context),
-            every=self._look_every,
+            digest.cards(context), questions=questions.resume, intake=intake, every=self._look_every
         )
 
     # -- Bolt -------------------------------------------------------------------------------------------------------
@@ -205,6 +197,8 @@ class SlackAdapter:
         )
 
         async def claim(body: Mapping[str, Any], next: Next) -> BoltResponse:
+            # No listener of `app.event`: Bolt acknowledges before it runs one (slack_bolt/listener/asyncio_runner.py),
+            # while a middleware's answer is the acknowledgement: what is not stored by then comes again (R1).
             if body.get("type") != "event_callback":
                 return await next()
             if isinstance(event := body.get("event"), Mapping):
@@ -271,7 +265,7 @@ async def _answers_card(context: SlackContext, message: Incoming, stranger: bool
     StoreError."""
     reply = in_thread(message, stranger)
     card = await _card_over(context, reply) if reply else None
-    if reply is None or card is None or not await digest.can_answer(context, reply, card):
+    if reply is None or card is None:
         return False
     context.tasks.start(digest.replied(context, reply, card), "slack-reply")
     return True
@@ -279,14 +273,15 @@ async def _answers_card(context: SlackContext, message: Incoming, stranger: bool
 
 async def _reply(context: SlackContext, replied: Replied) -> None:
     card = await _card_over(context, replied)
-    if card is not None and await digest.can_answer(context, replied, card):
+    if card is not None:
         await digest.replied(context, replied, card)
 
 
 async def _card_over(context: SlackContext, reply: Replied) -> Post | None:
-    """The card in whose thread a reply stands. Raises StoreError."""
+    """The card in whose thread a reply stands that can be its answer. Raises StoreError."""
     post = await context.bot.outbox.find(reply.place, reply.thread)
-    return post if post is not None and post.kind == "card" else None
+    actor = partial(context.places.actor, reply.author, stranger=reply.stranger)
+    return post if post is not None and await expert_answers.takes(post, reply.text, actor) else None
 
 
 def _refused(code: str) -> SettingsError:

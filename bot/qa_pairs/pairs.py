@@ -39,11 +39,9 @@ _MANY = 10_000  # chunks of one job
 
 _NEEDS_MODEL = Text(
     en="Writing Q/A pairs needs a language model, and none is set up. Set GEMINI_API_KEY, or KOTAE_MODEL to "
-    "gemini:<model> "
-    "or openai:<model>, and start Kotae again.",
+    "gemini:<model> or openai:<model>, and start Kotae again.",
     ja="Q/A ペアの作成には言語モデルが必要ですが、設定されていません。GEMINI_API_KEY を設定するか、KOTAE_MODEL に "
-    "gemini:<モデル名> または openai:<モデル名> "
-    "を指定して、Kotae を再起動してください。",
+    "gemini:<モデル名> または openai:<モデル名> を指定して、Kotae を再起動してください。",
 )
 _MEMBERS = Text(
     en="Only members of the team can have Q/A pairs written.", ja="Q/A ペアを作成できるのはチームのメンバーだけです。"

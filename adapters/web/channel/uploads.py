@@ -13,11 +13,12 @@ from pathlib import Path
 
 from adapters.shared import ingestion
 from adapters.shared.attachments import TOO_MANY
+from adapters.shared.ingestion import NotTakenError
 from retrieval.durable import make_folder, replacing
 from retrieval.i18n import Text
 from retrieval.loaders.limits import MIB, REASONS, size
 from retrieval.loaders.loader import ParsingLimits
-from retrieval.types import RAGToolError, UnreadableError
+from retrieval.types import UnreadableError
 
 log = logging.getLogger(__name__)
 
@@ -32,10 +33,6 @@ _FULL = Text(
 _GONE = Text(
     en="The file is no longer there. Add it again.", ja="ファイルはもう残っていません。もう一度追加してください。"
 )
-
-
-class NotTakenError(RAGToolError):
-    """The addition is refused; says why in words."""
 
 
 class Uploads:
