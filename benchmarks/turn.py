@@ -24,6 +24,7 @@ from agent.strategies.react import Agent
 from agent.tools import SEARCH
 from benchmarks.homes import Asked, Texts, database_url, furnish, open_index, percentile
 from benchmarks.search_latency import CACHE
+from bot.knowledge.content_store import content_store
 from bot.knowledge.documents import KnowledgeBase
 from bot.logs import ChatLog, Redactor
 from bot.store.collections import Collections
@@ -148,7 +149,7 @@ async def opened(
             ingest=Ingest(embedder, sparse, index),
             search=Search(index, embedder, sparse),
             loader=await stack.enter_async_context(Loader()),
-            folder=home / "documents",
+            kept=content_store(engine, home / "documents"),
             generation=1,
         )
         await knowledge.recover()

@@ -3,7 +3,6 @@
 Part of `bot.knowledge.documents`, which says who calls it. Source: architecture.md "Qdrant", "One visible step".
 """
 
-import asyncio
 import logging
 import re
 from collections.abc import Sequence
@@ -64,7 +63,7 @@ class StoredDocuments:
         await self._index.sweep(now)
         rows = await self._documents.listed()
         await self._align(rows, now)
-        await asyncio.to_thread(self._kept.drop_all_but, await self._documents.kept())
+        await self._kept.drop_all_but(await self._documents.kept())
 
     async def _align(self, rows: Sequence[DocumentRow], now: int) -> None:
         """Passages follow their documents into the collection that the database says."""
@@ -185,7 +184,7 @@ class StoredDocuments:
         """Under `commit`, so that nobody is about to need it again."""
         try:
             if not await self._documents.keeps(address):
-                await asyncio.to_thread(self._kept.drop, address)
+                await self._kept.drop(address)
         except (StoreError, OSError):
             log.warning("kept Markdown that nobody needs stays until the next start", exc_info=True)
 

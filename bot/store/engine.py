@@ -113,6 +113,11 @@ def connect(url: str, *, connections: int | None = None, patience: float = POOL_
             raise StoreError(_ADDRESS)
 
 
+def on_server(engine: AsyncEngine) -> bool:
+    """Whether the database is on a server, where several machines share it."""
+    return engine.dialect.name != "sqlite"
+
+
 def _prepare(connection: Any, record: Any) -> None:
     cursor = connection.cursor()
     cursor.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")  # first: switching to WAL takes a lock

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from bot.knowledge.content_store import content_store
 from bot.knowledge.documents import KnowledgeBase
 from bot.records import DocumentRow
 from bot.store.collections import Collections
@@ -104,7 +105,7 @@ async def opened(
             ingest=Ingest(embedder, SPARSE, index),
             search=Search(index, embedder, SPARSE),
             loader=own_loader,
-            folder=folder / "documents",
+            kept=content_store(engine, folder / "documents"),
             generation=row.generation,
         )
         await knowledge.recover()
@@ -148,8 +149,8 @@ def dying_index(moment: str) -> type[EdgeIndex]:
 class DyingDocuments(Documents):
     doomed = False
 
-    async def commit(self, row: DocumentRow, *, generation: int) -> None:
-        await super().commit(row, generation=generation)
+    async def commit(self, row: DocumentRow, *, generation: int, markdown: str | None = None) -> None:
+        await super().commit(row, generation=generation, markdown=markdown)
         if self.doomed:
             die()
 
