@@ -61,6 +61,10 @@ _UNREACHABLE = Text(
     en="The database cannot be reached or opened.",
     ja="データベースに接続できないか、開けません。",
 )
+_LONG = Text(
+    en="A text is longer than the database takes, so nothing was stored.",
+    ja="データベースの上限より長い文字列があるため、保存できませんでした。",
+)
 _BROKEN = Text(
     en="The database could not do its work; the log has the reason.",
     ja="データベースの処理に失敗しました。理由はログにあります。",
@@ -209,6 +213,15 @@ async def write(engine: AsyncEngine, *, durable: bool = True) -> AsyncIterator[A
 
 
 @asynccontextmanager
+async def snapshot(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
+    """One moment of a server's database, for as long as the block takes: others write meanwhile. Raises StoreError."""
+    async with _place(engine, "read"):
+        with _said():
+            async with engine.connect() as db:
+                yield await db.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+
+
+@asynccontextmanager
 async def alone(engine: AsyncEngine, **options: Any) -> AsyncIterator[AsyncConnection]:
     """A connection with these options and no transaction, for a statement that takes none; in the writer's place.
 
@@ -292,7 +305,7 @@ _SQLITE = {
     "SQLITE_IOERR_SHMSIZE": _FULL,  # it gives each page of its map a block, so that no full disk ends the process
     "SQLITE_IOERR": _DISK,
 }
-_POSTGRESQL = {"53100": _FULL, "25006": _READ_ONLY, "53300": _UNREACHABLE}
+_POSTGRESQL = {"53100": _FULL, "25006": _READ_ONLY, "53300": _UNREACHABLE, "22001": _LONG}
 
 
 def _why(error: Exception) -> Text:

@@ -20,6 +20,7 @@ Wholeness = Literal["whole", "damaged", "unknown"]
 
 _STEPS = 100_000  # of SQLite's machine between two looks at the clock: some ms
 _BUSY_SECONDS = 3.0
+_ONE_FILE = "PRAGMA journal_mode = DELETE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,13 @@ def copy(file: Path, to: Path) -> None:
     source = sqlite3.connect(_uri(file, "ro"), uri=True, timeout=_BUSY_SECONDS)
     with closing(source), closing(sqlite3.connect(to)) as target:
         source.backup(target)
-        target.execute("PRAGMA journal_mode = DELETE").fetchone()  # one file, no log beside it
+        target.execute(_ONE_FILE).fetchone()
+
+
+def one_file(file: Path) -> None:
+    """Put an SQLite database that nobody has open into its file, without a log beside it. Raises sqlite3.Error."""
+    with closing(sqlite3.connect(file)) as db:
+        db.execute(_ONE_FILE).fetchone()
 
 
 def whole(file: Path) -> bool:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
@@ -103,14 +103,23 @@ def _run(address: str, *statements: str) -> None:
         thread.submit(asyncio.run, run()).result()
 
 
+@pytest.fixture
+def server_url(postgresql_database: str) -> str:
+    """An empty database at this version, on a server."""
+    _run(postgresql_database, *_EMPTY)
+    return postgresql_database
+
+
+@pytest.fixture
+def empty_server(server_url: str) -> Callable[[], None]:
+    """Empties that database again."""
+    return lambda: _run(server_url, *_EMPTY)
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest) -> str:
     """An empty database at this version, of each kind."""
-    if request.param == "sqlite":
-        return str(request.getfixturevalue("sqlite_url"))
-    address = str(request.getfixturevalue("postgresql_database"))
-    _run(address, *_EMPTY)
-    return address
+    return str(request.getfixturevalue("sqlite_url" if request.param == "sqlite" else "server_url"))
 
 
 @pytest.fixture
