@@ -132,7 +132,7 @@ async def database(settings: Settings) -> Sequence[Remark]:
 async def _condition(settings: Settings, seconds: float) -> Condition:
     file = file_of(settings.database_url)
     if file is None:
-        return await server_condition(settings.database_url)
+        return await server_condition(settings.database_url, settings.link)
     return await aside(lambda: condition(file, seconds=seconds))
 
 
@@ -156,7 +156,7 @@ async def _kept(settings: Settings, *, texts: bool = False) -> _Kept | None:
     try:
         if not (await _condition(settings, seconds=0)).current:  # damage is the other check's part
             return None
-        engine = connect(settings.database_url)
+        engine = connect(settings.database_url, settings.link)
         try:
             rows, index = await Documents(engine, "").listed(), await VectorStores(engine).current()
             identity = Identity.of(settings, await Homes(engine).known(), index.generation if index else 0, rows)
@@ -176,7 +176,7 @@ async def heard(settings: Settings, platform: str) -> datetime | None:
     try:
         if not (await _condition(settings, seconds=0)).current:
             return None
-        engine = connect(settings.database_url)
+        engine = connect(settings.database_url, settings.link)
         try:
             return await Conversations(engine).last_asked(platform)
         finally:

@@ -159,7 +159,7 @@ async def _gather(file: Path, kept: Path, staging: Path) -> tuple[list[DocumentR
 
 async def _gather_from_server(settings: Settings, staging: Path) -> tuple[list[DocumentRow], list[IndexRow]]:
     """The same from one moment of the server's database, which has the Markdown, too."""
-    found = await server_condition(settings.database_url)
+    found = await server_condition(settings.database_url, settings.link)
     if not found.current:
         name, revision = name_of(settings.database_url), found.revision or "-"
         raise BackupError(_OTHER_VERSION, database=name, revision=revision, wanted=found.wanted)
@@ -169,7 +169,7 @@ async def _gather_from_server(settings: Settings, staging: Path) -> tuple[list[D
 
     file = staging / DATABASE
     await asyncio.to_thread(upgrade, url_of(file))
-    server, to = connect(settings.database_url), connect(url_of(file))
+    server, to = connect(settings.database_url, settings.link), connect(url_of(file))
     try:
         await dump(server, to, text_of)
         rows, indexes = await Documents(to, "").listed(), await VectorStores(to).listed()

@@ -157,8 +157,8 @@ def _refuse_used(home: Path, file: Path | None) -> None:
 async def _is_filled(settings: Settings) -> bool:
     """Whether there is something in the server's database, which is brought to this version. Raises MigrationError,
     StoreError."""
-    await asyncio.to_thread(upgrade, settings.database_url)
-    server = connect(settings.database_url)
+    await asyncio.to_thread(upgrade, settings.database_url, link=settings.link.arguments())
+    server = connect(settings.database_url, settings.link)
     try:
         return await filled(server)
     finally:
@@ -357,7 +357,7 @@ async def _fill_server(staging: Path, settings: Settings) -> None:
     async def text_of(address: str) -> str | None:
         return None if await kept.lost({address}) else await kept.read(address)
 
-    file, server = connect(url_of(staging / DATABASE)), connect(settings.database_url)
+    file, server = connect(url_of(staging / DATABASE)), connect(settings.database_url, settings.link)
     try:
         await load(file, server, text_of)
     except FilledError as error:
@@ -371,7 +371,7 @@ async def _arrived(staging: Path, settings: Settings) -> list[DocumentRow]:
     """The documents of a server's database that a restore into this home has filled, cut off right after. Raises
     BackupError when it is another home's."""
     of_file = await asyncio.to_thread(_brought_up, staging / DATABASE)
-    file, server = connect(url_of(staging / DATABASE)), connect(settings.database_url)
+    file, server = connect(url_of(staging / DATABASE)), connect(settings.database_url, settings.link)
     try:
         if await Homes(server).known() != await Homes(file).identity(of_file):
             raise BackupError(_NOT_EMPTY_SERVER, database=name_of(settings.database_url))

@@ -248,8 +248,12 @@ async def compact(engine: AsyncEngine) -> bool:
                 done = (await db.execute(text("PRAGMA wal_checkpoint(TRUNCATE)"))).one()
             return not done[0]  # 1: a reader or writer was in the way
         async with alone(engine, isolation_level="AUTOCOMMIT") as db:
-            for table in _IN_TEXTS:
-                await db.execute(text(f"VACUUM {table.name}"))
+            await db.execute(text("SET statement_timeout = 0"))
+            try:
+                for table in _IN_TEXTS:
+                    await db.execute(text(f"VACUUM {table.name}"))
+            finally:
+                await db.execute(text("RESET statement_timeout"))
         return True
     except (SQLAlchemyError, StoreError):
         return False

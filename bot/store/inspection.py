@@ -14,6 +14,7 @@ from sqlalchemy import text
 from sqlalchemy.engine import make_url
 
 from bot.store.engine import Engine, connect, rows, write
+from bot.store.link import ServerLink
 from migrations import revisions
 
 Wholeness = Literal["whole", "damaged", "unknown"]
@@ -71,10 +72,10 @@ async def probe(engine: Engine) -> None:
         await db.execute(text("UPDATE alembic_version SET version_num = version_num"))
 
 
-async def server_condition(url: str) -> Condition:
+async def server_condition(url: str, link: ServerLink) -> Condition:
     """Of a PostgreSQL database. Raises StoreError when it cannot be reached."""
     wanted, known = revisions()
-    engine = connect(url)
+    engine = connect(url, link)
     try:
         there = await rows(engine, text("SELECT to_regclass('alembic_version') IS NOT NULL AS there"))
         found = await rows(engine, text("SELECT version_num FROM alembic_version")) if there[0].there else ()
