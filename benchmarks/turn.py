@@ -24,6 +24,7 @@ from agent.strategies.react import Agent
 from agent.tools import SEARCH
 from benchmarks.homes import Asked, Texts, database_url, furnish, open_index, percentile
 from benchmarks.search_latency import CACHE
+from bot.knowledge.content_store import content_store
 from bot.knowledge.documents import KnowledgeBase
 from bot.knowledge.snapshots import Snapshots
 from bot.logs import ChatLog, Redactor
@@ -152,7 +153,7 @@ async def opened(
             ingest=Ingest(embedder, sparse, index),
             search=Search(index, embedder, sparse),
             loader=await stack.enter_async_context(Loader()),
-            folder=home / "documents",
+            kept=content_store(engine, home / "documents"),
             snapshots=Snapshots(index, stores, row),
         )
         await knowledge.recover()

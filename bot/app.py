@@ -26,6 +26,7 @@ from bot.config.home import UNWRITABLE, probe, tighten
 from bot.config.settings import Settings, Strategy, filled
 from bot.database import Database, database
 from bot.errors import SettingsError, StoreError
+from bot.knowledge.content_store import content_store
 from bot.knowledge.curation import Curation
 from bot.knowledge.dataset_uploads import DatasetUploads
 from bot.knowledge.datasets import Datasets
@@ -36,7 +37,7 @@ from bot.knowledge.vector_store import open_vectors
 from bot.logs import ChatLog, Redactor
 from bot.operations.copies import sweep
 from bot.operations.metrics import Metrics, metrics
-from bot.operations.retention import daily
+from bot.operations.retention import daily, follow_erasures
 from bot.programs.programs import Programs
 from bot.qa_pairs.listing import AllPairs
 from bot.qa_pairs.pairs import Pairs
@@ -49,9 +50,9 @@ from bot.store.changed_documents import ChangedDocuments
 from bot.store.channel_settings import ChannelSettings
 from bot.store.digests import Digests
 from bot.store.documents import Documents
+from bot.store.engine import on_server
 from bot.store.followed import FollowedSources
 from bot.store.ingestions import IngestionStore
-from bot.store.locks import shared
 from bot.store.metrics import MetricsStore
 from bot.store.notifications import Notices
 from bot.store.processes import this_process
@@ -265,11 +266,13 @@ class Application:
         gc.freeze()
         keep = timedelta(days=self.settings.keep_days)
         work = daily(self.data.engine, self.settings.chat_log, keep=keep, forget_document=self._forget)
+        erasing = follow_erasures(self.data.engine, self.settings.chat_log) if on_server(self.data.engine) else None
         tasks = (
             asyncio.create_task(work, name="retention"),
             asyncio.create_task(self.doubts.watch(), name="doubts"),
             asyncio.create_task(self.sources.watch(), name="sources"),
             *([asyncio.create_task(self.living.watch(), name="living")] if self.settings.living == "on" else []),
+            *([asyncio.create_task(erasing, name="erasures")] if erasing else []),
         )
         try:
             async with self.pairs.working():
@@ -396,14 +399,14 @@ async def running(
             return Ingest(embedder, sparse, into, max_chars=settings.chunk_size)
 
         process = this_process()
-        if shared(data.engine):
+        if on_server(data.engine):
             await stack.enter_async_context(attending(data.engine, process, embedded=settings.qdrant_url is None))
         index, row = await open_vectors(
             settings, data, embedder, ingest, rebuild, aside=aside, tidy=tidy, process=process
         )
         stack.push_async_callback(index.close)
         snapshots = Snapshots(index, VectorStores(data.engine, process), row)
-        if shared(data.engine):
+        if on_server(data.engine):
             await stack.enter_async_context(Upkeep(data.engine, index, snapshots).running())
         reranker = make_reranker(settings)
         if reranker is not None:
@@ -425,7 +428,7 @@ async def running(
                 reranker=reranker,
             ),
             loader=loader,
-            folder=settings.home / "documents",
+            kept=content_store(data.engine, settings.home / "documents"),
             snapshots=snapshots,
         )
         stack.push_async_callback(knowledge.close)

@@ -67,8 +67,8 @@ async def database(settings: Settings) -> AsyncIterator[Database]:
     one whose restore did not end."""
     refuse_unfinished(settings.home)
     settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
-    await asyncio.to_thread(upgrade, settings.database_url)
-    engine = connect(settings.database_url)
+    await asyncio.to_thread(upgrade, settings.database_url, link=settings.link.arguments())
+    engine = connect(settings.database_url, settings.link)
     collections = Collections(engine)
     try:
         yield Database(

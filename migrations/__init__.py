@@ -5,6 +5,7 @@ import errno
 import os
 import sqlite3
 import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -52,11 +53,11 @@ def revisions() -> tuple[str, frozenset[str]]:
     return max(known), frozenset(known)
 
 
-def upgrade(url: str, *, to: str = "head") -> Upgraded:
+def upgrade(url: str, *, to: str = "head", link: Mapping[str, Any] | None = None) -> Upgraded:
     """Bring the database at `url` (`sqlite+aiosqlite:///…` or `postgresql+asyncpg://…`) to this version.
 
-    An SQLite file is made when there is none, and copied beside itself before a change. Blocks; may be called with or
-    without a running event loop. Raises MigrationError.
+    An SQLite file is made when there is none, and copied beside itself before a change; `link`: arguments of a server's
+    driver. Blocks; may be called with or without a running event loop. Raises MigrationError.
     """
     address = make_url(url)
     file = Path(address.database) if address.get_backend_name() == "sqlite" and address.database else None
@@ -64,7 +65,7 @@ def upgrade(url: str, *, to: str = "head") -> Upgraded:
         if file is not None:
             _private(file)
         with ThreadPoolExecutor(1) as thread:
-            done = thread.submit(asyncio.run, _upgrade(address, file, to)).result()
+            done = thread.submit(asyncio.run, _upgrade(_engine(address, file, link or {}), file, to)).result()
         if file is not None:
             _write_ahead(file)
         return done
@@ -79,14 +80,17 @@ def upgrade(url: str, *, to: str = "head") -> Upgraded:
                 "There is no space left for the database, which was left as it was. Free some space and start again.",
                 "データベースの空き容量がありません。データベースは元のまま残っています。空き容量を増やしてから、もう一度起動してください。",
             ) from error
+        if file is None and isinstance(error, OSError):
+            raise MigrationError(
+                f"The database cannot be reached: {_short(error)}", f"データベースに接続できません: {_short(error)}"
+            ) from error
         raise MigrationError(
             f"The database could not be upgraded and was left as it was: {_short(error)}",
             f"データベースを更新できませんでした。元のまま残っています: {_short(error)}",
         ) from error
 
 
-async def _upgrade(address: URL, file: Path | None, to: str) -> Upgraded:
-    engine = _engine(address, file)
+async def _upgrade(engine: AsyncEngine, file: Path | None, to: str) -> Upgraded:
     try:
         # One transaction from reading the revision to the last change, so a second process waits and finds it done.
         async with engine.begin() as db:
@@ -95,9 +99,9 @@ async def _upgrade(address: URL, file: Path | None, to: str) -> Upgraded:
         await engine.dispose()
 
 
-def _engine(address: URL, file: Path | None) -> AsyncEngine:
+def _engine(address: URL, file: Path | None, link: Mapping[str, Any]) -> AsyncEngine:
     if file is None:
-        return create_async_engine(address, hide_parameters=True)
+        return create_async_engine(address, hide_parameters=True, connect_args=dict(link))
     engine = create_async_engine(
         address, hide_parameters=True, connect_args={"isolation_level": None, "timeout": _PATIENCE_SECONDS}
     )

@@ -300,7 +300,7 @@ def migrate() -> None:
         set_up(settings.log_level or "WARNING", secrets=settings.secrets())
         refuse_unfinished(settings.home)
         settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        done = await asyncio.to_thread(upgrade, settings.database_url)
+        done = await asyncio.to_thread(upgrade, settings.database_url, link=settings.link.arguments())
         if done.before == done.after:
             output.say(_("The database is up to date ({to}).", "データベースは最新です（{to}）。", to=done.after))
         else:

@@ -24,7 +24,7 @@ _OURS: Mapping[str, re.Pattern[str]] = {
     "documents": re.compile(r"[0-9a-f]{2}|home|\.kotae-.+\.part"),  # `home`: whose they are (bot/knowledge/identity.py)
     "datasets": re.compile(r"[0-9a-f]{32}"),
     "uploads": re.compile(r"[0-9a-f]{32}|\.kotae-.+\.part"),
-    "logs": re.compile(r"agent_chat\.log(\.\d+)?"),
+    "logs": re.compile(r"agent_chat\.log(\.\d+)?|erased|\.kotae-.+\.part"),
     "vectors": re.compile(r"reindex\.jsonl|\.kotae-.+\.part"),  # and the stores: folders with a lock
 }
 

@@ -22,6 +22,7 @@ from bot.config.types import (
     TEXT,
     UPPER,
     Address,
+    Authorities,
     Cron,
     Database,
     Embedder,
@@ -44,6 +45,7 @@ from bot.config.types import (
 )
 from bot.errors import SettingsError
 from bot.logs import Redactor
+from bot.store.link import CONNECT_SECONDS, CONNECTIONS, STATEMENT_SECONDS, ServerLink, Tls
 from retrieval.i18n import Language, Text
 from retrieval.types import Fusion
 
@@ -122,6 +124,19 @@ class Settings(BaseSettings):
     )
 
     database: Database | None = Field(None, alias="DATABASE_URL")
+    database_connections: Annotated[int, Field(ge=2, le=500), whole(2, 500)] = Field(
+        CONNECTIONS, alias="KOTAE_DATABASE_CONNECTIONS"
+    )
+    database_connect_timeout: Annotated[int, Field(ge=1, le=600), whole(1, 600)] = Field(
+        CONNECT_SECONDS, alias="KOTAE_DATABASE_CONNECT_TIMEOUT"
+    )
+    database_statement_timeout: Annotated[int, Field(ge=1, le=3600), whole(1, 3600)] = Field(
+        STATEMENT_SECONDS, alias="KOTAE_DATABASE_STATEMENT_TIMEOUT"
+    )
+    database_tls: Annotated[Tls, LOWER, one_of("off", "prefer", "require", "verify")] | None = Field(
+        None, alias="KOTAE_DATABASE_TLS"
+    )
+    database_ca: Authorities | None = Field(None, alias="KOTAE_DATABASE_CA")
 
     slack_bot_token: Secret | None = Field(None, alias="SLACK_BOT_TOKEN")
     slack_app_token: Secret | None = Field(None, alias="SLACK_APP_TOKEN")
@@ -216,6 +231,17 @@ class Settings(BaseSettings):
         if self.database is not None:
             return self.database.get_secret_value()
         return f"sqlite+aiosqlite:///{self.home / 'kotae.db'}"
+
+    @property
+    def link(self) -> ServerLink:
+        """The way to a database on a server."""
+        return ServerLink(
+            self.database_connections,
+            self.database_connect_timeout,
+            self.database_statement_timeout,
+            self.database_tls,
+            self.database_ca,
+        )
 
     @property
     def qdrant_url(self) -> str | None:
@@ -373,6 +399,8 @@ def _between(values: Mapping[str, Any]) -> list[Text]:
                 problems.append(filled(_NEEDS, because=f"{because}={chosen}", name=enough[0]))
     if values.get("QDRANT_API_KEY") and not values.get("QDRANT_URL") and not values.get("QDRANT_HOST"):
         problems.append(filled(_NEEDS, because="QDRANT_API_KEY", name="QDRANT_URL"))
+    if values.get("KOTAE_DATABASE_CA") and _text(values, "KOTAE_DATABASE_TLS").lower() != "verify":
+        problems.append(filled(_NEEDS, because="KOTAE_DATABASE_CA", name="KOTAE_DATABASE_TLS=verify"))
     for name in ("DISCORD_API_URL", "DISCORD_GATEWAY_URL", "DISCORD_CDN_URL", "KOTAE_DISCORD_GUILDS"):
         if values.get(name) and not discord:
             problems.append(filled(_NEEDS, because=name, name="DISCORD_TOKEN"))

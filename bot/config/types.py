@@ -1,5 +1,6 @@
 """The kinds of values that settings can have: what each should be, in words, and how it is checked."""
 
+import ssl
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -77,6 +78,9 @@ _CRON = Wants(
 )
 TEXT = Wants(Text(en="a text", ja="文字列"))
 _SECRET = Wants(Text(en="a text", ja="文字列"), secret=True)
+_CA = Wants(
+    Text(en="a file with certificates of authorities (PEM)", ja="認証局の証明書のファイル（PEM 形式）"),
+)
 _FOLDER = Wants(Text(en="a folder", ja="フォルダー"))
 
 
@@ -126,6 +130,14 @@ def _database(text: str) -> str:
         return f"sqlite+aiosqlite://{rest}"
     _check(kind in ("postgresql", "postgres") and bool(rest))
     return f"postgresql+asyncpg://{rest}"
+
+
+def _authorities(file: Path) -> Path:
+    try:
+        ssl.create_default_context(cafile=file)
+    except OSError as error:  # not there; no certificates
+        raise ValueError from error
+    return file
 
 
 def _tokens(text: SecretStr) -> SecretStr:
@@ -184,6 +196,7 @@ HostTokens = Annotated[SecretStr, AfterValidator(_tokens), _TOKENS]
 Share = Annotated[float, Field(ge=0, le=1), _SHARE]
 SettingText = Annotated[str, TEXT]
 Folder = Annotated[Path, _FOLDER]
+Authorities = Annotated[Path, AfterValidator(_authorities), _CA]
 Socket = Annotated[str, BeforeValidator(_ws), _WS]
 Model = Annotated[str, BeforeValidator(_model), _MODEL]
 Judge = Annotated[str, BeforeValidator(_judge), _JUDGE]

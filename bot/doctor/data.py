@@ -1,17 +1,17 @@
 """Checks of `kotae doctor` in a home: the database, the documents' kept text, the search index."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import datetime
-from hashlib import sha256
 from pathlib import Path
 
 from bot.config.settings import Settings, filled
 from bot.doctor.findings import Check, Remark, Subject, aside, fault, fine, warning
 from bot.doctor.machine import FREE_SOME, START
 from bot.errors import SettingsError, StoreError
+from bot.knowledge.content_store import content_store
 from bot.knowledge.identity import Identity, trouble
 from bot.knowledge.vector_store import make_stores
 from bot.records import DocumentRow
@@ -132,32 +132,36 @@ async def database(settings: Settings) -> Sequence[Remark]:
 async def _condition(settings: Settings, seconds: float) -> Condition:
     file = file_of(settings.database_url)
     if file is None:
-        return await server_condition(settings.database_url)
+        return await server_condition(settings.database_url, settings.link)
     return await aside(lambda: condition(file, seconds=seconds))
 
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """The searchable documents, as the database says."""
+    """The searchable documents, as the database says. `lost`: the addresses of texts that are not there as they were
+    kept, where that was looked for."""
 
     rows: list[DocumentRow]
     index: IndexRow | None
     identity: Identity
+    lost: Collection[str] = ()
 
 
-async def _kept(settings: Settings) -> _Kept | None:
-    """None when the database has to be put right first; nothing is in one that is not there."""
+async def _kept(settings: Settings, *, texts: bool = False) -> _Kept | None:
+    """None when the database has to be put right first; nothing is in one that is not there. `texts`: look for lost
+    ones."""
     file = file_of(settings.database_url)
     if file is not None and not file.exists():
         return _Kept([], None, Identity.of(settings, None, 0, []))
     try:
         if not (await _condition(settings, seconds=0)).current:  # damage is the other check's part
             return None
-        engine = connect(settings.database_url)
+        engine = connect(settings.database_url, settings.link)
         try:
             rows, index = await Documents(engine, "").listed(), await VectorStores(engine).current()
-            home = await Homes(engine).known()
-            return _Kept(rows, index, Identity.of(settings, home, index.generation if index else 0, rows))
+            identity = Identity.of(settings, await Homes(engine).known(), index.generation if index else 0, rows)
+            kept = content_store(engine, settings.home / "documents")
+            return _Kept(rows, index, identity, await kept.lost({row.markdown for row in rows}) if texts else ())
         finally:
             await engine.dispose()
     except (StoreError, OSError):
@@ -172,7 +176,7 @@ async def heard(settings: Settings, platform: str) -> datetime | None:
     try:
         if not (await _condition(settings, seconds=0)).current:
             return None
-        engine = connect(settings.database_url)
+        engine = connect(settings.database_url, settings.link)
         try:
             return await Conversations(engine).last_asked(platform)
         finally:
@@ -209,7 +213,7 @@ _GOOD_DOCUMENTS = Text(en="{count}, and the text of each is there.", ja="{count}
 
 
 async def documents(settings: Settings) -> Sequence[Remark]:
-    kept = await _kept(settings)
+    kept = await _kept(settings, texts=True)
     if kept is None:
         return [warning(_DATABASE_FIRST, _THEN_AGAIN)]
     rows = kept.rows
@@ -217,7 +221,7 @@ async def documents(settings: Settings) -> Sequence[Remark]:
         return [_strange(strange)]
     if not rows:
         return [fine(_NONE, _ADD)]
-    lost = await aside(lambda: [row for row in rows if not _as_kept(settings.home / "documents", row.markdown)])
+    lost = [row for row in rows if row.markdown in kept.lost]
     if not lost:
         return [fine(filled(_GOOD_DOCUMENTS, count=str(len(rows))))]
     named = [row.name for row in lost if row.scope in (TEAM, EVERYONE)][:_NAMED]  # others are not for every terminal
@@ -229,14 +233,6 @@ async def indexed(settings: Settings) -> int:
     """How many documents there are, as far as the database can be read; it is not changed."""
     kept = await _kept(settings)
     return len(kept.rows) if kept else 0
-
-
-def _as_kept(folder: Path, address: str) -> bool:
-    try:
-        with (folder / address[:2] / f"{address}.md").open("rb") as file:
-            return sha256(file.read()).hexdigest() == address
-    except OSError:
-        return False
 
 
 # -- the search index -------------------------------------------------------------------------------------------------

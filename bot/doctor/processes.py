@@ -30,9 +30,9 @@ async def processes(settings: Settings) -> Sequence[Remark]:
     """Nothing where the database is a file, which has one process, or has to be put right first."""
     if file_of(settings.database_url) is not None:
         return []
-    engine = connect(settings.database_url)
+    engine = connect(settings.database_url, settings.link)
     try:
-        found = await server_condition(settings.database_url)
+        found = await server_condition(settings.database_url, settings.link)
         if found.revision != found.wanted:
             return []
         names = [row.id.rpartition(":")[0] for row in await Processes(engine).listed()]

@@ -40,7 +40,7 @@ async def sources(settings: Settings) -> Sequence[Remark]:
     file = file_of(settings.database_url)
     if file is not None and not file.exists():
         return [fine(_NONE)]
-    engine = connect(settings.database_url)
+    engine = connect(settings.database_url, settings.link)
     try:
         found = await FollowedSources(engine).listed()
     except (StoreError, OSError):  # which the database's own check says

@@ -3,7 +3,6 @@
 Part of `bot.knowledge.documents`, which says who calls it. Source: architecture.md "Qdrant", "One visible step".
 """
 
-import asyncio
 import logging
 import re
 from collections.abc import Sequence
@@ -57,7 +56,7 @@ class StoredDocuments:
     async def recover(self) -> None:
         """After a start: see `Snapshots.recover`; kept Markdown that nobody needs goes."""
         await self._generations.recover()
-        await asyncio.to_thread(self._kept.drop_all_but, await self._documents.kept())
+        await self._kept.drop_all_but(await self._documents.kept())
 
     # -- documents --------------------------------------------------------------------------------------------------
 
@@ -173,7 +172,7 @@ class StoredDocuments:
         """Under `commit`, so that nobody is about to need it again."""
         try:
             if not await self._documents.keeps(address):
-                await asyncio.to_thread(self._kept.drop, address)
+                await self._kept.drop(address)
         except (StoreError, OSError):
             log.warning("kept Markdown that nobody needs stays until the next start", exc_info=True)
 

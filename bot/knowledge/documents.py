@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 from weakref import WeakValueDictionary
 
 from bot.access import valid_scope
@@ -90,7 +89,7 @@ class KnowledgeBase:
         ingest: Ingest,
         search: Search,
         loader: Loader,
-        folder: Path,
+        kept: ContentStore,
         snapshots: Snapshots,
     ) -> None:
         self._documents = documents
@@ -100,7 +99,7 @@ class KnowledgeBase:
         self._ingest = ingest
         self._search = search
         self._loader = loader
-        self._kept = ContentStore(folder)
+        self._kept = kept
         self._generations = snapshots
         self._shelves = StoredDocuments(documents, collections, index, self._kept, self._generations)
         self._measured: list[tuple[SearchMetrics, str]] = []  # and not written yet
@@ -262,7 +261,7 @@ class KnowledgeBase:
     async def as_cited(self, address: str) -> str | None:
         """A document as it was when it was cited, by the address that was noted; None: that is lost."""
         try:
-            return await asyncio.to_thread(self._kept.read, address)
+            return await self._kept.read(address)
         except ContentLostError:
             return None
 
@@ -316,11 +315,11 @@ class KnowledgeBase:
                     await generations.take_back(row.id, STAGED)
                     return None
                 if markdown is not None:
-                    await asyncio.to_thread(self._kept.put, markdown)
+                    await self._kept.put(markdown)
                 if await self._index.publish(row.id, at=born) != staged:
                     raise QdrantConnectionError(_UNSTAGED, name=row.name)
                 row = row.with_(born=born)
-                await self._documents.commit(row, generation=born)
+                await self._documents.commit(row, generation=born, markdown=markdown)
             except BaseException as error:
                 await self._shelves.take_back(row.id, born)
                 await generations.take_back(row.id, STAGED)
@@ -383,7 +382,7 @@ class KnowledgeBase:
     async def markdown(self, row: DocumentRow) -> str:
         """The text of a document, as it was kept. Raises RAGToolError when that is lost."""
         try:
-            return await asyncio.to_thread(self._kept.read, row.markdown)
+            return await self._kept.read(row.markdown)
         except ContentLostError as error:
             raise RAGToolError(_LOST, name=row.name) from error
 

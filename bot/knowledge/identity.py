@@ -1,5 +1,6 @@
 """Whose the documents of a home are. The database, the search index and the folder of kept Markdown carry one identity,
 so that nothing is deleted on the word of a database that does not know it: an empty one, another home's, an old copy.
+A database on a server holds the kept Markdown itself.
 
 It is written into the database first, then into the index, then into the folder. A home from before there were
 identities is known by its documents: its database has seen changes, every passage alive in its index is of a document
@@ -13,7 +14,7 @@ committed in a newer database. Source: reliability.md R42, R48.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ from bot.errors import SettingsError
 from bot.records import DocumentRow
 from bot.store.engine import Engine
 from bot.store.homes import Homes
-from bot.store.inspection import name_of
+from bot.store.inspection import file_of, name_of
 from retrieval.folder import home_in, sign
 from retrieval.i18n import Text
 from retrieval.types import Readers, View
@@ -53,6 +54,12 @@ _BACK = Text(
     en="Set DATABASE_URL and KOTAE_HOME back, or restore a backup into an empty KOTAE_HOME (kotae restore).",
     ja="DATABASE_URL と KOTAE_HOME を元に戻すか、空の KOTAE_HOME にバックアップを復元してください（kotae restore）。",
 )
+_MOVING = Text(
+    en="To move a home to PostgreSQL, run kotae backup with the old DATABASE_URL, then kotae restore with the new one"
+    " and an empty KOTAE_HOME.",
+    ja="ホームを PostgreSQL に移すには、元の DATABASE_URL で kotae backup を実行し、新しい DATABASE_URL と空の"
+    " KOTAE_HOME で kotae restore を実行してください。",
+)
 _PREFIX = Text(
     en="If you can do neither, first set KOTAE_QDRANT_PREFIX to another name; the old collection stays as it is. Then:",
     ja="どちらもできない場合は、まず KOTAE_QDRANT_PREFIX "
@@ -73,19 +80,20 @@ _ASIDE = Text(
 @dataclass(frozen=True, slots=True)
 class Identity:
     """A home's identity as its database has it. `home` None: it has no identity yet; `database` and `texts`: where it
-    and the kept Markdown are; `server`: the index is on one, where other homes may be too."""
+    and the kept Markdown are (None: in the database); `server`: the index is on one, where other homes may be too."""
 
     home: str | None
     generation: int
     rows: Sequence[DocumentRow]
     database: str
-    texts: Path
+    texts: Path | None
     server: bool
 
     @classmethod
     def of(cls, settings: Settings, home: str | None, generation: int, rows: Sequence[DocumentRow]) -> "Identity":
         server = settings.qdrant_url is not None
-        return cls(home, generation, rows, name_of(settings.database_url), settings.home / "documents", server)
+        texts = settings.home / "documents" if file_of(settings.database_url) else None
+        return cls(home, generation, rows, name_of(settings.database_url), texts, server)
 
     # -- the index --------------------------------------------------------------------------------------------------
 
@@ -115,6 +123,8 @@ class Identity:
 
     def trouble_with_texts(self) -> SettingsError | None:
         """Why the kept Markdown must not be cleaned up by this database; None: it may be. Blocks. Raises OSError."""
+        if self.texts is None:
+            return None
         mark = home_in(self.texts)
         if mark is not None and mark == self.home:
             return None
@@ -131,7 +141,7 @@ class Identity:
 
     def own_texts(self) -> None:
         """Write down whose the kept Markdown is. Blocks. Raises OSError."""
-        if self.home is not None and home_in(self.texts) != self.home:
+        if self.texts is not None and self.home is not None and home_in(self.texts) != self.home:
             self.texts.mkdir(parents=True, exist_ok=True, mode=0o700)
             sign(self.texts, self.home)
 
@@ -145,7 +155,8 @@ class Identity:
 
     def _error(self, reason: Text, what: Text, **more: Text) -> SettingsError:
         said = filled(reason, database=self.database, ours=_name(self.home), what=what, **more)
-        return SettingsError(said, _BACK, filled(_ASIDE, before=_PREFIX if self.server else _NEITHER))
+        aside = filled(_ASIDE, before=_PREFIX if self.server else _NEITHER)
+        return SettingsError(said, _BACK, *([_MOVING] if self.texts is None else []), aside)
 
 
 Known = Callable[[], Awaitable[Identity]]
@@ -176,8 +187,9 @@ async def own(index: "Index", known: Known, *, noted: bool = False) -> None:
 async def refuse_strange(settings: Settings, engine: Engine) -> None:
     """For what looks at the database alone, which would say that there are no documents. Raises SettingsError for a
     database that the kept Markdown does not name, StoreError, OSError."""
-    identity = Identity.of(settings, await Homes(engine).known(), 0, ())
-    named = await asyncio.to_thread(home_in, identity.texts) is not None  # by a home's first start
+    texts = settings.home / "documents"
+    identity = replace(Identity.of(settings, await Homes(engine).known(), 0, ()), texts=texts)
+    named = await asyncio.to_thread(home_in, texts) is not None  # by a home's first start
     if named and (found := await asyncio.to_thread(identity.trouble_with_texts)) is not None:
         raise found
 

@@ -73,7 +73,7 @@ class Reindex:
         indexes: VectorStores,
         stores: Stores,
         ingest: Callable[[Index], Ingest],
-        kept: Path,
+        kept: ContentStore,
         note: Path,
         quiet: Quiet,
         own: Own,
@@ -82,7 +82,7 @@ class Reindex:
         self._indexes = indexes
         self._stores = stores
         self._ingest = ingest
-        self._kept = ContentStore(kept)
+        self._kept = kept
         self._note = _Note(note)
         self._quiet = quiet
         self._own = own
@@ -223,7 +223,7 @@ class Reindex:
 
     async def _read(self, copy: "_Copy", row: DocumentRow) -> Document:
         """The document as it was cut before. Raises ContentLostError."""
-        markdown = await asyncio.to_thread(self._kept.read, row.markdown)
+        markdown = await self._kept.read(row.markdown)
         return document_of(row, markdown, await stored(copy.old, row) if copy.old else [])
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bot.config.settings import filled
 from bot.errors import SettingsError
-from bot.knowledge.content_store import ContentLostError, ContentStore
+from bot.knowledge.content_store import ContentStore
 from bot.knowledge.identity import Identity, Known, trouble
 from retrieval.folder import MARK, DamagedError, Made, home_in
 from retrieval.i18n import Text
@@ -33,7 +33,9 @@ _NEEDED = Text(
 )
 
 
-async def set_aside(home: Path, stores: Stores, used: Collection[Made], known: Known) -> Path | None:
+async def set_aside(
+    home: Path, stores: Stores, used: Collection[Made], known: Known, kept: ContentStore
+) -> Path | None:
     """Move what does not belong to the database into a new folder of the home; returns it, None when all belongs.
 
     `used`: the stores that the database and the settings name. The order is such that a start after a crash in between
@@ -47,11 +49,11 @@ async def set_aside(home: Path, stores: Stores, used: Collection[Made], known: K
         return None
     if strange is not None and identity.server:
         raise strange
-    kept = ContentStore(identity.texts)
-    lost = await asyncio.to_thread(lambda: [row for row in identity.rows if not _reads(kept, row.markdown)])
+    lost = await kept.lost({row.markdown for row in identity.rows})
     if lost:
-        counts = {"all": str(len(identity.rows)), "count": str(len(lost))}
-        raise SettingsError(filled(_NEEDED, database=identity.database, texts=str(identity.texts), **counts))
+        counts = {"all": str(len(identity.rows)), "count": str(sum(row.markdown in lost for row in identity.rows))}
+        where = str(identity.texts or identity.database)
+        raise SettingsError(filled(_NEEDED, database=identity.database, texts=where, **counts))
     folder = home / f"aside-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}"
     await asyncio.to_thread(_move, identity, home / "vectors" if strange else None, folder)
     return folder
@@ -71,21 +73,14 @@ async def _strange(stores: Stores, made: Made, known: Known) -> SettingsError | 
         await index.close()
 
 
-def _reads(kept: ContentStore, address: str) -> bool:
-    try:
-        kept.read(address)
-    except ContentLostError:
-        return False
-    return True
-
-
 def _move(identity: Identity, vectors: Path | None, folder: Path) -> None:
     """The index last: as long as it is there, and the mark of the texts before it, no start takes the rest for its
     own."""
     folder.mkdir(mode=0o700)
-    _move_texts(identity.texts, folder / "documents", {row.markdown for row in identity.rows})
-    if home_in(identity.texts) not in (None, identity.home):
-        _move_to(identity.texts / MARK, folder / "documents")
+    if identity.texts is not None:
+        _move_texts(identity.texts, folder / "documents", {row.markdown for row in identity.rows})
+        if home_in(identity.texts) not in (None, identity.home):
+            _move_to(identity.texts / MARK, folder / "documents")
     if vectors is not None and vectors.exists():
         vectors.replace(folder / "vectors")
 

@@ -11,10 +11,12 @@ from pathlib import Path
 from bot.config.settings import Settings, filled
 from bot.database import Database
 from bot.errors import SettingsError
+from bot.knowledge.content_store import bring_over, content_store
 from bot.knowledge.identity import Identity, Known, own
 from bot.knowledge.reindex import Reindex, made_of
 from bot.knowledge.set_aside import set_aside, was_here
 from bot.records import DocumentRow
+from bot.store.engine import on_server
 from bot.store.homes import Homes
 from bot.store.processes import Processes
 from bot.store.vector_stores import IndexRow, VectorStores
@@ -98,7 +100,11 @@ async def open_vectors(
     if (home := (await known()).home) is None:  # the database has it before anything else does
         home = await Homes(data.engine).identity(await _theirs(make_stores(settings), made_of(row), known))
     stores = make_stores(settings, home, process)
-    moved = await set_aside(settings.home, stores, (made_of(row), wanted), known) if aside else None
+    texts = settings.home / "documents"
+    if on_server(data.engine):
+        await bring_over(data.engine, texts, await data.documents.kept())
+    kept = content_store(data.engine, texts)
+    moved = await set_aside(settings.home, stores, (made_of(row), wanted), known, kept) if aside else None
     if moved is not None and aside:
         aside(moved)
     if (trouble := await asyncio.to_thread((await known()).trouble_with_texts)) is not None:
@@ -115,7 +121,7 @@ async def open_vectors(
         indexes=indexes,
         stores=stores,
         ingest=ingest,
-        kept=settings.home / "documents",
+        kept=kept,
         note=settings.home / "vectors" / "reindex.jsonl",
         quiet=quiet,
         own=lambda index, noted: own(index, known, noted=noted),

@@ -1,7 +1,8 @@
 """One file that holds a home's knowledge, made while the bot runs; `bot/operations/restore.py` makes a home from it.
 
-In it: the database as of one moment, the Markdown of every document in it, and the pairs of questions and answers,
-which the Markdown does not tell from text. Not in it: settings (secrets), the chat log, and the vectors: copied under a
+In it: the database as of one moment (a PostgreSQL database as an SQLite file, too, so that either is restored into
+either), the Markdown of every document in it, and the pairs of questions and answers, which the Markdown does not tell
+from text. Not in it: settings (secrets), the chat log, and the vectors: copied under a
 running engine they would be of no certain moment, and they can be made again from the rest. Source: reliability.md R48.
 """
 
@@ -21,19 +22,21 @@ from pathlib import Path
 from typing import Any
 
 from bot.config.settings import Settings
+from bot.knowledge.content_store import ContentFolder
+from bot.knowledge.vector_store import make_stores
 from bot.operations.copies import copying, sweep
 from bot.operations.restore_marker import MANIFEST
 from bot.records import DocumentRow
 from bot.store.documents import Documents
 from bot.store.engine import connect
-from bot.store.inspection import copy, file_of
+from bot.store.inspection import copy, file_of, name_of, one_file, server_condition
+from bot.store.transfer import dump
 from bot.store.vector_stores import IndexRow, VectorStores
 from migrations import revisions, upgrade
 from retrieval.durable import replacing
 from retrieval.folder import Made
 from retrieval.i18n import Language, Text, TextError
 from retrieval.index import Index
-from retrieval.index.stores import EdgeStores
 from retrieval.ingest import MAX_CHUNKS
 from retrieval.types import RAGToolError, Readers, View
 
@@ -46,11 +49,12 @@ SUFFIX = ".tar.gz"
 DATABASE = "kotae.db"
 _TRIES = 10
 
-_POSTGRESQL = Text(
-    en="The database is on a PostgreSQL server: back it up and restore it with PostgreSQL's own pg_dump and pg_restore,"
-    " and copy the folder {documents} with it. The search index is made anew from these.",
-    ja="データベースは PostgreSQL サーバーにあります。PostgreSQL の pg_dump と pg_restore でバックアップと復元を行い、"
-    "フォルダー {documents} も一緒にコピーしてください。検索インデックスはそこから作り直されます。",
+_OTHER_VERSION = Text(
+    en="The database {database} is of revision {revision}, and this version of Kotae backs up revision {wanted} only. "
+    "Make the backup with the version that uses the database, or run kotae migrate first.",
+    ja="データベース {database} はリビジョン {revision} ですが、このバージョンの Kotae がバックアップできるのは"
+    "リビジョン {wanted} だけです。データベースを使っているバージョンでバックアップするか、先に kotae migrate を"
+    "実行してください。",
 )
 _NOTHING = Text(
     en="There is no database at {file} yet, so there is nothing to back up.",
@@ -113,22 +117,25 @@ async def back_up(settings: Settings, target: Path, *, index: Index | None = Non
     May run beside any number of processes. `index`: the home's search index where this process has it open; else it is
     opened if nobody else has it. Raises BackupError, StoreError, MigrationError.
     """
-    file = sqlite_file(settings)
+    file = file_of(settings.database_url)
     target = await asyncio.to_thread(_named, file, target)
     try:
         beside = target.absolute().parent
         await asyncio.to_thread(sweep, settings.home, beside)
         with copying(settings.home, beside) as staging:
-            rows, indexes = await _gather(file, settings.home / "documents", staging)
-            as_text = not await _gather_pairs(settings.home, rows, indexes, staging, index)
+            if file is None:
+                rows, indexes = await _gather_from_server(settings, staging)
+            else:
+                rows, indexes = await _gather(file, settings.home / "documents", staging)
+            as_text = not await _gather_pairs(settings, rows, indexes, staging, index)
             await asyncio.to_thread(_pack, staging, target, len(rows), indexes)
             return BackedUp(target, len(rows), target.stat().st_size, as_text)
     except (OSError, sqlite3.Error) as error:
         raise disk_error(error) from error
 
 
-def _named(file: Path, target: Path) -> Path:
-    if not file.exists():
+def _named(file: Path | None, target: Path) -> Path:
+    if file is not None and not file.exists():
         raise BackupError(_NOTHING, file=file)
     return target / f"kotae-{datetime.now(UTC):%Y%m%dT%H%M%SZ}{SUFFIX}" if target.is_dir() else target
 
@@ -148,6 +155,36 @@ async def _gather(file: Path, kept: Path, staging: Path) -> tuple[list[DocumentR
         if not missing:
             return rows, indexes
     raise BackupError(_MOVING, count=len(missing))
+
+
+async def _gather_from_server(settings: Settings, staging: Path) -> tuple[list[DocumentRow], list[IndexRow]]:
+    """The same from one moment of the server's database, which has the Markdown, too."""
+    found = await server_condition(settings.database_url, settings.link)
+    if not found.current:
+        name, revision = name_of(settings.database_url), found.revision or "-"
+        raise BackupError(_OTHER_VERSION, database=name, revision=revision, wanted=found.wanted)
+
+    async def text_of(address: str, data: bytes) -> None:
+        await asyncio.to_thread(_write, staging / "documents" / address[:2] / f"{address}.md", data)
+
+    file = staging / DATABASE
+    await asyncio.to_thread(upgrade, url_of(file))
+    server, to = connect(settings.database_url, settings.link), connect(url_of(file))
+    try:
+        await dump(server, to, text_of)
+        rows, indexes = await Documents(to, "").listed(), await VectorStores(to).listed()
+    finally:
+        await server.dispose()
+        await to.dispose()
+    await asyncio.to_thread(one_file, file)
+    if lost := await ContentFolder(staging / "documents").lost({row.markdown for row in rows}):
+        raise BackupError(_MOVING, count=len(lost))
+    return rows, indexes
+
+
+def _write(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
 
 
 async def _contents(snapshot: Path) -> tuple[list[DocumentRow], list[IndexRow]]:
@@ -180,20 +217,19 @@ def _copy_markdown(rows: Sequence[DocumentRow], kept: Path, staging: Path) -> li
         if hashlib.sha256(data).hexdigest() != address:
             missing.append(address)
             continue
-        copied.parent.mkdir(parents=True, exist_ok=True)
-        copied.write_bytes(data)
+        _write(copied, data)
     return missing
 
 
 async def _gather_pairs(
-    home: Path, rows: Sequence[DocumentRow], indexes: Sequence[IndexRow], staging: Path, index: Index | None
+    settings: Settings, rows: Sequence[DocumentRow], indexes: Sequence[IndexRow], staging: Path, index: Index | None
 ) -> bool:
     """A file for each document of pairs; False when there are documents, but no index to ask."""
     if not rows:
         return True
     opened = None
     if index is None:
-        index = opened = await _open_index(home, indexes)
+        index = opened = await _open_index(settings, indexes)
     if index is None:
         return False
     try:
@@ -216,16 +252,14 @@ async def _gather_pairs(
     return True
 
 
-async def _open_index(home: Path, indexes: Sequence[IndexRow]) -> Index | None:
+async def _open_index(settings: Settings, indexes: Sequence[IndexRow]) -> Index | None:
     row = max(indexes, key=lambda one: one.generation, default=None)
     if row is None:
         return None
-    made, stores = Made(row.embedder, row.dimensions, row.tokenizer), EdgeStores(home / "vectors")
-    if not (stores.place(made) / "shard").exists():
-        return None
+    made, stores = Made(row.embedder, row.dimensions, row.tokenizer), make_stores(settings)
     try:
-        return await stores.open(made)
-    except RAGToolError:  # a running bot has it open, or it is damaged
+        return await stores.open(made) if await stores.there(made) else None
+    except RAGToolError:  # a running bot has it open, it is damaged, or its server is not reached
         return None
 
 
@@ -259,13 +293,6 @@ def _entry(name: str, size: int) -> tarfile.TarInfo:
 
 
 # -- small things ---------------------------------------------------------------------------------------------------
-
-
-def sqlite_file(settings: Settings) -> Path:
-    file = file_of(settings.database_url)
-    if file is None:
-        raise BackupError(_POSTGRESQL, documents=settings.home / "documents")
-    return file
 
 
 def url_of(file: Path) -> str:

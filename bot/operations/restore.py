@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from bot.config.settings import Settings
+from bot.knowledge.content_store import ContentFolder
 from bot.knowledge.identity import Identity
 from bot.knowledge.vector_store import make_stores
-from bot.operations.backup import DATABASE, FORMAT, BackupError, digest, disk_error, sqlite_file, url_of
+from bot.operations.backup import DATABASE, FORMAT, BackupError, digest, disk_error, url_of
 from bot.operations.copies import NOTES
 from bot.operations.restore_marker import MANIFEST, UNFINISHED, unfinished
 from bot.records import DocumentRow
@@ -27,7 +28,8 @@ from bot.store.documents import Documents
 from bot.store.engine import connect
 from bot.store.erasure import close_open_turns
 from bot.store.homes import Homes
-from bot.store.inspection import whole
+from bot.store.inspection import file_of, name_of, whole
+from bot.store.transfer import FilledError, filled, load
 from bot.store.vector_stores import IndexRow, VectorStores
 from migrations import upgrade
 from retrieval.durable import to_disk
@@ -59,6 +61,12 @@ _NEWER_FILE = Text(
 _NOT_EMPTY = Text(
     en="{where} is not empty. A backup is restored only where nothing can be lost: set KOTAE_HOME to a new folder.",
     ja="{where} は空ではありません。上書きを避けるため、復元先には新しいフォルダーを KOTAE_HOME に指定してください。",
+)
+_NOT_EMPTY_SERVER = Text(
+    en="The database {database} is not empty. A backup is restored only where nothing can be lost: set DATABASE_URL to"
+    " a new database.",
+    ja="データベース {database} は空ではありません。上書きを避けるため、復元先には新しいデータベースを DATABASE_URL に"
+    "指定してください。",
 )
 _OTHERS = Text(
     en="The collection {place} holds documents of another home. Set KOTAE_QDRANT_PREFIX to a name of its own. Nothing "
@@ -101,20 +109,32 @@ async def restore(
     on a Qdrant server the vectors are written at once to its own collection or to a new one, never to another home's.
     `progress(done, total)` counts passages. Raises BackupError, MigrationError, RAGToolError, StoreError."""
     began = asyncio.get_running_loop().time()
-    file, home = sqlite_file(settings), settings.home
+    file, home = file_of(settings.database_url), settings.home
     staging = home / UNFINISHED
     try:
         await asyncio.to_thread(_refuse_used, home, file)
+        full = file is None and await _is_filled(settings)
+        if full and not unfinished(home):
+            raise BackupError(_NOT_EMPTY_SERVER, database=name_of(settings.database_url))
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
         lock = own(home)  # nobody starts here meanwhile
         try:
             try:
                 await asyncio.to_thread(_unpack, source, staging)
-                rows = await _prepare(staging, source, settings, embedder, progress)
+                if full:
+                    rows = await _arrived(staging, settings)
+                else:
+                    rows = await _prepare(staging, source, settings, embedder, progress)
             except BaseException:
                 shutil.rmtree(staging, ignore_errors=True)
                 raise
-            await asyncio.to_thread(_move, staging, home, file)
+            if file is not None:
+                await asyncio.to_thread(_move, staging, home, "vectors", "documents")
+                await asyncio.to_thread(_move_database, staging, file)
+            elif not full:
+                await asyncio.to_thread(_move, staging, home, "vectors")
+                await _fill_server(staging, settings)
+            await asyncio.to_thread(_done, staging, home)
         finally:
             os.close(lock)
     except (OSError, sqlite3.Error) as error:
@@ -123,15 +143,26 @@ async def restore(
     return Restored(home, len(rows), sum(row.chunks for row in rows), seconds)
 
 
-def _refuse_used(home: Path, file: Path) -> None:
+def _refuse_used(home: Path, file: Path | None) -> None:
     half = unfinished(home)
-    if file.exists() and not half:
+    if file is not None and file.exists() and not half:
         raise BackupError(_NOT_EMPTY, where=file)
     there = {path.name for path in home.iterdir()} if home.is_dir() else set()
     if half:  # a restore that was cut off may have moved these already
-        there -= {"documents", "vectors", file.name, _arriving(file).name}
+        there -= {"documents", "vectors"} | ({file.name, _arriving(file).name} if file is not None else set())
     if there - _MAY_BE_THERE:
         raise BackupError(_NOT_EMPTY, where=home)
+
+
+async def _is_filled(settings: Settings) -> bool:
+    """Whether there is something in the server's database, which is brought to this version. Raises MigrationError,
+    StoreError."""
+    await asyncio.to_thread(upgrade, settings.database_url, link=settings.link.arguments())
+    server = connect(settings.database_url, settings.link)
+    try:
+        return await filled(server)
+    finally:
+        await server.dispose()
 
 
 def _unpack(source: Path, staging: Path) -> None:
@@ -213,11 +244,9 @@ async def _prepare(
 ) -> list[DocumentRow]:
     """The database at this version with nothing open in it, and the vectors of its documents."""
     database = staging / DATABASE
-    # A backup from before homes had an identity gives the same one each time, so that a restore can go on.
-    of_file = (await asyncio.to_thread(digest, database))[:32]
     if not await asyncio.to_thread(whole, database):
         raise BackupError(_NO_BACKUP, file=source, why="integrity_check")
-    await asyncio.to_thread(_bring_up, database)
+    of_file = await asyncio.to_thread(_brought_up, database)
     engine = connect(url_of(database))
     try:
         await close_open_turns(engine)
@@ -246,10 +275,14 @@ async def _prepare(
         await engine.dispose()
 
 
-def _bring_up(database: Path) -> None:
+def _brought_up(database: Path) -> str:
+    """Upgrade it; an identity for a home from before there were any, the same one each time, so that a restore can go
+    on."""
+    of_file = digest(database)[:32]
     upgrade(url_of(database))
     for copied in database.parent.glob("*.backup.db"):
         copied.unlink()
+    return of_file
 
 
 async def rebuild(
@@ -294,13 +327,16 @@ def _arriving(file: Path) -> Path:
     return file.with_name(f"{file.name}.restoring")
 
 
-def _move(staging: Path, home: Path, file: Path) -> None:
-    """Moves the prepared files to their places; the mark that it is unfinished goes last."""
+def _move(staging: Path, home: Path, *folders: str) -> None:
+    """Moves the prepared folders to their places; the mark that it is unfinished goes last, in `_done`."""
     os.sync()
-    for name in ("vectors", "documents"):
+    for name in folders:
         shutil.rmtree(home / name, ignore_errors=True)  # of a restore that was cut off here
         if (staging / name).exists():
             (staging / name).replace(home / name)
+
+
+def _move_database(staging: Path, file: Path) -> None:
     left = [path for path in (staging / f"{DATABASE}-wal",) if path.exists() and path.stat().st_size]
     if left:
         raise OSError("the prepared database is still open")
@@ -312,8 +348,42 @@ def _move(staging: Path, home: Path, file: Path) -> None:
     for old in (Path(f"{file}-wal"), Path(f"{file}-shm")):
         old.unlink(missing_ok=True)
     arriving.replace(file)
-    for folder in (file.parent, home):
-        to_disk(folder)
+    to_disk(file.parent)
+
+
+async def _fill_server(staging: Path, settings: Settings) -> None:
+    """All or nothing; a second run after a crash either finds nothing, or all of it (`_arrived`)."""
+    kept = ContentFolder(staging / "documents")
+
+    async def text_of(address: str) -> str | None:
+        return None if await kept.lost({address}) else await kept.read(address)
+
+    file, server = connect(url_of(staging / DATABASE)), connect(settings.database_url, settings.link)
+    try:
+        await load(file, server, text_of)
+    except FilledError as error:
+        raise BackupError(_NOT_EMPTY_SERVER, database=name_of(settings.database_url)) from error
+    finally:
+        await file.dispose()
+        await server.dispose()
+
+
+async def _arrived(staging: Path, settings: Settings) -> list[DocumentRow]:
+    """The documents of a server's database that a restore into this home has filled, cut off right after. Raises
+    BackupError when it is another home's."""
+    of_file = await asyncio.to_thread(_brought_up, staging / DATABASE)
+    file, server = connect(url_of(staging / DATABASE)), connect(settings.database_url, settings.link)
+    try:
+        if await Homes(server).known() != await Homes(file).identity(of_file):
+            raise BackupError(_NOT_EMPTY_SERVER, database=name_of(settings.database_url))
+        return await Documents(server, "").listed()
+    finally:
+        await file.dispose()
+        await server.dispose()
+
+
+def _done(staging: Path, home: Path) -> None:
+    to_disk(home)
     (staging / MANIFEST).unlink()
     shutil.rmtree(staging)
 

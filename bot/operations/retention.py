@@ -4,8 +4,11 @@ What is kept: questions with their answers, traces, votes and misses, and the wo
 default); a claim without an answer for 7 days, as long as a platform may deliver it again; the chat log's lines for
 `keep`; what was posted on platforms, and files that came with a question, which only its thread can search, for `keep`
 too; who changed what everybody reads for at least a year. A miss that is still open stays until it is closed, since the
-digest and the list of unanswered questions live on it, but its turn is emptied of the person and the answer. Source:
-reliability.md R61."""
+digest and the list of unanswered questions live on it, but its turn is emptied of the person and the answer.
+
+Where several machines share a database on a server, each has a chat log of its own. There an erasure is also a row, as
+long as chat logs may have lines from before it; every machine that runs applies it within a minute, one that does not
+when it starts. Source: reliability.md R61; machines.md §2."""
 
 import asyncio
 import fcntl
@@ -19,9 +22,11 @@ from pathlib import Path
 
 from bot.errors import StoreError
 from bot.logs import CHAT_LOG_FILES
-from bot.store.engine import Engine
+from bot.store.engine import Engine, on_server
+from bot.store.erased_people import ErasedPeople
 from bot.store.erasure import FORGOTTEN, Erased, Erasure, Expired
 from bot.store.inspection import file_of
+from retrieval.durable import make_folder, replacing
 from retrieval.i18n import Language, Text
 from retrieval.types import RAGToolError
 
@@ -31,6 +36,8 @@ CLAIMS = timedelta(days=7)  # a claim keeps a question from being answered twice
 TRACES = timedelta(days=365)  # of privileged acts, at least
 FIRST_AFTER = timedelta(minutes=5)  # a start has more urgent things to do
 EVERY = timedelta(days=1)
+LOOK_EVERY = timedelta(minutes=1)  # for erasures on other machines
+_APPLIED = "erased"  # beside the chat log: which of them it knows
 
 Clock = Callable[[], datetime]
 Sleep = Callable[[float], Awaitable[None]]
@@ -59,6 +66,10 @@ _BACKUPS = Text(
     "restore.",
     ja="バックアップには残っています。kotae backup で作ったもの{copies}を削除するか、"
     "復元後にもう一度実行してください。",
+)
+_MACHINES = Text(
+    en="The chat logs of other machines follow within a minute, or when they are started.",
+    ja="ほかのマシンのチャットログからは、1 分以内（停止中のマシンでは次の起動時）に削除されます。",
 )
 _COPIES = Text(en=", and these copies from before upgrades: {files}", ja="と、更新前のコピー（{files}）")
 _NOT_COMPACT = Text(
@@ -95,12 +106,14 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """The records of a person that are gone; `copies` of the database from before upgrades still have it."""
+    """The records of a person that are gone; `copies` of the database from before upgrades still have it. `machines`:
+    others may share it."""
 
     who: Person
     erased: Erased
     lines: int
     copies: tuple[Path, ...]
+    machines: bool = False
 
     def text(self, language: Language) -> str:
         done = _DONE.to(
@@ -114,17 +127,44 @@ class Forgotten:
             mentions=self.erased.mentions,
         )
         copies = _COPIES.to(language, files=", ".join(map(str, self.copies))) if self.copies else ""
-        said = [done, _STAYS.to(language), _BACKUPS.to(language, copies=copies)]
+        others = [_MACHINES.to(language)] if self.machines else []
+        said = [done, *others, _STAYS.to(language), _BACKUPS.to(language, copies=copies)]
         return "\n".join(said if self.erased.compacted else [*said, _NOT_COMPACT.to(language)])
 
 
 async def forget(engine: Engine, chat_log: Path, who: Person) -> Forgotten:
     """Erase a person from the database and the chat log. May run beside the bot. Raises StoreError, OSError."""
     erased = await Erasure(engine).forget(who.platform, who.id)
+    if on_server(engine):
+        await ErasedPeople(engine).add(who.platform, who.id, erased.turns)
+        return Forgotten(who, erased, await apply_erasures(engine, chat_log), (), machines=True)
     lines = await asyncio.to_thread(_forget_in_log, chat_log, who, frozenset(erased.turns))
     file = file_of(str(engine.url))
     copies = tuple(sorted(file.parent.glob(f"{file.stem}-*.backup.db"))) if file else ()
     return Forgotten(who, erased, lines, copies)
+
+
+async def apply_erasures(engine: Engine, chat_log: Path) -> int:
+    """Take out of this machine's chat log whom it does not know yet to be erased, each once, since a person may come
+    back; returns how many lines went. Raises StoreError, OSError."""
+    note = chat_log.with_name(_APPLIED)
+    known = await asyncio.to_thread(_applied, note)
+    lines = 0
+    for one in await ErasedPeople(engine).listed(known):
+        who = Person(one.platform, one.person)
+        lines += await asyncio.to_thread(_forget_in_log, chat_log, who, frozenset(one.turns))
+        await asyncio.to_thread(_note_applied, note, one.id)
+    return lines
+
+
+async def follow_erasures(engine: Engine, chat_log: Path, *, sleep: Sleep = asyncio.sleep) -> None:
+    """`apply_erasures` at once and every minute, until cancelled."""
+    while True:
+        try:
+            await apply_erasures(engine, chat_log)
+        except (StoreError, OSError):
+            log.warning("people who were forgotten could not be looked up; it is tried again", exc_info=True)
+        await sleep(LOOK_EVERY.total_seconds())
 
 
 async def retain(
@@ -140,6 +180,7 @@ async def retain(
     erasure = Erasure(engine)
     expired = await erasure.expire(before=before, inbox_before=now - CLAIMS, audit_before=now - max(keep, TRACES))
     lines = await asyncio.to_thread(_drop_old_lines, chat_log, before)
+    await ErasedPeople(engine).expire(before)
     files = 0
     if forget_document is not None:
         for document in await erasure.thread_documents(before=before):
@@ -174,6 +215,17 @@ async def daily(
 
 
 # -- the chat log ---------------------------------------------------------------------------------------------------
+
+
+def _applied(note: Path) -> set[str]:
+    return set(note.read_text(encoding="utf-8").split()) if note.exists() else set()
+
+
+def _note_applied(note: Path, erasure: str) -> None:
+    known = _applied(note) | {erasure}
+    make_folder(note.parent)
+    with replacing(note) as file:
+        file.write("\n".join(sorted(known)).encode())
 
 
 def _forget_in_log(path: Path, who: Person, known: Collection[str]) -> int:

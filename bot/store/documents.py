@@ -11,7 +11,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from bot.access import THREAD
 from bot.records import DocumentOrder, DocumentRow
 from bot.store.changed_documents import note_change, rename_citations
-from bot.store.engine import insert, read, rows, write
+from bot.store.contents import keep
+from bot.store.engine import insert, on_server, read, rows, write
 from bot.store.schema import changed_documents, collections, documents, pair_documents, sources
 from bot.store.unanswered import reopen
 from bot.store.vector_stores import advance
@@ -128,13 +129,16 @@ class Documents:
             now, earlier = now.where(documents.c.id.in_(ids)), earlier.where(changed_documents.c.document.in_(ids))
         return {row[0] for row in await rows(self._engine, now.union(earlier)) if row[0] is not None}
 
-    async def commit(self, row: DocumentRow, *, generation: int) -> None:
-        """Show a document's version: the row and the generation in one transaction.
+    async def commit(self, row: DocumentRow, *, generation: int, markdown: str | None = None) -> None:
+        """Show a document's version: the row and the generation in one transaction, on a server with its `markdown`
+        where it is another one than before.
 
         Raises OvertakenError, IntegrityError when another document has this collection, scope and name.
         """
         values = {name: getattr(row, name) for name in row.__dataclass_fields__}
         async with write(self._engine) as db:
+            if markdown is not None and on_server(self._engine):
+                await keep(db, row.markdown, markdown)
             await make_collection(db, row.collection)
             now = datetime.now(UTC)
             before = (await db.execute(select(documents).where(documents.c.id == row.id))).first()

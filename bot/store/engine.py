@@ -4,6 +4,7 @@ Source: reliability.md R45 and R47.
 """
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any, Literal, TypeVar
@@ -16,6 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from sqlalchemy.util import greenlet_spawn
 
 from bot.errors import StoreError
+from bot.store.link import ServerLink
 from bot.store.sqlite import connecting
 from bot.waiting import finished
 from retrieval.i18n import Text
@@ -26,10 +28,10 @@ Engine = AsyncEngine  # for who hands one on
 _Kind = Literal["statement", "read", "write", "light write"]
 
 CONNECTIONS = 5
-SERVER_CONNECTIONS = 15
 POOL_SECONDS = 30.0
 BUSY_TIMEOUT_MS = 5_000
 BEGIN_TRIES = 4
+_USUAL = ServerLink()
 
 _ADDRESS = Text(
     en="DATABASE_URL should be sqlite+aiosqlite:///path/to/file.db or postgresql+asyncpg://user:password@host/name.",
@@ -61,16 +63,37 @@ _UNREACHABLE = Text(
     en="The database cannot be reached or opened.",
     ja="データベースに接続できないか、開けません。",
 )
+_TLS = Text(
+    en="The database cannot be reached over TLS as KOTAE_DATABASE_TLS wants it: it offers none, or its certificate is"
+    " not of an authority in KOTAE_DATABASE_CA (else of the system's), or not for this host.",
+    ja="KOTAE_DATABASE_TLS の条件でデータベースに TLS 接続できません。サーバーが TLS に対応していないか、証明書が"
+    " KOTAE_DATABASE_CA（未指定ならシステム）の認証局のものでないか、ホスト名が一致していません。",
+)
+_SLOW = Text(
+    en="The database took longer than KOTAE_DATABASE_STATEMENT_TIMEOUT allows, so nothing was stored.",
+    ja="データベースの処理が KOTAE_DATABASE_STATEMENT_TIMEOUT の秒数を超えたため、保存できませんでした。",
+)
+_LONG = Text(
+    en="A text is longer than the database takes, so nothing was stored.",
+    ja="データベースの上限より長い文字列があるため、保存できませんでした。",
+)
 _BROKEN = Text(
     en="The database could not do its work; the log has the reason.",
     ja="データベースの処理に失敗しました。理由はログにあります。",
 )
 
 
-def connect(url: str, *, connections: int | None = None, patience: float = POOL_SECONDS) -> AsyncEngine:
+def connect(
+    url: str,
+    link: ServerLink = _USUAL,
+    *,
+    connections: int | None = None,
+    patience: float = POOL_SECONDS,
+) -> AsyncEngine:
     """The engine of `url`: `sqlite+aiosqlite:///file` or `postgresql+asyncpg://…`. Opens nothing yet.
 
-    It has so many `connections` (None: what suits its kind); of an SQLite file's, two at least, one is the writer's.
+    A server is reached by `link`. It has so many `connections` (None: what suits its kind); of an SQLite file's, two at
+    least, one is the writer's.
     The pool serves newcomers first and ends the `patience` (in seconds) of others: so nobody waits for it, but before
     it for a place, in the order of coming and for as long as it takes. Raises StoreError for another kind of address
     and for a driver that is not installed."""
@@ -78,7 +101,7 @@ def connect(url: str, *, connections: int | None = None, patience: float = POOL_
         address = make_url(url)
     except ArgumentError as error:
         raise StoreError(_ADDRESS) from error
-    size = connections or (CONNECTIONS if address.drivername == "sqlite+aiosqlite" else SERVER_CONNECTIONS)
+    size = connections or (CONNECTIONS if address.drivername == "sqlite+aiosqlite" else link.connections)
     pool: dict[str, Any] = {
         "hide_parameters": True,  # an error's text goes to the log, and parameters are what people wrote
         "pool_size": size,
@@ -104,13 +127,21 @@ def connect(url: str, *, connections: int | None = None, patience: float = POOL_
                 return create_async_engine(
                     address,
                     pool_pre_ping=True,
+                    connect_args=link.bounded(),
                     **pool,
                     execution_options={"clock": "server", "places": asyncio.Semaphore(size)},
                 )
             except ModuleNotFoundError as error:
                 raise StoreError(_DRIVER) from error
+            except OSError as error:
+                raise StoreError(_TLS) from error
         case _:
             raise StoreError(_ADDRESS)
+
+
+def on_server(engine: AsyncEngine) -> bool:
+    """Whether the database is on a server, where several machines share it."""
+    return engine.dialect.name != "sqlite"
 
 
 def _prepare(connection: Any, record: Any) -> None:
@@ -204,6 +235,15 @@ async def write(engine: AsyncEngine, *, durable: bool = True) -> AsyncIterator[A
 
 
 @asynccontextmanager
+async def snapshot(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
+    """One moment of a server's database, for as long as the block takes: others write meanwhile. Raises StoreError."""
+    async with _place(engine, "read"):
+        with in_words():
+            async with engine.connect() as db:
+                yield await db.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+
+
+@asynccontextmanager
 async def alone(engine: AsyncEngine, **options: Any) -> AsyncIterator[AsyncConnection]:
     """A connection with these options and no transaction, for a statement that takes none; in the writer's place.
 
@@ -288,12 +328,19 @@ _SQLITE = {
     "SQLITE_IOERR_SHMSIZE": _FULL,  # it gives each page of its map a block, so that no full disk ends the process
     "SQLITE_IOERR": _DISK,
 }
-_POSTGRESQL = {"53100": _FULL, "25006": _READ_ONLY, "53300": _UNREACHABLE, "55P03": _LOCKED}
+_POSTGRESQL = {
+    "53100": _FULL,
+    "25006": _READ_ONLY,
+    "53300": _UNREACHABLE,
+    "55P03": _LOCKED,
+    "22001": _LONG,
+    "57014": _SLOW,
+}
 
 
 def _why(error: Exception) -> Text:
     if isinstance(error, OSError):
-        return _UNREACHABLE
+        return _TLS if isinstance(error, ssl.SSLError) or "rejected SSL upgrade" in str(error) else _UNREACHABLE
     cause: Any = error.orig if isinstance(error, DBAPIError) else error
     name = str(getattr(cause, "sqlite_errorname", ""))  # SQLITE_IOERR_WRITE is a kind of SQLITE_IOERR
     for kind, reason in _SQLITE.items():

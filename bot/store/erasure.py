@@ -37,6 +37,7 @@ from bot.store.schema import (
     documents,
     feedback,
     followed,
+    held_files,
     intakes,
     messages,
     notices,
@@ -247,8 +248,12 @@ async def compact(engine: AsyncEngine) -> bool:
                 done = (await db.execute(text("PRAGMA wal_checkpoint(TRUNCATE)"))).one()
             return not done[0]  # 1: a reader or writer was in the way
         async with alone(engine, isolation_level="AUTOCOMMIT") as db:
-            for table in _IN_TEXTS:
-                await db.execute(text(f"VACUUM {table.name}"))
+            await db.execute(text("SET statement_timeout = 0"))
+            try:
+                for table in _IN_TEXTS:
+                    await db.execute(text(f"VACUUM {table.name}"))
+            finally:
+                await db.execute(text("RESET statement_timeout"))
         return True
     except (SQLAlchemyError, StoreError):
         return False
@@ -309,7 +314,10 @@ def _delete_acts(db: Connection, platform: str, person: str) -> None:
     """Deletes what they wrote in the browser's rooms; files they were adding; their name on what they did to the
     team's knowledge and look after, on questions they were asked, and on answers still to be told."""
     forget_author(db, platform, person)
-    db.execute(delete(intakes).where(intakes.c.platform == platform, intakes.c.author == person))
+    theirs = and_(intakes.c.platform == platform, intakes.c.author == person)
+    held = [file["ref"].get("held") for files in db.scalars(select(intakes.c.files).where(theirs)) for file in files]
+    db.execute(delete(held_files).where(held_files.c.key.in_(held)))
+    db.execute(delete(intakes).where(theirs))
     who = f"{platform}:{person}"
     db.execute(update(audit).where(audit.c.actor == who).values(actor=f"{platform}:{FORGOTTEN}"))
     db.execute(update(notices).where(notices.c.by == who).values(by=None))

@@ -14,12 +14,14 @@ from sqlalchemy import text
 from sqlalchemy.engine import make_url
 
 from bot.store.engine import Engine, connect, rows, write
+from bot.store.link import ServerLink
 from migrations import revisions
 
 Wholeness = Literal["whole", "damaged", "unknown"]
 
 _STEPS = 100_000  # of SQLite's machine between two looks at the clock: some ms
 _BUSY_SECONDS = 3.0
+_ONE_FILE = "PRAGMA journal_mode = DELETE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +72,10 @@ async def probe(engine: Engine) -> None:
         await db.execute(text("UPDATE alembic_version SET version_num = version_num"))
 
 
-async def server_condition(url: str) -> Condition:
+async def server_condition(url: str, link: ServerLink) -> Condition:
     """Of a PostgreSQL database. Raises StoreError when it cannot be reached."""
     wanted, known = revisions()
-    engine = connect(url)
+    engine = connect(url, link)
     try:
         there = await rows(engine, text("SELECT to_regclass('alembic_version') IS NOT NULL AS there"))
         found = await rows(engine, text("SELECT version_num FROM alembic_version")) if there[0].there else ()
@@ -97,7 +99,13 @@ def copy(file: Path, to: Path) -> None:
     source = sqlite3.connect(_uri(file, "ro"), uri=True, timeout=_BUSY_SECONDS)
     with closing(source), closing(sqlite3.connect(to)) as target:
         source.backup(target)
-        target.execute("PRAGMA journal_mode = DELETE").fetchone()  # one file, no log beside it
+        target.execute(_ONE_FILE).fetchone()
+
+
+def one_file(file: Path) -> None:
+    """Put an SQLite database that nobody has open into its file, without a log beside it. Raises sqlite3.Error."""
+    with closing(sqlite3.connect(file)) as db:
+        db.execute(_ONE_FILE).fetchone()
 
 
 def whole(file: Path) -> bool:

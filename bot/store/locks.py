@@ -13,15 +13,10 @@ from sqlalchemy import BigInteger, func, literal, select, text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from bot.store.engine import alone, in_words
+from bot.store.engine import alone, in_words, on_server
 from bot.waiting import finished
 
 PATIENCE = 30_000  # milliseconds
-
-
-def shared(engine: AsyncEngine) -> bool:
-    """Whether other processes may have the same database open."""
-    return engine.dialect.name == "postgresql"
 
 
 @asynccontextmanager
@@ -72,7 +67,7 @@ class Mutex:
 @asynccontextmanager
 async def _session(engine: AsyncEngine) -> AsyncIterator[AsyncConnection | None]:
     """A connection that has its locks until the end of the block and none afterwards; None where there are none."""
-    if not shared(engine):
+    if not on_server(engine):
         yield None
         return
     async with alone(engine, isolation_level="AUTOCOMMIT") as db:

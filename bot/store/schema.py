@@ -15,6 +15,7 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     String,
     Table,
@@ -152,7 +153,7 @@ documents = Table(
     Column("title", Text, nullable=False),
     Column("url", Text, nullable=True),
     Column("hash", String(64), nullable=False),
-    Column("markdown", String(64), nullable=False),  # the kept Markdown's address in the documents folder
+    Column("markdown", String(64), nullable=False),  # the kept Markdown's address
     Column("chunks", Integer, nullable=False),
     Column("language", String(2), nullable=False),
     Column("author", String(80), nullable=False),
@@ -162,6 +163,37 @@ documents = Table(
     Column("changed_at", String(10), nullable=True),  # its own date or month, ISO; NULL: not known
     Column("owner", String(120), nullable=True),  # platform:id of whoever looks after it; NULL: who added it
     UniqueConstraint("collection", "scope", "name"),
+)
+
+# The kept Markdown of documents by the hash of its text, on a server that several machines share. Beside an SQLite file
+# it is in a folder of the home, and this table is empty.
+contents = Table(
+    "contents",
+    metadata,
+    Column("address", String(64), primary_key=True),
+    Column("data", LargeBinary, nullable=False),
+)
+
+# Files that wait to be read, likewise only on a server, in pieces.
+held_files = Table(
+    "held_files",
+    metadata,
+    Column("key", String(32), primary_key=True),
+    Column("part", Integer, primary_key=True),
+    Column("data", LargeBinary, nullable=False),
+    Column("at", Moment, nullable=False),
+    Index("ix_held_files_at", "at"),
+)
+
+# People who were erased, until every machine has taken them out of its chat log; only on a server.
+erasures = Table(
+    "erasures",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("platform", String(40), nullable=False),
+    Column("person", String(80), nullable=False),
+    Column("turns", JSON, nullable=False),  # the ids of their questions
+    Column("at", Moment, nullable=False),
 )
 
 # Documents that came to say something else, or went from their source, until the answers that cite them were checked.

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from sqlalchemy import bindparam, delete, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from bot.store.engine import insert, rows, write
-from bot.store.locks import locked, shared
+from bot.store.engine import insert, on_server, rows, write
+from bot.store.locks import locked
 from bot.store.schema import documents, indexes, moves
 
 _COMMIT = "commit"
@@ -49,7 +49,7 @@ class VectorStores:
     @property
     def shared(self) -> bool:
         """Whether other processes may commit generations too."""
-        return shared(self._engine)
+        return on_server(self._engine)
 
     async def open(self, embedder: str, dimensions: int, tokenizer: str) -> IndexRow:
         """The store of `embedder` as it is known here; made at generation 0 when it is new.

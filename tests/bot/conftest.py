@@ -4,7 +4,7 @@ and logging put back after a test that sets it up."""
 import logging
 import sys
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -71,16 +71,23 @@ _EMPTY = (  # 10 ms, where a database for each test takes 250
 )
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def url(request: pytest.FixtureRequest) -> str:
-    """An empty database at this version, of each kind."""
-    return str(request.getfixturevalue(f"{request.param}_url"))
+@pytest.fixture
+def server_url(postgresql_database: str) -> str:
+    """An empty database at this version, on a server."""
+    postgres_server.execute(postgresql_database, *_EMPTY)
+    return postgresql_database
 
 
 @pytest.fixture
-def postgresql_url(postgresql_database: str) -> str:
-    postgres_server.execute(postgresql_database, *_EMPTY)
-    return postgresql_database
+def empty_server(server_url: str) -> Callable[[], None]:
+    """Empties that database again."""
+    return lambda: postgres_server.execute(server_url, *_EMPTY)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest) -> str:
+    """An empty database at this version, of each kind."""
+    return str(request.getfixturevalue("sqlite_url" if request.param == "sqlite" else "server_url"))
 
 
 @pytest.fixture

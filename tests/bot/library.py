@@ -12,6 +12,7 @@ from pathlib import Path
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from bot.knowledge.content_store import content_store
 from bot.knowledge.documents import KnowledgeBase
 from bot.knowledge.snapshots import Snapshots
 from bot.records import DocumentRow
@@ -105,7 +106,7 @@ async def opened(
             ingest=Ingest(embedder, SPARSE, index),
             search=Search(index, embedder, SPARSE),
             loader=own_loader,
-            folder=folder / "documents",
+            kept=content_store(engine, folder / "documents"),
             snapshots=Snapshots(index, VectorStores(engine), row),
         )
         await knowledge.recover()
@@ -150,8 +151,8 @@ def dying_index(moment: str) -> type[EdgeIndex]:
 class DyingDocuments(Documents):
     doomed = False
 
-    async def commit(self, row: DocumentRow, *, generation: int) -> None:
-        await super().commit(row, generation=generation)
+    async def commit(self, row: DocumentRow, *, generation: int, markdown: str | None = None) -> None:
+        await super().commit(row, generation=generation, markdown=markdown)
         if self.doomed:
             die()
 

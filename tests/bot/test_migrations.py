@@ -32,9 +32,11 @@ from bot.store.channel_settings import ChannelSettings
 from bot.store.collections import Collections
 from bot.store.digests import Digests
 from bot.store.documents import Documents
-from bot.store.engine import connect
+from bot.store.engine import change, connect
+from bot.store.erased_people import ErasedPeople
 from bot.store.feedback import Votes
 from bot.store.followed import FollowedPage, FollowedSource, FollowedSources
+from bot.store.held_files import HeldRows
 from bot.store.homes import Homes
 from bot.store.ingestions import IngestionStore
 from bot.store.notifications import Notices, Telling
@@ -42,6 +44,7 @@ from bot.store.outbox import Outbox
 from bot.store.processes import Processes
 from bot.store.qa_jobs import ChunkPlace, PairJobs
 from bot.store.qa_pairs import PairRows, Tracked
+from bot.store.schema import contents as kept
 from bot.store.schema import metadata
 from bot.store.searches import Searches
 from bot.store.tokens import ProgramTokens
@@ -59,7 +62,7 @@ from tests.disks import small_disk
 
 FILES = Path(__file__).parents[1] / "files"
 GOLDEN = sorted(FILES.glob("database-*.sql"))
-HEAD = "0016"
+HEAD = "0018"
 
 
 def url_of(file: Path) -> str:
@@ -393,6 +396,9 @@ async def fill(url: str) -> None:
     assert await jobs.store("j" * 32, task, "done", owner="me", now=moment, made=made, cost=Cost(1, 400, 60, 20))
     await PairRows(engine).track(Tracked(page.id, 0, page.collection, page.scope, "Q&A: 経費.md.json"))
     await Homes(engine).identity("f" * 32)
+    await change(engine, lambda db: db.execute(kept.insert().values(address="m" * 64, data=b"# Leave")))
+    await HeldRows(engine).keep([b"# Plan"])
+    await ErasedPeople(engine).add("slack", "U9", ["t1"])
     room = Messages(engine)
     asked = await room.post("general", "aki", "@kotae 経費の締切は？", None, {"strategy": "react"})
     assert asked is not None

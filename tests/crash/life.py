@@ -179,9 +179,9 @@ def doomed_index(doom: Doomed) -> type[EdgeIndex]:
 
 def doomed_documents(doom: Doomed) -> type[Documents]:
     class Rows(Documents):
-        async def commit(self, row: DocumentRow, *, generation: int) -> None:
+        async def commit(self, row: DocumentRow, *, generation: int, markdown: str | None = None) -> None:
             doom("committing")
-            await super().commit(row, generation=generation)
+            await super().commit(row, generation=generation, markdown=markdown)
             doom("committed")
 
         async def forget(

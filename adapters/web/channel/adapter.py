@@ -21,6 +21,7 @@ from adapters.web.channel.uploads import Uploads
 from bot.app import Application
 from bot.bot import Bot
 from bot.errors import StoreError
+from bot.knowledge.held_files import held_files
 from bot.records import RoomMessage
 from bot.types import AnswerTaken, Card, Command, Complaint, Feedback, FileRef, Preferences, Recipient
 from bot.unanswered.asking import AskReply
@@ -37,7 +38,7 @@ Votes = Callable[[str], Awaitable[Sequence[Feedback]]]
 def web_adapter(app: Application, address: str = "") -> "WebAdapter":
     """The browser's channel of an application; `address`: of its pages, which links to messages begin with."""
     board = Board(app.data, app.knowledge)
-    held = Uploads(app.settings.home / "uploads")
+    held = Uploads(held_files(app.data.engine, app.settings.home / "uploads"))
     return WebAdapter(board, app.data.votes.of, held, language=app.settings.language, address=address)
 
 

@@ -1,20 +1,17 @@
-"""Files that came through the browser, until they have been read: in the home, so that a restart loses none.
+"""Files that came through the browser, until they have been read: kept, so that a restart loses none.
 
 Nobody serves them, and no more are kept than there is room for. Source: reliability.md R5 and R41.
 """
 
-import asyncio
 import logging
-import re
-import time
-import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from datetime import UTC, datetime, timedelta
 
 from adapters.shared import ingestion
 from adapters.shared.attachments import TOO_MANY
 from adapters.shared.ingestion import NotTakenError
-from retrieval.durable import make_folder, replacing
+from bot.errors import StoreError
+from bot.knowledge.held_files import HeldFiles
 from retrieval.i18n import Text
 from retrieval.loaders.limits import MIB, REASONS, size
 from retrieval.loaders.loader import ParsingLimits
@@ -24,7 +21,7 @@ log = logging.getLogger(__name__)
 
 HELD_BYTES = 256 * MIB  # of all that wait
 DAYS = 7  # after which nobody comes back for a file
-_KEY = re.compile(r"[0-9a-f]{32}")
+_LARGE = {"large": "yes"}
 
 _FULL = Text(
     en="Too many files are waiting to be read. Add these when some of them are done.",
@@ -36,16 +33,16 @@ _GONE = Text(
 
 
 class Uploads:
-    """Files in a folder, by keys that nobody can guess."""
+    """Files by references to them."""
 
-    def __init__(self, folder: Path, *, most: int = HELD_BYTES) -> None:
-        self._folder = folder
+    def __init__(self, files: HeldFiles, *, most: int = HELD_BYTES) -> None:
+        self._files = files
         self._most = most
 
     async def keep(self, files: Sequence[tuple[str, bytes]], most: int | None = None) -> list[dict[str, str]]:
         """Keep files, each by its name: references to them. One that is too large for anybody to read is not kept, nor
         one beyond `most`, and says so when it is read. Raises NotTakenError; then none is kept."""
-        kept = await asyncio.to_thread(self._keep, files[:most]) if files else []
+        kept = await self._keep(files[:most]) if files else []
         return kept + [{"name": name, "most": str(most)} for name, _ in files[len(kept) :]]
 
     async def read(self, ref: Mapping[str, str]) -> bytes:
@@ -55,58 +52,39 @@ class Uploads:
         if "large" in ref:
             raise UnreadableError(REASONS["size"], limit=size(ParsingLimits().file))
         try:
-            return await asyncio.to_thread(self._path(ref.get("held", "")).read_bytes)
-        except (OSError, ValueError):
-            raise UnreadableError(_GONE) from None
+            data = await self._files.get(ref.get("held", ""))
+        except OSError:
+            data = None
+        if data is None:
+            raise UnreadableError(_GONE)
+        return data
 
     async def drop(self, refs: Iterable[Mapping[str, str]]) -> None:
         """They have been read. Never raises."""
         keys = [ref["held"] for ref in refs if "held" in ref]
-        if keys:
-            await asyncio.to_thread(self._drop, keys)
+        try:
+            if keys:
+                await self._files.drop(keys)
+        except (OSError, StoreError):
+            log.warning("files that were read could not be deleted", exc_info=True)
 
     async def sweep(self) -> None:
         """Delete what nobody has come back for. Never raises."""
-        await asyncio.to_thread(self._sweep, time.time() - DAYS * 24 * 3600)
-
-    def _keep(self, files: Sequence[tuple[str, bytes]]) -> list[dict[str, str]]:
-        kept: list[dict[str, str]] = []
         try:
-            make_folder(self._folder)
-            waiting = sum(path.stat().st_size for path in self._folder.iterdir())
-            if waiting + sum(len(data) for _, data in files if len(data) <= ParsingLimits().file) > self._most:
+            await self._files.expire(datetime.now(UTC) - timedelta(days=DAYS))
+        except (OSError, StoreError):
+            log.warning("files that nobody wants could not be deleted", exc_info=True)
+
+    async def _keep(self, files: Sequence[tuple[str, bytes]]) -> list[dict[str, str]]:
+        fits = [data for _, data in files if len(data) <= ParsingLimits().file]
+        try:
+            if await self._files.size() + sum(map(len, fits)) > self._most:
                 raise NotTakenError(_FULL)
-            for name, data in files:
-                if len(data) > ParsingLimits().file:
-                    kept.append({"name": name, "large": "yes"})
-                    continue
-                ref = {"name": name, "held": uuid.uuid4().hex}
-                kept.append(ref)
-                with replacing(self._path(ref["held"])) as file:
-                    file.write(data)
-        except OSError as error:
-            log.warning("a file could not be kept: %s", error.strerror)
-            self._drop([ref["held"] for ref in kept if "held" in ref])
+            keys = iter(await self._files.keep(fits))
+        except (OSError, StoreError) as error:
+            log.warning("files could not be kept: %s", type(error).__name__, exc_info=True)
             raise NotTakenError(ingestion.FAILED) from error
-        return kept
-
-    def _drop(self, keys: Iterable[str]) -> None:
-        for key in keys:
-            try:
-                self._path(key).unlink(missing_ok=True)
-            except (OSError, ValueError):
-                log.warning("a file that was read could not be deleted", exc_info=True)
-
-    def _sweep(self, before: float) -> None:
-        for path in self._folder.glob("*"):
-            try:
-                if path.stat().st_mtime < before:
-                    path.unlink(missing_ok=True)
-            except OSError:
-                log.warning("a file that nobody wants could not be deleted", exc_info=True)
-
-    def _path(self, key: str) -> Path:
-        """Raises ValueError for what is no key."""
-        if not _KEY.fullmatch(key):
-            raise ValueError("not a key")
-        return self._folder / key
+        return [
+            {"name": name} | ({"held": next(keys)} if len(data) <= ParsingLimits().file else _LARGE)
+            for name, data in files
+        ]

@@ -18,6 +18,7 @@ from adapters.web.channel.rooms import MEMBERS, ROOMS
 from adapters.web.channel.uploads import Uploads
 from bot.bot import Bot
 from bot.database import Database
+from bot.knowledge.held_files import HeldFolder
 from bot.records import BotMessage, RoomMessage
 from tests.adapters.acting import Act, Player, process, serving, settings, until
 from tests.bot.library import Library, opened
@@ -83,7 +84,7 @@ async def channel(
     async with opened(home) as library, process(given, player.make, library.knowledge) as (data, bot):
         board = board_class(data, library.knowledge)
         held = home / "uploads"
-        waits = Uploads(held)
+        waits = Uploads(HeldFolder(held))
         adapter = WebAdapter(
             board, data.votes.of, waits, language=given.language, address=ADDRESS, look_every=look_every
         )

@@ -16,6 +16,7 @@ BOT = "xoxb-1111111111-CANARYCANARY"
 APP = "xapp-1-A11111111-CANARYCANARY"
 DISCORD = "MTE4NzY1NDMyMTA5ODc2NTQzMg.GCANAR.CANARYCANARYCANARYCANARYCANARYCANARY00"
 CLIENT_SECRET = "CANARYCANARYCANARYCANARYCANARY00"
+CERTIFICATE = Path(__file__).parents[2] / "files" / "certificate.pem"
 EXAMPLE = Path(__file__).parents[3] / ".env.example"
 
 
@@ -83,6 +84,11 @@ ONE: dict[str, tuple[str, object]] = {  # a value of each setting, and what it b
     "KOTAE_QDRANT_REPLICAS": ("2", 2),
     "KOTAE_QDRANT_WRITE_CONSISTENCY": ("2", 2),
     "DATABASE_URL": ("sqlite:///2024", "sqlite+aiosqlite:///2024"),
+    "KOTAE_DATABASE_CONNECTIONS": ("30", 30),
+    "KOTAE_DATABASE_CONNECT_TIMEOUT": ("3", 3),
+    "KOTAE_DATABASE_STATEMENT_TIMEOUT": ("5", 5),
+    "KOTAE_DATABASE_TLS": ("verify", "verify"),
+    "KOTAE_DATABASE_CA": (str(CERTIFICATE), CERTIFICATE),
     "SLACK_BOT_TOKEN": (BOT, BOT),
     "SLACK_APP_TOKEN": (APP, APP),
     "SLACK_API_URL": ("http://h/api/", "http://h/api/"),
@@ -131,6 +137,7 @@ BESIDE = {  # what a setting is nothing without
     "SLACK_APP_TOKEN": ("SLACK_BOT_TOKEN",),
     "SLACK_API_URL": ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN"),
     "QDRANT_API_KEY": ("QDRANT_URL",),
+    "KOTAE_DATABASE_CA": ("KOTAE_DATABASE_TLS",),
     **dict.fromkeys(
         ("DISCORD_API_URL", "DISCORD_GATEWAY_URL", "DISCORD_CDN_URL", "KOTAE_DISCORD_GUILDS"), ("DISCORD_TOKEN",)
     ),
@@ -276,6 +283,10 @@ WRONG = {
     "QDRANT_URL": "localhost:6333",
     "QDRANT_PORT": "65536",
     "DATABASE_URL": "mysql://u:CANARY@h/n",
+    "KOTAE_DATABASE_CONNECTIONS": "1",
+    "KOTAE_DATABASE_CONNECT_TIMEOUT": "soon",
+    "KOTAE_DATABASE_STATEMENT_TIMEOUT": "0",
+    "KOTAE_DATABASE_TLS": "on",
     "SLACK_API_URL": "slack",
     "DISCORD_GATEWAY_URL": "http://h",
     "KOTAE_DISCORD_GUILDS": "my server",
@@ -325,6 +336,7 @@ def test_time_zones_that_are_none(dotenv: Path, zone: str) -> None:
     [
         ({"SLACK_BOT_TOKEN": BOT}, ["SLACK_APP_TOKEN is not set", "App-Level Tokens"]),
         ({"SLACK_APP_TOKEN": APP}, ["SLACK_BOT_TOKEN is not set", "OAuth & Permissions"]),
+        ({"KOTAE_DATABASE_CA": str(CERTIFICATE)}, ["KOTAE_DATABASE_TLS=verify"]),
         ({"SLACK_API_URL": "http://h/api/"}, ["SLACK_BOT_TOKEN", "SLACK_APP_TOKEN"]),
         ({"DISCORD_API_URL": "http://h"}, ["DISCORD_TOKEN"]),
         ({"KOTAE_DISCORD_GUILDS": "1"}, ["DISCORD_TOKEN"]),

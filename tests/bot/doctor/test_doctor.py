@@ -441,16 +441,16 @@ async def test_a_server_without_tables_and_with_them(postgresql: str, postgresql
     assert finding.level == "ok"
 
 
-async def test_processes_of_one_database_are_named(postgresql_url: str, tmp_path: Path) -> None:
-    one = at(tmp_path, DATABASE_URL=postgresql_url)
+async def test_processes_of_one_database_are_named(server_url: str, tmp_path: Path) -> None:
+    one = at(tmp_path, DATABASE_URL=server_url)
     alone, none = await found("processes", one)
     expect([alone], "warning", "no other process", "QDRANT_URL", "ほかのプロセス")
     assert (none.level, none.what.en) == ("ok", "None is running now.")
-    engine = connect(postgresql_url)
+    engine = connect(server_url)
     await Processes(engine).alive("north:12:ab", embedded=False)
     await Processes(engine).alive("south:34:cd", embedded=False)
     await engine.dispose()
-    (there,) = await found("processes", at(tmp_path, DATABASE_URL=postgresql_url, QDRANT_URL="http://127.0.0.1:1"))
+    (there,) = await found("processes", at(tmp_path, DATABASE_URL=server_url, QDRANT_URL="http://127.0.0.1:1"))
     assert (there.level, there.what.en) == ("ok", "2 now: north:12, south:34.")
     assert await found("processes", at(tmp_path)) == []
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.knowledge.content_store import ContentLostError, ContentStore, address_of
+from bot.knowledge.content_store import ContentFolder, ContentLostError, address_of
 
 TEXT = "# 計画\n\nThe harbour plan.\r\n" * 5_000
 
@@ -24,31 +24,35 @@ def disk_for(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_what_cannot_be_written_whole_is_not_there(tmp_path: Path) -> None:
-    kept = ContentStore(tmp_path / "documents")
+def files(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+async def test_what_cannot_be_written_whole_is_not_there(tmp_path: Path) -> None:
+    kept = ContentFolder(tmp_path / "documents")
     with disk_for(50_000), pytest.raises(OSError, match="File too large"):
-        kept.put(TEXT)
-    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+        await kept.put(TEXT)
+    assert files(tmp_path) == []
     with pytest.raises(ContentLostError):
-        kept.read(address_of(TEXT))
-    assert kept.put(TEXT) == address_of(TEXT)
-    assert kept.read(address_of(TEXT)) == TEXT
+        await kept.read(address_of(TEXT))
+    assert await kept.put(TEXT) == address_of(TEXT)
+    assert await kept.read(address_of(TEXT)) == TEXT
 
 
-def test_a_file_that_was_cut_off_is_written_anew(tmp_path: Path) -> None:
+async def test_a_file_that_was_cut_off_is_written_anew(tmp_path: Path) -> None:
     """As a power cut left it, before a write was brought to the disk."""
-    kept = ContentStore(tmp_path)
-    address = kept.put(TEXT)
+    kept = ContentFolder(tmp_path)
+    address = await kept.put(TEXT)
     kept.path(address).write_bytes(b"")
     with pytest.raises(ContentLostError):
-        kept.read(address)
-    kept.put(TEXT)
-    assert kept.read(address) == TEXT
+        await kept.read(address)
+    await kept.put(TEXT)
+    assert await kept.read(address) == TEXT
 
 
-def test_only_its_owner_reads_it(tmp_path: Path) -> None:
-    kept = ContentStore(tmp_path / "documents")
-    file = kept.path(kept.put(TEXT))
+async def test_only_its_owner_reads_it(tmp_path: Path) -> None:
+    kept = ContentFolder(tmp_path / "documents")
+    file = kept.path(await kept.put(TEXT))
     assert [stat.S_IMODE(path.stat().st_mode) for path in (file, file.parent, file.parent.parent)] == [
         0o600,
         0o700,

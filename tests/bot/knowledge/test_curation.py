@@ -108,8 +108,8 @@ async def test_no_pair_is_ever_read_by_more_than_read_its_document(tmp_path: Pat
     shown: list[tuple[str, str]] = []
 
     class Noting(Documents):
-        async def commit(self, row: DocumentRow, *, generation: int) -> None:
-            await super().commit(row, generation=generation)
+        async def commit(self, row: DocumentRow, *, generation: int, markdown: str | None = None) -> None:
+            await super().commit(row, generation=generation, markdown=markdown)
             shown.append((row.name, row.scope))
 
     async with opened(tmp_path / "noted", documents=Noting) as noted:

@@ -214,9 +214,9 @@ class FullDisk(Documents):
 
     full = 0
 
-    async def commit(self, row: DocumentRow, *, generation: int) -> None:
+    async def commit(self, row: DocumentRow, *, generation: int, markdown: str | None = None) -> None:
         self._refuse()
-        await super().commit(row, generation=generation)
+        await super().commit(row, generation=generation, markdown=markdown)
 
     async def forget(self, *document_ids: str, generation: int, copied: bool = False, at_source: bool = False) -> int:
         self._refuse()
@@ -298,10 +298,10 @@ async def test_a_cancellation_in_the_visible_step_comes_after_it(tmp_path: Path,
             super().__init__(*given)  # type: ignore[arg-type]
             self.begun, self.go = asyncio.Event(), asyncio.Event()
 
-        async def commit(self, row: DocumentRow, *, generation: int) -> None:
+        async def commit(self, row: DocumentRow, *, generation: int, markdown: str | None = None) -> None:
             self.begun.set()
             await self.go.wait()
-            await super().commit(row, generation=generation)
+            await super().commit(row, generation=generation, markdown=markdown)
 
     async with opened(tmp_path, documents=Waiting, loader=loader) as library:
         assert isinstance(library.documents, Waiting)

@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import text, update
 
 from bot.errors import SettingsError
+from bot.knowledge.content_store import content_store
 from bot.knowledge.documents import KnowledgeBase
 from bot.knowledge.snapshots import Snapshots
 from bot.knowledge.upkeep import UNSEEN, Upkeep, attending
@@ -107,7 +108,7 @@ class Machines:
             ingest=ingest,
             search=Search(index, embedder, SPARSE),
             loader=self.loader,
-            folder=self.folder / name,
+            kept=content_store(engine, self.folder / name),
             snapshots=snapshots,
         )
         await knowledge.recover()
@@ -116,9 +117,9 @@ class Machines:
 
 
 @pytest.fixture
-async def machines(postgresql_url: str, tmp_path: Path) -> AsyncIterator[Machines]:
+async def machines(server_url: str, tmp_path: Path) -> AsyncIterator[Machines]:
     async with FakeQdrant() as server, Loader() as loader:
-        made = Machines(postgresql_url, server, tmp_path, loader)
+        made = Machines(server_url, server, tmp_path, loader)
         async with made.stack:
             yield made
 
@@ -269,13 +270,13 @@ async def test_whoever_has_lost_the_lock_commits_nothing_and_starts_again(machin
     class Slow(Documents):
         taken = False
 
-        async def commit(self, row: DocumentRow, *, generation: int) -> None:
+        async def commit(self, row: DocumentRow, *, generation: int, markdown: str | None = None) -> None:
             if not self.taken:  # its connection is cut, and another process has its turn
                 self.taken = True
                 async with b.engine.connect() as db:
                     await db.execute(text("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'"))
                 assert (await b.add("next.md", "# Next\n\nThe next harbour.\n")).status == "added"
-            await super().commit(row, generation=generation)
+            await super().commit(row, generation=generation, markdown=markdown)
 
     vars(a.knowledge)["_documents"] = Slow(a.engine, a.embedder.name, process="a")
     again = await a.add("plan.md", "# Plan\n\nThe new harbour plan.\n")

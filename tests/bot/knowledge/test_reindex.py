@@ -14,6 +14,7 @@ import pytest
 from pydantic import SecretStr
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from bot.knowledge.content_store import content_store
 from bot.knowledge.documents import KnowledgeBase
 from bot.knowledge.identity import Identity
 from bot.knowledge.reindex import Progress, Rebuilt, Reindex, made_of
@@ -82,7 +83,7 @@ class Home:
             ingest=Ingest(embedder, SPARSE, index),
             search=Search(index, embedder, SPARSE),
             loader=self.loader,
-            folder=self.folder / "documents",
+            kept=content_store(self.engine, self.folder / "documents"),
             snapshots=Snapshots(index, self.indexes, row),
         )
         await knowledge.recover()
@@ -106,7 +107,7 @@ class Home:
             indexes=self.indexes,
             stores=self.stores,
             ingest=lambda index: Ingest(embedder, SPARSE, index),
-            kept=self.folder / "documents",
+            kept=content_store(self.engine, self.folder / "documents"),
             note=self.folder / "vectors" / "reindex.jsonl",
             quiet=quiet,
             own=self.own,

@@ -16,14 +16,28 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from agent.events import Answered, Citation, Thought, ToolCalled
 from bot.errors import StoreError
 from bot.logs import ChatLog, Redactor
-from bot.operations.retention import CLAIMS, EVERY, FIRST_AFTER, TRACES, Person, WhoError, daily, forget, retain
+from bot.operations.retention import (
+    CLAIMS,
+    EVERY,
+    FIRST_AFTER,
+    TRACES,
+    Person,
+    WhoError,
+    apply_erasures,
+    daily,
+    follow_erasures,
+    forget,
+    retain,
+)
 from bot.records import AuditRecord, DocumentRow
 from bot.store import erasure
 from bot.store.audit import Audit
 from bot.store.documents import Documents
-from bot.store.engine import connect, rows, write
+from bot.store.engine import connect, on_server, rows, write
+from bot.store.erased_people import ErasedPeople
 from bot.store.erasure import FORGOTTEN, Erasure, close_open_turns
 from bot.store.feedback import Votes
+from bot.store.held_files import HeldRows
 from bot.store.ingestions import IngestionStore
 from bot.store.inspection import file_of
 from bot.store.notifications import Notices, Telling
@@ -153,6 +167,7 @@ STAYS = {  # the team's, or words of ours: names of collections, numbers, what a
     "searches": {"scores", "error"},
     "followed": {"location", "options", "cursor", "trouble"},
     "followed_pages": {"refusal"},
+    "erasures": {"turns"},
 }
 
 
@@ -171,7 +186,8 @@ async def test_a_person_is_gone_from_every_column_that_holds_words(engine: Async
     }
     await forget(engine, tmp_path / "no.log", PERSON)
     left = {(table, column) for table, found in (await rows_of_all(engine)).items() for column in _naming(found)}
-    assert left == {(table, column) for table, columns in STAYS.items() for column in columns}
+    stays = {(table, column) for table, columns in STAYS.items() for column in columns}
+    assert left == stays | ({("erasures", "person")} if on_server(engine) else set())  # until each machine knows
 
 
 def _naming(found: list[dict[str, Any]]) -> set[str]:
@@ -488,6 +504,54 @@ async def test_what_the_log_alone_still_knows_goes_too(sqlite_url: str, tmp_path
     done = await forget(engine, kept.chat_log, PERSON)
     assert done.lines == 3 and kept.chat_log.read_bytes() == b""
     await engine.dispose()
+
+
+async def test_a_person_goes_from_the_chat_log_of_each_machine_once(server_url: str, tmp_path: Path) -> None:
+    """Of one that runs, of one that is started later, and not again when the person comes back."""
+    engine = connect(server_url)
+    here, there, later = (Kept(engine, tmp_path / name / "agent_chat.log") for name in ("here", "there", "later"))
+    for number, machine in enumerate((here, there, later)):
+        machine._count = 100 * number
+        await machine.asked(NEW, by=PERSON.id, text="quokka")
+        await machine.asked(NEW, by="U2", text=f"Ask {PERSON.id}")
+    done = await forget(engine, here.chat_log, PERSON)
+    assert done.machines and len(done.erased.turns) == 3 and done.lines == 3
+    assert "other machines" in done.text("en") and "ほかのマシン" in done.text("ja")
+    looked = 0
+
+    async def sleep(seconds: float) -> None:
+        nonlocal looked
+        looked += 1
+        if looked == 1:
+            assert not _has(there, b"quokka") and not _has(there, PERSON.id.encode())
+            await there.asked(NEW, by=PERSON.id, text="wombat")  # they are back
+        else:
+            raise asyncio.CancelledError
+
+    with pytest.raises(asyncio.CancelledError):
+        await follow_erasures(engine, there.chat_log, sleep=sleep)
+    assert await apply_erasures(engine, there.chat_log) == 0 and _has(there, b"wombat")
+    assert await apply_erasures(engine, later.chat_log) == 3
+    assert not _has(later, b"quokka") and _has(later, b"Ask [forgotten]")
+    assert await ErasedPeople(engine).listed()
+    await retain(engine, here.chat_log, keep=KEEP, now=datetime.now(UTC) + KEEP + timedelta(minutes=1))
+    assert await ErasedPeople(engine).listed() == []
+    await engine.dispose()
+
+
+async def test_files_that_wait_go_with_the_person_who_gave_them(engine: AsyncEngine) -> None:
+    theirs, others = await HeldRows(engine).keep([b"theirs", b"others"])
+    for author, key in ((PERSON.id, theirs), ("U2", others)):
+        file = FileRef("a.md", {"name": "a.md", "held": key})
+        given = IngestionRequest(author, PLACE, None, author, "docs", TEAM, "en", (file,))
+        taken = IngestionStore(engine).take(author, given, owner="me", now=NOW, until=NOW, admit=lambda it, n: it)
+        assert await taken is not None
+    await Erasure(engine).forget(PERSON.platform, PERSON.id)
+    assert [await HeldRows(engine).get(key) for key in (theirs, others)] == [None, b"others"]
+
+
+def _has(machine: Kept, words: bytes) -> bool:
+    return words in machine.chat_log.read_bytes()
 
 
 async def test_a_database_too_busy_to_be_rewritten_is_said(

@@ -13,7 +13,7 @@ from sqlalchemy import select, update
 
 from agent.events import Answered, PageChange
 from bot.app import Application
-from bot.knowledge.content_store import ContentStore
+from bot.knowledge.content_store import ContentFolder
 from bot.sources.sources import NewSource
 from bot.store.changed_documents import ChangedDocuments
 from bot.store.engine import rows, write
@@ -210,7 +210,7 @@ async def test_what_was_cited_is_kept_until_it_was_compared_and_over_a_restart(t
     async with application(tmp_path) as app:
         living = Living(app)
         (row,) = await rows(app.data.engine, select(changed_documents))
-        assert "20 weeks" in ContentStore(tmp_path / "documents").read(row.before)
+        assert "20 weeks" in await ContentFolder(tmp_path / "documents").read(row.before)
         assert await app.living.check() == 1
         assert await living.said(turn) == [("20 weeks", "25 weeks")]
         texts = [path.read_text() for path in (tmp_path / "documents").glob("??/*.md")]
@@ -222,7 +222,7 @@ async def test_where_the_cited_version_is_lost_its_quotation_is_compared(living:
     turn = await living.ask()
     await living.page(PAGE.replace("20 weeks", "25 weeks"))
     (row,) = await rows(living.app.data.engine, select(changed_documents))
-    ContentStore(tmp_path / "documents").drop(row.before)
+    await ContentFolder(tmp_path / "documents").drop(row.before)
     assert await living.app.living.check() == 1
     assert len((await living.kept(turn)).changes) == 1
 

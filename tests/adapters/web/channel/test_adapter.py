@@ -19,6 +19,7 @@ from adapters.web.channel.uploads import DAYS, Uploads
 from agent.events import Answered, Citation, Thought, ToolCalled
 from bot.app import running
 from bot.errors import SettingsError, StoreError
+from bot.knowledge.held_files import HeldFolder
 from bot.logs import Redactor
 from bot.records import RoomMessage
 from bot.store.erasure import Erasure
@@ -187,7 +188,7 @@ async def test_what_a_process_left_goes_on_when_it_is_back(tmp_path: Path) -> No
         assert (await here.thread(asked, "steps"))[0].data["thinking"]
         written = await here.board.post(GENERAL, BEN, "@kotae Who?")  # and the process ended before it was claimed
         place = (await here.adapter.find("general")).place
-        refs = await Uploads(here.held).keep([("plan.md", b"# Plan\n\nThe harbour.")])
+        refs = await Uploads(HeldFolder(here.held)).keep([("plan.md", b"# Plan\n\nThe harbour.")])
         intake = IngestionRequest("i1", place, None, "ben", "docs", TEAM, "en", (FileRef("plan.md", refs[0]),))
         assert await here.bot.ingestion.accept("claim", intake) is not None
 
@@ -349,7 +350,7 @@ async def test_files_get_a_verdict_each_and_are_not_kept(tmp_path: Path) -> None
 
 
 async def test_files_that_wait_are_bounded_and_do_not_wait_for_ever(tmp_path: Path) -> None:
-    held = Uploads(tmp_path / "uploads", most=100)
+    held = Uploads(HeldFolder(tmp_path / "uploads"), most=100)
     kept = await held.keep([("a", b"x" * 60)])
     with pytest.raises(NotTakenError, match="waiting"):
         await held.keep([("b", b"x" * 60)])

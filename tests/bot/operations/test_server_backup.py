@@ -1,0 +1,194 @@
+"""A backup of a database on a server, and a restore into one: the way from one machine to several, and back."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import delete, insert, null, select, text
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from bot.config.settings import Settings
+from bot.knowledge.content_store import address_of
+from bot.operations.backup import BackupError, back_up
+from bot.operations.restore import Restored, restore
+from bot.operations.restore_marker import MANIFEST, UNFINISHED, unfinished
+from bot.store.contents import Contents
+from bot.store.documents import Documents
+from bot.store.engine import change, connect, rows
+from bot.store.held_files import HeldRows
+from bot.store.homes import Homes
+from bot.store.schema import messages, turns
+from bot.store.transfer import FilledError, dump, load
+from bot.store.vector_stores import VectorStores
+from tests.bot import databases
+from tests.bot.operations.test_backup import at, home, texts
+from tests.bot.store.everything import fill, rows_of_all
+from tests.bot.store.test_store import document
+from tests.retrieval.test_ingest import HashEmbedder
+
+OF_THE_SERVER = {"contents", "held_files", "erasures"}
+
+
+@asynccontextmanager
+async def opened(url: str) -> AsyncIterator[AsyncEngine]:
+    engine = connect(url)
+    try:
+        yield engine
+    finally:
+        await engine.dispose()
+
+
+async def tables(url: str) -> dict[str, list[dict[str, Any]]]:
+    async with opened(url) as engine:
+        return {name: found for name, found in (await rows_of_all(engine)).items() if name not in OF_THE_SERVER}
+
+
+async def brought(file: Path, settings: Settings) -> Restored:
+    return await restore(file, settings, HashEmbedder())
+
+
+def file_at(folder: Path) -> str:
+    return f"sqlite+aiosqlite:///{folder}/kotae.db"
+
+
+async def test_a_home_moves_to_a_server_and_back_with_every_table(server_url: str, tmp_path: Path) -> None:
+    settings = await home(tmp_path / "old")
+    async with opened(file_at(tmp_path / "old")) as engine:
+        await fill(engine, "words", {"followed": {"trouble": None}, "answers": {"changes": None}})
+        nothing = {"id": "n" * 32, "claim": "n", "collections": null()}
+        (turn,) = [dict(row._mapping) for row in await rows(engine, select(turns))]
+        del turn["sequence"]
+        await change(engine, lambda db: db.execute(insert(turns).values(**turn | nothing)))
+    made = (await back_up(settings, tmp_path)).file
+    await brought(made, at(tmp_path / "twin"))
+    server = at(tmp_path / "new", DATABASE_URL=server_url)
+    done = await brought(made, server)
+    assert (done.documents, await asyncio.to_thread((tmp_path / "new" / "documents").exists)) == (3, False)
+    assert await tables(server_url) == await tables(file_at(tmp_path / "twin"))
+    untold = text("SELECT count(*) AS n FROM turns WHERE collections IS NULL")
+    async with opened(server_url) as engine:
+        assert [row.n for row in await rows(engine, untold)] == [1]  # NULL is not JSON's null
+        kept = {row.markdown for row in await Documents(engine, "").listed()}
+        assert await Contents(engine).whole(kept) == kept == await Contents(engine).there()
+    again = await back_up(server, tmp_path / "again")
+    assert (again.documents, again.pairs_as_text) == (3, False)
+    await brought(again.file, at(tmp_path / "back"))
+    assert await tables(file_at(tmp_path / "back")) == await tables(server_url)
+    async with opened(file_at(tmp_path / "back")) as engine:
+        assert [row.n for row in await rows(engine, untold)] == [1]
+    assert [name for name, _, _ in await texts(tmp_path / "back")] == ["faq.csv", "faq.csv", "plan.md", "秘密.md"]
+
+
+async def test_numbers_that_were_given_are_not_given_again(
+    server_url: str, empty_server: Callable[[], None], tmp_path: Path
+) -> None:
+    """An id on a button of an old card never becomes another question's, wherever its home has moved."""
+    settings = await home(tmp_path / "old")
+
+    async def next_message(url: str) -> int:
+        async with opened(url) as engine:
+            (row,) = (await rows_of_all(engine))["messages"]
+            one = {**row, "about": f"another {url}"}
+            del one["id"]
+            added = insert(messages).values(**one).returning(messages.c.id)
+            number = await change(engine, lambda db: db.execute(added).scalar_one())
+            await change(engine, lambda db: db.execute(delete(messages).where(messages.c.id == number)))
+            return int(number)
+
+    async with opened(file_at(tmp_path / "old")) as engine:
+        await fill(engine, "words", {})
+    first = await next_message(file_at(tmp_path / "old"))
+    server = at(tmp_path / "new", DATABASE_URL=server_url)
+    await brought((await back_up(settings, tmp_path / "one.tar.gz")).file, server)
+    assert await next_message(server_url) == first + 1
+    made = (await back_up(server, tmp_path / "two.tar.gz")).file
+    await brought(made, at(tmp_path / "back"))
+    assert await next_message(file_at(tmp_path / "back")) == first + 2
+    empty_server()
+    await brought(made, at(tmp_path / "newer", DATABASE_URL=server_url))
+    assert await next_message(server_url) == first + 2
+
+
+async def test_a_server_that_is_used_is_left_alone(server_url: str, tmp_path: Path) -> None:
+    made = (await back_up(await home(tmp_path / "old"), tmp_path / "one.tar.gz")).file
+    async with opened(server_url) as engine:
+        theirs = await Homes(engine).identity()
+    for folder in ("new", "newer"):
+        with pytest.raises(BackupError, match="not empty") as used:
+            await brought(made, at(tmp_path / folder, DATABASE_URL=server_url))
+        assert "空ではありません" in used.value.text("ja")
+    async with opened(server_url) as engine:
+        assert await Homes(engine).known() == theirs and await Documents(engine, "").listed() == []
+        with pytest.raises(FilledError):  # somebody began with it after it was looked at
+            async with opened(databases.made(tmp_path / "empty.db")) as file:
+                await load(file, engine, lambda address: asyncio.sleep(0))
+
+
+async def test_a_restore_cut_off_behind_its_commit_is_brought_to_its_end(server_url: str, tmp_path: Path) -> None:
+    made = (await back_up(await home(tmp_path / "old"), tmp_path / "one.tar.gz")).file
+    server = at(tmp_path / "new", DATABASE_URL=server_url)
+    await brought(made, server)
+    before = await tables(server_url)
+    (server.home / UNFINISHED).mkdir()
+    (server.home / UNFINISHED / MANIFEST).write_text("{}")
+    assert (await brought(made, server)).documents == 3
+    assert not unfinished(server.home) and await tables(server_url) == before
+    (server.home / UNFINISHED).mkdir()
+    (server.home / UNFINISHED / MANIFEST).write_text("{}")
+    other = (await back_up(await home(tmp_path / "other"), tmp_path / "two.tar.gz")).file
+    with pytest.raises(BackupError, match="not empty"):
+        await brought(other, server)
+    assert await tables(server_url) == before
+
+
+async def test_a_backup_of_a_server_is_of_one_moment(server_url: str, tmp_path: Path) -> None:
+    """Documents, their texts and numbers, while others write."""
+    async with opened(server_url) as engine, opened(databases.made(tmp_path / "copy.db")) as file:
+        await VectorStores(engine).open("hash", 16, "t")
+        known = Documents(engine, "hash")
+        texts = [f"# Page {number}" for number in range(30)]
+        for number, markdown in enumerate(texts):
+            row = document(f"{number}.md").with_(markdown=address_of(markdown))
+            await known.commit(row, generation=number + 1, markdown=markdown)
+        seen: dict[str, bytes] = {}
+
+        async def text_of(address: str, data: bytes) -> None:
+            if not seen:  # now everything changes
+                for number in range(30):
+                    row = document(f"{number}.md").with_(markdown=address_of("# New"))
+                    await known.commit(row, generation=31 + number, markdown="# New")
+                for markdown in texts:
+                    await Contents(engine).drop(address_of(markdown))
+            seen[address] = data
+
+        await dump(engine, file, text_of)
+        assert seen == {address_of(markdown): markdown.encode() for markdown in texts}
+        assert {row.markdown for row in await Documents(file, "").listed()} == seen.keys()
+        assert [row.generation for row in await VectorStores(file).listed()] == [30]
+        assert await Contents(engine).there() == {address_of("# New")}
+
+
+async def test_a_database_of_another_version_is_not_backed_up(server_url: str, tmp_path: Path) -> None:
+    async with opened(server_url) as engine:
+        now = (await rows(engine, text("SELECT version_num FROM alembic_version")))[0].version_num
+        set_to = text("UPDATE alembic_version SET version_num = :revision")
+        await change(engine, lambda db: db.execute(set_to, {"revision": "0008"}))
+        try:
+            with pytest.raises(BackupError, match="0008") as older:
+                await back_up(at(tmp_path / "new", DATABASE_URL=server_url), tmp_path / "copy")
+        finally:
+            await change(engine, lambda db: db.execute(set_to, {"revision": now}))
+    assert "kotae migrate" in older.value.text("ja") and not (tmp_path / "copy").exists()
+
+
+async def test_files_that_wait_and_erasures_stay_where_they_are(server_url: str, tmp_path: Path) -> None:
+    async with opened(server_url) as engine:
+        await HeldRows(engine).keep([b"secret"])
+    made = await back_up(at(tmp_path / "new", DATABASE_URL=server_url), tmp_path / "copy")
+    assert made.documents == 0
+    await brought(made.file, at(tmp_path / "back"))
+    async with opened(file_at(tmp_path / "back")) as engine:
+        assert (await rows_of_all(engine))["held_files"] == []
