@@ -37,7 +37,7 @@ from adapters.discord.rendering.markdown import escaped
 from adapters.discord.thread_context import ThreadContext
 from adapters.discord.transport import registration
 from adapters.discord.transport.api import DiscordApi, Mark
-from adapters.discord.transport.errors import NETWORK, GoneError
+from adapters.discord.transport.errors import NETWORK
 from adapters.discord.transport.forum_tags import post_of
 from adapters.discord.transport.gateway import (
     Client,
@@ -49,7 +49,7 @@ from adapters.discord.transport.gateway import (
     token_refused,
 )
 from adapters.discord.turn_view import DiscordThread
-from adapters.port import PostError
+from adapters.port import PostError, as_lookup
 from adapters.shared import expert_answers, recovery
 from adapters.shared.channels import Named, find
 from adapters.shared.follow_ups import is_follow_up, says_something
@@ -174,20 +174,12 @@ class DiscordAdapter:
         there, or a name does not say which channel, ConnectionError while Discord is not connected."""
         context, channel = self._at_work(), recipient
         if recipient.startswith("@"):
-            try:
+            with as_lookup():
                 return await context.places.recipient(recipient[1:])
-            except GoneError as error:
-                raise LookupError(error.code) from None
-            except PostError as error:
-                raise ConnectionError(error.code) from None
         if not (channel.isascii() and channel.isdigit()):
             channel = find(channel, self._channels(context)).id
-        try:
+        with as_lookup():
             found = await _channel(context, int(channel))
-        except (GoneError, ValueError) as error:
-            raise LookupError(getattr(error, "code", "not an id")) from None
-        except PostError as error:
-            raise ConnectionError(error.code) from None
         where = spot(found)
         if where is None or not isinstance(found, discord.abc.Messageable):
             raise LookupError("50008")
@@ -215,12 +207,8 @@ class DiscordAdapter:
         of it could be posted: the same call goes on."""
         context = self._at_work()
         to = await self.find(channel)
-        try:
+        with as_lookup():
             await digest.announce(context, to.place, card, about)
-        except GoneError as error:
-            raise LookupError(error.code) from None
-        except PostError as error:
-            raise ConnectionError(error.code) from None
 
     def _at_work(self) -> DiscordContext:
         if self._context is None:

@@ -14,6 +14,7 @@ from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
+from adapters.port import as_lookup
 from adapters.shared import expert_answers, feedback, recovery
 from adapters.shared.channels import find
 from adapters.shared.follow_ups import is_follow_up
@@ -36,7 +37,7 @@ from adapters.slack.events import (
     seen,
 )
 from adapters.slack.thread_context import ThreadContext
-from adapters.slack.transport.api import CredentialsError, GoneError, SlackApi, SlackError, UnsupportedError
+from adapters.slack.transport.api import CredentialsError, SlackApi, SlackError, UnsupportedError
 from adapters.slack.transport.channel_names import CHANNEL_ID, channels
 from adapters.slack.transport.socket_mode import NOT_STORED, Connections, DisabledError
 from adapters.slack.turn_view import SlackThread
@@ -127,21 +128,13 @@ class SlackAdapter:
         there, or a name does not say which channel, ConnectionError while Slack is not connected."""
         context = self._at_work()
         if recipient.startswith("@"):
-            try:
+            with as_lookup(UnsupportedError):
                 return await context.places.recipient(recipient[1:])
-            except (GoneError, UnsupportedError) as error:
-                raise LookupError(error.code) from None
-            except SlackError as error:
-                raise ConnectionError(error.code) from None
-        try:
+        with as_lookup():
             if not CHANNEL_ID.fullmatch(recipient):
                 listing = partial(context.slack.call, "conversations.list")
                 recipient = find(recipient, await channels(listing, context.slack.me.scopes)).id
             info = await context.slack.channel(recipient)
-        except GoneError as error:
-            raise LookupError(error.code) from None
-        except SlackError as error:
-            raise ConnectionError(error.code) from None
         if info.get("is_archived") or info.get("is_member") is False:
             raise LookupError("is_archived" if info.get("is_archived") else "not_in_channel")
         audience = await context.places.audience(recipient)
@@ -151,12 +144,8 @@ class SlackAdapter:
         """Post a card and its rows. Raises LookupError where Slack does not take them, ConnectionError when not all of
         it could be posted: the same call goes on."""
         context = self._at_work()
-        try:
+        with as_lookup():
             await digest.announce(context, context.place(channel), card, about)
-        except GoneError as error:
-            raise LookupError(error.code) from None
-        except SlackError as error:
-            raise ConnectionError(error.code) from None
 
     def _at_work(self) -> SlackContext:
         if self._context is None:
