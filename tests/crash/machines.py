@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequen
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from subprocess import PIPE
+from subprocess import DEVNULL, PIPE
 from typing import Any
 
 from sqlalchemy import select, text
@@ -32,7 +32,7 @@ from tests.fakes.openai import KEY as MODEL_KEY
 from tests.fakes.openai import FakeOpenAI
 from tests.fakes.qdrant import KEY, Drop, FakeQdrant, Order, Refuse
 
-DIMENSIONS = 32
+EMBEDDERS = {"hash": 32, "newer": 48}  # the documents are re-indexed with the second in the middle of a run
 SECTIONS = 3
 PLANS = 6  # documents that are replaced and forgotten again and again
 OFF = "+600"  # seconds that the clock of one process is wrong
@@ -52,7 +52,7 @@ class Machine:
 
     def __init__(self, home: Path, given: Said, note: Callable[[Said], None], *, clock: str = "") -> None:
         self._home = home
-        self._given = given
+        self.given = given
         self._note = note
         self._clock = clock  # seconds that it is off
         self._numbers = itertools.count()
@@ -79,7 +79,7 @@ class Machine:
                 self._asked.clear()
 
     def _start(self) -> Process | subprocess.Popen[bytes]:
-        module, arguments = "tests.crash.machine_life", [str(self._home), json.dumps(self._given)]
+        module, arguments = "tests.crash.machine_life", [str(self._home), json.dumps(self.given)]
         env = environment(None, TMPDIR=str(self._home))
         if not self._clock:
             return Process(*arguments, env=env, stdin=PIPE, stdout=PIPE, module=module)
@@ -139,7 +139,7 @@ class Run:
 
     def __init__(self, machines: list[Machine], report: Report, chance: random.Random) -> None:
         self._machines = machines
-        self._report = report
+        self.report = report
         self._chance = chance
         self._editions = itertools.count(1)
         self.acknowledged: set[str] = set()
@@ -166,13 +166,13 @@ class Run:
         except Died:
             return None
         if "failed" in said:
-            self._report.refused[said["failed"]] += 1
+            self.report.refused[said["failed"]] += 1
             return None
-        self._report.done[what] += 1
+        self.report.done[what] += 1
         return said
 
     def problem(self, what: str) -> None:
-        self._report.problems.append(what)
+        self.report.problems.append(what)
 
     # -- what goes on at once -----------------------------------------------------------------------------------------
 
@@ -190,7 +190,7 @@ class Run:
                 said = await self.asked("add", name=plan.name, collection=self._where[plan.name], text=page)
                 kept = said is not None and said["status"] in ("added", "replaced", "unchanged")
                 if said is not None and not kept:
-                    self._report.refused[said["why"]] += 1
+                    self.report.refused[said["why"]] += 1
                 plan.allowed = {edition} if kept else {edition, *plan.allowed} if said is None else plan.allowed
             await self.look(plan)
 
@@ -225,7 +225,11 @@ class Run:
         for number in itertools.count():
             name, into = f"moving{number}.md", f"merged{number % 3}"
             said = await self.asked("add", name=name, collection=f"from{number}", text=f"# {name}\n\nA ship.\n")
-            if said is None or await self.asked("merge", source=f"from{number}", into=into) is None:
+            if (
+                said is None
+                or said["status"] != "added"
+                or await self.asked("merge", source=f"from{number}", into=into) is None
+            ):
                 continue
             shown = await self.asked("shown")
             if shown is not None and {where for where, _ in shown["shown"].get(name, [])} != {into}:
@@ -253,16 +257,35 @@ class Run:
             if self._chance.random() < 0.1:
                 await asyncio.gather(*(self.asked("digest", one) for one in self._machines if one.ready.is_set()))
 
+    async def reindex(self, after: float, home: Path) -> None:
+        """For another embedder, while all goes on; then each process is started again with it."""
+        await asyncio.sleep(after)
+        given = self._machines[0].given | _with("newer")
+        env = environment(home, **{name: str(value) for name, value in given.items()})
+        process = Process("reindex", env=env, stdout=DEVNULL, stderr=PIPE)
+        said = (await asyncio.to_thread(process.communicate))[1].decode()
+        if process.returncode:
+            self.problem(f"the documents could not be re-indexed: {said[-500:]}")
+            return
+        self.report.done["reindex"] += 1
+        for one in self._machines:
+            one.given = given
+            one.kill()
+
     async def deaths(self, every: float, server: FakeQdrant) -> None:
         while True:
             await asyncio.sleep(self._chance.expovariate(1 / every))
             one = self.some()
             if one.ready.is_set():
                 one.kill()
-                self._report.kills += 1
+                self.report.kills += 1
             if self._chance.random() < 0.3:  # a replica goes down in the middle of a write, or after it
                 failures: list[Order] = [Drop(done=True), Drop(), Refuse(503), Refuse(500)]
                 server.order("points", self._chance.choice(failures))
+
+
+def _with(embedder: str) -> Said:
+    return {"KOTAE_EMBEDDER": f"openai:{embedder}", "KOTAE_EMBEDDING_DIM": EMBEDDERS[embedder]}
 
 
 def text_of(name: str, edition: str) -> str:
@@ -283,13 +306,12 @@ async def run(seconds: float, *, seed: int, processes: int = 3, every: float = 0
     """`every`: seconds between two kills, on average."""
     report, chance = Report(seed, wrong_clock=SKEWED and processes > 1), random.Random(seed)
     with tempfile.TemporaryDirectory() as folder, _database() as database:
-        async with FakeQdrant() as server, FakeOpenAI(embedders={"hash": DIMENSIONS}) as embedder:
+        async with FakeQdrant() as server, FakeOpenAI(embedders=EMBEDDERS) as embedder:
             given = {
                 "DATABASE_URL": database,
                 "QDRANT_URL": server.url,
                 "QDRANT_API_KEY": KEY,
-                "KOTAE_EMBEDDER": "openai:hash",
-                "KOTAE_EMBEDDING_DIM": DIMENSIONS,
+                **_with("hash"),
                 "OPENAI_BASE_URL": embedder.url,
                 "OPENAI_API_KEY": MODEL_KEY,
                 "KOTAE_MIN_RELEVANCE": 0,
@@ -315,9 +337,11 @@ async def run(seconds: float, *, seed: int, processes: int = 3, every: float = 0
                     whole.resuming(),
                     whole.votes_and_digests(),
                     whole.deaths(every, server),
+                    whole.reindex(seconds / 3, Path(folder) / "reindex"),
                 ]
                 async with _going(*work) as going:
                     await asyncio.wait(going, timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
+                    await going[-1]
                     for task in going:
                         if task.done():
                             task.result()
@@ -383,8 +407,8 @@ async def _checked(whole: Run, report: Report, database: str, qdrant: str) -> No
     index = await ServerIndex.open(
         qdrant,
         KEY,
-        dimensions=DIMENSIONS,
-        embedder=f"openai:hash@{DIMENSIONS}",
+        dimensions=EMBEDDERS["newer"],
+        embedder=f"openai:newer@{EMBEDDERS['newer']}",
         tokenizer=TOKENIZER,
         process="check",
     )
