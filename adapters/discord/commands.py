@@ -208,6 +208,19 @@ def _register_asking(tree: Tree, context: DiscordContext, gestures: Interactions
         gestures.do(gesture, partial(_card, context, gesture, "asks", typed))
 
     @tree.command(
+        name=_words("history", ja="履歴"),
+        description=_words(
+            "Whether what you say in channels may be found",
+            ja="チャンネルでの自分の発言を検索対象にしてよいかを表示・変更します",
+        ),
+    )
+    @app_commands.rename(allowed=_words("allowed", ja="許可"))
+    @app_commands.describe(allowed=_words("May it?", ja="検索対象にしてよいか"))
+    async def history(gesture: Gesture, allowed: bool | None = None) -> None:
+        typed = "" if allowed is None else "on" if allowed else "off"
+        gestures.do(gesture, partial(_card, context, gesture, "history", typed))
+
+    @tree.command(
         name=_words("answers", ja="回答"),
         description=_words(
             "What members answered; correct an answer or take it back",
@@ -266,6 +279,7 @@ def _register_asking(tree: Tree, context: DiscordContext, gestures: Interactions
     )
     @app_commands.choices(
         action=[
+            app_commands.Choice(name=_words("follow this channel", ja="このチャンネルを追加"), value="follow"),
             app_commands.Choice(name=_words("sync now", ja="いま同期"), value="sync"),
             app_commands.Choice(name=_words("pause", ja="一時停止"), value="pause"),
             app_commands.Choice(name=_words("resume", ja="再開"), value="resume"),

@@ -34,9 +34,11 @@ from adapters.slack.events import (
     Welcomed,
     in_thread,
     seen,
+    stirs,
 )
 from adapters.slack.thread_context import ThreadContext
 from adapters.slack.transport.api import CredentialsError, GoneError, SlackApi, SlackError, UnsupportedError
+from adapters.slack.transport.channel_history import SlackHistory
 from adapters.slack.transport.channel_names import CHANNEL_ID, channels
 from adapters.slack.transport.socket_mode import NOT_STORED, Connections, DisabledError
 from adapters.slack.turn_view import SlackThread
@@ -98,20 +100,24 @@ class SlackAdapter:
                 raise ConnectionError(error.code) from None
             context = SlackContext(slack, bot, Places(slack), self._language)
             around = ThreadContext(context)
+            us = Us(slack.me.user, slack.me.bot_id, slack.me.team)
             questions = RunningTurns(
                 PLATFORM, bot, context.tasks, partial(_view, context), around, language=context.language
             )
-            app = self._app(context, questions, around)
+            app = self._app(context, questions, around, us)
             opening = AsyncWebClient(base_url=slack.web.base_url, retry_handlers=[])
             self._connections = Connections(app, opening, self._settings.app_token.get_secret_value())
             self._context = context
+            connections = self._connections
+            history = SlackHistory(self, context, us, lambda: connections.heard_since)
             self.who = f"@{slack.me.name} in {slack.me.team_name}"
             chores = [
                 asyncio.create_task(self._tell(), name="slack-ready"),
                 asyncio.create_task(self._look_after(context, questions), name="slack-leftovers"),
             ]
             try:
-                await self._connections.run()
+                with bot.history.read_by(PLATFORM, history):
+                    await self._connections.run()
             except DisabledError as error:
                 raise _refused(error.code) from None
             finally:
@@ -184,9 +190,8 @@ class SlackAdapter:
 
     # -- Bolt -------------------------------------------------------------------------------------------------------
 
-    def _app(self, context: SlackContext, questions: RunningTurns, around: ThreadContext) -> AsyncApp:
+    def _app(self, context: SlackContext, questions: RunningTurns, around: ThreadContext, us: Us) -> AsyncApp:
         slack = context.slack
-        us = Us(slack.me.user, slack.me.bot_id, slack.me.team)
 
         async def authorize(enterprise_id: str | None, team_id: str | None) -> AuthorizeResult:
             """One workspace: who we are is known, so no event waits for `auth.test`."""
@@ -210,6 +215,7 @@ class SlackAdapter:
             if isinstance(event := body.get("event"), Mapping):
                 around.came(event)
             try:
+                await _stir(context, event, us)
                 await self._take(seen(body, us), context, questions, around)
             except StoreError:
                 log.error("an event could not be stored; Slack sends it again", exc_info=True)
@@ -252,6 +258,16 @@ class SlackAdapter:
                 context.tasks.start(home.welcome(context, user, channel), "slack-home")
             case None:
                 pass
+
+
+async def _stir(context: SlackContext, event: object, us: Us) -> None:
+    """A thread that may be a document has changed. Raises StoreError."""
+    try:
+        stirred = stirs(event, us) if isinstance(event, Mapping) else None
+    except (KeyError, TypeError, AttributeError, ValueError):  # not of a form that Slack documents
+        return
+    if stirred is not None:
+        await context.bot.history.stir(context.place(stirred[0]), stirred[1])
 
 
 def _view(context: SlackContext, claimed: Claimed, preferences: Preferences) -> SlackThread:

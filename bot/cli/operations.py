@@ -143,7 +143,7 @@ class Operations(ReadOperations):
         return {"sources": [views.source_json(one, self._language) for one in found]}
 
     async def add_source(
-        self, kind: Literal["folder", "git", "website"], location: str, name: str = "", collection: str = "",
+        self, kind: Literal["folder", "git", "website", "channel"], location: str, name: str = "", collection: str = "",
         scope: str = TEAM, every: int | None = None, branch: str = "", folder: str = "", globs: tuple[str, ...] = (),
     ) -> Json:  # fmt: skip
         """Follow a source; it is synced in its time: see `sync_source`."""

@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 
 import discord
 import yarl
@@ -91,6 +92,7 @@ class Client(commands.Bot):
         self.first = asyncio.Event()  # READY came for the first time
         self.begun = asyncio.Event()  # READY came: a session of which nothing was heard before
         self.up = False  # events arrive
+        self.heard_since = datetime.now(UTC)  # what was said before that may be lost
 
     async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:
         await super().before_identify_hook(shard_id, initial=initial)
@@ -103,6 +105,7 @@ class Client(commands.Bot):
 
     async def on_connect(self) -> None:
         self.up = True
+        self.heard_since = datetime.now(UTC)
         self.first.set()
         self.begun.set()
 

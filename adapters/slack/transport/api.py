@@ -142,6 +142,10 @@ class SlackApi:
         """A method that may be repeated: reads, reactions, views … None leaves an argument out."""
         return await self._call(method, arguments)
 
+    async def read_back(self, method: str, /, **arguments: Any) -> Json:
+        """A read that nobody waits for: whatever else wants to be done goes first."""
+        return await self._call(method, arguments, priority=Priority.STEP)
+
     def wait(self, method: str, channel: str = "", worth: Priority | CallTicket = Priority.STEP) -> float:
         """How many seconds a call would wait for its turn now, about; or the one that waits with this ticket still has
         to."""
