@@ -9,7 +9,6 @@ from bot.database import Database
 from bot.knowledge.documents import KnowledgeBase
 from bot.knowledge.ingestion import Ingestion
 from bot.slash_commands import SlashCommands
-from bot.sources.channel import FollowedChannels
 from bot.sources.sources import Sources
 from bot.store.audit import Audit
 from bot.store.channel_settings import ChannelSettings
@@ -35,7 +34,7 @@ class Bot:
     asking: Asking  # a question brought to a person at once
     channels: Channels  # what was chosen for a channel
     commands: SlashCommands  # /kotae …
-    history: FollowedChannels  # channels whose threads become documents
+    sources: Sources  # what documents follow, channels of the platform too
 
 
 def make_bot(
@@ -62,5 +61,5 @@ def make_bot(
         asking=asking,
         channels=channels,
         commands=SlashCommands(settings, data, knowledge, channels, answers, asking, sources, audit, make_digest),
-        history=sources.channels,
+        sources=sources,
     )

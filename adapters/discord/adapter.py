@@ -145,7 +145,7 @@ class DiscordAdapter:
         ]
         history = DiscordHistory(self, context, lambda: client.heard_since)
         try:
-            with context.bot.history.read_by(PLATFORM, history):
+            with context.bot.sources.channels.read_by(PLATFORM, history):
                 await asyncio.wait({listening, refused}, return_when=asyncio.FIRST_COMPLETED)
             if refused.done():
                 raise token_refused()
@@ -270,11 +270,11 @@ class _Events:
         """Something in a thread has changed, or at a message that perhaps has one."""
         where = spot(self._context.client.get_channel(channel))
         if where is not None and (root := where.thread or (str(message) if message else None)):
-            await self._context.bot.history.stir(where.place, root, known=where.thread is None)
+            await self._context.bot.sources.channels.stir(where.place, root, known=where.thread is None)
 
     async def _thread_gone(self, told: discord.RawThreadDeleteEvent) -> None:
         place = Place(PLATFORM, str(told.guild_id), str(told.parent_id))
-        await self._context.bot.history.stir(place, str(told.thread_id), known=True)
+        await self._context.bot.sources.channels.stir(place, str(told.thread_id), known=True)
 
     async def _message(self, message: discord.Message) -> None:
         if not by_a_person(message):

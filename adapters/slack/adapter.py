@@ -116,7 +116,7 @@ class SlackAdapter:
                 asyncio.create_task(self._look_after(context, questions), name="slack-leftovers"),
             ]
             try:
-                with bot.history.read_by(PLATFORM, history):
+                with bot.sources.channels.read_by(PLATFORM, history):
                     await self._connections.run()
             except DisabledError as error:
                 raise _refused(error.code) from None
@@ -267,7 +267,7 @@ async def _stir(context: SlackContext, event: object, us: Us) -> None:
     except (KeyError, TypeError, AttributeError, ValueError):  # not of a form that Slack documents
         return
     if stirred is not None:
-        await context.bot.history.stir(context.place(stirred[0]), stirred[1])
+        await context.bot.sources.channels.stir(context.place(stirred[0]), stirred[1])
 
 
 def _view(context: SlackContext, claimed: Claimed, preferences: Preferences) -> SlackThread:

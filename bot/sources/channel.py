@@ -40,6 +40,7 @@ BURST = timedelta(seconds=3)  # in which several changes of a thread are one
 AGAIN = timedelta(minutes=2)  # until a thread that could not be read is tried again
 AT_ONCE = 40  # threads that a look reads
 ASKED = 5.0  # seconds for a platform to say who reads a channel, before an answer
+BELIEVED = timedelta(seconds=5)  # for which that holds
 _TITLE = 80
 
 _AWAY = Text(
@@ -133,9 +134,9 @@ class ChannelHistory(Protocol):
 def settled(
     thread: Thread, left_out: Collection[str], now: datetime, is_editor: Callable[[Actor], bool]
 ) -> tuple[list[Said], datetime | None]:
-    """What of a thread becomes a document, and when more of it may: all up to where nobody spoke for a day, or all of
-    it once whoever asked, or an editor, has marked it. Nothing, unless two people speak. What outsiders, bots and who
-    wants to be `left_out` (`platform:id`) say is not in it."""
+    """The part of a thread that becomes a document, and when more of it may: all up to where nobody spoke for a day, or
+    all of it once whoever asked, or an editor, has marked it. Nothing, unless two people speak. Without what outsiders
+    and bots say, and people who want to be `left_out` (`platform:id`)."""
     root = next((one.author for one in thread.said if one.id == thread.root), None)
     people = [one for one in thread.said if _counts(one, left_out) and one.text]
     marked = any(
@@ -301,7 +302,7 @@ class ChannelSource:
 
 
 class FollowedChannels:
-    """What platforms and people do to channels that are sources. All raise StoreError."""
+    """Channels that are sources, and what platforms and people do to them. All raise StoreError."""
 
     def __init__(self, settings: Settings, store: FollowedSources, clock: Callable[[], datetime]) -> None:
         self.store = store
@@ -309,6 +310,7 @@ class FollowedChannels:
         self.hidden = Redactor(settings.secrets())
         self._settings = settings
         self._histories: dict[str, ChannelHistory] = {}
+        self._scopes: dict[str, tuple[datetime, str | None]] = {}  # by location, and until when
         self.stirred: Callable[[], None] = lambda: None
 
     @contextmanager
@@ -383,16 +385,22 @@ class FollowedChannels:
         """Of documents those that were said where these readers do not read any more, as the platform says now: before
         the source itself has noticed."""
         found = await self.store.of_documents(documents)
-        scopes = {one.id: await self._scope(one) for one in found.values() if one.kind == "channel"}
+        scopes = {one.id: await self._scope(one.location) for one in found.values() if one.kind == "channel"}
         narrowed = {id for id, scope in scopes.items() if scope is not None and scope not in allowed.scopes}
         for id in narrowed:
             await self.store.hurry(id, self.clock())
         return frozenset(document for document, source in found.items() if source.id in narrowed)
 
-    async def _scope(self, source: FollowedSource) -> str | None:
+    async def _scope(self, location: str) -> str | None:
         """The scope of a channel now; None: as it was last seen, since nobody can be asked. One that cannot be looked
         up while its platform is connected is nobody's."""
-        platform, _, channel = source.location.partition(":")
+        until, scope = self._scopes.get(location, (self.clock(), None))
+        if self.clock() >= until:
+            scope = await self._asked(*location.split(":", 1))
+            self._scopes[location] = self.clock() + BELIEVED, scope
+        return scope
+
+    async def _asked(self, platform: str, channel: str) -> str | None:
         if platform not in self._histories:
             return None
         try:
@@ -400,7 +408,7 @@ class FollowedChannels:
                 to = await self._histories[platform].find(channel)
         except LookupError:
             return None
-        except (ConnectionError, TimeoutError):
+        except (ConnectionError, TimeoutError, SourceError):
             return ""
         return None if to.audience.visibility == "outsiders" else default_scope(to.place, to.audience)
 

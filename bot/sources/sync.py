@@ -156,7 +156,7 @@ class Sync:
         await self._noted(page, before, verdict, fetched)
 
     async def _no_document(self, page: SourcePage, before: FollowedPage, why: PageError) -> None:
-        """What is said to be gone waits until all others were looked at: it may be many."""
+        """Pages that are said to be gone wait until all others were looked at: they may be many."""
         noted = FollowedPage("", due_at=why.again)
         if isinstance(why, PageGoneError):
             noted = replace(before, version=GONE, due_at=None)

@@ -38,6 +38,7 @@ from bot.store.schema import (
     documents,
     feedback,
     followed,
+    followed_pages,
     intakes,
     messages,
     notices,
@@ -74,6 +75,7 @@ _IN_TEXTS: Mapping[Table, tuple[str, ...]] = {
     pairs: ("question", "answer"),
     intakes: ("files",),
     audit: ("subject", "result"),
+    followed_pages: ("people",),
 }
 
 

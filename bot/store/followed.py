@@ -220,7 +220,7 @@ class FollowedSources:
         await change(self._engine, lambda db: leave_out(db, person, now))
 
     async def let_in(self, person: str, now: datetime) -> None:
-        """What they say may be found again: all threads are read anew."""
+        """Let what they say be found again: all threads are read anew."""
 
         def let_in(db: Connection) -> None:
             if db.execute(delete(unheard).where(unheard.c.person == _hash(person))).rowcount:

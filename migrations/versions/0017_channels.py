@@ -1,4 +1,4 @@
-"""What people said in channels, as documents.
+"""Threads of channels, as documents.
 
 Why: a thread is read again when something in it changes or once it has been quiet, its document says where it was said,
 and whoever does not want to be found in it is left out.

@@ -402,6 +402,11 @@ class SlackApi:
         """conversations.info, at most a minute old."""
         return await self._people.channel.get(id)
 
+    def ask_anew(self, channel: str) -> None:
+        """What is known of a channel may have changed."""
+        self._people.channel.forget(channel)
+        self._people.members.forget(channel)
+
     async def members(self, id: str) -> list[str]:
         """The ids of a conversation's members, at most 30 s old. Raises SlackError (`too_many`) beyond 30,000."""
         return await self._people.members.get(id)

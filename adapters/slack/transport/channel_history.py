@@ -34,6 +34,7 @@ class SlackHistory:
         return self._heard_since()
 
     async def find(self, recipient: str) -> Recipient:
+        self._context.slack.ask_anew(recipient)
         return await self._adapter.find(recipient)
 
     async def announce(self, channel: str, card: Card, *, about: str) -> None:

@@ -1,9 +1,10 @@
 """The Slack adapter at work in a test: the real client against Slack's fake, a real database, and an agent that
 plays."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -41,12 +42,13 @@ async def bot(
     at_once: int = AT_ONCE,
     look_every: float = EVERY_SECONDS,
     knowledge: KnowledgeBase | None = None,
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     **more: Any,
 ) -> AsyncIterator[Service]:
     """One process that serves the workspace, connected."""
     player, given = Player(*acts), settings(home, **more)
     async with (
-        process(given, player.make, knowledge, at_once=at_once) as (data, bot),
+        process(given, player.make, knowledge, at_once=at_once, clock=clock) as (data, bot),
         _connected(slack, bot, given.language, look_every) as adapter,
     ):
         yield Service(slack, player, bot, data, adapter)
