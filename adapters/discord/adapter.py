@@ -143,7 +143,7 @@ class DiscordAdapter:
                 _look_after(context, questions, self.ready, self._look_every), name="discord-leftovers"
             ),
         ]
-        history = DiscordHistory(self, context, lambda: client.heard_since)
+        history = DiscordHistory(self, context, lambda: client.heard)
         try:
             with context.bot.sources.channels.read_by(PLATFORM, history):
                 await asyncio.wait({listening, refused}, return_when=asyncio.FIRST_COMPLETED)

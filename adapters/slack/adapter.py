@@ -70,9 +70,15 @@ class SlackAdapter:
     platform = PLATFORM
 
     def __init__(
-        self, settings: SlackSettings, *, language: Language, look_every: float = recovery.EVERY_SECONDS
+        self,
+        settings: SlackSettings,
+        *,
+        language: Language,
+        look_every: float = recovery.EVERY_SECONDS,
+        api: Callable[[str, str | None], SlackApi] = SlackApi,
     ) -> None:
-        """`look_every`: seconds between two looks for what was left."""
+        """`look_every`: seconds between two looks for what was left; `api` calls Slack, by token and address."""
+        self._api = api
         self._settings = settings
         self._look_every = look_every
         self._language = language
@@ -91,7 +97,7 @@ class SlackAdapter:
         Raises SettingsError when Slack refuses the tokens for good, ConnectionError when it cannot be reached.
         """
         token, url = self._settings.bot_token.get_secret_value(), self._settings.api_url
-        async with SlackApi(token, url) as slack:
+        async with self._api(token, url) as slack:
             try:
                 await slack.identify()
             except (CredentialsError, UnsupportedError) as error:
@@ -109,7 +115,7 @@ class SlackAdapter:
             self._connections = Connections(app, opening, self._settings.app_token.get_secret_value())
             self._context = context
             connections = self._connections
-            history = SlackHistory(self, context, us, lambda: connections.heard_since)
+            history = SlackHistory(self, context, us, lambda: connections.heard)
             self.who = f"@{slack.me.name} in {slack.me.team_name}"
             chores = [
                 asyncio.create_task(self._tell(), name="slack-ready"),

@@ -104,8 +104,8 @@ class ChannelHistory(Protocol):
     and SourceError for what the platform does not let us read."""
 
     @property
-    def heard_since(self) -> datetime:
-        """From when on every change was told of, or will be."""
+    def heard(self) -> str:
+        """A name of the time in which every change was told of: another one after each gap."""
         ...
 
     async def find(self, recipient: str) -> Recipient:
@@ -175,10 +175,10 @@ def written(said: Sequence[Said], channel: str, hidden: Redactor) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class _Pass:
-    """How far a comparison is: where its listing goes `on` (None: it is over), of what (`since`), and when it `began`;
-    and when the last `whole` one began."""
+    """How far a comparison is: where its listing goes `on` (None: it is over), of what (`since`), and what was `heard`
+    when it began; and when the last `whole` one began."""
 
-    began: datetime
+    heard: str
     whole: datetime
     on: str | None = None
     since: datetime | None = None
@@ -187,13 +187,11 @@ class _Pass:
     def of(cls, cursor: str | None) -> "_Pass | None":
         if cursor is None:
             return None
-        kept = json.loads(cursor)
-        moments = {name: datetime.fromisoformat(kept[name]) for name in ("began", "whole", "since") if kept[name]}
-        return cls(**{"since": None} | moments, on=kept["on"])  # type: ignore[arg-type]
+        heard, whole, on, since = json.loads(cursor)
+        return cls(heard, datetime.fromisoformat(whole), on, datetime.fromisoformat(since) if since else None)
 
     def __str__(self) -> str:
-        moments = {name: getattr(self, name) for name in ("began", "whole", "since")}
-        return json.dumps({name: at and at.isoformat() for name, at in moments.items()} | {"on": self.on})
+        return json.dumps([self.heard, self.whole.isoformat(), self.on, self.since and self.since.isoformat()])
 
 
 class ChannelSource:
@@ -216,9 +214,11 @@ class ChannelSource:
         due.sort(
             key=lambda ref: (known[ref].due_at or self._now, ref), reverse=True
         )  # what people just did comes first
-        chosen = frozenset(due[:AT_ONCE])
-        self.more = self._listing or len(due) > len(chosen)
-        lost = set() if self.more else {ref for ref, one in known.items() if one.version == GONE and ref not in chosen}
+        chosen = frozenset(due[: self._channels.at_once])
+        lost = {ref for ref, page in known.items() if page.version == GONE and ref not in due}
+        self.more = self._listing or len(due) > len(chosen) or bool(due and lost)
+        if self._listing or due:  # all that may be gone is looked at together
+            lost = set()
         self._pages = {
             ref: self._page(ref, "read" if ref in chosen else page.version)
             for ref, page in known.items()
@@ -250,9 +250,9 @@ class ChannelSource:
         now, known = self._now, self._pass
         since: str | None = None
         if known is None or (not self._listing and now - known.whole >= WHOLE):
-            known, since = _Pass(now, now, on=""), ""
-        elif not self._listing and known.began < self._history.heard_since:
-            known = _Pass(now, known.whole, on="", since=now - LATELY)
+            known, since = _Pass(self._history.heard, now, on=""), ""
+        elif not self._listing and known.heard != self._history.heard:
+            known = _Pass(self._history.heard, known.whole, on="", since=now - LATELY)
             since = (now - LATELY).isoformat()
         if known.on is None:
             return
@@ -274,7 +274,7 @@ class ChannelSource:
             later.again = self._channels.clock() + AGAIN
             raise later from error
         if thread is None:
-            self.more = True  # once all were looked at, what is gone is looked at together
+            self.more = True
             raise PageGoneError(_GONE)
         if thread.root != page.ref:
             await self._channels.store.enqueue(self.source.id, [thread.root], self._channels.clock())
@@ -307,6 +307,7 @@ class FollowedChannels:
     def __init__(self, settings: Settings, store: FollowedSources, clock: Callable[[], datetime]) -> None:
         self.store = store
         self.clock = clock
+        self.at_once = AT_ONCE
         self.hidden = Redactor(settings.secrets())
         self._settings = settings
         self._histories: dict[str, ChannelHistory] = {}

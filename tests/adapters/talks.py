@@ -5,9 +5,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from adapters.slack.transport.api import SlackApi
 from bot.bot import Bot
 from bot.sources.sync import SyncReport
 from bot.store.followed import FollowedPage, FollowedSource, FollowedSources
@@ -15,6 +17,7 @@ from bot.types import Actor
 from retrieval.types import EVERYONE, TEAM, Readers
 from tests.adapters.discord import service as discord_service
 from tests.adapters.slack import service as slack_service
+from tests.adapters.staging import Skipping
 from tests.bot.library import Library, opened
 from tests.fakes.discord_fake import ANN, BEN, GENERAL, GUILD, FakeDiscord
 from tests.fakes.slack import FakeSlack
@@ -110,7 +113,9 @@ class Talk:
     async def running(self) -> AsyncIterator[Bot]:
         """A process that serves the platform."""
         service: Any = slack_service if self.on_slack else discord_service
-        more = {} if self.on_slack else {"look_every": 60.0}
+        time = Skipping()  # Slack's limits are waited for, and no test waits
+        api = partial(SlackApi, clock=time, sleep=time.sleep, chance=lambda: 0.0)
+        more: dict[str, Any] = {"api": api} if self.on_slack else {"look_every": 60.0}
         given = {"knowledge": self.library.knowledge, "clock": self.now, **more}
         async with service.bot(self.fake, self.home, **given) as here:
             self.bot = here.bot

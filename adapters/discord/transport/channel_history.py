@@ -34,16 +34,16 @@ _NO_THREADS = Text(
 
 
 class DiscordHistory:
-    """See `bot.sources.channel.ChannelHistory`. `heard_since`: when what came before was not heard."""
+    """See `bot.sources.channel.ChannelHistory`. `heard`: as there."""
 
-    def __init__(self, adapter: Adapter, context: DiscordContext, heard_since: Callable[[], datetime]) -> None:
+    def __init__(self, adapter: Adapter, context: DiscordContext, heard: Callable[[], str]) -> None:
         self._adapter = adapter
         self._context = context
-        self._heard_since = heard_since
+        self._heard = heard
 
     @property
-    def heard_since(self) -> datetime:
-        return self._heard_since()
+    def heard(self) -> str:
+        return self._heard()
 
     async def find(self, recipient: str) -> Recipient:
         if not self._context.client.intents.message_content:

@@ -403,7 +403,7 @@ class SlackApi:
         return await self._people.channel.get(id)
 
     def ask_anew(self, channel: str) -> None:
-        """What is known of a channel may have changed."""
+        """Believe nothing that was known of a channel."""
         self._people.channel.forget(channel)
         self._people.members.forget(channel)
 

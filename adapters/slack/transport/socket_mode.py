@@ -8,10 +8,10 @@ import asyncio
 import json
 import logging
 import time
+import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from slack_bolt.adapter.socket_mode.async_internals import run_async_bolt_app, send_async_response
@@ -81,7 +81,7 @@ class Connections:
         self._pace = pace
         self._up: set[int] = set()
         self._fell_silent = float("-inf")
-        self.heard_since = datetime.now(UTC)  # what was sent before that may be lost
+        self.heard = ""  # another one after each time in which something may have been missed
         self._farewells = Tasks()
         self.first = asyncio.Event()  # set once events can arrive
 
@@ -158,7 +158,7 @@ class Connections:
             while client.alive:
                 if client.greeted:
                     if not self._up and time.monotonic() - self._fell_silent > SILENCE:
-                        self.heard_since = datetime.now(UTC)
+                        self.heard = uuid.uuid4().hex
                     self._up.add(number)
                     self.first.set()
                 elif time.monotonic() > deadline:
