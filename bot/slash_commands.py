@@ -652,7 +652,7 @@ def _hit(number: int, hit: Hit, language: Language) -> CardRow:
     passage = hit.passage
     where = " › ".join(filter(None, (passage.document, *passage.headings)))
     link = safe_link(passage.url)
-    collection = shortened(passage.collection, TEXT)
+    collection = shortened(passage.said_in or passage.collection, TEXT)
     return CardRow(
         f"{number}. {shortened(where, TEXT)}",
         (shortened(passage.text, TEXT), _RELEVANCE.to(language, collection=collection, relevance=hit.relevance)),

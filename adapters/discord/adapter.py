@@ -270,11 +270,17 @@ class _Events:
         """Something in a thread has changed, or at a message that perhaps has one."""
         where = spot(self._context.client.get_channel(channel))
         if where is not None and (root := where.thread or (str(message) if message else None)):
-            await self._context.bot.sources.channels.stir(where.place, root, known=where.thread is None)
+            await self._noted(where.place, root, known=where.thread is None)
 
     async def _thread_gone(self, told: discord.RawThreadDeleteEvent) -> None:
         place = Place(PLATFORM, str(told.guild_id), str(told.parent_id))
-        await self._context.bot.sources.channels.stir(place, str(told.thread_id), known=True)
+        await self._noted(place, str(told.thread_id), known=True)
+
+    async def _noted(self, place: Place, root: str, *, known: bool) -> None:
+        try:
+            await self._context.bot.sources.channels.stir(place, root, known=known)
+        except StoreError:
+            log.warning("a change in a channel could not be noted; the next comparison finds it", exc_info=True)
 
     async def _message(self, message: discord.Message) -> None:
         if not by_a_person(message):

@@ -394,7 +394,7 @@ class KnowledgeBase:
         `containing`: only those with these words in them, whatever their width or case. LookupError when it is not
         there for them."""
         row = await self.document(document_id, readers)
-        if row is None:
+        if row is None or (row.said_in and await self._withheld([row.id], readers)):
             raise LookupError(document_id)
         wanted = normalise(containing).strip()
         found: list[Passage] = []
@@ -446,8 +446,11 @@ class KnowledgeBase:
 
     async def _still_theirs(self, hits: Sequence[Hit], readers: Readers) -> Callable[[Hit], bool]:
         said = {hit.passage.document_id for hit in hits if hit.passage.said_in}
-        withheld = await self.withheld(said, readers) if said and self.withheld is not None else frozenset()
+        withheld = await self._withheld(said, readers)
         return lambda hit: hit.passage.document_id not in withheld
+
+    async def _withheld(self, said: Collection[str], readers: Readers) -> frozenset[str]:
+        return await self.withheld(said, readers) if said and self.withheld is not None else frozenset()
 
     def _measure(self, metrics: SearchMetrics, readers: Readers) -> None:
         """No search waits for it: a commit that is safe from power cuts takes longer than the search."""

@@ -330,6 +330,9 @@ class FollowedChannels:
             raise SourceError(_AWAY, platform=platform.capitalize())
         return self._histories[platform]
 
+    def serves(self, location: str) -> bool:
+        return location.partition(":")[0] in self._histories
+
     def is_editor(self, actor: Actor) -> bool:
         return role(actor, self._settings) == "editor"
 

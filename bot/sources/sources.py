@@ -279,10 +279,15 @@ class Sources:
                     for id in watched.keys() - found.keys():
                         watched.pop(id).cancel()
                     for source in found.values():
-                        if source.kind != "channel" and (source.id not in watched or watched[source.id].done()):
+                        idle = source.id not in watched or watched[source.id].done()
+                        if source.kind == "channel":  # a look takes minutes, and what it is about is known
+                            due = source.due_at <= self._clock() or (source.id in waiting and not source.failures)
+                            if idle and due and self.channels.serves(source.location):
+                                watched[source.id] = asyncio.create_task(self._due(source), name="channel")
+                            continue
+                        if idle:
                             watched[source.id] = asyncio.create_task(self._watch(source), name=f"source {source.name}")
-                        due = source.due_at <= self._clock() or (source.id in waiting and not source.failures)
-                        if due and source.id not in self._syncing:
+                        if source.due_at <= self._clock():
                             await self._due(source)
                 self._stirred.clear()
                 with suppress(TimeoutError):

@@ -93,8 +93,10 @@ class FollowedSources:
         await change(self._engine, remove)
 
     async def turn(self, id: str, state: SourceState, *, due_at: datetime, trace: AuditRecord) -> None:
-        """Pause it, or let it go on; its trouble is forgotten with that."""
-        values = {"state": state, "gone": 0, "failures": 0, "trouble": None, "due_at": due_at}
+        """Pause it, or let it go on, with a look at all of it; its trouble is forgotten with that."""
+        values: dict[str, Any] = {"state": state, "gone": 0, "failures": 0, "trouble": None, "due_at": due_at}
+        if state == "on":
+            values["cursor"] = None
 
         def turn(db: Connection) -> None:
             db.execute(update(followed).where(followed.c.id == id).values(**values))

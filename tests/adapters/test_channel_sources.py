@@ -110,6 +110,8 @@ async def test_a_channel_that_becomes_private_narrows_before_the_next_answer(pla
         await here.heard()
         assert (await here.library.knowledge.search("key", PUBLIC, min_relevance=0.0)).hits == ()
         assert await here.library.knowledge.readable(found.hits, PUBLIC) == frozenset()
+        with pytest.raises(LookupError):
+            await here.library.knowledge.chunks(row.id, PUBLIC)
         await here.sync()
         (row,) = await here.library.documents.listed()
         assert (row.scope, (await here.source()).scope) == (here.scope, here.scope)
@@ -297,6 +299,28 @@ async def test_a_person_who_is_erased_is_gone_from_there_and_stays_out(platform:
         await here.sync()
         ((_, said),) = (await here.documents()).items()
         assert "room 4" not in said and "Or with me." in said
+
+
+async def test_what_people_do_is_followed_by_itself_and_what_they_did_meanwhile(tmp_path: Path) -> None:
+    async with talk("slack", tmp_path) as here, here.running() as bot:
+        root = await here.asks("ann", "Where is the key?")
+        answer = await here.says("ben", "In room 4.", root)
+        here.now.later(hours=25)
+        await bot.sources.follow(EDITOR, Place("slack", "T0TEAM", "C1"), "talk")
+        watch = asyncio.create_task(bot.sources.watch())
+        await until(here.documents)
+        await here.fake.edits(answer, "In room 5.")
+        await here.heard()
+        await until(here.documents, lambda found: "room 5" in found["Where is the key?"])
+        await bot.sources.pause(EDITOR, "talk", PUBLIC)
+        await here.fake.edits(answer, "In room 6.")
+        await here.heard()
+        await bot.sources.resume(EDITOR, "talk", PUBLIC)
+        await until(here.documents, lambda found: "room 6" in found["Where is the key?"])
+        await bot.sources.hears("slack:U2", False)
+        assert await here.documents() == {}
+        watch.cancel()
+        await asyncio.gather(watch, return_exceptions=True)
 
 
 async def test_what_slack_limits_is_waited_for(tmp_path: Path) -> None:
