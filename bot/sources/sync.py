@@ -196,7 +196,8 @@ class Sync:
             return
         if verdict.status == "added":
             self.report.added += 1
-            if (who := person(source.added_by)) is not None and verdict.document_id is not None:
+            who = None if self._by_page else person(source.added_by)  # nobody looks after what others say
+            if who is not None and verdict.document_id is not None:
                 row = await self._knowledge.document(verdict.document_id, self._readers)
                 if row is not None:
                     await self._knowledge.own(row, who)
