@@ -55,6 +55,7 @@ class Citation:
     date: str | None = None  # of the document itself, ISO; None: not known
     title: str = ""  # what people call the page, or a pair's question; empty: as the document
     checked: str | None = None  # ISO day on which its source was last seen; None: it is followed, or has no source
+    said_in: str = ""  # the channel (#general) where people said it; empty: it stands in a document
 
     @property
     def name(self) -> str:

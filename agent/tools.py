@@ -311,8 +311,9 @@ def as_result(n: int, hit: Hit, match: str = "", *, told: set[int] | frozenset[i
     else:
         rows.append(_plain(passage.text))
     dated = f", dated {passage.updated[:10]}" if passage.updated else ""
+    said = f", said in {_plain(passage.said_in)}" if passage.said_in else ""
     rows.append(
-        f"Source: {_plain(passage.document)} (collection: {passage.collection}, passage {passage.chunk}{dated})"
+        f"Source: {_plain(passage.document)} (collection: {passage.collection}, passage {passage.chunk}{said}{dated})"
     )
     if passage.url:
         rows.append(f"URL: {passage.url}")

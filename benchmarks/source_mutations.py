@@ -11,6 +11,12 @@ OTHERS = f"{TESTS}::test_what_somebody_else_added_under_the_same_name_stays"
 REPLACED = f"{TESTS}::test_a_document_that_was_uploaded_into_a_source_s_place_is_not_taken_back"
 LOCAL = f"{TESTS}::test_what_is_on_this_machine_is_followed_from_the_terminal_only"
 ADDRESSES = f"{TESTS}::test_addresses_that_do_more_than_name_a_repository_are_refused"
+TALKS, SETTLED = "tests/adapters/test_channel_sources.py", "tests/bot/sources/test_channel.py"
+CHANNEL, FOLLOWED = "bot/sources/channel.py", "bot/store/followed.py"
+QUIET = f"{SETTLED}::test_a_thread_is_settled_after_a_quiet_day_up_to_there"
+MARKED = f"{SETTLED}::test_a_mark_counts_from_whoever_asked_or_an_editor"
+PEOPLE = f"{SETTLED}::test_two_people_speak_that_are_no_bots_outsiders_or_left_out"
+OUTAGE = f"{TALKS}::test_after_an_outage_what_was_said_lately_is_compared_and_weekly_all"
 LIVING, ROWS = "tests/bot/turns/test_living.py", "bot/store/documents.py"
 
 MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
@@ -30,7 +36,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Sources: an emptied source waits for a word",
         SYNC,
-        (" or (len(had) == len(known) > 1)", ""),
+        (" or (len(had) == all_of_them > 1)", ""),
         (f"{TESTS}::test_many_that_are_gone_can_be_kept_and_are_then_nobody_s",),
     ),
     (
@@ -79,8 +85,8 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         "Sources: a page that failed is looked for again",
         SYNC,
         (
-            "            if self.report.failed or self.report.gone:\n                return None",
-            "            if False:\n                return None",
+            "            elif self.report.failed or self.report.gone:\n                return None",
+            "            elif False:\n                return None",
         ),
         (f"{TESTS}::test_a_page_that_fails_does_not_stop_the_others_and_is_tried_again",),
     ),
@@ -174,6 +180,129 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         WEBSITE,
         ("host if self._source._private else await resolved(host, port)", "host"),
         (f"{SITE}::test_a_site_of_the_own_network_is_not_reached_for_others",),
+    ),
+    (
+        "Channels: a thread is quiet for a day first",
+        CHANNEL,
+        ("if after - people[end - 1].at >= QUIET:", "if True:"),
+        (QUIET,),
+    ),
+    (
+        "Channels: not everybody's mark counts",
+        CHANNEL,
+        ("(is_editor(check) or (root is not None and check.id == root.id))", "True"),
+        (MARKED,),
+    ),
+    ("Channels: no outsider's mark counts", CHANNEL, ('check.role != "outsider" and ', ""), (MARKED,)),
+    ("Channels: two people speak", CHANNEL, (">= PEOPLE else []", ">= 1 else []"), (PEOPLE,)),
+    (
+        "Channels: what outsiders say is left out",
+        CHANNEL,
+        (' and one.author.role != "outsider" and _who', " and _who"),
+        (PEOPLE,),
+    ),
+    (
+        "Channels: who does not want to be found is left out",
+        CHANNEL,
+        (" and _who(one.author) not in left_out", ""),
+        (PEOPLE,),
+    ),
+    (
+        "Channels: what somebody said before goes at once",
+        FOLLOWED,
+        (
+            "update(followed_pages).where(theirs)",
+            "update(followed_pages).where(theirs, followed_pages.c.ref.is_(None))",
+        ),
+        (f"{TALKS}::test_who_does_not_want_to_be_found_is_left_out_at_once",),
+    ),
+    (
+        "Channels: secrets are masked",
+        CHANNEL,
+        ("{hidden(one.text)}", "{one.text}"),
+        (f"{SETTLED}::test_a_thread_reads_by_who_said_what_and_without_secrets",),
+    ),
+    (
+        "Channels: what changes while a thread is read is read again",
+        FOLLOWED,
+        ("followed_pages.c.due_at.is_not_distinct_from(seen)", "followed_pages.c.source == id"),
+        (f"{TALKS}::test_what_changes_while_a_thread_is_read_is_read_again",),
+    ),
+    (
+        "Channels: edits are heard",
+        "adapters/slack/adapter.py",
+        ("                await _stir(context, event, us)\n", ""),
+        (f"{TALKS}::test_what_is_edited_and_deleted_changes_its_document",),
+    ),
+    (
+        "Channels: edits are heard on Discord",
+        "adapters/discord/adapter.py",
+        (
+            "            await self._stir(told.channel_id, told.message_id)\n        where = spot(message.channel)\n",
+            "            pass\n        where = spot(message.channel)\n",
+        ),
+        (f"{TALKS}::test_what_is_edited_and_deleted_changes_its_document",),
+    ),
+    (
+        "Channels: the past is compared after an outage",
+        CHANNEL,
+        ("not self._listing and known.heard != self._history.heard", "False"),
+        (OUTAGE,),
+    ),
+    ("Channels: all is compared weekly", CHANNEL, ("now - known.whole >= WHOLE", "False"), (OUTAGE,)),
+    (
+        "Channels: a listing goes on where it was",
+        CHANNEL,
+        ("known.since, known.on or None)", "known.since, None)"),
+        (f"{TALKS}::test_half_a_listing_removes_nothing_and_goes_on",),
+    ),
+    (
+        "Channels: all that is gone is looked at together",
+        CHANNEL,
+        ("        if self._listing or due:", "        if False:"),
+        (f"{TALKS}::test_many_threads_that_are_gone_wait_for_a_word",),
+    ),
+    (
+        "Channels: one that was narrowed is withheld before the next answer",
+        CHANNEL,
+        ("scope is not None and scope not in allowed.scopes", "False"),
+        (f"{TALKS}::test_a_channel_that_becomes_private_narrows_before_the_next_answer",),
+    ),
+    (
+        "Channels: documents follow who reads it",
+        CHANNEL,
+        ("            await move(scope)\n", ""),
+        (f"{TALKS}::test_a_channel_that_becomes_private_narrows_before_the_next_answer",),
+    ),
+    (
+        "Channels: one that people from outside read pauses",
+        CHANNEL,
+        ('            case "outsiders":\n', '            case "nobody":\n'),
+        (f"{TALKS}::test_outsiders_are_left_out_and_pause_the_source",),
+    ),
+    (
+        "Channels: one without the bot pauses",
+        SOURCES,
+        ('**({"state": "paused"} if isinstance(error, PausedError) else {})', "**{}"),
+        (f"{TALKS}::test_a_channel_that_the_bot_was_removed_from_pauses_and_keeps_what_it_had",),
+    ),
+    (
+        "Channels: who is erased stays out",
+        "bot/store/erasure.py",
+        ("lambda db: leave_out(db, who, datetime.now(UTC))", "lambda db: 0"),
+        (f"{TALKS}::test_a_person_who_is_erased_is_gone_from_there_and_stays_out",),
+    ),
+    (
+        "Channels: talk never takes a document's place",
+        "retrieval/search.py",
+        ("return longer if talk == was_talk else was_talk", "return longer"),
+        (f"{SETTLED}::test_what_was_said_never_takes_a_document_s_place",),
+    ),
+    (
+        "Channels: a document holds against newer talk",
+        "agent/grounding/disclosure.py",
+        ("    if written:\n", "    if False:\n"),
+        (f"{SETTLED}::test_a_document_holds_against_newer_talk",),
     ),
     (
         "Programs: /mcp asks for a token",

@@ -511,6 +511,7 @@ async def running(
         sources = Sources(
             settings, FollowedSources(data.engine), knowledge, data.documents, Audit(data.engine), owner=inbox.owner
         )
+        knowledge.withheld = sources.channels.withheld
         turns = Turns(
             inbox,
             data.conversations,
@@ -576,6 +577,8 @@ async def running(
             others = (IngestionStore(data.engine), Notices(data.engine), Digests(data.engine))
             for held in (inbox, *others, pairs, sources):
                 await held.inherit()
+        if tidy:
+            await sources.silence()
         curating = Curation(knowledge, data.searches, Audit(data.engine), settings)
         stack.push_async_callback(curating.close)
         answer_from = AnswerFrom(knowledge, budget, models=models, model=settings.model_id, extractive=extractive)

@@ -1,4 +1,4 @@
-"""Seven services that a platform is given, each the class that does the work."""
+"""Eight services that a platform is given, each the class that does the work."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -34,6 +34,7 @@ class Bot:
     asking: Asking  # a question brought to a person at once
     channels: Channels  # what was chosen for a channel
     commands: SlashCommands  # /kotae …
+    sources: Sources  # what documents follow, channels of the platform too
 
 
 def make_bot(
@@ -60,4 +61,5 @@ def make_bot(
         asking=asking,
         channels=channels,
         commands=SlashCommands(settings, data, knowledge, channels, answers, asking, sources, audit, make_digest),
+        sources=sources,
     )

@@ -43,6 +43,9 @@ _SECRETS = re.compile(
     | \bsk-[\w-]{12,}                                                 # OpenAI and the like
     | \bhf_\w{20,}                                                   # Hugging Face
     | \beyJ[\w-]{10,}\.[\w-]{5,}\.[\w-]{5,}                           # JWT
+    | \bgh[pousr]_\w{20,} | \bgithub_pat_\w{20,} | \bglpat-[\w-]{16,}  # GitHub, GitLab
+    | \b(?:AKIA|ASIA)[0-9A-Z]{16}\b                                   # AWS: access key
+    | -----BEGIN\ [A-Z ]*PRIVATE\ KEY-----[\s\S]*?(?:-----END\ [A-Z ]*PRIVATE\ KEY-----|\Z)
     """,
     re.VERBOSE,
 )

@@ -78,6 +78,7 @@ class DocumentRow:
     updated_at: datetime
     changed_at: str | None = None  # its own date or month, ISO; None: not known
     owner: str | None = None  # platform:id of whoever looks after it; None: who added it
+    said_in: str | None = None  # the channel that it was said in; None: it is no talk
 
     def with_(self, **changes: Any) -> "DocumentRow":
         return replace(self, **changes)
@@ -94,6 +95,7 @@ class DocumentRow:
             title=self.title,
             url=self.url,
             updated=self.changed_at or "",
+            said_in=self.said_in or "",
         )
 
 

@@ -47,6 +47,7 @@ Name = Literal[
     "unanswered",
     "answers",
     "asks",
+    "history",
     "digest",
     "sources",
     "settings",
@@ -57,8 +58,8 @@ PostDigest = Callable[[Place], Awaitable[bool]]
 ConnectionError, TimeoutError, SettingsError, StoreError when it could not be posted."""
 
 _POST = ("post", "投稿")
-_SOURCE_ACTIONS = {word: word for word in ("sync", "pause", "resume")} | {
-    **{"同期": "sync", "停止": "pause", "再開": "resume"},
+_SOURCE_ACTIONS = {word: word for word in ("sync", "pause", "resume", "follow")} | {
+    **{"同期": "sync", "停止": "pause", "再開": "resume", "追加": "follow"},
 }
 _GONE_WORDS: dict[str, Literal["forget", "keep"]] = {
     **{"forget": "forget", "削除": "forget"},
@@ -78,6 +79,7 @@ _ALIASES: dict[str, Name] = {
     "未回答": "unanswered",
     "回答": "answers",
     "質問": "asks",
+    "履歴": "history",
     "ダイジェスト": "digest",
     "同期": "sources",
     "source": "sources",
@@ -119,8 +121,14 @@ _HELP: dict[str, Text] = {
         ja="/kotae digest [post]：未回答の質問のまとめ。post でダイジェストのチャンネルに今すぐ投稿します（編集者）",
     ),
     "sources": Text(
-        en="/kotae sources [sync|pause|resume <name> [forget|keep]]: what documents follow",
-        ja="/kotae sources [sync|pause|resume <名前> [forget|keep]]：文書の同期元の一覧と操作",
+        en="/kotae sources [follow | sync|pause|resume <name> [forget|keep]]: what documents follow; follow: this "
+        "channel, too",
+        ja="/kotae sources [follow | sync|pause|resume <名前> [forget|keep]]：文書の同期元の一覧と操作。"
+        "follow でこのチャンネルの会話を追加します",
+    ),
+    "history": Text(
+        en="/kotae history [on|off]: whether what you say in followed channels may be found",
+        ja="/kotae history [on|off]：チャンネルでの自分の発言を検索対象にしてよいかどうか",
     ),
     "settings": Text(
         en="/kotae settings [model|strategy|steps|collections|follow <value or reset>]: what holds in this channel",
@@ -139,6 +147,7 @@ _TITLES: dict[Name, Text] = {
     "answers": Text(en="Answers by members", ja="メンバーの回答"),
     "digest": Text(en="Digest", ja="ダイジェスト"),
     "sources": Text(en="Sources", ja="同期元"),
+    "history": Text(en="What you say in channels", ja="チャンネルでの発言"),
     "settings": Text(en="Settings of this channel", ja="このチャンネルの設定"),
 }
 _ASK = Text(
@@ -227,6 +236,15 @@ _NOT_ASKABLE = Text(
 )
 _ASKS_ON = Text(en="Questions may be brought to you.", ja="質問が届く設定になっています。")
 _ASKS_OFF = Text(en="No questions are brought to you.", ja="質問は届かない設定になっています。")
+_HEARD = Text(
+    en="What you say in channels that are followed may be found. `/kotae history off` ends that.",
+    ja="同期中のチャンネルでの発言は検索対象になります。`/kotae history off` で除外できます。",
+)
+_NOT_HEARD = Text(en="Nothing that you say in channels is found.", ja="チャンネルでの発言は検索対象になりません。")
+_FOLLOWED = Text(
+    en="“{name}” is followed: threads become findable as they are read.",
+    ja="「{name}」を追加しました。スレッドを順に読み込み、検索できるようにします。",
+)
 _ON, _OFF = frozenset({"on", "オン"}), frozenset({"off", "オフ"})
 _RESET = frozenset({"reset", "元に戻す", "解除"})
 _OPEN_ONES = Text(en="{n} question{n: is|s are} open.", ja="未回答の質問は {n} 件です。")
@@ -340,6 +358,8 @@ class SlashCommands:
                     return await self._owner(command, allowed)
                 case "asks":
                     return await self._asks(command)
+                case "history":
+                    return await self._history(command)
                 case "unanswered":
                     return await self._unanswered(command, allowed)
                 case "answers":
@@ -479,6 +499,12 @@ class SlashCommands:
         said = _ASKS_OFF if await self._asking.opted_out(who) else _ASKS_ON
         return _said("asks", said, command.language)
 
+    async def _history(self, command: Command) -> Card:
+        """Whether what whoever typed this says in channels may be found."""
+        who, typed = f"{command.actor.platform}:{command.actor.id}", normalise(command.text).strip()
+        wanted = True if typed in _ON else False if typed in _OFF else None
+        return _said("history", _HEARD if await self._sources.hears(who, wanted) else _NOT_HEARD, command.language)
+
     async def _digest(self, command: Command, allowed: Readers) -> Card:
         if normalise(command.text).strip() not in _POST:
             return digest_card(await self._make_digest(allowed), command.language, self._settings.timezone)
@@ -529,12 +555,15 @@ class SlashCommands:
     # -- settings of the place --------------------------------------------------------------------------------------
 
     async def _follow(self, command: Command, allowed: Readers) -> Card:
-        """The sources of what may be read here, or one of them synced, paused or resumed."""
+        """The sources of what may be read here, or one of them synced, paused or resumed, or this channel made one."""
         language, (action, name, gone) = command.language, _source_words(command.text)
         first = ""
         match action:
             case "sync":
                 first = synced(name, await self._sources.sync(command.actor, name, allowed), language)
+            case "follow":
+                added = await self._sources.follow(command.actor, command.place, name)
+                first = _FOLLOWED.to(language, name=shortened(added.name, TEXT))
             case "pause":
                 await self._sources.pause(command.actor, name, allowed)
             case "resume":
@@ -596,7 +625,7 @@ def _said(about: Name, said: Text, language: Language, **values: object) -> Card
 
 
 def _source_words(text: str) -> tuple[str, str, Literal["forget", "keep", ""]]:
-    """The action (sync, pause, resume, or none), the source's name, and what is to become of what is gone."""
+    """The action (sync, pause, resume, follow, or none), the source's name, and what is to become of what is gone."""
     action, _, rest = text.strip().partition(" ")
     known = _SOURCE_ACTIONS.get(normalise(action))
     if known is None:
@@ -623,7 +652,7 @@ def _hit(number: int, hit: Hit, language: Language) -> CardRow:
     passage = hit.passage
     where = " › ".join(filter(None, (passage.document, *passage.headings)))
     link = safe_link(passage.url)
-    collection = shortened(passage.collection, TEXT)
+    collection = shortened(passage.said_in or passage.collection, TEXT)
     return CardRow(
         f"{number}. {shortened(where, TEXT)}",
         (shortened(passage.text, TEXT), _RELEVANCE.to(language, collection=collection, relevance=hit.relevance)),

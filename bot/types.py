@@ -219,6 +219,7 @@ class Upload:
     author: str
     url: str | None = None
     changed_at: str | None = None
+    said_in: str | None = None  # the channel that it was said in
 
 
 Complaint = Literal["wrong", "outdated", "incomplete", "wrong_source"]

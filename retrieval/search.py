@@ -179,6 +179,7 @@ class Search:
             judged = await self._reread(asked.queries[0], judged)
         judged = distinct(judged)
         good = [hit for hit in judged if hit.relevance >= threshold][:limit]
+        good.sort(key=lambda hit: bool(hit.passage.said_in))  # documents first, whatever was said in channels
         poor = [hit for hit in judged if hit.relevance < threshold][:limit]
         return Found(
             hits=tuple(good),
@@ -362,7 +363,8 @@ def _no_answer(failed: Mapping[Branch, Exception]) -> RAGToolError:
 
 def distinct(hits: Iterable[Hit]) -> list[Hit]:
     """The hits without those whose text an earlier one repeats: the same text in another width or spacing, a part of
-    it, or another window over it. Where the later one holds the earlier one whole, it takes its place."""
+    it, or another window over it. Where the later one holds the earlier one whole, it takes its place; a document takes
+    that of what was said in a channel, never the other way."""
     kept: list[Hit] = []
     texts: list[str] = []
     for hit in hits:
@@ -371,10 +373,15 @@ def distinct(hits: Iterable[Hit]) -> list[Hit]:
         if at is None:
             kept.append(hit)
             texts.append(text)
-        elif len(text) > len(texts[at]) and texts[at] in text:
+        elif _takes_place(hit, kept[at], longer=len(text) > len(texts[at]) and texts[at] in text):
             kept[at] = replace(hit, relevance=max(hit.relevance, kept[at].relevance))
             texts[at] = text
     return kept
+
+
+def _takes_place(hit: Hit, before: Hit, *, longer: bool) -> bool:
+    talk, was_talk = bool(hit.passage.said_in), bool(before.passage.said_in)
+    return longer if talk == was_talk else was_talk
 
 
 def _squeezed(passage: Passage) -> str:

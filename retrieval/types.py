@@ -120,6 +120,7 @@ class Passage:
     question: str | None = None
     url: str | None = None
     updated: str = ""  # the document's own date, ISO day or month; empty: it has none
+    said_in: str = ""  # the channel (#general) where people said it; empty: it stands in a document
 
     @property
     def name(self) -> str:

@@ -19,6 +19,7 @@ from adapters.discord.audience import Places
 from adapters.discord.catch_up import missed
 from adapters.discord.context import DiscordContext
 from adapters.discord.events import (
+    CHECKS,
     PLATFORM,
     Asked,
     Edited,
@@ -37,6 +38,7 @@ from adapters.discord.rendering.markdown import escaped
 from adapters.discord.thread_context import ThreadContext
 from adapters.discord.transport import registration
 from adapters.discord.transport.api import DiscordApi, Mark
+from adapters.discord.transport.channel_history import DiscordHistory
 from adapters.discord.transport.errors import NETWORK
 from adapters.discord.transport.forum_tags import post_of
 from adapters.discord.transport.gateway import (
@@ -140,8 +142,10 @@ class DiscordAdapter:
                 _look_after(context, questions, self.ready, self._look_every), name="discord-leftovers"
             ),
         ]
+        history = DiscordHistory(self, context, lambda: client.heard)
         try:
-            await asyncio.wait({listening, refused}, return_when=asyncio.FIRST_COMPLETED)
+            with context.bot.sources.channels.read_by(PLATFORM, history):
+                await asyncio.wait({listening, refused}, return_when=asyncio.FIRST_COMPLETED)
             if refused.done():
                 raise token_refused()
             listening.result()
@@ -240,6 +244,7 @@ class _Events:
         started("raw_bulk_message_delete", self._delete_many)
         started("raw_reaction_add", self._reaction)
         started("raw_reaction_remove", self._reaction)
+        started("raw_thread_delete", self._thread_gone)
         for change in ("guild_channel_update", "guild_role_update", "member_update"):
             started(change, self._changed)
 
@@ -248,9 +253,26 @@ class _Events:
         for message in await missed(self._context):
             self._context.tasks.start(self._message(message), "discord-missed")
 
+    async def _stir(self, channel: int, message: int | None = None) -> None:
+        """Something in a thread has changed, or at a message that perhaps has one."""
+        where = spot(self._context.client.get_channel(channel))
+        if where is not None and (root := where.thread or (str(message) if message else None)):
+            await self._noted(where.place, root, known=where.thread is None)
+
+    async def _thread_gone(self, told: discord.RawThreadDeleteEvent) -> None:
+        place = Place(PLATFORM, str(told.guild_id), str(told.parent_id))
+        await self._noted(place, str(told.thread_id), known=True)
+
+    async def _noted(self, place: Place, root: str, *, known: bool) -> None:
+        try:
+            await self._context.bot.sources.channels.stir(place, root, known=known)
+        except StoreError:
+            log.warning("a change in a channel could not be noted; the next comparison finds it", exc_info=True)
+
     async def _message(self, message: discord.Message) -> None:
         if not by_a_person(message):
             return
+        await self._stir(message.channel.id)
         where = spot(message.channel)
         if where is None:  # of a thread or a server that is not known yet, only what is for us is looked into
             if not any(user.id == self._context.me for user in message.mentions) and message.guild is not None:
@@ -347,6 +369,8 @@ class _Events:
 
     async def _edit(self, told: discord.RawMessageUpdateEvent) -> None:
         message, before, me = told.message, told.cached_message, self._context.me
+        if message.author.id != me:
+            await self._stir(told.channel_id, told.message_id)
         where = spot(message.channel)
         if where is None or not by_a_person(message):
             return
@@ -359,6 +383,7 @@ class _Events:
 
     async def _delete(self, told: discord.RawMessageDeleteEvent) -> None:
         before = told.cached_message
+        await self._stir(told.channel_id, told.message_id)
         where = spot(self._context.client.get_channel(told.channel_id)) or await self._where(told.channel_id)
         if where is None:
             return
@@ -367,12 +392,15 @@ class _Events:
         await self._questions.delete(withdrawn(told.message_id, where))
 
     async def _delete_many(self, told: discord.RawBulkMessageDeleteEvent) -> None:
+        await self._stir(told.channel_id)
         where = spot(self._context.client.get_channel(told.channel_id))
         for message in sorted(told.message_ids) if where else ():
             assert where is not None
             await self._questions.delete(withdrawn(message, where))
 
     async def _reaction(self, told: discord.RawReactionActionEvent) -> None:
+        if str(told.emoji) in CHECKS:
+            await self._stir(told.channel_id, told.message_id)
         vote = thumb(told, self._context.me)
         if vote is None:
             return

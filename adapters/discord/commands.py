@@ -183,6 +183,19 @@ def _register_cards(tree: Tree, context: DiscordContext, gestures: Interactions,
         show(gesture, "asks", "" if allowed is None else "on" if allowed else "off")
 
     @tree.command(
+        name=_words("history", ja="履歴"),
+        description=_words(
+            "Whether what you say in channels may be found",
+            ja="チャンネルでの自分の発言を検索対象にしてよいかを表示・変更します",
+        ),
+    )
+    @app_commands.rename(allowed=_words("allowed", ja="許可"))
+    @app_commands.describe(allowed=_words("May it?", ja="検索対象にしてよいか"))
+    async def history(gesture: Gesture, allowed: bool | None = None) -> None:
+        typed = "" if allowed is None else "on" if allowed else "off"
+        gestures.do(gesture, partial(_card, context, gesture, "history", typed))
+
+    @tree.command(
         name=_words("answers", ja="回答"),
         description=_words(
             "What members answered; correct an answer or take it back",
@@ -223,6 +236,7 @@ def _register_cards(tree: Tree, context: DiscordContext, gestures: Interactions,
     )
     @app_commands.choices(
         action=[
+            _choice("follow this channel", "このチャンネルを追加", "follow"),
             _choice("sync now", "いま同期", "sync"),
             _choice("pause", "一時停止", "pause"),
             _choice("resume", "再開", "resume"),

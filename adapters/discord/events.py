@@ -17,6 +17,7 @@ DIRECT = "@me"  # the workspace of direct messages, as Discord writes it in addr
 UNKNOWN = Audience("unknown")
 
 _SPOKEN = (discord.MessageType.default, discord.MessageType.reply)
+CHECKS = frozenset({"✅", "☑️", "✔️"})
 _THUMBS: dict[str, Literal["up", "down"]] = {"👍": "up", "👎": "down"}
 _MARK = re.compile(
     r"<(?:@!?(?P<user>\d+)|@&(?P<role>\d+)|#(?P<channel>\d+)|a?:(?P<emoji>\w+):\d+|/(?P<command>[^:<>]+):\d+)>"

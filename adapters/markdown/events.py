@@ -75,6 +75,7 @@ _VERDICTS: dict[Verdict, Text] = {
 _CRITIQUE = Text(en="{verdict}. {text}", ja="{verdict}。{text}")
 _QUOTED = Text(en="“{text}”", ja="「{text}」")
 _IN = Text(en=" ({where})", ja="（{where}）")
+_SAID_IN = Text(en="said in {channel}", ja="{channel} での発言")
 _CHECKED = Text(en="last checked {date}", ja="最終確認 {date}")
 
 
@@ -183,7 +184,7 @@ def source_line(citation: Citation, language: Language, *, linked: bool = False)
     in which names and quotations have no markup of their own."""
     document, where = (
         harmless(shortened(citation.name, NAME)),
-        source_place(citation.collection, citation.date, language, citation.checked),
+        source_place(citation.collection, citation.date, language, citation.checked, citation.said_in),
     )
     quote = shortened(one_line(unmarked(citation.quote)), QUOTE)
     if linked:
@@ -194,11 +195,15 @@ def source_line(citation: Citation, language: Language, *, linked: bool = False)
     return f"[{citation.n}] {document}{shown}{where}"
 
 
-def source_place(collection: str, date: str | None, language: Language, checked: str | None = None) -> str:
+def source_place(
+    collection: str, date: str | None, language: Language, checked: str | None = None, said_in: str = ""
+) -> str:
     """The place where a source is kept, the document's own date if it has one, and the day of the last look at what
-    cannot be looked at any more: ` (handbook, 1 Apr 2026, last checked 13 Nov 2026)`."""
+    cannot be looked at any more: ` (handbook, 1 Apr 2026, last checked 13 Nov 2026)`. Of what people said in a channel:
+    ` (said in #general, 1 Apr 2026)`."""
     seen = _CHECKED.to(language, date=date_words(checked, language)) if checked else ""
-    shown = filter(None, (harmless(collection), date_words(date or "", language), seen))
+    where = _SAID_IN.to(language, channel=harmless(said_in)) if said_in else harmless(collection)
+    shown = filter(None, (where, date_words(date or "", language), seen))
     return _IN.to(language, where=_COMMA.to(language).join(shown))
 
 

@@ -43,6 +43,7 @@ class FoundPassage(BaseModel):
     text: str
     url: str | None
     date: str | None
+    said_in: str | None  # a channel, whose talk gives way to documents
     relevance: float
 
 
@@ -61,6 +62,7 @@ class AnswerSource(BaseModel):
     url: str | None
     date: str | None
     last_checked: str | None
+    said_in: str | None
 
 
 class ProgramAnswer(BaseModel):

@@ -35,9 +35,11 @@ from adapters.slack.events import (
     Welcomed,
     in_thread,
     seen,
+    stirs,
 )
 from adapters.slack.thread_context import ThreadContext
 from adapters.slack.transport.api import CredentialsError, SlackApi, SlackError, UnsupportedError
+from adapters.slack.transport.channel_history import SlackHistory
 from adapters.slack.transport.channel_names import CHANNEL_ID, channels
 from adapters.slack.transport.socket_mode import NOT_STORED, Connections, DisabledError
 from adapters.slack.turn_view import SlackThread
@@ -69,9 +71,15 @@ class SlackAdapter:
     platform = PLATFORM
 
     def __init__(
-        self, settings: SlackSettings, *, language: Language, look_every: float = recovery.EVERY_SECONDS
+        self,
+        settings: SlackSettings,
+        *,
+        language: Language,
+        look_every: float = recovery.EVERY_SECONDS,
+        api: Callable[[str, str | None], SlackApi] = SlackApi,
     ) -> None:
-        """`look_every`: seconds between two looks for what was left."""
+        """`look_every`: seconds between two looks for what was left; `api` calls Slack, by token and address."""
+        self._api = api
         self._settings = settings
         self._look_every = look_every
         self._language = language
@@ -90,7 +98,7 @@ class SlackAdapter:
         Raises SettingsError when Slack refuses the tokens for good, ConnectionError when it cannot be reached.
         """
         token, url = self._settings.bot_token.get_secret_value(), self._settings.api_url
-        async with SlackApi(token, url) as slack:
+        async with self._api(token, url) as slack:
             try:
                 await slack.identify()
             except (CredentialsError, UnsupportedError) as error:
@@ -99,20 +107,24 @@ class SlackAdapter:
                 raise ConnectionError(error.code) from None
             context = SlackContext(slack, bot, Places(slack), self._language)
             around = ThreadContext(context)
+            us = Us(slack.me.user, slack.me.bot_id, slack.me.team)
             questions = RunningTurns(
                 PLATFORM, bot, context.tasks, partial(_view, context), around, language=context.language
             )
-            app = self._app(context, questions, around)
+            app = self._app(context, questions, around, us)
             opening = AsyncWebClient(base_url=slack.web.base_url, retry_handlers=[])
             self._connections = Connections(app, opening, self._settings.app_token.get_secret_value())
             self._context = context
+            connections = self._connections
+            history = SlackHistory(self, context, us, lambda: connections.heard)
             self.who = f"@{slack.me.name} in {slack.me.team_name}"
             chores = [
                 asyncio.create_task(self._tell(), name="slack-ready"),
                 asyncio.create_task(self._look_after(context, questions), name="slack-leftovers"),
             ]
             try:
-                await self._connections.run()
+                with bot.sources.channels.read_by(PLATFORM, history):
+                    await self._connections.run()
             except DisabledError as error:
                 raise _refused(error.code) from None
             finally:
@@ -165,9 +177,8 @@ class SlackAdapter:
 
     # -- Bolt -------------------------------------------------------------------------------------------------------
 
-    def _app(self, context: SlackContext, questions: RunningTurns, around: ThreadContext) -> AsyncApp:
+    def _app(self, context: SlackContext, questions: RunningTurns, around: ThreadContext, us: Us) -> AsyncApp:
         slack = context.slack
-        us = Us(slack.me.user, slack.me.bot_id, slack.me.team)
 
         async def authorize(enterprise_id: str | None, team_id: str | None) -> AuthorizeResult:
             """One workspace: who we are is known, so no event waits for `auth.test`."""
@@ -193,6 +204,7 @@ class SlackAdapter:
             if isinstance(event := body.get("event"), Mapping):
                 around.came(event)
             try:
+                await _stir(context, event, us)
                 await self._take(seen(body, us), context, questions, around)
             except StoreError:
                 log.error("an event could not be stored; Slack sends it again", exc_info=True)
@@ -235,6 +247,16 @@ class SlackAdapter:
                 context.tasks.start(home.welcome(context, user, channel), "slack-home")
             case None:
                 pass
+
+
+async def _stir(context: SlackContext, event: object, us: Us) -> None:
+    """A thread that may be a document has changed. Raises StoreError."""
+    try:
+        stirred = stirs(event, us) if isinstance(event, Mapping) else None
+    except (KeyError, TypeError, AttributeError, ValueError):  # not of a form that Slack documents
+        return
+    if stirred is not None:
+        await context.bot.sources.channels.stir(context.place(stirred[0]), stirred[1])
 
 
 def _view(context: SlackContext, claimed: Claimed, preferences: Preferences) -> SlackThread:

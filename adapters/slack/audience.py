@@ -40,7 +40,7 @@ class Places:
         if stranger:
             return OUTSIDERS
         try:
-            if author is not None and (await self._role(author)) == "outsider":
+            if author is not None and (await self.role(author)) == "outsider":
                 return OUTSIDERS
             return await self._of(channel, author)
         except SlackError as error:
@@ -52,7 +52,7 @@ class Places:
         role: Role = "outsider"
         if not stranger:
             try:
-                role = await self._role(user)
+                role = await self.role(user)
             except SlackError as error:
                 log.warning("who somebody is could not be looked up: %s", error.code)
         return Actor(PLATFORM, self._slack.me.team, user, role)
@@ -73,7 +73,7 @@ class Places:
         """Whether somebody reads a channel: anybody in the team a public one, members only any other. Never raises."""
         try:
             info = await self._slack.channel(channel)
-            if info.get("is_channel") and not info.get("is_private") and await self._role(user) != "outsider":
+            if info.get("is_channel") and not info.get("is_private") and await self.role(user) != "outsider":
                 return True
             return user in await self._slack.members(channel)
         except SlackError as error:
@@ -122,7 +122,7 @@ class Places:
             return OUTSIDERS
         if info.get("is_im"):
             partner = info.get("user") or author
-            return UNKNOWN if not partner else OUTSIDERS if await self._role(str(partner)) == "outsider" else PRIVATE
+            return UNKNOWN if not partner else OUTSIDERS if await self.role(str(partner)) == "outsider" else PRIVATE
         if await self._has_guests(channel):
             return OUTSIDERS
         if info.get("is_mpim") or info.get("is_private") or info.get("is_group"):
@@ -145,7 +145,8 @@ class Places:
             return False
         return any(self._is_outsider(known[member]) and not known[member].get("deleted") for member in members)
 
-    async def _role(self, user: str) -> Role:
+    async def role(self, user: str) -> Role:
+        """Raises SlackError."""
         try:
             found = await self._slack.user(user)
         except UnsupportedError as error:

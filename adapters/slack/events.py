@@ -18,6 +18,7 @@ _SPOKEN = (None, "file_share", "thread_broadcast", "me_message")  # subtypes of 
 _LABELLED = re.compile(r"<([@#!]|(?:https?|mailto|tel):)([^<>|]*)(?:\|([^<>]*))?>")
 _UP = frozenset({"+1", "thumbsup"})
 _DOWN = frozenset({"-1", "thumbsdown"})
+CHECKS = frozenset({"white_check_mark", "heavy_check_mark", "ballot_box_with_check"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +168,19 @@ def mentions(text: str, user: str) -> bool:
     return re.search(rf"<@{re.escape(user)}(?:\|[^<>]*)?>", text) is not None
 
 
+def stirs(event: Mapping[str, Any], us: Us) -> tuple[str, str] | None:
+    """The channel and thread of which an event says that people said, edited or deleted something in it, or the message
+    that they marked; None: nothing of that. Raises what `incoming` raises."""
+    if event.get("type") in ("reaction_added", "reaction_removed"):
+        item = event["item"]
+        marked = item.get("type") == "message" and str(event["reaction"]).partition("::")[0] in CHECKS
+        return (_id(item["channel"]), _id(item["ts"])) if marked else None
+    about = event.get("message") or event.get("previous_message") or event
+    if event.get("type") != "message" or about.get("user") == us.user or not about.get("thread_ts"):
+        return None
+    return _id(event["channel"]), _id(about["thread_ts"])
+
+
 # -- the kinds of message events ------------------------------------------------------------------------------------
 
 
@@ -183,12 +197,12 @@ def _message(event: Mapping[str, Any], us: Us) -> Seen | None:
 
 
 def _said(event: Mapping[str, Any], us: Us, *, addressed: bool) -> Seen | None:
-    if not _by_a_person(event, us):
+    if not by_a_person(event, us):
         return None
     message = incoming(event, us)
     if addressed:
-        return Asked(message, _stranger(event, us))
-    reply = in_thread(message, _stranger(event, us))
+        return Asked(message, from_elsewhere(event, us))
+    reply = in_thread(message, from_elsewhere(event, us))
     if reply is None or _mentions_somebody(str(event.get("text") or "")):
         return reply
     return replace(reply, follows=message)
@@ -198,7 +212,7 @@ def _changed(event: Mapping[str, Any], us: Us) -> Seen | None:
     after, before = event["message"], event.get("previous_message") or {}
     if after.get("subtype") == "tombstone":  # deleted, but its thread lives on
         return _deleted(event, us, after["ts"])
-    if not _by_a_person(after, us) or after.get("text") == before.get("text"):
+    if not by_a_person(after, us) or after.get("text") == before.get("text"):
         return None  # Slack itself unfurled a link, or our reply started a thread
     after = {**after, "channel": event["channel"]}
     addressed = event.get("channel_type") == "im" or mentions(str(after.get("text") or ""), us.user)
@@ -206,12 +220,12 @@ def _changed(event: Mapping[str, Any], us: Us) -> Seen | None:
     known = not (addressed or was_addressed)
     if known and not after.get("thread_ts"):
         return None
-    return Edited(incoming(after, us), addressed or known, _stranger(after, us), known)
+    return Edited(incoming(after, us), addressed or known, from_elsewhere(after, us), known)
 
 
 def _deleted(event: Mapping[str, Any], us: Us, ts: Any) -> Deleted | None:
     before = event.get("previous_message") or {}
-    if before and not _by_a_person(before, us):
+    if before and not by_a_person(before, us):
         return None
     about = {"ts": ts, "channel": event["channel"], "thread_ts": before.get("thread_ts"), "user": before.get("user")}
     return Deleted(incoming({**about, "user": about["user"] or "unknown"}, us))
@@ -227,14 +241,14 @@ def _reaction(event: Mapping[str, Any], us: Us) -> Reacted | None:
     return Reacted(place, _id(item["ts"]), _id(event["user"]), thumb if added else None, thumb)
 
 
-def _by_a_person(event: Mapping[str, Any], us: Us) -> bool:
+def by_a_person(event: Mapping[str, Any], us: Us) -> bool:
     """No bot's words, our own included, start anything: two bots would talk forever (R8)."""
     if event.get("bot_id") or event.get("bot_profile") or event.get("subtype") == "bot_message" or event.get("hidden"):
         return False
     return bool(event.get("user")) and event["user"] not in (us.user, "USLACKBOT")
 
 
-def _stranger(event: Mapping[str, Any], us: Us) -> bool:
+def from_elsewhere(event: Mapping[str, Any], us: Us) -> bool:
     """Slack Connect: the author's own workspace is another one."""
     teams = (event.get("user_team"), event.get("source_team"), event.get("team"))
     return bool(event.get("is_stranger")) or any(str(team)[:1] == "T" and team != us.team for team in teams)

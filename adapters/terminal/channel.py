@@ -539,7 +539,7 @@ def _shown(verdict: Verdict) -> dict[str, object]:
 
 def _heading(citation: Citation, passage: Passage | None, language: Language) -> str:
     path = (citation.name, *(passage.headings if passage else ()))
-    where = source_place(citation.collection, citation.date, language, citation.checked)
+    where = source_place(citation.collection, citation.date, language, citation.checked, citation.said_in)
     return f"[{citation.n}] {' › '.join(one_line(part) for part in path)}{where}"
 
 

@@ -26,6 +26,10 @@ _DISAGREE = {
     "owner": Text(en="Note: the sources disagree about who it is", ja="なお、担当について資料の内容が食い違っています"),
 }
 _SIDE = Text(en="“{value}” in {marks}", ja="{marks} では「{value}」")
+_COUNTS = Text(
+    en=" What stands in a document ({marks}) holds against what was said in a channel.",
+    ja="チャンネルでの発言よりも、文書の内容（{marks}）が優先されます。",
+)
 _NEWEST = Text(en=" The most recent one is {mark} (updated {date}).", ja="最も新しい資料は {mark}（{date} 更新）です。")
 
 
@@ -84,10 +88,18 @@ def _sentence(found: Contradiction, cited: Sequence[int], hits: Mapping[int, Hit
     ]
     text = _DISAGREE[found.kind].to(language) + ("：" if ja else ": ") + ("、" if ja else ", ").join(sides)
     text += "です。" if ja else "."
-    newest = _newest(found, hits)
-    if newest is not None:
+    written, newest = _written(found, hits), _newest(found, hits)
+    if written:
+        text += _COUNTS.to(language, marks="".join(map(mark, written)))
+    elif newest is not None:
         text += _NEWEST.to(language, mark=mark(newest), date=hits[newest].passage.updated[:10])
     return text
+
+
+def _written(found: Contradiction, hits: Mapping[int, Hit]) -> list[int]:
+    """The documents, where some of the values were only said in a channel: these never win."""
+    sides = [[n for n, _ in side.sources if not hits[n].passage.said_in] for side in found.sides]
+    return list(dict.fromkeys(n for side in sides for n in side)) if any(sides) and not all(sides) else []
 
 
 def _newest(found: Contradiction, hits: Mapping[int, Hit]) -> int | None:
@@ -102,4 +114,5 @@ def _newest(found: Contradiction, hits: Mapping[int, Hit]) -> int | None:
 def _citation(n: int, passage: Passage, sentence: str) -> Citation:
     quote = sentence if len(sentence) <= QUOTE else sentence[: QUOTE - 1] + "…"
     place = (passage.document, passage.collection, passage.chunk)
-    return Citation(n, *place, quote, passage.url, passage.updated or None, passage.name)
+    dated = passage.updated or None
+    return Citation(n, *place, quote, passage.url, dated, passage.name, said_in=passage.said_in)

@@ -177,7 +177,8 @@ def citation(n: int, evidence: Evidence, claims: Sequence[Claim]) -> Citation:
     found = evidence.hit.passage
     url, date = passage.url or found.url, passage.updated or found.updated or None
     name = passage.name or found.name
-    return Citation(n, passage.document, passage.collection, passage.chunk, quote, url, date, name)
+    place = (passage.document, passage.collection, passage.chunk)
+    return Citation(n, *place, quote, url, date, name, said_in=found.said_in)
 
 
 def _quote(evidence: Evidence, claims: Sequence[Claim]) -> tuple[Passage, str]:

@@ -232,7 +232,8 @@ def _key(query: Query) -> str:
 
 def _shown(n: int, text: str, findings: Findings) -> str:
     passage = findings.hits[n].passage
-    dated = f", dated {passage.updated}" if passage.updated else ""
+    dated = f", said in {passage.said_in}" if passage.said_in else ""
+    dated += f", dated {passage.updated}" if passage.updated else ""
     limited = text if len(text) <= DRAFT_CHARACTERS else text[: DRAFT_CHARACTERS - 2] + " …"
     return f'<draft result="{n}">\n{limited}\n</draft>\n(Source: {" ".join(passage.document.split())}{dated})'
 

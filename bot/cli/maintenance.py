@@ -3,7 +3,7 @@
 import asyncio
 import os
 import sys
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -314,11 +314,13 @@ def migrate() -> None:
 
 def forget_person(name: str) -> None:
     """`kotae forget --user slack:U012AB3CD`: in this process, also beside a running bot."""
+    from bot.app import running
     from bot.database import database
     from bot.logs import set_up
     from bot.operations.copies import sweep
     from bot.operations.retention import Person, WhoError
     from bot.operations.retention import forget as erase
+    from retrieval.types import QdrantConnectionError
 
     settings = settings_or_exit()
     try:
@@ -327,9 +329,14 @@ def forget_person(name: str) -> None:
         complain(error.text(LANGUAGE), USAGE)
 
     async def main() -> int:
-        set_up(settings.log_level or "WARNING", secrets=settings.secrets())
+        redactor = set_up(settings.log_level or "WARNING", secrets=settings.secrets())
         async with database(settings) as data:
-            output.say((await erase(data.engine, settings.chat_log, who)).text(LANGUAGE))
+            gone = await erase(data.engine, settings.chat_log, who)
+        if gone.erased.threads:
+            with suppress(QdrantConnectionError):  # a bot that runs forgets their documents by itself
+                async with running(settings, redactor):
+                    pass
+        output.say(gone.text(LANGUAGE))
         if left := await asyncio.to_thread(sweep, settings.home):
             output.warn(
                 _(

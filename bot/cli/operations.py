@@ -11,7 +11,7 @@ from bot import views
 from bot.types import Actor, Upload
 from bot.views import Json
 from retrieval.i18n import Language
-from retrieval.types import TEAM, Mode
+from retrieval.types import TEAM, Mode, Readers
 
 if TYPE_CHECKING:  # `kotae documents` needs the database only, and neither where another process does the work
     from bot.app import Application
@@ -143,7 +143,7 @@ class Operations(ReadOperations):
         return {"sources": [views.source_json(one, self._language) for one in found]}
 
     async def add_source(
-        self, kind: Literal["folder", "git", "website"], location: str, name: str = "", collection: str = "",
+        self, kind: Literal["folder", "git", "website", "channel"], location: str, name: str = "", collection: str = "",
         scope: str = TEAM, every: int | None = None, branch: str = "", folder: str = "", globs: tuple[str, ...] = (),
     ) -> Json:  # fmt: skip
         """Follow a source; it is synced in its time: see `sync_source`."""
@@ -151,7 +151,8 @@ class Operations(ReadOperations):
 
         new = NewSource(kind, location, name, collection, scope, every, branch, folder, globs)
         added = await self._app.sources.add(_TERMINAL, new)
-        return views.source_json(await self._app.sources.get(added.name, self._app.readers), self._language)
+        readers = Readers(self._app.readers.scopes | {added.scope})  # a channel's may be only for those who read it
+        return views.source_json(await self._app.sources.get(added.name, readers), self._language)
 
     async def sync_source(self, name: str) -> Json:
         """Look at a source now, and say what has become of its pages."""

@@ -17,7 +17,10 @@ if TYPE_CHECKING:  # what is heavy is imported by the commands that need it
 
 cli = Commands()
 source_cli = Commands(
-    help=_("Follow folders, repositories and websites.", "フォルダー、リポジトリ、ウェブサイトを同期します。")
+    help=_(
+        "Follow folders, repositories, websites and channels.",
+        "フォルダー、リポジトリ、ウェブサイト、チャンネルを同期します。",
+    )
 )
 cli.add_typer(source_cli, name="source")
 
@@ -37,16 +40,20 @@ def listed(as_json: AsJson = False) -> None:
 
 @source_cli.command(
     help=_(
-        "Follow a folder of this machine, a repository or a website: its pages are added, and change and go with it.",
-        "このマシンのフォルダー、git リポジトリ、ウェブサイトを同期します。ページの追加・変更・削除に文書が従います。",
+        "Follow a folder of this machine, a repository, a website or a channel (slack:C…): its pages or threads are "
+        "added, and change and go with it.",
+        "このマシンのフォルダー、git リポジトリ、ウェブサイト、チャンネル（slack:C…）を同期します。"
+        "ページやスレッドの追加・変更・削除に文書が従います。",
     )
 )
 def add(
-    kind: Annotated[str, typer.Argument(help=_("folder, git or website.", "folder、git、website のどれかです。"))],
+    kind: Annotated[
+        str, typer.Argument(help=_("folder, git, website or channel.", "種類です（folder、git、website、channel）。"))
+    ],
     location: Annotated[
         str,
         typer.Argument(
-            help=_("The folder, or the repository's address.", "フォルダー、またはリポジトリのアドレスです。")
+            help=_("The folder, the address, or the channel.", "フォルダー、アドレス、またはチャンネルです。")
         ),
     ],
     name: Annotated[
@@ -75,8 +82,11 @@ def add(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    if kind not in ("folder", "git", "website"):
-        complain(_("A source is a folder, git or website.", "種類は folder、git、website のどれかです。"), USAGE)
+    if kind not in ("folder", "git", "website", "channel"):
+        complain(
+            _("A source is a folder, git, website or channel.", "種類は folder、git、website、channel のどれかです。"),
+            USAGE,
+        )
     where = readable(location)
     if kind == "folder":
         from pathlib import Path

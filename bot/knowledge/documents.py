@@ -7,7 +7,7 @@ import asyncio
 import hashlib
 import logging
 import uuid
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -53,6 +53,8 @@ from retrieval.types import (
 log = logging.getLogger(__name__)
 
 Progress = Callable[[int, int], None]
+Withheld = Callable[[Collection[str], Readers], Awaitable[frozenset[str]]]
+"""Of documents that were said in channels those that these readers may not read any more, asked of the platform."""
 
 _AT_ONCE = 200  # chunks looked through for words
 _DISK = Text(
@@ -105,6 +107,7 @@ class KnowledgeBase:
         self._measured: list[tuple[SearchMetrics, str]] = []  # and not written yet
         self._measuring: asyncio.Task[None] | None = None
         self._changing: WeakValueDictionary[tuple[str, ...], asyncio.Lock] = WeakValueDictionary()
+        self.withheld: Withheld | None = None  # what knows the channels sets it
 
     async def generation(self) -> int:
         """The snapshot that searches see; it has moved by one with every change. Raises StoreError,
@@ -395,7 +398,7 @@ class KnowledgeBase:
         `containing`: only those with these words in them, whatever their width or case. LookupError when it is not
         there for them."""
         row = await self.document(document_id, readers)
-        if row is None:
+        if row is None or (row.said_in and await self._withheld([row.id], readers)):
             raise LookupError(document_id)
         wanted = normalise(containing).strip()
         found: list[Passage] = []
@@ -442,7 +445,16 @@ class KnowledgeBase:
                 raise
         if measured:
             self._measure(found.metrics, readers)
-        return found
+        kept = await self._still_theirs((*found.hits, *found.rejected), readers)
+        return replace(found, hits=tuple(filter(kept, found.hits)), rejected=tuple(filter(kept, found.rejected)))
+
+    async def _still_theirs(self, hits: Sequence[Hit], readers: Readers) -> Callable[[Hit], bool]:
+        said = {hit.passage.document_id for hit in hits if hit.passage.said_in}
+        withheld = await self._withheld(said, readers)
+        return lambda hit: hit.passage.document_id not in withheld
+
+    async def _withheld(self, said: Collection[str], readers: Readers) -> frozenset[str]:
+        return await self.withheld(said, readers) if said and self.withheld is not None else frozenset()
 
     def _measure(self, metrics: SearchMetrics, readers: Readers) -> None:
         """No search waits for it: a commit that is safe from power cuts takes longer than the search."""
@@ -472,7 +484,8 @@ class KnowledgeBase:
     async def readable(self, hits: Sequence[Hit], readers: Readers) -> frozenset[str]:
         """Of the hits' documents those that are still there and still readable: asked again before an answer is
         given."""
-        return await self._documents.readable({hit.passage.document_id for hit in hits}, readers)
+        kept = await self._still_theirs(hits, readers)
+        return await self._documents.readable({hit.passage.document_id for hit in filter(kept, hits)}, readers)
 
     async def check(self, collections: Sequence[str] | None, readers: Readers, language: Language) -> None:
         """Raises CollectionNotFoundError for a collection these readers cannot read."""
@@ -498,6 +511,7 @@ def _row(upload: Upload, digest: str, document: Document, known: DocumentRow | N
         updated_at=now,
         changed_at=document.date or upload.changed_at or None,
         owner=known.owner if known else None,
+        said_in=upload.said_in,
     )
 
 

@@ -56,6 +56,10 @@ _DONE = Text(
     "{lines} 行を"
     "削除しました。文書 {documents} 件は登録者名を消して残し、ほかの人の文章 {mentions} 件から ID を消しました。",
 )
+_THREADS = Text(
+    en="Documents of channels' threads that go because they speak there: {n}. What others said there is read again.",
+    ja="本人の発言を含むチャンネルのスレッドの文書 {n} 件を削除します。ほかの人の発言は読み直します。",
+)
 _STAYS = Text(
     en="What others wrote or documents say about the person stays. Messages in Slack or Discord are deleted there.",
     ja="ほかの人が書いた内容や、文書に書かれた内容は残ります。Slack や Discord "
@@ -128,7 +132,8 @@ class Forgotten:
         )
         copies = _COPIES.to(language, files=", ".join(map(str, self.copies))) if self.copies else ""
         others = [_MACHINES.to(language)] if self.machines else []
-        said = [done, *others, _STAYS.to(language), _BACKUPS.to(language, copies=copies)]
+        threads = [_THREADS.to(language, n=self.erased.threads)] if self.erased.threads else []
+        said = [done, *threads, *others, _STAYS.to(language), _BACKUPS.to(language, copies=copies)]
         return "\n".join(said if self.erased.compacted else [*said, _NOT_COMPACT.to(language)])
 
 

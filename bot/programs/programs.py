@@ -123,7 +123,7 @@ class Programs:
                     answered = event
         sources = [
             {"n": one.n, "document": one.document, "collection": one.collection, "quote": one.quote}
-            | {"url": one.url, "date": one.date, "last_checked": one.checked}
+            | {"url": one.url, "date": one.date, "last_checked": one.checked, "said_in": one.said_in or None}
             for one in answered.citations
         ]
         said = {"answer": answered.text, "outcome": answered.outcome, "unsure": answered.unsure}
@@ -200,6 +200,7 @@ def _passage(passage: Passage) -> dict[str, Any]:
         "text": _text(passage),
         "url": passage.url,
         "date": passage.updated or None,
+        "said_in": passage.said_in or None,
     }
 
 

@@ -96,7 +96,8 @@ class PairDocuments:
             await self._rows.track(one)
         elif one.document is not None and there[one.document].hash == hashlib.sha256(data).hexdigest():
             return None
-        upload = Upload(one.name, data, wanted.collection, wanted.scope, AUTHOR, wanted.url, wanted.changed_at)
+        about = (wanted.url, wanted.changed_at, wanted.said_in)
+        upload = Upload(one.name, data, wanted.collection, wanted.scope, AUTHOR, *about)
         verdict = await self._knowledge.add(upload, self._language)
         if verdict.status == "refused":
             return filled(_NOT_KEPT, name=wanted.name, reason=verdict.reason)

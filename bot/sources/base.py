@@ -6,6 +6,7 @@ Source: sources.md §1 and §2. A listing is always whole, since what is missing
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
+from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Protocol
 
@@ -15,18 +16,33 @@ from retrieval.loaders.file_types import SUFFIXES, suffix_of
 from retrieval.types import RAGToolError
 
 MOST_PAGES = 50_000
+GONE = "gone"  # the version of a page that is not there any more, of a source that is read page by page
 
 
 class SourceError(RAGToolError):
     """A source cannot be listed, or is not to be followed. Nothing that it had is touched."""
 
 
+class PausedError(SourceError):
+    """A source that somebody has to say something about first."""
+
+
 class PageError(RAGToolError):
-    """A page cannot be had now; the others can."""
+    """A page cannot be had now; the others can. `again`: when to try, for a source that is read page by page."""
+
+    again: datetime | None = None
 
 
 class PageRefusedError(PageError):
     """A page can never be read in this version."""
+
+
+class PageGoneError(PageError):
+    """A page that was asked for is not there any more."""
+
+
+class NoDocumentError(PageError):
+    """A page was read, and is no document as it is now; `again`: when it may have become one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +59,15 @@ class SourcePage:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """A page's bytes. `changed_at`: the source's own date of it, ISO."""
+    """A page's bytes. `changed_at`: the source's own date of it, ISO. Of what was said in a channel: where (`said_in`),
+    by whom (`people`), which `version` that is, and when more of it may count (`again`)."""
 
     data: bytes = field(repr=False)
     changed_at: str | None = None
+    said_in: str | None = None
+    people: tuple[str, ...] = ()  # platform:id
+    version: str = ""
+    again: datetime | None = None
 
 
 class Listing(Protocol):

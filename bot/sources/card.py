@@ -30,6 +30,7 @@ KINDS = {
     "folder": Text(en="folder", ja="フォルダー"),
     "git": Text(en="git repository", ja="git リポジトリ"),
     "website": Text(en="website", ja="ウェブサイト"),
+    "channel": Text(en="channel", ja="チャンネル"),
 }
 _NEVER = Text(en="not synced yet", ja="まだ同期していません")
 _CHECKED = Text(en="last checked {ago}", ja="最終確認 {ago}")

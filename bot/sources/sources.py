@@ -10,20 +10,22 @@ import shutil
 import uuid
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 from weakref import WeakValueDictionary
 
-from bot.access import role, valid_scope
+from bot.access import default_scope, role, valid_scope
 from bot.config.settings import Settings
 from bot.errors import StoreError
 from bot.knowledge.collections import check_name
 from bot.knowledge.curation import NotAllowedError
 from bot.knowledge.documents import KnowledgeBase
 from bot.records import AuditRecord
-from bot.sources.base import PageFilter, PageSource, SourceError
+from bot.sources.base import PageFilter, PageSource, PausedError, SourceError
+from bot.sources.channel import ChannelSource, FollowedChannels, location_of
 from bot.sources.folder import FolderSource
 from bot.sources.git import GitAccess, GitSource, check_branch, check_location
 from bot.sources.sync import Progress, Sync, SyncReport, author_of
@@ -31,13 +33,13 @@ from bot.sources.website import WebsiteSource, check_address
 from bot.store.audit import Audit
 from bot.store.documents import Documents
 from bot.store.followed import FollowedSource, FollowedSources, SourceKind, SourceState
-from bot.types import Actor
+from bot.types import Actor, Place
 from retrieval.i18n import Text, TextError
 from retrieval.types import TEAM, RAGToolError, Readers
 
 log = logging.getLogger(__name__)
 
-EVERY: Mapping[SourceKind, int] = {"folder": 3600, "git": 30, "website": 6 * 3600}  # seconds between two looks
+EVERY: Mapping[SourceKind, int] = {"folder": 3600, "git": 30, "website": 6 * 3600, "channel": 300}  # seconds
 SHORTEST, LONGEST = 10, 30 * 24 * 3600
 LEASE = timedelta(minutes=2)
 _STALE = timedelta(days=1)
@@ -51,8 +53,8 @@ _LOCAL = Text(
     ja="このマシンのフォルダーは、ターミナルからのみ追加できます。",
 )
 _KIND = Text(
-    en="There is no source of the kind “{kind}”: folder, git or website.",
-    ja="「{kind}」という種類はありません（folder、git、website）。",
+    en="There is no source of the kind “{kind}”: folder, git, website or channel.",
+    ja="「{kind}」という種類はありません（folder、git、website、channel）。",
 )
 _BAD_NAME = Text(en="“{name}” is no name for a source.", ja="「{name}」は同期元の名前として使えません。")
 _THERE = Text(en="There is a source “{name}” already.", ja="同期元「{name}」はすでにあります。")
@@ -120,6 +122,8 @@ class Sources:
         self._syncing: set[str] = set()
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._stirred = asyncio.Event()
+        self.channels = FollowedChannels(settings, store, clock)
+        self.channels.stirred = self._stirred.set
 
     async def inherit(self) -> None:
         """At the start of the only process of this database: whoever held one is dead."""
@@ -154,7 +158,8 @@ class Sources:
     async def _status(self, source: FollowedSource) -> SourceStatus:
         pages = await self._store.pages(source.id)
         refused = tuple((ref, page.refusal) for ref, page in sorted(pages.items()) if page.refusal is not None)
-        return SourceStatus(source, len(pages), refused, source.id in self._syncing)
+        there = sum(page.document is not None or page.refusal is not None for page in pages.values())
+        return SourceStatus(source, there, refused, source.id in self._syncing)
 
     # -- what people do -----------------------------------------------------------------------------------------------
 
@@ -162,6 +167,10 @@ class Sources:
         """Follow it from now on; its first sync is due at once. Raises NotAllowedError, SourceError."""
         self._as_editor(actor)
         local = actor.platform == "terminal"
+        if new.kind == "channel":
+            to = await self.channels.find(new.location)
+            scope, name = default_scope(to.place, to.audience), new.name.strip() or to.name.lstrip("#")
+            new = replace(new, location=location_of(to.place), scope=scope, name=name)
         location, name = self._checked(new, local=local), new.name.strip() or _name_of(new.location)
         if not _NAME.fullmatch(name):
             raise SourceError(_BAD_NAME, name=name[:100])
@@ -189,6 +198,27 @@ class Sources:
         self._stirred.set()
         return source
 
+    async def follow(self, actor: Actor, place: Place, name: str = "") -> FollowedSource:
+        """Follow what is said in a channel, from the channel itself."""
+        return await self.add(actor, NewSource("channel", location_of(place), name))
+
+    async def hears(self, person: str, wanted: bool | None = None) -> bool:
+        """Whether what this person (`platform:id`) says in channels may be found; `wanted`: from now on. What was found
+        of it so far is forgotten at once."""
+        if wanted is not None:
+            change = self._store.let_in if wanted else self._store.leave_out
+            await change(person, self._clock())
+            await self.silence()
+            self._stirred.set()
+        return not await self._store.left_out([person])
+
+    async def silence(self) -> None:
+        """Forget documents in which somebody speaks who does not want to be found: their words leave what was answered,
+        too. What the others said is read again."""
+        for source, ref, page in await self._store.silenced():
+            await self._knowledge.forget(page.document or "")
+            await self._store.forgotten(source, ref, page)
+
     async def pause(self, actor: Actor, name: str, readers: Readers) -> None:
         await self._turn(actor, name, readers, "paused", "source pause")
 
@@ -196,9 +226,9 @@ class Sources:
         """Let it go on. Of a source that asks: what is gone is forgotten, or kept and no longer the source's."""
         source = await self._turn(actor, name, readers, "on", f"source resume {gone}".strip())
         if source.state == "asks" and gone == "keep":
-            await self._sync(source, keep_gone=True)
+            await self._sync(source, keep_gone=True, whole=True)
         elif source.state == "asks" and gone == "forget":
-            await self._sync(source, forget_many=True)
+            await self._sync(source, forget_many=True, whole=True)
 
     async def remove(self, actor: Actor, name: str, readers: Readers, *, keep: bool) -> int:
         """Follow it no more, and forget its documents, or (`keep`) let them be the collection's own; how many."""
@@ -217,7 +247,7 @@ class Sources:
     async def sync(self, actor: Actor, name: str, readers: Readers, progress: Progress | None = None) -> SyncReport:
         """Look at it now, whatever is due. Raises SourceError when it cannot be seen whole."""
         self._as_editor(actor)
-        return await self._sync(await self._named(name, readers), progress=progress)
+        return await self._sync(await self._named(name, readers), whole=True, progress=progress)
 
     async def _turn(self, actor: Actor, name: str, readers: Readers, state: SourceState, action: str) -> FollowedSource:
         self._as_editor(actor)
@@ -243,11 +273,19 @@ class Sources:
         try:
             while True:
                 with suppress(StoreError):
+                    await self.silence()
                     found = {one.id: one for one in await self._store.listed() if one.state == "on"}
+                    waiting = await self._store.waiting(self._clock())
                     for id in watched.keys() - found.keys():
                         watched.pop(id).cancel()
                     for source in found.values():
-                        if source.id not in watched or watched[source.id].done():
+                        idle = source.id not in watched or watched[source.id].done()
+                        if source.kind == "channel":  # a look takes minutes, and what it is about is known
+                            due = source.due_at <= self._clock() or (source.id in waiting and not source.failures)
+                            if idle and due and self.channels.serves(source.location):
+                                watched[source.id] = asyncio.create_task(self._due(source), name="channel")
+                            continue
+                        if idle:
                             watched[source.id] = asyncio.create_task(self._watch(source), name=f"source {source.name}")
                         if source.due_at <= self._clock():
                             await self._due(source)
@@ -263,7 +301,7 @@ class Sources:
     async def _watch(self, source: FollowedSource) -> None:
         """Have it looked at whenever it says that something has changed."""
         with suppress(SourceError, StoreError):
-            followed = self._made(source)
+            followed = await self._made(source)
             while True:
                 await followed.changed()
                 await self._store.hurry(source.id, self._clock())
@@ -287,26 +325,33 @@ class Sources:
         *,
         forget_many: bool = False,
         keep_gone: bool = False,
+        whole: bool = False,
         progress: Progress | None = None,
     ) -> SyncReport:
+        """`whole`: all that is due of a source that is otherwise read little by little."""
         async with self._alone(source):
-            work = Sync(
-                source, self._store, self._knowledge, self._documents,
-                forget_many=forget_many, keep_gone=keep_gone, progress=progress,
-            )  # fmt: skip
             try:
-                cursor = await work.run(self._made(source))
+                await self.silence()
+                followed = await self._made(source)
+                work = Sync(
+                    followed.source if isinstance(followed, ChannelSource) else source,
+                    self._store, self._knowledge, self._documents,
+                    forget_many=forget_many, keep_gone=keep_gone, progress=progress,
+                )  # fmt: skip
+                cursor = await work.run(followed)
+                while whole and isinstance(followed, ChannelSource) and followed.more and not work.report.gone:
+                    cursor = await work.run(followed)
             except (RAGToolError, StoreError) as error:
                 await self._failed(source, error)
                 raise
             except Exception:
                 await self._failed(source, SourceError(_BROKEN))
                 raise
-            now, report = self._clock(), work.report
+            now, report, more = self._clock(), work.report, isinstance(followed, ChannelSource) and followed.more
             asks: Mapping[str, Any] = {"state": "asks", "gone": report.gone} if report.gone else {}
             await self._store.leave(
                 source.id, owner=self._owner, cursor=cursor, failures=0, trouble=None, checked_at=now,
-                due_at=now + timedelta(seconds=source.every), **asks,
+                due_at=now if more else now + timedelta(seconds=source.every), **asks,
             )  # fmt: skip
             return report
 
@@ -321,14 +366,23 @@ class Sources:
                 failures=failures,
                 trouble=Text(en=error.text("en"), ja=error.text("ja")),
                 due_at=self._clock() + timedelta(seconds=wait),
+                **({"state": "paused"} if isinstance(error, PausedError) else {}),
             )
 
     def _alone(self, source: FollowedSource) -> "_Lease":
         return _Lease(self, source)
 
-    def _made(self, source: FollowedSource) -> PageSource:
+    async def _moved(self, source: FollowedSource, scope: str) -> None:
+        """Let a source's documents be for those who read it now."""
+        for page in (await self._store.pages(source.id)).values():
+            if page.document is not None:
+                await self._knowledge.rescope(page.document, scope, Readers(frozenset({source.scope})))
+
+    async def _made(self, source: FollowedSource) -> PageSource:
         """Raises SourceError."""
         options = source.options
+        if source.kind == "channel":
+            return await self.channels.open(source, partial(self._moved, source))
         wanted = PageFilter(options.get("folder", ""), tuple(options.get("globs", ())))
         if source.kind == "website":
             return WebsiteSource(source.location, memory=self._memory(source), private=self._own_network(source))
@@ -355,6 +409,8 @@ class Sources:
             return check_address(new.location)
         if new.kind == "git":
             return check_location(new.location, local=local)
+        if new.kind == "channel":
+            return new.location
         raise SourceError(_KIND, kind=new.kind)
 
     def _own_network(self, source: FollowedSource) -> bool:

@@ -6,12 +6,22 @@ Source: sources.md §2.
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bot.access import person
 from bot.config.settings import filled
 from bot.knowledge.documents import KnowledgeBase
-from bot.sources.base import Fetched, Listing, PageError, PageRefusedError, PageSource, SourcePage
+from bot.sources.base import (
+    GONE,
+    Fetched,
+    Listing,
+    NoDocumentError,
+    PageError,
+    PageGoneError,
+    PageRefusedError,
+    PageSource,
+    SourcePage,
+)
 from bot.store.documents import Documents
 from bot.store.followed import FollowedPage, FollowedSource, FollowedSources
 from bot.types import Upload, Verdict
@@ -85,6 +95,8 @@ class Sync:
                 self.report.pages = len(known)
                 return cursor
             self.report.pages = len(listing.pages)
+            if self._by_page:
+                known = await self._store.pages(self._source.id)  # its look has found more of them
             await self._renamed(listing, known)
             wanted = [page for page in listing.pages.values() if not _same(page, known.get(page.ref))]
             for number, page in enumerate(wanted):
@@ -94,9 +106,17 @@ class Sync:
             if self._progress and wanted:
                 self._progress(len(wanted), len(wanted))
             await self._gone([ref for ref in known if ref not in listing.pages], known)
-            if self.report.failed or self.report.gone:
+            if self._by_page:
+                pages = (await self._store.pages(self._source.id)).values()
+                self.report.pages = sum(page.document is not None for page in pages)
+            elif self.report.failed or self.report.gone:
                 return None  # the next look has them again
             return listing.cursor
+
+    @property
+    def _by_page(self) -> bool:
+        """Whether each page is known to have to be read or not, whatever becomes of the others."""
+        return self._source.kind == "channel"
 
     async def _renamed(self, listing: Listing, known: dict[str, FollowedPage]) -> None:
         """A document keeps its id, its history and its Q/A pairs."""
@@ -116,15 +136,34 @@ class Sync:
             known[page.ref] = known.pop(page.was)
 
     async def _page(self, listing: Listing, page: SourcePage, before: FollowedPage | None) -> None:
+        fetched = Fetched(b"")
         try:
-            verdict = await self._taken(page, await listing.fetch(page))
+            fetched = await listing.fetch(page)
+            verdict = await self._taken(page, fetched)
+        except (PageGoneError, NoDocumentError) as error:
+            await self._no_document(page, before or FollowedPage(""), error)
+            return
         except PageError as error:
             why = Text(en=error.text("en"), ja=error.text("ja"))
             if not isinstance(error, PageRefusedError):
                 self.report.failed.append((page.ref, why))
+                if before is not None and error.again is not None:
+                    await self._store.note(
+                        self._source.id, page.ref, replace(before, due_at=error.again), seen=before.due_at
+                    )
                 return
             verdict = why
-        await self._noted(page, before, verdict)
+        await self._noted(page, before, verdict, fetched)
+
+    async def _no_document(self, page: SourcePage, before: FollowedPage, why: PageError) -> None:
+        """Pages that are said to be gone wait until all others were looked at: they may be many."""
+        noted = FollowedPage("", due_at=why.again)
+        if isinstance(why, PageGoneError):
+            noted = replace(before, version=GONE, due_at=None)
+        elif before.document is not None and await self._own(before.document):
+            await self._knowledge.forget(before.document, at_source=True)
+            self.report.removed += 1
+        await self._store.note(self._source.id, page.ref, noted, seen=before.due_at)
 
     async def _taken(self, page: SourcePage, fetched: Fetched) -> Verdict | Text:
         """The document of a page, or why it is none."""
@@ -133,7 +172,10 @@ class Sync:
         if there is not None and there.author != author_of(source):
             return filled(_TAKEN, name=page.name, collection=source.collection)
         date = fetched.changed_at or (there.changed_at if there is not None else None)
-        upload = Upload(page.name, fetched.data, source.collection, source.scope, author_of(source), page.url, date)
+        author = author_of(source)
+        upload = Upload(
+            page.name, fetched.data, source.collection, source.scope, author, page.url, date, fetched.said_in
+        )
         try:
             return await self._knowledge.take(upload)
         except (QdrantConnectionError, EmbeddingError):  # would be another page's, too
@@ -141,25 +183,32 @@ class Sync:
         except RAGToolError as error:
             return Text(en=error.text("en"), ja=error.text("ja"))
 
-    async def _noted(self, page: SourcePage, before: FollowedPage | None, verdict: Verdict | Text) -> None:
-        source = self._source
+    async def _noted(
+        self, page: SourcePage, before: FollowedPage | None, verdict: Verdict | Text, fetched: Fetched
+    ) -> None:
+        source, version = self._source, fetched.version or page.version
+        seen = before.due_at if before is not None else None
         if isinstance(verdict, Text):  # what it said last stays, as long as the page is there
             self.report.refused.append((page.ref, verdict))
             document = before.document if before is not None else None
-            await self._store.note(source.id, page.ref, FollowedPage(page.version, document, verdict))
+            noted = FollowedPage(version, document, verdict, fetched.again, fetched.people)
+            await self._store.note(source.id, page.ref, noted, seen=seen)
             return
         if verdict.status == "added":
             self.report.added += 1
-            if (who := person(source.added_by)) is not None and verdict.document_id is not None:
+            who = None if self._by_page else person(source.added_by)  # nobody looks after what others say
+            if who is not None and verdict.document_id is not None:
                 row = await self._knowledge.document(verdict.document_id, self._readers)
                 if row is not None:
                     await self._knowledge.own(row, who)
         self.report.replaced += verdict.status == "replaced"
-        await self._store.note(source.id, page.ref, FollowedPage(page.version, verdict.document_id))
+        noted = FollowedPage(version, verdict.document_id, due_at=fetched.again, people=fetched.people)
+        await self._store.note(source.id, page.ref, noted, seen=seen)
 
     async def _gone(self, refs: Sequence[str], known: dict[str, FollowedPage]) -> None:
         had = [ref for ref in refs if known[ref].document is not None]
-        many = len(had) > max(MANY_GONE, SHARE_GONE * len(known)) or (len(had) == len(known) > 1)
+        all_of_them = sum(page.document is not None for page in known.values()) if self._by_page else len(known)
+        many = len(had) > max(MANY_GONE, SHARE_GONE * all_of_them) or (len(had) == all_of_them > 1)
         if self._keep_gone:
             await self._store.drop(self._source.id, refs)
             return

@@ -4,7 +4,7 @@ that nothing of it is left in the file. Source: reliability.md R61; sqlite.org/l
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -29,6 +29,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from bot.access import THREAD
 from bot.errors import StoreError
 from bot.store.engine import alone, change, rows
+from bot.store.followed import leave_out
 from bot.store.schema import (
     answers,
     asks,
@@ -37,6 +38,7 @@ from bot.store.schema import (
     documents,
     feedback,
     followed,
+    followed_pages,
     held_files,
     intakes,
     messages,
@@ -74,6 +76,7 @@ _IN_TEXTS: Mapping[Table, tuple[str, ...]] = {
     pairs: ("question", "answer"),
     intakes: ("files",),
     audit: ("subject", "result"),
+    followed_pages: ("people",),
 }
 
 
@@ -100,6 +103,7 @@ class Erased:
     searches: int
     documents: int  # that stay, without their author
     mentions: int  # rows of others that named them
+    threads: int  # of channels, whose documents have what they said and are to be forgotten
     compacted: bool  # nothing of it is left in the database's files either
 
 
@@ -185,9 +189,12 @@ class Erasure:
         added = update(documents).where(documents.c.author == person).values(author="")
         authored = await change(self._engine, lambda db: db.execute(added).rowcount)
         await change(self._engine, partial(_delete_acts, platform=platform, person=person))
+        who = f"{platform}:{person}"
+        threads = await change(self._engine, lambda db: leave_out(db, who, datetime.now(UTC)))
         mentions = await self._forget_mentions(person)
         questions_of_theirs = tuple(row.id for row in found)
-        return Erased(questions_of_theirs, votes, asked, authored, mentions, await compact(self._engine))
+        done = await compact(self._engine)
+        return Erased(questions_of_theirs, votes, asked, authored, mentions, threads, done)
 
     async def _forget_votes(self, platform: str, person: str) -> int:
         """Their votes, and what a miss says in their words; a miss that only they reported goes, unless it was

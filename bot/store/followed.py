@@ -1,21 +1,22 @@
 """Sources that documents follow, and what is known of each of their pages. Source: sources.md §1 and §2."""
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import Connection, and_, delete, or_, select, update
+from sqlalchemy import Connection, and_, case, delete, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.records import AuditRecord
 from bot.store.audit import add_traces
 from bot.store.engine import change, insert, rows
 from bot.store.leases import lease
-from bot.store.schema import followed, followed_pages
+from bot.store.schema import followed, followed_pages, unheard
 from retrieval.i18n import Text
 
-SourceKind = Literal["folder", "git", "website"]
+SourceKind = Literal["folder", "git", "website", "channel"]
 SourceState = Literal["on", "paused", "asks"]
 """`asks`: so many pages were gone at once that somebody has to say whether that is meant."""
 
@@ -46,11 +47,14 @@ class FollowedSource:
 
 @dataclass(frozen=True, slots=True)
 class FollowedPage:
-    """A page as it was last read: in this version it became a document, or was refused."""
+    """A page as it was last read: in this version it became a document, or was refused. Of a channel's threads also
+    when to read it again, and who speaks in its document."""
 
     version: str
     document: str | None = None
     refusal: Text | None = None
+    due_at: datetime | None = None
+    people: tuple[str, ...] = ()
 
 
 class FollowedSources:
@@ -89,8 +93,10 @@ class FollowedSources:
         await change(self._engine, remove)
 
     async def turn(self, id: str, state: SourceState, *, due_at: datetime, trace: AuditRecord) -> None:
-        """Pause it, or let it go on; its trouble is forgotten with that."""
-        values = {"state": state, "gone": 0, "failures": 0, "trouble": None, "due_at": due_at}
+        """Pause it, or let it go on, with a look at all of it; its trouble is forgotten with that."""
+        values: dict[str, Any] = {"state": state, "gone": 0, "failures": 0, "trouble": None, "due_at": due_at}
+        if state == "on":
+            values["cursor"] = None
 
         def turn(db: Connection) -> None:
             db.execute(update(followed).where(followed.c.id == id).values(**values))
@@ -132,14 +138,18 @@ class FollowedSources:
     async def pages(self, id: str) -> dict[str, FollowedPage]:
         """By ref."""
         found = await rows(self._engine, select(followed_pages).where(followed_pages.c.source == id))
-        return {row.ref: FollowedPage(row.version, row.document, _text(row.refusal)) for row in found}
+        return {row.ref: _page(row) for row in found}
 
-    async def note(self, id: str, ref: str, page: FollowedPage) -> None:
+    async def note(self, id: str, ref: str, page: FollowedPage, *, seen: datetime | None = None) -> None:
+        """`seen`: when it was due before it was read; what has changed in it since leaves it due."""
         values = {"version": page.version, "document": page.document, "refusal": _said(page.refusal)}
+        values["people"] = f" {' '.join(page.people)} " if page.people else None
+        due_at = case((followed_pages.c.due_at.is_not_distinct_from(seen), page.due_at), else_=followed_pages.c.due_at)
 
         def note(db: Connection) -> None:
-            added = insert(db, followed_pages).values(source=id, ref=ref, **values)
-            db.execute(added.on_conflict_do_update(index_elements=["source", "ref"], set_=values))
+            added = insert(db, followed_pages).values(source=id, ref=ref, due_at=page.due_at, **values)
+            changed = added.on_conflict_do_update(index_elements=["source", "ref"], set_=values | {"due_at": due_at})
+            db.execute(changed)
 
         await change(self._engine, note)
 
@@ -158,6 +168,106 @@ class FollowedSources:
         )
         found = await rows(self._engine, wanted.where(followed_pages.c.document.in_(documents)))
         return {row.document: _source(row) for row in found}
+
+    # -- threads of channels ------------------------------------------------------------------------------------------
+
+    async def enqueue(
+        self, id: str, refs: Iterable[str], now: datetime, *, cursor: str | None = None, since: str | None = None
+    ) -> None:
+        """Have threads read, and note with that how far (`cursor`) they are listed. `since`: also those known ones in
+        which something was said from then on, as their versions tell."""
+
+        def enqueue(db: Connection) -> None:
+            for ref in refs:
+                added = insert(db, followed_pages).values(source=id, ref=ref, version="", due_at=now)
+                db.execute(added.on_conflict_do_update(index_elements=["source", "ref"], set_={"due_at": now}))
+            if since is not None:
+                later = and_(followed_pages.c.source == id, followed_pages.c.version >= since)
+                db.execute(update(followed_pages).where(later).values(due_at=now))
+            if cursor is not None:
+                db.execute(update(followed).where(followed.c.id == id).values(cursor=cursor))
+
+        await change(self._engine, enqueue)
+
+    async def stir(self, location: str, ref: str, due_at: datetime, *, known: bool) -> bool:
+        """Something in a thread has changed; `known`: it counts only if it was read before. Whether anybody follows."""
+        of = select(followed.c.id).where(followed.c.kind == "channel", followed.c.location == location)
+        found = [row.id for row in await rows(self._engine, of.where(followed.c.state == "on"))]
+        if not found:
+            return False
+
+        def stir(db: Connection) -> None:
+            for id in found:
+                its = and_(followed_pages.c.source == id, followed_pages.c.ref == ref)
+                if not db.execute(update(followed_pages).where(its).values(due_at=due_at)).rowcount and not known:
+                    db.execute(insert(db, followed_pages).values(source=id, ref=ref, version="", due_at=due_at))
+
+        await change(self._engine, stir)
+        return True
+
+    async def waiting(self, now: datetime) -> frozenset[str]:
+        """The sources some of whose threads are to be read now."""
+        due = select(followed_pages.c.source).where(followed_pages.c.due_at <= now).distinct()
+        return frozenset(row.source for row in await rows(self._engine, due))
+
+    async def rescope(self, id: str, scope: str) -> None:
+        await change(
+            self._engine, lambda db: db.execute(update(followed).where(followed.c.id == id).values(scope=scope))
+        )
+
+    # -- people in them -----------------------------------------------------------------------------------------------
+
+    async def leave_out(self, person: str, now: datetime) -> None:
+        """From now on nothing that this person (`platform:id`) says is found."""
+        await change(self._engine, lambda db: leave_out(db, person, now))
+
+    async def let_in(self, person: str, now: datetime) -> None:
+        """Let what they say be found again: all threads are read anew."""
+
+        def let_in(db: Connection) -> None:
+            if db.execute(delete(unheard).where(unheard.c.person == _hash(person))).rowcount:
+                db.execute(update(followed).where(followed.c.kind == "channel").values(cursor=None, due_at=now))
+
+        await change(self._engine, let_in)
+
+    async def left_out(self, people: Collection[str]) -> frozenset[str]:
+        """Of these people those who do not want to be found."""
+        hashes = {_hash(person): person for person in people}
+        found = await rows(self._engine, select(unheard.c.person).where(unheard.c.person.in_(hashes)))
+        return frozenset(hashes[row.person] for row in found)
+
+    async def silenced(self) -> list[tuple[str, str, FollowedPage]]:
+        """Source, ref and page of what is to be forgotten because of who speaks in it."""
+        wanted = select(followed_pages).where(
+            followed_pages.c.version == SILENCED, followed_pages.c.document.is_not(None)
+        )
+        return [(row.source, row.ref, _page(row)) for row in await rows(self._engine, wanted)]
+
+    async def forgotten(self, id: str, ref: str, page: FollowedPage) -> None:
+        """Its document is gone; what others said in it may be read again."""
+        await self.note(id, ref, replace(page, version="", document=None, people=()), seen=page.due_at)
+
+
+SILENCED = "silenced"  # the version of a page whose document somebody does not want to be found in
+
+
+def leave_out(db: Connection, person: str, now: datetime) -> int:
+    """Inside the caller's transaction: never again what this person says in channels, and the documents that have it
+    are to be forgotten; how many."""
+    added = insert(db, unheard).values(person=_hash(person), at=now)
+    db.execute(added.on_conflict_do_nothing(index_elements=["person"]))
+    theirs = followed_pages.c.people.contains(f" {person} ", autoescape=True)
+    silenced = update(followed_pages).where(theirs).values(version=SILENCED, due_at=now, people=None)
+    return db.execute(silenced).rowcount
+
+
+def _hash(person: str) -> str:
+    return hashlib.sha256(person.encode()).hexdigest()
+
+
+def _page(row: Any) -> FollowedPage:
+    people = tuple((row.people or "").split())
+    return FollowedPage(row.version, row.document, _text(row.refusal), row.due_at, people)
 
 
 def _values(source: FollowedSource) -> dict[str, Any]:

@@ -78,6 +78,7 @@ class Wanted:
     name: str  # the source's
     url: str | None
     changed_at: str | None
+    said_in: str | None
     pairs: tuple[QAPair, ...]
 
 
@@ -200,7 +201,8 @@ class PairRows:
         which = and_(pairs.c.state == "approved", *(() if source is None else (pairs.c.document == source,)))
         columns = (pairs.c.document, pairs.c.chunk, pairs.c.question, pairs.c.answer)
         order = (pairs.c.document, pairs.c.chunk, pairs.c.place, pairs.c.position, pairs.c.id)
-        about = (documents.c.collection, documents.c.scope, documents.c.name, documents.c.url, documents.c.changed_at)
+        names = ("collection", "scope", "name", "url", "changed_at", "said_in")
+        about = [documents.c[name] for name in names]
         found: dict[tuple[str, int], list[Any]] = {}
         for row in await rows(
             self._engine, select(*columns, *about).select_from(_JOINED).where(which).order_by(*order)
@@ -208,7 +210,7 @@ class PairRows:
             found.setdefault((row.document, row.chunk // PART), []).append(row)
         return {
             key: Wanted(
-                *key, some[0].collection, some[0].scope, some[0].name, some[0].url, some[0].changed_at,
+                *key, *(some[0]._mapping[name] for name in names),
                 tuple(QAPair(row.question, row.answer) for row in some),
             )
             for key, some in found.items()

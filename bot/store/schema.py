@@ -162,6 +162,7 @@ documents = Table(
     Column("updated_at", Moment, nullable=False),
     Column("changed_at", String(10), nullable=True),  # its own date or month, ISO; NULL: not known
     Column("owner", String(120), nullable=True),  # platform:id of whoever looks after it; NULL: who added it
+    Column("said_in", String(120), nullable=True),  # the channel (#general) it was said in; NULL: it is no talk
     UniqueConstraint("collection", "scope", "name"),
 )
 
@@ -217,14 +218,14 @@ collections = Table(
     Column("owner", String(120), nullable=True),  # platform:id of whoever looks after it
 )
 
-# Folders, repositories and sites whose documents follow them. `cursor` is what the last whole look saw; `gone`: so many
-# pages were not there any more, which waits for a person's word.
+# Folders, repositories, sites and channels whose documents follow them. `cursor` is what the last whole look saw;
+# `gone`: so many pages were not there any more, which waits for a person's word.
 followed = Table(
     "followed",
     metadata,
     Column("id", String(32), primary_key=True),
     Column("name", String(80), nullable=False, unique=True),
-    Column("kind", String(12), nullable=False),  # folder | git | website
+    Column("kind", String(12), nullable=False),  # folder | git | website | channel
     Column("location", Text, nullable=False),
     Column("options", JSON, nullable=False),
     Column("collection", String(80), nullable=False),
@@ -243,7 +244,8 @@ followed = Table(
     Column("lease_until", Moment, nullable=True),
 )
 
-# The pages of a source as they were last read: its document, or why it was refused in this version.
+# The pages of a source as they were last read: its document, or why it was refused in this version. Of a channel's
+# threads also when to read one again, and who speaks in its document (" slack:U1 slack:U2 ").
 followed_pages = Table(
     "followed_pages",
     metadata,
@@ -252,7 +254,18 @@ followed_pages = Table(
     Column("version", String(200), nullable=False),
     Column("document", String(32), nullable=True),
     Column("refusal", JSON, nullable=True),  # in both languages
+    Column("due_at", Moment, nullable=True),
+    Column("people", Text, nullable=True),
     Index("ix_followed_pages_document", "document"),
+    Index("ix_followed_pages_due_at", "due_at"),
+)
+
+# Who does not want what they say in channels to be found. Only a hash is kept: of those who were erased, too.
+unheard = Table(
+    "unheard",
+    metadata,
+    Column("person", String(64), primary_key=True),
+    Column("at", Moment, nullable=False),
 )
 
 # Programs that may ask, each by a token of which only the hash is kept; `calls` and `misses` are those of `used_on`.

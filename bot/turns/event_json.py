@@ -60,6 +60,7 @@ def citation_json(citation: Citation) -> dict[str, Any]:
         "quote": citation.quote,
         "url": citation.url,
         "date": citation.date,
+        **({"said_in": citation.said_in} if citation.said_in else {}),
     }
 
 

@@ -124,6 +124,7 @@ async def process(
     at_once: int = AT_ONCE,
     make_inbox: Callable[[TurnStore], TurnQueue] = TurnQueue,
     change: Callable[[Bot], Bot] = lambda bot: bot,
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> AsyncIterator[tuple[Database, Bot]]:
     """One process without its platform; what needs a knowledge works only with one. `change` puts other services in."""
     if not (file := given.home / "kotae.db").exists():
@@ -151,7 +152,7 @@ async def process(
             search=_nothing if knowledge is None else partial(known.search, measured=False),
         )
         followed = FollowedSources(data.engine)
-        sources = Sources(given, followed, known, data.documents, Audit(data.engine), owner=inbox.owner)
+        sources = Sources(given, followed, known, data.documents, Audit(data.engine), owner=inbox.owner, clock=clock)
         parts = given, data, known, turns, answers, asking, sources
         bot = make_bot(*parts, models=lambda name: None, make_digest=_empty_digest, owner=inbox.owner)
         try:

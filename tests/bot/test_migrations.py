@@ -368,6 +368,10 @@ async def fill(url: str) -> None:
     )  # fmt: skip
     assert await followed.add(hall, AuditRecord("slack:U1", "source add", "hall", "on"))
     await followed.note(hall.id, "docs/keihi.md", FollowedPage("7" * 40, page.id))
+    await followed.note(
+        hall.id, "1790000001.000100", FollowedPage("2026", page.id, due_at=moment, people=("slack:U1",))
+    )
+    await followed.leave_out("slack:U9", moment)
     token = ProgramToken("editor", "team", 30, 2_000, "slack:U1", moment)
     assert await ProgramTokens(engine).add(token, "8" * 64, AuditRecord("slack:U1", "token add", "editor", "team"))
     digests = Digests(engine)

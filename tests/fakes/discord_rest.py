@@ -4,6 +4,7 @@ Source: discord-api-docs, resources/{user,guild,channel,application}; topics/thr
 """
 
 from collections.abc import Collection
+from datetime import datetime
 from typing import Any
 
 from tests.fakes import discord_rules as rules
@@ -277,7 +278,13 @@ class Rest:
         place = self._messages.place(call.app, call["channel"], "read_message_history")
         found = [each for each in self._world.channels.values() if each.parent == place.id and each.archived]
         found = [each for each in found if each.kind != PRIVATE_THREAD]
-        return self._listed(sorted(found, key=lambda each: each.stirred, reverse=True), call.app) | {"has_more": False}
+        if before := call.query.get("before"):
+            found = [each for each in found if each.stirred < datetime.fromisoformat(before).timestamp()]
+        found.sort(key=lambda each: each.stirred, reverse=True)
+        limit = int(call.query.get("limit") or 50)
+        if not 2 <= limit <= 100:
+            raise invalid([("limit", "NUMBER_TYPE_RANGE", "int value should be between 2 and 100.")])
+        return self._listed(found[:limit], call.app) | {"has_more": len(found) > limit}
 
     def _listed(self, threads: list[Channel], app: App) -> Json:
         seen = [each for each in threads if self._world.may(app.user, each, "view_channel")]

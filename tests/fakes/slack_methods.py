@@ -137,21 +137,27 @@ class Methods:
             raise Refused("thread_not_found")
         within = [each for each in replies if _between(each, arguments)]
         found = [self._told(each, arguments) for each in (parent, *within)]
-        if parent.deleted:
-            found[0] = {"type": "message", "subtype": "tombstone", "text": "This message was deleted.", "ts": parent.ts}
-            found[0] |= {"user": "USLACKBOT", "thread_ts": parent.ts, "reply_count": len(replies)}
         shown, more = _page(found, arguments, self.history_page)
         return {"ok": True, "messages": shown, "has_more": bool(more["response_metadata"]["next_cursor"])} | more
 
     def conversations_history(self, app: App, arguments: Json) -> Json:
         channel = self._inside(app, arguments.get("channel"))
-        found = [each for each in self._world.visible(channel.id) if not each.thread and _between(each, arguments)]
-        newest_first = [self._told(each, arguments) for each in reversed(found)]
+        roots = [each for each in self._world.roots(channel.id) if _between(each, arguments)]
+        newest_first = [self._told(each, arguments) for each in reversed(roots)]
         shown, more = _page(newest_first, arguments, min(100, self.history_page))
         return {"ok": True, "messages": shown, "has_more": bool(more["response_metadata"]["next_cursor"])} | more
 
     def _told(self, message: Message, arguments: Json) -> Json:
         metadata = self.keeps_metadata and rules.flag(arguments.get("include_all_metadata"))
+        if message.deleted:  # its replies are still there
+            left: Json = {
+                "type": "message",
+                "subtype": "tombstone",
+                "text": "This message was deleted.",
+                "hidden": True,
+            }
+            count = len(self._world.thread(message.channel, message.ts))
+            return left | {"user": "USLACKBOT", "ts": message.ts, "thread_ts": message.ts, "reply_count": count}
         return self._world.as_json(message, metadata=metadata, base=self._base)
 
     # -- views ------------------------------------------------------------------------------------------------------

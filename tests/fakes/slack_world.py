@@ -345,6 +345,14 @@ class World:
             self.age(each)
         return found
 
+    def roots(self, channel: str) -> list[Message]:
+        """What stands in a channel itself, also what is left of a deleted message whose replies are there."""
+        found = [each for each in self.messages.values() if each.channel == channel and not each.thread]
+        shown = (
+            each for each in found if not each.ephemeral_to and (not each.deleted or self.thread(channel, each.ts))
+        )
+        return sorted(shown, key=lambda each: each.ts)
+
     def visible(self, channel: str) -> Iterator[Message]:
         for each in list(self.messages.values()):
             if each.channel == channel and not each.deleted and not each.ephemeral_to:

@@ -22,7 +22,7 @@ CREATE TABLE answers (
 	CONSTRAINT pk_answers PRIMARY KEY (turn), 
 	CONSTRAINT fk_answers_turn FOREIGN KEY(turn) REFERENCES turns (id) ON DELETE CASCADE
 );
-INSERT INTO "answers" VALUES('tttttttttttttttttttttttttttttttt','25日です。[1]','answered','[{"n": 1, "document": "\u7d4c\u8cbb.md", "collection": "handbook", "chunk": 0, "quote": "\u6bce\u670825\u65e5", "url": null, "date": null, "title": "", "checked": null}]','',0.0,0,0,0,0,'[]',0.3,0,'2026-11-21 12:00:00.000000',1,NULL,NULL);
+INSERT INTO "answers" VALUES('tttttttttttttttttttttttttttttttt','25日です。[1]','answered','[{"n": 1, "document": "\u7d4c\u8cbb.md", "collection": "handbook", "chunk": 0, "quote": "\u6bce\u670825\u65e5", "url": null, "date": null, "title": "", "checked": null, "said_in": ""}]','',0.0,0,0,0,0,'[]',0.3,0,'2026-11-21 12:00:00.000000',1,NULL,NULL);
 CREATE TABLE asks (
 	turn VARCHAR(32) NOT NULL, 
 	question INTEGER NOT NULL, 
@@ -49,8 +49,8 @@ CREATE TABLE audit (
 	result TEXT NOT NULL, 
 	CONSTRAINT pk_audit PRIMARY KEY (id)
 );
-INSERT INTO "audit" VALUES(1,'2026-11-25 02:51:30.945941','slack:U1','source add','hall','on');
-INSERT INTO "audit" VALUES(2,'2026-11-25 02:51:30.949085','slack:U1','token add','editor','team');
+INSERT INTO "audit" VALUES(1,'2026-11-25 02:58:41.047389','slack:U1','source add','hall','on');
+INSERT INTO "audit" VALUES(2,'2026-11-25 02:58:41.054116','slack:U1','token add','editor','team');
 INSERT INTO "audit" VALUES(3,'2026-11-21 12:00:00.000000','slack:U1','teach','経費の締切は？','answered');
 INSERT INTO "audit" VALUES(4,'2026-11-21 12:00:00.000000','slack:U1','teach','経費の締切は？','answered');
 CREATE TABLE changed_documents (
@@ -60,14 +60,14 @@ CREATE TABLE changed_documents (
 	at DATETIME NOT NULL, 
 	CONSTRAINT pk_changed_documents PRIMARY KEY (document)
 );
-INSERT INTO "changed_documents" VALUES('dddddddddddddddddddddddddddddddd','経費.md','m','2026-11-25 02:51:30.934795');
+INSERT INTO "changed_documents" VALUES('dddddddddddddddddddddddddddddddd','経費.md','m','2026-11-25 02:58:41.036491');
 CREATE TABLE collections (
 	name VARCHAR(80) NOT NULL, 
 	description TEXT NOT NULL, 
 	created_at DATETIME NOT NULL, owner VARCHAR(120), 
 	CONSTRAINT pk_collections PRIMARY KEY (name)
 );
-INSERT INTO "collections" VALUES('handbook','','2026-11-25 02:51:30.928553',NULL);
+INSERT INTO "collections" VALUES('handbook','','2026-11-25 02:58:41.032644',NULL);
 CREATE TABLE contents (
 	address VARCHAR(64) NOT NULL, 
 	data BLOB NOT NULL, 
@@ -98,11 +98,11 @@ CREATE TABLE documents (
 	author VARCHAR(80) NOT NULL, 
 	born INTEGER NOT NULL, 
 	added_at DATETIME NOT NULL, 
-	updated_at DATETIME NOT NULL, changed_at VARCHAR(10), owner VARCHAR(120), 
+	updated_at DATETIME NOT NULL, changed_at VARCHAR(10), owner VARCHAR(120), said_in VARCHAR(120), 
 	CONSTRAINT pk_documents PRIMARY KEY (id), 
 	CONSTRAINT uq_documents_collection UNIQUE (collection, scope, name)
 );
-INSERT INTO "documents" VALUES('dddddddddddddddddddddddddddddddd','handbook','team','経費.md','経費',NULL,'h','m2',3,'ja','U1',1,'2026-11-21 12:00:00.000000','2026-11-21 12:00:00.000000',NULL,'slack:U4');
+INSERT INTO "documents" VALUES('dddddddddddddddddddddddddddddddd','handbook','team','経費.md','経費',NULL,'h','m2',3,'ja','U1',1,'2026-11-21 12:00:00.000000','2026-11-21 12:00:00.000000',NULL,'slack:U4',NULL);
 CREATE TABLE erasures (
 	id VARCHAR(32) NOT NULL, 
 	platform VARCHAR(40) NOT NULL, 
@@ -111,7 +111,7 @@ CREATE TABLE erasures (
 	at DATETIME NOT NULL, 
 	CONSTRAINT pk_erasures PRIMARY KEY (id)
 );
-INSERT INTO "erasures" VALUES('ce4416233f884b38b014ec297a0fdd21','slack','U9','["t1"]','2026-11-25 02:51:30.984164');
+INSERT INTO "erasures" VALUES('b83eaedc5efb40dda2a3f5d526f39e7c','slack','U9','["t1"]','2026-11-25 02:58:41.090648');
 CREATE TABLE feedback (
 	turn VARCHAR(32) NOT NULL, 
 	author VARCHAR(80) NOT NULL, 
@@ -152,11 +152,12 @@ CREATE TABLE followed_pages (
 	ref VARCHAR(1000) NOT NULL, 
 	version VARCHAR(200) NOT NULL, 
 	document VARCHAR(32), 
-	refusal JSON, 
+	refusal JSON, due_at DATETIME, people TEXT, 
 	CONSTRAINT pk_followed_pages PRIMARY KEY (source, ref), 
 	CONSTRAINT fk_followed_pages_source FOREIGN KEY(source) REFERENCES followed (id) ON DELETE CASCADE
 );
-INSERT INTO "followed_pages" VALUES('55555555555555555555555555555555','docs/keihi.md','7777777777777777777777777777777777777777','dddddddddddddddddddddddddddddddd','null');
+INSERT INTO "followed_pages" VALUES('55555555555555555555555555555555','docs/keihi.md','7777777777777777777777777777777777777777','dddddddddddddddddddddddddddddddd','null',NULL,NULL);
+INSERT INTO "followed_pages" VALUES('55555555555555555555555555555555','1790000001.000100','2026','dddddddddddddddddddddddddddddddd','null','2026-11-21 12:00:00.000000',' slack:U1 ');
 CREATE TABLE held_files (
 	"key" VARCHAR(32) NOT NULL, 
 	part INTEGER NOT NULL, 
@@ -164,14 +165,14 @@ CREATE TABLE held_files (
 	at DATETIME NOT NULL, 
 	CONSTRAINT pk_held_files PRIMARY KEY ("key", part)
 );
-INSERT INTO "held_files" VALUES('f3d880137813460983f69b4066349a50',0,X'2320506C616E','2026-11-25 02:51:30.981171');
+INSERT INTO "held_files" VALUES('bbeba95a295c4bb19afb048c3a59bfd5',0,X'2320506C616E','2026-11-25 02:58:41.089599');
 CREATE TABLE home (
 	place INTEGER NOT NULL, 
 	id VARCHAR(32) NOT NULL, 
 	made_at DATETIME NOT NULL, 
 	CONSTRAINT pk_home PRIMARY KEY (place)
 );
-INSERT INTO "home" VALUES(1,'ffffffffffffffffffffffffffffffff','2026-11-25 02:51:30.978924');
+INSERT INTO "home" VALUES(1,'ffffffffffffffffffffffffffffffff','2026-11-25 02:58:41.087873');
 CREATE TABLE indexes (
 	embedder VARCHAR(200) NOT NULL, 
 	dimensions INTEGER NOT NULL, 
@@ -215,8 +216,8 @@ CREATE TABLE messages (
 	deleted_at DATETIME, 
 	CONSTRAINT uq_messages_about UNIQUE (about, kind, part)
 );
-INSERT INTO "messages" VALUES(1,'general',NULL,'aki','text','@kotae 経費の締切は？','{"strategy": "react"}',NULL,0,'2026-11-25 02:51:30.985525',NULL,NULL);
-INSERT INTO "messages" VALUES(2,'general',1,'kotae','answer','25日です。[1]','{"outcome": "answered"}','tttttttttttttttttttttttttttttttt',0,'2026-11-25 02:51:30.987368',NULL,NULL);
+INSERT INTO "messages" VALUES(1,'general',NULL,'aki','text','@kotae 経費の締切は？','{"strategy": "react"}',NULL,0,'2026-11-25 02:58:41.091849',NULL,NULL);
+INSERT INTO "messages" VALUES(2,'general',1,'kotae','answer','25日です。[1]','{"outcome": "answered"}','tttttttttttttttttttttttttttttttt',0,'2026-11-25 02:58:41.093695',NULL,NULL);
 CREATE TABLE moves (
 	id INTEGER NOT NULL, 
 	source VARCHAR(80) NOT NULL, 
@@ -238,7 +239,7 @@ CREATE TABLE notices (
 	CONSTRAINT fk_notices_turn FOREIGN KEY(turn) REFERENCES turns (id) ON DELETE CASCADE, 
 	CONSTRAINT uq_notices_turn UNIQUE (turn)
 );
-INSERT INTO "notices" VALUES(1400408355,'tttttttttttttttttttttttttttttttt','経費の締切は？','毎月25日です。','slack:U3',NULL,NULL,0,'2026-11-21 12:00:00.000000',0,NULL);
+INSERT INTO "notices" VALUES(1954815533,'tttttttttttttttttttttttttttttttt','経費の締切は？','毎月25日です。','slack:U3',NULL,NULL,0,'2026-11-21 12:00:00.000000',0,NULL);
 CREATE TABLE opt_outs (
 	person VARCHAR(120) NOT NULL, 
 	at DATETIME NOT NULL, 
@@ -319,7 +320,7 @@ CREATE TABLE places (
 	changed_at DATETIME NOT NULL, follow VARCHAR(12), 
 	CONSTRAINT pk_places PRIMARY KEY (platform, workspace, channel)
 );
-INSERT INTO "places" VALUES('slack','T1','C1',NULL,NULL,'off','["handbook"]','2026-11-25 02:51:30.955348',NULL);
+INSERT INTO "places" VALUES('slack','T1','C1',NULL,NULL,'off','["handbook"]','2026-11-25 02:58:41.067708',NULL);
 CREATE TABLE posts (
 	about VARCHAR(80) NOT NULL, 
 	kind VARCHAR(12) NOT NULL, 
@@ -333,7 +334,7 @@ CREATE TABLE posts (
 	at DATETIME NOT NULL, 
 	CONSTRAINT pk_posts PRIMARY KEY (about, kind, part)
 );
-INSERT INTO "posts" VALUES('tttttttttttttttttttttttttttttttt','answer',0,'slack','T1','C1','1.0','2.0','{}','2026-11-25 02:51:30.957543');
+INSERT INTO "posts" VALUES('tttttttttttttttttttttttttttttttt','answer',0,'slack','T1','C1','1.0','2.0','{}','2026-11-25 02:58:41.069274');
 CREATE TABLE processes (
 	id VARCHAR(80) NOT NULL, 
 	embedded BOOLEAN NOT NULL, 
@@ -341,7 +342,7 @@ CREATE TABLE processes (
 	until DATETIME NOT NULL, 
 	CONSTRAINT pk_processes PRIMARY KEY (id)
 );
-INSERT INTO "processes" VALUES('machine:1:a',0,'2026-11-25 02:51:30.927477','2026-11-25 02:52:00.927477');
+INSERT INTO "processes" VALUES('machine:1:a',0,'2026-11-25 02:58:41.030442','2026-11-25 02:59:11.030442');
 CREATE TABLE "questions" (
 	id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, 
 	turn VARCHAR(32) NOT NULL, 
@@ -354,8 +355,8 @@ CREATE TABLE "questions" (
 	link TEXT, 
 	asked_at DATETIME NOT NULL, 
 	resolved_at DATETIME, resolution VARCHAR(12), answer VARCHAR(32), reopened_at DATETIME, 
-	CONSTRAINT fk_questions_turn FOREIGN KEY(turn) REFERENCES turns (id) ON DELETE CASCADE, 
-	CONSTRAINT uq_questions_turn UNIQUE (turn, reason)
+	CONSTRAINT uq_questions_turn UNIQUE (turn, reason), 
+	CONSTRAINT fk_questions_turn FOREIGN KEY(turn) REFERENCES turns (id) ON DELETE CASCADE
 );
 INSERT INTO "questions" VALUES(1,'tttttttttttttttttttttttttttttttt','経費の締切は？','low_confidence','','["handbook"]',0.3,'team',NULL,'2026-11-21 12:00:00.000000','2026-11-21 12:00:00.000000','answered',NULL,NULL);
 INSERT INTO "questions" VALUES(2,'tttttttttttttttttttttttttttttttt','経費の締切は？','reported','outdated: 古いです','[]',0.3,'place:slack:T1:C1','https://x.y/z','2026-11-21 12:00:00.000000',NULL,NULL,NULL,NULL);
@@ -446,6 +447,12 @@ CREATE TABLE turns (
 	CONSTRAINT uq_turns_id UNIQUE (id)
 );
 INSERT INTO "turns" VALUES(1,'tttttttttttttttttttttttttttttttt','slackT1C11.0','slack','T1','C1','1.0','1.0','U1','経費の締切は？','private',NULL,'https://x.y/z',NULL,NULL,'null','done',1,NULL,NULL,'2026-11-21 12:00:00.000000','2026-11-21 12:00:00.000000',0,NULL);
+CREATE TABLE unheard (
+	person VARCHAR(64) NOT NULL, 
+	at DATETIME NOT NULL, 
+	CONSTRAINT pk_unheard PRIMARY KEY (person)
+);
+INSERT INTO "unheard" VALUES('3822ac3d34b5c9b3f29febd8d63b1f77dd1315ae64a3f791de8b43e8e365d619','2026-11-21 12:00:00.000000');
 CREATE TABLE usage (
 	day DATE NOT NULL, 
 	model VARCHAR(120) NOT NULL, 
@@ -483,6 +490,7 @@ CREATE INDEX ix_asks_due_at ON asks (due_at);
 CREATE INDEX ix_followed_pages_document ON followed_pages (document);
 CREATE INDEX ix_changed_documents_at ON changed_documents (at);
 CREATE INDEX ix_answers_show_at ON answers (show_at);
+CREATE INDEX ix_followed_pages_due_at ON followed_pages (due_at);
 CREATE INDEX ix_held_files_at ON held_files (at);
 DELETE FROM "sqlite_sequence";
 INSERT INTO "sqlite_sequence" VALUES('questions',2);

@@ -6,6 +6,7 @@ Source: platforms.md §1; reliability.md R32-R34; discord-api-docs, topics/opcod
 import asyncio
 import logging
 import time
+import uuid
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -91,6 +92,7 @@ class Client(commands.Bot):
         self.first = asyncio.Event()  # READY came for the first time
         self.begun = asyncio.Event()  # READY came: a session of which nothing was heard before
         self.up = False  # events arrive
+        self.heard = ""  # another one with each session, as what came before it may have been missed
 
     async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:
         await super().before_identify_hook(shard_id, initial=initial)
@@ -103,6 +105,7 @@ class Client(commands.Bot):
 
     async def on_connect(self) -> None:
         self.up = True
+        self.heard = uuid.uuid4().hex
         self.first.set()
         self.begun.set()
 

@@ -110,7 +110,10 @@ SCOPES = (
     ),
     Need(
         "channels:history",
-        Text(en="to read threads in public channels", ja="公開チャンネルのスレッドを読む"),
+        Text(
+            en="to read threads in public channels, also those that are followed",
+            ja="公開チャンネルのスレッドを読む（同期するチャンネルも）",
+        ),
         Text(
             en="in public channels the rest of a thread is not read, and edited or deleted questions are not noticed",
             ja="公開チャンネルでは、スレッドの前後を読めず、質問の編集や削除に気づけません",
@@ -150,7 +153,10 @@ SCOPES = (
     ),
     Need(
         "reactions:read",
-        Text(en="to count 👍 and 👎 as votes", ja="👍 と 👎 のリアクションを評価として数える"),
+        Text(
+            en="to count 👍 and 👎 as votes, and ✅ in channels that are followed",
+            ja="👍 と 👎 のリアクションを評価として数え、同期中のチャンネルの ✅ を受け取る",
+        ),
         Text(
             en="👍 and 👎 as reactions are not counted; the buttons are",
             ja="👍 と 👎 のリアクションは評価に数えられず、ボタンだけが有効です",
@@ -218,7 +224,7 @@ EVENTS = (
     ),
     Need(
         "reaction_added",
-        Text(en="👍 and 👎 as reactions", ja="👍 と 👎 のリアクション"),
+        Text(en="👍, 👎 and ✅ as reactions", ja="👍・👎・✅ のリアクション"),
         Text(en="👍 and 👎 as reactions are not counted", ja="👍 と 👎 のリアクションは評価に数えられません"),
         scope="reactions:read",
     ),

@@ -142,6 +142,10 @@ class SlackApi:
         """A method that may be repeated: reads, reactions, views … None leaves an argument out."""
         return await self._call(method, arguments)
 
+    async def read_back(self, method: str, /, **arguments: Any) -> Json:
+        """A read that nobody waits for: whatever else wants to be done goes first."""
+        return await self._call(method, arguments, priority=Priority.STEP)
+
     def wait(self, method: str, channel: str = "", worth: Priority | CallTicket = Priority.STEP) -> float:
         """How many seconds a call would wait for its turn now, about; or the one that waits with this ticket still has
         to."""
@@ -386,6 +390,11 @@ class SlackApi:
     async def channel(self, id: str) -> Json:
         """conversations.info, at most a minute old."""
         return await self._people.channel.get(id)
+
+    def ask_anew(self, channel: str) -> None:
+        """Believe nothing that was known of a channel."""
+        self._people.channel.forget(channel)
+        self._people.members.forget(channel)
 
     async def members(self, id: str) -> list[str]:
         """The ids of a conversation's members, at most 30 s old. Raises SlackError (`too_many`) beyond 30,000."""

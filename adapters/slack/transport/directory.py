@@ -35,6 +35,10 @@ class Cached(Generic[V]):
         # Whoever gives up waiting does not take the value away from the others.
         return await asyncio.shield(task)
 
+    def forget(self, key: str) -> None:
+        """Whoever asks next wants to know how it is now."""
+        self._known.pop(key, None)
+
     async def close(self) -> None:
         tasks = list(self._under_way.values())
         for task in tasks:

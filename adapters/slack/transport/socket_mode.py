@@ -8,6 +8,7 @@ import asyncio
 import json
 import logging
 import time
+import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ _sdk = logging.getLogger(f"{__name__}.sdk")
 _sdk.setLevel(logging.CRITICAL)  # it logs a traceback for what is said here in a line
 
 CONNECTIONS = 2
+SILENCE = 60.0  # seconds without a connection; what Slack tries to send in a shorter time it sends again
 NOT_STORED = (
     503  # a middleware's answer to an event that could not be stored: not acknowledged, so Slack sends it again
 )
@@ -78,6 +80,8 @@ class Connections:
         self._token = app_token
         self._pace = pace
         self._up: set[int] = set()
+        self._fell_silent = float("-inf")
+        self.heard = ""  # another one after each time in which something may have been missed
         self._farewells = Tasks()
         self.first = asyncio.Event()  # set once events can arrive
 
@@ -153,6 +157,8 @@ class Connections:
             deadline = time.monotonic() + self._pace.deaf
             while client.alive:
                 if client.greeted:
+                    if not self._up and time.monotonic() - self._fell_silent > SILENCE:
+                        self.heard = uuid.uuid4().hex
                     self._up.add(number)
                     self.first.set()
                 elif time.monotonic() > deadline:
@@ -160,6 +166,8 @@ class Connections:
                 await client.news(self._pace.watch)
             return client.greeted, client.reason
         finally:
+            if self._up == {number}:
+                self._fell_silent = time.monotonic()
             self._up.discard(number)
             self._farewells.start(client.end(), "slack-farewell")  # the next connection does not wait for it
 

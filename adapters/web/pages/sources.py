@@ -21,9 +21,9 @@ from retrieval.i18n import Text
 
 _TITLE = Text(en="Sources", ja="同期元")
 _ABOUT = Text(
-    en="Documents that follow folders, git repositories and websites by themselves: what is added, changed, renamed or "
-    "deleted there is so here, too.",
-    ja="フォルダー、git リポジトリ、ウェブサイトに自動で従う文書です。"
+    en="Documents that follow folders, git repositories, websites and channels by themselves: what is added, changed, "
+    "renamed or deleted there is so here, too.",
+    ja="フォルダー、git リポジトリ、ウェブサイト、チャンネルに自動で従う文書です。"
     "追加・変更・名前の変更・削除がここにも反映されます。",
 )
 _NONE = Text(en="Nothing is followed yet.", ja="まだ同期元がありません。")
@@ -31,10 +31,11 @@ _LOCAL = Text(
     en="Folders of this machine are added in the terminal: kotae source add folder PATH",
     ja="このマシンのフォルダーは、ターミナルの kotae source add folder パス で追加します。",
 )
-_ADD = Text(en="Follow a repository or a website", ja="リポジトリやウェブサイトを追加")
+_ADD = Text(en="Follow a repository, a website or a channel", ja="リポジトリ、ウェブサイト、チャンネルを追加")
 _KIND = Text(en="Kind", ja="種類")
 _ADDRESS = Text(
-    en="Address, such as https://github.com/team/handbook", ja="アドレス（例: https://github.com/team/handbook）"
+    en="Address, such as https://github.com/team/handbook; of a channel: slack:C0123456789",
+    ja="アドレス（例: https://github.com/team/handbook、チャンネルは slack:C0123456789）",
 )
 _NAME = Text(en="Name (else as the address ends)", ja="名前（省略時はアドレスの末尾）")
 _BRANCH = Text(en="Branch of a repository (else its own)", ja="リポジトリのブランチ（省略可）")
@@ -143,7 +144,7 @@ class _Sources:
     def _add(self) -> None:
         language = self._who.language
         with form(self._ground, _ADD, language) as dialog:
-            kinds = {kind: KINDS[kind].to(language) for kind in ("git", "website")}
+            kinds = {kind: KINDS[kind].to(language) for kind in ("git", "website", "channel")}
             kind = ui.select(kinds, value="git", label=_KIND.to(language)).classes("full-width").props("outlined")
             kind.mark("kind")
             fields = [

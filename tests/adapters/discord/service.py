@@ -2,9 +2,10 @@
 plays."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ async def bot(
     at_once: int = AT_ONCE,
     guilds: tuple[str, ...] | None = None,
     knowledge: KnowledgeBase | None = None,
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     look_every: float = 0.1,
     **more: Any,
 ) -> AsyncIterator[Service]:
@@ -45,7 +47,7 @@ async def bot(
     where = DiscordSettings(SecretStr(discord.token), guilds, discord.api_url, discord.gateway_url, discord.cdn_url)
     player, adapter = Player(*acts), DiscordAdapter(where, language="en", look_every=look_every)
     async with (
-        process(settings(home, **more), player.make, knowledge, at_once=at_once) as (data, bot),
+        process(settings(home, **more), player.make, knowledge, at_once=at_once, clock=clock) as (data, bot),
         serving(adapter, bot) as task,
     ):
         yield Service(discord, player, bot, data, adapter, task)

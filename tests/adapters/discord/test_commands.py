@@ -42,7 +42,7 @@ async def test_every_command_has_a_name_in_both_languages_and_answers_its_author
     async with FakeDiscord(limits=False) as fake, gesturing(fake, tmp_path) as here:
         commands = {each["name"]: each for each in fake.app.commands.values()}
         assert set(commands) == {
-            *("ingest", "search", "collections", "documents", "forget", "owner", "asks"),
+            *("ingest", "search", "collections", "documents", "forget", "owner", "asks", "history"),
             *("unanswered", "answers", "digest", "settings", "help", "sources", "Add to knowledge"),
         }
         for each in commands.values():
@@ -65,6 +65,8 @@ async def test_every_command_has_a_name_in_both_languages_and_answers_its_author
         assert "Nobody has answered" in await asked(here, "answers")
         assert "no such answer" in await asked(here, "answers", action="edit", answer="0123abcd", text="At pier nine.")
         assert "answers edit <id>" in (await asked(here, "answers", action="forget")).replace("\\", "")
+        assert "may be found" in await asked(here, "history")
+        assert "Nothing that you say" in await asked(here, "history", allowed=False)
         assert "Unanswered questions" in await asked(here, "digest")
         assert "steps: live\n" in await asked(here, "settings")
         assert "Saved.\n" in await asked(here, "settings", setting="steps", value="off")

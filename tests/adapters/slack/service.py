@@ -1,9 +1,10 @@
 """The Slack adapter at work in a test: the real client against Slack's fake, a real database, and an agent that
 plays."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from pydantic import SecretStr
 
 from adapters.shared.recovery import EVERY_SECONDS
 from adapters.slack.adapter import SlackAdapter
+from adapters.slack.transport.api import SlackApi
 from bot.app import Application, running
 from bot.bot import Bot
 from bot.config.settings import SlackSettings
@@ -40,24 +42,30 @@ async def bot(
     *acts: Act,
     at_once: int = AT_ONCE,
     look_every: float = EVERY_SECONDS,
+    api: Callable[[str, str | None], SlackApi] = SlackApi,
     knowledge: KnowledgeBase | None = None,
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     **more: Any,
 ) -> AsyncIterator[Service]:
     """One process that serves the workspace, connected."""
     player, given = Player(*acts), settings(home, **more)
     async with (
-        process(given, player.make, knowledge, at_once=at_once) as (data, bot),
-        _connected(slack, bot, given.language, look_every) as adapter,
+        process(given, player.make, knowledge, at_once=at_once, clock=clock) as (data, bot),
+        _connected(slack, bot, given.language, look_every, api) as adapter,
     ):
         yield Service(slack, player, bot, data, adapter)
 
 
 @asynccontextmanager
 async def _connected(
-    slack: FakeSlack, bot: Bot, language: Language, look_every: float = EVERY_SECONDS
+    slack: FakeSlack,
+    bot: Bot,
+    language: Language,
+    look_every: float = EVERY_SECONDS,
+    api: Callable[[str, str | None], SlackApi] = SlackApi,
 ) -> AsyncIterator[SlackAdapter]:
     tokens = SlackSettings(SecretStr(slack.bot_token), SecretStr(slack.app_token), slack.api_url)
-    adapter = SlackAdapter(tokens, language=language, look_every=look_every)
+    adapter = SlackAdapter(tokens, language=language, look_every=look_every, api=api)
     async with serving(adapter, bot):
         await slack.connected(2)
         yield adapter

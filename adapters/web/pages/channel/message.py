@@ -158,7 +158,8 @@ class Drawing:
     def _source(self, message: RoomMessage, number: int, citation: dict[str, object]) -> None:
         """One source; its passage is looked up when it is opened, with the rights this room has then."""
         date = str(citation.get("date") or "")
-        kept = source_place(str(citation["collection"]), date, self.language, str(citation.get("checked") or ""))
+        checked, said_in = (str(citation.get(name) or "") for name in ("checked", "said_in"))
+        kept = source_place(str(citation["collection"]), date, self.language, checked, said_in)
         title = f"[{number}] {citation.get('title') or citation['document']}{kept}"
         quote = str(citation["quote"] or "")
         with ui.row().classes("kotae-cited"):

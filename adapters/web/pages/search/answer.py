@@ -94,7 +94,7 @@ class Answering:
             None,
         )
         with ui.column().classes("kotae-source q-pa-sm"):
-            where = source_place(citation.collection, citation.date, language, citation.checked)
+            where = source_place(citation.collection, citation.date, language, citation.checked, citation.said_in)
             with ui.row().classes("items-center"):
                 ui.label(f"[{citation.n}] {citation.name}{where}").classes("kotae-wrap")
                 if passage is not None:

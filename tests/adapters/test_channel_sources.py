@@ -1,0 +1,351 @@
+"""Settled threads of a channel are documents, on each platform by its real client. Source: sources.md §1 (channel)."""
+
+import asyncio
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from bot.operations.retention import Person, forget
+from bot.sources.base import PausedError, SourceError
+from bot.types import Place
+from retrieval.types import TEAM
+from tests.adapters.acting import until
+from tests.adapters.talks import EDITOR, PLATFORMS, PUBLIC, Talk, talk
+from tests.fakes.slack_gate import Hold, error, held, ratelimited
+
+BOTH = pytest.mark.parametrize("platform", PLATFORMS)
+
+
+@BOTH
+async def test_a_settled_thread_is_a_document_and_others_are_none(platform: str, tmp_path: Path) -> None:
+    async with talk(platform, tmp_path) as here, here.running():
+        quiet = await here.asks("ann", "Where is the key?", ("ben", "In room 4, my token is xoxb-1234567890-abc."))
+        await here.asks("ann", "Anybody there?", ("ann", "Hello?"))  # nobody but her
+        await here.asks("ann", "Is it open?", ("robot", "It is."))  # a bot is nobody
+        await here.asks("ann", "Alone.")
+        report = await here.follow()
+        assert (report.added, await here.documents()) == (0, {})
+        here.now.later(hours=23)
+        assert (await here.sync()).added == 0
+        here.now.later(hours=2)
+        assert (await here.sync()).added == 1
+        ((title, said),) = (await here.documents()).items()
+        assert title == "Where is the key?"
+        assert "**ann** (" in said and "In room 4" in said and "xoxb" not in said and "[redacted]" in said
+        (row,) = await here.library.documents.listed()
+        assert row.said_in == "#general" and row.scope == TEAM and row.url is not None
+        assert quiet.replace(".", "") in row.url and row.changed_at == f"{here.now().date()}"[:8] + row.changed_at[-2:]
+        assert (await here.sync()).added == 0
+        posted = [each.shown for each in here.fake.posted("C1" if here.on_slack else "general")]
+        assert sum("source of answers" in text for text in posted) == 1
+
+
+@BOTH
+async def test_whoever_asked_or_an_editor_settles_a_thread(platform: str, tmp_path: Path) -> None:
+    async with talk(platform, tmp_path) as here, here.running():
+        roots = [await here.asks("ann", f"Question {n}?", ("ben", f"Answer {n}.")) for n in range(3)]
+        await here.follow()
+        for who, root in zip(("ann", "ben", "olga"), roots, strict=True):
+            await here.checks(who, root)
+        await here.heard()
+        await here.sync()
+        assert {*await here.documents()} == {"Question 0?", "Question 2?"}
+
+
+@BOTH
+async def test_what_is_edited_and_deleted_changes_its_document(platform: str, tmp_path: Path) -> None:
+    async with talk(platform, tmp_path) as here, here.running():
+        root = await here.asks("ann", "Where is the key?")
+        if not here.on_slack:
+            await here.fake.starts_thread("ann", root, "key")
+        answer = await here.says("ben", "In room 4.", root)
+        other = await here.asks("ben", "When is lunch?", ("ann", "At noon."))
+        here.now.later(hours=25)
+        await here.follow()
+        await here.fake.edits(answer, "In room 5.")
+        await here.heard()
+        assert (await here.sync()).replaced == 1
+        assert "In room 5." in (await here.documents())["Where is the key?"]
+        await here.fake.deletes(answer)
+        await here.heard()
+        assert (await here.sync()).removed == 1
+        assert {*await here.documents()} == {"When is lunch?"}
+        if here.on_slack:
+            await here.fake.deletes(other)
+            await here.heard()
+            await here.sync()
+            assert await here.documents() == {}, "one person is left"
+
+
+@BOTH
+async def test_who_does_not_want_to_be_found_is_left_out_at_once(platform: str, tmp_path: Path) -> None:
+    async with talk(platform, tmp_path) as here, here.running() as bot:
+        await here.asks("ann", "Where is the key?", ("ben", "In room 4."), ("olga", "Or with me."))
+        await here.asks("ann", "When is lunch?", ("ben", "At noon."))
+        here.now.later(hours=25)
+        await here.follow()
+        assert len(await here.documents()) == 2
+        assert not await bot.sources.hears(here.person("ben"), False)
+        assert await here.documents() == {}, "nobody waits for the platform"
+        await here.sync()
+        ((title, said),) = (await here.documents()).items()
+        assert title == "Where is the key?" and "room 4" not in said and "Or with me." in said
+        assert await bot.sources.hears(here.person("ben"), True)
+        await here.sync()
+        assert len(await here.documents()) == 2
+
+
+@BOTH
+async def test_a_channel_that_becomes_private_narrows_before_the_next_answer(platform: str, tmp_path: Path) -> None:
+    async with talk(platform, tmp_path) as here, here.running() as bot:
+        await here.asks("ann", "Where is the key?", ("ben", "In room 4."))
+        here.now.later(hours=25)
+        await here.follow()
+        (row,) = await here.library.documents.listed()
+        here.library.knowledge.withheld = bot.sources.channels.withheld
+        found = await here.library.knowledge.search("key", PUBLIC, min_relevance=0.0)
+        assert [hit.passage.said_in for hit in found.hits] == ["#general"]
+        await here.becomes_private()
+        await here.heard()
+        assert (await here.library.knowledge.search("key", PUBLIC, min_relevance=0.0)).hits == ()
+        assert await here.library.knowledge.readable(found.hits, PUBLIC) == frozenset()
+        with pytest.raises(LookupError):
+            await here.library.knowledge.chunks(row.id, PUBLIC)
+        await here.sync()
+        (row,) = await here.library.documents.listed()
+        assert (row.scope, (await here.source()).scope) == (here.scope, here.scope)
+
+
+@BOTH
+async def test_a_channel_that_the_bot_was_removed_from_pauses_and_keeps_what_it_had(
+    platform: str, tmp_path: Path
+) -> None:
+    async with talk(platform, tmp_path) as here, here.running():
+        await here.asks("ann", "Where is the key?", ("ben", "In room 4."))
+        here.now.later(hours=25)
+        await here.follow()
+        await here.removes_the_bot()
+        await here.heard()
+        with pytest.raises(PausedError, match="I am not in"):
+            await here.sync()
+        source = await here.source()
+        assert source.state == "paused" and source.trouble is not None and "Invite me" in source.trouble.en
+        assert len(await here.documents()) == 1
+
+
+async def test_outsiders_are_left_out_and_pause_the_source(tmp_path: Path) -> None:
+    async with talk("slack", tmp_path) as here, here.running():
+        await here.asks("ann", "Where is the key?", ("ben", "In room 4."))
+        here.now.later(hours=25)
+        await here.follow()
+        here.fake.world.add_user("U4", "guest", kind="guest")
+        here.fake.world.channels["C1"].members.add("U4")
+        await here.asks("ann", "What does it cost?", ("guest", "Nothing."))
+        here.now.later(hours=25)
+        with pytest.raises(PausedError, match="outside the team"):
+            await here.sync()
+        assert (await here.source()).state == "paused" and len(await here.documents()) == 1
+        here.fake.world.channels["C1"].members.discard("U4")
+        await here.sync()
+        assert {*await here.documents()} == {"Where is the key?"}, "one of two is a guest"
+
+
+async def test_a_thread_that_is_marked_at_a_reply_is_found_by_it(tmp_path: Path) -> None:
+    async with talk("slack", tmp_path) as here, here.running():
+        root = await here.asks("ann", "Where is the key?")
+        await here.follow()
+        answer = await here.says("ben", "In room 4.", root)
+        await here.checks("ann", answer)
+        await here.heard()
+        await here.sync()
+        assert {*await here.documents()} == {"Where is the key?"}
+        await here.fake.unreacts("U1", answer, "white_check_mark")
+        await here.heard()
+        await here.sync()
+        assert await here.documents() == {}
+
+
+async def test_a_place_that_is_not_followed_is_not_read(tmp_path: Path) -> None:
+    async with talk("slack", tmp_path) as here, here.running() as bot:
+        await here.asks("ann", "Where is the key?", ("ben", "In room 4."))
+        await bot.sources.channels.stir(Place("slack", "T0TEAM", "C1"), "1.0")
+        await here.fake.wait_for_idle()
+        assert not here.fake.journal.calls("conversations.history")
+
+
+# -- while it is read, and after nobody heard what was said ------------------------------------------------------------
+
+
+async def threads(here: Talk, n: int) -> list[str]:
+    return [await here.asks("ann", f"Question {at}?", ("ben", f"Answer {at}.")) for at in range(n)]
+
+
+async def test_what_is_cut_short_goes_on_and_reads_nothing_twice(tmp_path: Path) -> None:
+    async with talk("slack", tmp_path, limits=False) as here:
+        roots = await threads(here, 60)
+        here.now.later(days=40)
+        hold = Hold()
+        async with here.running():
+            here.fake.fail("conversations.replies", held(hold), calls=[50])
+            backfill = asyncio.create_task(here.follow())
+            await hold.reached.wait()
+            backfill.cancel()
+            hold.released.set()
+            await asyncio.gather(backfill, return_exceptions=True)
+        there = len(await here.documents())
+        assert 40 <= there < 60
+        here.fake.heal()
+        async with here.running():
+            await here.sync()
+            assert len(await here.documents()) == 60
+        read = Counter(str(each.arguments["ts"]) for each in here.fake.journal.calls("conversations.replies"))
+        assert {*read} == {*roots} and sum(read.values()) <= 61, "but the one that was cut short"
+
+
+async def test_what_changes_while_a_thread_is_read_is_read_again(tmp_path: Path) -> None:
+    async with talk("slack", tmp_path) as here, here.running():
+        root = await here.asks("ann", "Where is the key?")
+        answer = await here.says("ben", "In room 4.", root)
+        here.now.later(hours=25)
+        hold = Hold()
+        here.fake.fail("conversations.replies", held(hold, done=True), calls=[1])
+        backfill = asyncio.create_task(here.follow())
+        await hold.reached.wait()
+        before = (await here.pages())[root].due_at
+        await here.fake.edits(answer, "In room 5.")
+        await until(here.pages, lambda pages: pages[root].due_at != before)
+        hold.released.set()
+        await backfill
+        here.now.later(seconds=10)
+        await here.sync()
+        assert "In room 5." in (await here.documents())["Where is the key?"]
+
+
+async def test_half_a_listing_removes_nothing_and_goes_on(tmp_path: Path) -> None:
+    async with talk("slack", tmp_path, limits=False) as here, here.running():
+        here.fake.server.methods.history_page = 3
+        roots = await threads(here, 8)
+        here.now.later(hours=25)
+        await here.follow()
+        assert len(await here.documents()) == 8
+        gone = here.fake.message(roots[0])
+        for one in (gone, *here.fake.world.thread("C1", roots[0])):
+            one.deleted = True  # and no event tells
+        here.now.later(days=8)
+        here.fake.fail("conversations.history", error("fatal_error"), calls=range(2, 9))
+        with pytest.raises(SourceError):
+            await here.sync()
+        here.fake.heal()
+        assert len(await here.documents()) == 8
+        listed = len(here.fake.journal.calls("conversations.history"))
+        assert (await here.sync()).removed == 1
+        assert len(here.fake.journal.calls("conversations.history")) - listed == 2, "from where it was"
+        assert "Question 0?" not in await here.documents()
+
+
+async def test_many_threads_that_are_gone_wait_for_a_word(tmp_path: Path) -> None:
+    async with talk("slack", tmp_path, limits=False) as here, here.running() as bot:
+        await threads(here, 50)
+        here.now.later(hours=25)
+        await here.follow()
+        for message in [*here.fake.world.messages.values()][: 2 * 45]:
+            message.deleted = True
+        here.now.later(days=8)
+        assert (await here.sync()).gone == 45
+        assert (await here.source()).state == "asks" and len(await here.documents()) == 50
+        await bot.sources.resume(EDITOR, "talk", PUBLIC, "forget")
+        assert len(await here.documents()) == 5
+
+
+@BOTH
+async def test_after_an_outage_what_was_said_lately_is_compared_and_weekly_all(platform: str, tmp_path: Path) -> None:
+    async with talk(platform, tmp_path) as here:
+        async with here.running():
+            root = await here.asks("ann", "Where is the key?")
+            if not here.on_slack:
+                await here.fake.starts_thread("ann", root, "key")
+            answer = await here.says("ben", "In room 4.", root)
+            here.now.later(hours=25)
+            await here.follow()
+        await here.fake.edits(answer, "In room 5.")
+        async with here.running():
+            await here.sync()
+            assert "In room 5." in (await here.documents())["Where is the key?"]
+            if not here.on_slack:
+                await here.fake.archives(root)
+            here.now.later(days=40)
+            await here.sync()
+        await here.fake.edits(answer, "In room 6.")
+        async with here.running():
+            await here.sync()
+            assert "In room 5." in (await here.documents())["Where is the key?"], "older than what is compared"
+            here.now.later(days=8)
+            await here.sync()
+            assert "In room 6." in (await here.documents())["Where is the key?"]
+
+
+@BOTH
+async def test_a_person_who_is_erased_is_gone_from_there_and_stays_out(platform: str, tmp_path: Path) -> None:
+    async with talk(platform, tmp_path) as here, here.running() as bot:
+        await here.asks("ann", "Where is the key?", ("ben", "In room 4."), ("olga", "Or with me."))
+        here.now.later(hours=25)
+        await here.follow()
+        gone = await forget(here.library.engine, tmp_path / "chat.log", Person.named(here.person("ben")))
+        assert gone.erased.threads == 1 and "read again" in gone.text("en") and "読み直します" in gone.text("ja")
+        await bot.sources.silence()
+        assert await here.documents() == {}
+        here.now.later(days=8)
+        await here.sync()
+        ((_, said),) = (await here.documents()).items()
+        assert "room 4" not in said and "Or with me." in said
+
+
+async def test_what_people_do_is_followed_by_itself_and_what_they_did_meanwhile(tmp_path: Path) -> None:
+    async with talk("slack", tmp_path) as here, here.running() as bot:
+        root = await here.asks("ann", "Where is the key?")
+        answer = await here.says("ben", "In room 4.", root)
+        here.now.later(hours=25)
+        await bot.sources.follow(EDITOR, Place("slack", "T0TEAM", "C1"), "talk")
+        watch = asyncio.create_task(bot.sources.watch())
+        await until(here.documents)
+        await here.fake.edits(answer, "In room 5.")
+        await here.heard()
+        await until(here.documents, lambda found: "room 5" in found["Where is the key?"])
+        await bot.sources.pause(EDITOR, "talk", PUBLIC)
+        await here.fake.edits(answer, "In room 6.")
+        await here.heard()
+        await bot.sources.resume(EDITOR, "talk", PUBLIC)
+        await until(here.documents, lambda found: "room 6" in found["Where is the key?"])
+        await bot.sources.hears("slack:U2", False)
+        assert await here.documents() == {}
+        watch.cancel()
+        await asyncio.gather(watch, return_exceptions=True)
+
+
+async def test_what_slack_limits_is_waited_for(tmp_path: Path) -> None:
+    async with talk("slack", tmp_path) as here, here.running():
+        await threads(here, 3)
+        here.now.later(hours=25)
+        here.fake.fail("conversations.replies", ratelimited(1), calls=[2])
+        here.fake.fail("conversations.history", ratelimited(1), calls=[1])
+        assert (await here.follow()).added == 3
+
+
+async def test_without_the_message_content_intent_discord_says_what_to_do(tmp_path: Path) -> None:
+    async with talk("discord", tmp_path, intents=0) as here, here.running():
+        with pytest.raises(SourceError, match="Message Content Intent"):
+            await here.follow()
+
+
+async def test_it_is_switched_on_in_the_channel_by_an_editor(tmp_path: Path) -> None:
+    async with talk("slack", tmp_path) as here, here.running():
+        await here.fake.command("/kotae", "sources follow", "U1", "C1")
+        await here.fake.wait_for(lambda: "Only an editor" in str([one.shown for one in here.fake.whispers("U1")]))
+        await here.fake.command("/kotae", "同期 追加", "U3", "C1")
+        await here.fake.wait_for(
+            lambda: "“general” is followed" in str([one.shown for one in here.fake.whispers("U3")])
+        )
+        assert (await here.source()).location == "slack:C1"
+        await here.fake.command("/kotae", "history off", "U1", "C1")
+        await here.fake.wait_for(lambda: "Nothing that you say" in str([one.shown for one in here.fake.whispers("U1")]))
