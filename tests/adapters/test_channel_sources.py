@@ -67,6 +67,10 @@ async def test_what_is_edited_and_deleted_changes_its_document(platform: str, tm
         await here.heard()
         assert (await here.sync()).replaced == 1
         assert "In room 5." in (await here.documents())["Where is the key?"]
+        await here.fake.edits(root, "Where is the car?")
+        await here.heard()
+        await here.sync()
+        assert {*await here.documents()} == {"Where is the car?", "When is lunch?"}
         await here.fake.deletes(answer)
         await here.heard()
         assert (await here.sync()).removed == 1
