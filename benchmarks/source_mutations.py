@@ -235,6 +235,12 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{TALKS}::test_what_is_edited_and_deleted_changes_its_document",),
     ),
     (
+        "Channels: an edited first message is heard, though no event says that it has a thread",
+        "adapters/slack/events.py",
+        ('(about is event and not event.get("thread_ts"))', 'not about.get("thread_ts")'),
+        (f"{TALKS}::test_what_is_edited_and_deleted_changes_its_document",),
+    ),
+    (
         "Channels: edits are heard on Discord",
         "adapters/discord/adapter.py",
         (

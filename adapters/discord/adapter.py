@@ -134,18 +134,19 @@ class DiscordAdapter:
     async def _serve(self, client: Client, context: DiscordContext, questions: RunningTurns, events: "_Events") -> None:
         listening = asyncio.create_task(listen(client), name="discord-gateway")
         refused = asyncio.create_task(context.rest.refused.wait(), name="discord-refused")
+        history = DiscordHistory(self, context, lambda: client.heard)
+        reading = context.bot.sources.channels.read(PLATFORM, history, self.ready)
         chores = [
             refused,
+            asyncio.create_task(reading, name="discord-history"),
             asyncio.create_task(self._tell(client, context), name="discord-ready"),
             asyncio.create_task(_catch_up(client, events), name="discord-missed"),
             asyncio.create_task(
                 _look_after(context, questions, self.ready, self._look_every), name="discord-leftovers"
             ),
         ]
-        history = DiscordHistory(self, context, lambda: client.heard)
         try:
-            with context.bot.sources.channels.read_by(PLATFORM, history):
-                await asyncio.wait({listening, refused}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({listening, refused}, return_when=asyncio.FIRST_COMPLETED)
             if refused.done():
                 raise token_refused()
             listening.result()

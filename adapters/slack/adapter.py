@@ -121,10 +121,10 @@ class SlackAdapter:
             chores = [
                 asyncio.create_task(self._tell(), name="slack-ready"),
                 asyncio.create_task(self._look_after(context, questions), name="slack-leftovers"),
+                asyncio.create_task(bot.sources.channels.read(PLATFORM, history, self.ready), name="slack-history"),
             ]
             try:
-                with bot.sources.channels.read_by(PLATFORM, history):
-                    await self._connections.run()
+                await self._connections.run()
             except DisabledError as error:
                 raise _refused(error.code) from None
             finally:
@@ -256,7 +256,8 @@ async def _stir(context: SlackContext, event: object, us: Us) -> None:
     except (KeyError, TypeError, AttributeError, ValueError):  # not of a form that Slack documents
         return
     if stirred is not None:
-        await context.bot.sources.channels.stir(context.place(stirred[0]), stirred[1])
+        channel, root, known = stirred
+        await context.bot.sources.channels.stir(context.place(channel), root, known=known)
 
 
 def _view(context: SlackContext, claimed: Claimed, preferences: Preferences) -> SlackThread:

@@ -168,17 +168,20 @@ def mentions(text: str, user: str) -> bool:
     return re.search(rf"<@{re.escape(user)}(?:\|[^<>]*)?>", text) is not None
 
 
-def stirs(event: Mapping[str, Any], us: Us) -> tuple[str, str] | None:
+def stirs(event: Mapping[str, Any], us: Us) -> tuple[str, str, bool] | None:
     """The channel and thread of which an event says that people said, edited or deleted something in it, or the message
-    that they marked; None: nothing of that. Raises what `incoming` raises."""
+    that they marked; None: nothing of that. The last: it is a message that was edited or deleted, and nobody says
+    whether it has a thread. Raises what `incoming` raises."""
     if event.get("type") in ("reaction_added", "reaction_removed"):
         item = event["item"]
         marked = item.get("type") == "message" and str(event["reaction"]).partition("::")[0] in CHECKS
-        return (_id(item["channel"]), _id(item["ts"])) if marked else None
-    about = event.get("message") or event.get("previous_message") or event
-    if event.get("type") != "message" or about.get("user") == us.user or not about.get("thread_ts"):
+        return (_id(item["channel"]), _id(item["ts"]), False) if marked else None
+    if event.get("type") != "message":
         return None
-    return _id(event["channel"]), _id(about["thread_ts"])
+    about = event.get("message") or event.get("previous_message") or event
+    if about.get("user") == us.user or (about is event and not event.get("thread_ts")):
+        return None
+    return _id(event["channel"]), _id(about.get("thread_ts") or about["ts"]), not about.get("thread_ts")
 
 
 # -- the kinds of message events ------------------------------------------------------------------------------------

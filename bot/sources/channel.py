@@ -7,8 +7,8 @@ sources.md §1 (channel).
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
@@ -211,9 +211,7 @@ class ChannelSource:
         await self._list()
         known = await self._channels.store.pages(self.source.id)
         due = [ref for ref, page in known.items() if page.due_at is not None and page.due_at <= self._now]
-        due.sort(
-            key=lambda ref: (known[ref].due_at or self._now, ref), reverse=True
-        )  # what people just did comes first
+        due.sort(key=lambda ref: (known[ref].due_at or self._now, ref), reverse=True)  # first what people just did
         chosen = frozenset(due[: self._channels.at_once])
         lost = {ref for ref, page in known.items() if page.version == GONE and ref not in due}
         self.more = self._listing or len(due) > len(chosen) or bool(due and lost)
@@ -314,13 +312,13 @@ class FollowedChannels:
         self._scopes: dict[str, tuple[datetime, str | None]] = {}  # by location, and until when
         self.stirred: Callable[[], None] = lambda: None
 
-    @contextmanager
-    def read_by(self, platform: str, history: ChannelHistory) -> Iterator[None]:
-        """A platform's channels can be read."""
+    async def read(self, platform: str, history: ChannelHistory, ready: asyncio.Event) -> None:
+        """Let a platform's channels be read from when it is ready, until cancelled."""
+        await ready.wait()
         self._histories[platform] = history
         self.stirred()
         try:
-            yield
+            await asyncio.Event().wait()
         finally:
             del self._histories[platform]
 

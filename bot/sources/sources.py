@@ -253,9 +253,10 @@ class Sources:
         self._as_editor(actor)
         source = await self._named(name, readers)
         trace = self._trace(actor, action, source, state)
-        await self._store.turn(source.id, state, due_at=self._clock(), trace=trace)
+        due = self._clock()
+        await self._store.turn(source.id, state, due_at=due, trace=trace)
         self._stirred.set()
-        return source
+        return replace(source, due_at=due)
 
     def _as_editor(self, actor: Actor) -> None:
         if role(actor, self._settings) != "editor":
@@ -350,8 +351,8 @@ class Sources:
             now, report, more = self._clock(), work.report, isinstance(followed, ChannelSource) and followed.more
             asks: Mapping[str, Any] = {"state": "asks", "gone": report.gone} if report.gone else {}
             await self._store.leave(
-                source.id, owner=self._owner, cursor=cursor, failures=0, trouble=None, checked_at=now,
-                due_at=now if more else now + timedelta(seconds=source.every), **asks,
+                source.id, owner=self._owner, seen=source.due_at, cursor=cursor, failures=0, trouble=None,
+                checked_at=now, due_at=now if more else now + timedelta(seconds=source.every), **asks,
             )  # fmt: skip
             return report
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import Connection, and_, case, delete, or_, select, update
+from sqlalchemy import Connection, and_, case, delete, literal, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.records import AuditRecord
@@ -126,10 +126,14 @@ class FollowedSources:
         """At the start of the only process of this database: whoever held one is dead."""
         await change(self._engine, lambda db: db.execute(update(followed).values(owner=None, lease_until=None)))
 
-    async def leave(self, id: str, *, owner: str, **values: Any) -> None:
-        """Give it back, with what has become of it (`FollowedSource`'s fields)."""
+    async def leave(self, id: str, *, owner: str, seen: datetime | None = None, **values: Any) -> None:
+        """Give it back, with what has become of it (`FollowedSource`'s fields). `seen`: when it was due; if somebody
+        has wanted another look since, that holds."""
         if "trouble" in values:
             values["trouble"] = _said(values["trouble"])
+        for name in ("due_at", "cursor") if seen is not None else ():
+            column = followed.c[name]
+            values[name] = case((followed.c.due_at == seen, literal(values[name], column.type)), else_=column)
         given = update(followed).where(followed.c.id == id, followed.c.owner == owner)
         await change(self._engine, lambda db: db.execute(given.values(**values, owner=None, lease_until=None)))
 

@@ -201,8 +201,7 @@ class PairRows:
         which = and_(pairs.c.state == "approved", *(() if source is None else (pairs.c.document == source,)))
         columns = (pairs.c.document, pairs.c.chunk, pairs.c.question, pairs.c.answer)
         order = (pairs.c.document, pairs.c.chunk, pairs.c.place, pairs.c.position, pairs.c.id)
-        names = ("collection", "scope", "name", "url", "changed_at", "said_in")
-        about = [documents.c[name] for name in names]
+        about = [documents.c[name] for name in ("collection", "scope", "name", "url", "changed_at", "said_in")]
         found: dict[tuple[str, int], list[Any]] = {}
         for row in await rows(
             self._engine, select(*columns, *about).select_from(_JOINED).where(which).order_by(*order)
@@ -210,7 +209,7 @@ class PairRows:
             found.setdefault((row.document, row.chunk // PART), []).append(row)
         return {
             key: Wanted(
-                *key, *(some[0]._mapping[name] for name in names),
+                *key, some[0].collection, some[0].scope, some[0].name, some[0].url, some[0].changed_at, some[0].said_in,
                 tuple(QAPair(row.question, row.answer) for row in some),
             )
             for key, some in found.items()

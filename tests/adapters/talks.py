@@ -119,6 +119,8 @@ class Talk:
         given = {"knowledge": self.library.knowledge, "clock": self.now, **more}
         async with service.bot(self.fake, self.home, **given) as here:
             self.bot = here.bot
+            channels = here.bot.sources.channels
+            await self.fake.wait_for(lambda: channels.serves(self.location))
             yield here.bot
 
     async def follow(self) -> SyncReport:

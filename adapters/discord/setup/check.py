@@ -62,8 +62,10 @@ _LATER = Text(en="Try again in a minute.", ja="1 分ほどしてからもう一�
 
 _CONTENT_ON = Text(en="The Message Content Intent is on.", ja="Message Content Intent は有効です。")
 _CONTENT_OFF = Text(
-    en="The Message Content Intent is off: mentions are answered, but the rest of a thread is not read.",
-    ja="Message Content Intent が無効です。メンションには答えますが、スレッドのほかの発言は読めません。",
+    en="The Message Content Intent is off: mentions are answered, but the rest of a thread is not read, and no channel "
+    "can be followed.",
+    ja="Message Content Intent が無効です。メンションには答えますが、スレッドのほかの発言は読めず、"
+    "チャンネルの同期もできません。",
 )
 _SWITCH = Text(
     en="To have threads read: https://discord.com/developers/applications/{id}/bot → Privileged Gateway Intents → "

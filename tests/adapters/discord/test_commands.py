@@ -29,7 +29,7 @@ async def answered(fake: FakeDiscord, gesture: Interaction, count: int = 1) -> s
     return "\n".join(message.content for message in answers(fake, gesture))
 
 
-async def asked(here: Here, name: str, user: str = "ann", channel: str = "general", **options: str) -> str:
+async def asked(here: Here, name: str, user: str = "ann", channel: str = "general", **options: str | bool) -> str:
     gesture = await here.discord.slash(name, options, user, channel)
     assert not gesture.failed and gesture.latency < 2.5
     return await answered(here.discord, gesture)
