@@ -24,8 +24,9 @@ Look = Callable[[], Awaitable[bool]]
 
 
 async def is_follow_up(bot: Bot, message: Incoming, *, actor: Callable[[], Awaitable[Actor]], shared: Look) -> bool:
-    """Of a message that mentions nobody. `actor`: its author; `shared`: whether somebody else, bots aside, has written
-    in its thread; what cannot be looked up in time is not alone with the bot. Raises StoreError."""
+    """Whether a message that mentions nobody goes on from an answer. `actor`: its author; `shared`: whether somebody
+    else, bots aside, has written in its thread; what cannot be looked up in time is not alone with the bot. Raises
+    StoreError."""
     if message.thread == message.message or not says_something(message.text):
         return False
     if not await bot.turns.goes_on(message) or (await bot.channels.preferences(message.place)).follow == "mentions":

@@ -98,7 +98,7 @@ class Person:
 
     @classmethod
     def named(cls, text: str) -> "Person":
-        """From `slack:U012AB3CD`. Raises WhoError."""
+        """The person of `slack:U012AB3CD`. Raises WhoError."""
         platform, colon, person = text.strip().partition(":")
         if not (platform and colon and person.strip()):
             raise WhoError(text)

@@ -66,7 +66,7 @@ class Asks:
         await change(self._engine, lambda db: db.execute(update(asks).where(asks.c.turn == turn).values(sent_at=now)))
 
     async def hurry(self, turn: str, now: datetime) -> None:
-        """Let it not wait for the morning."""
+        """Let a question that is to be sent not wait for the morning."""
         unsent = (asks.c.turn == turn) & asks.c.sent_at.is_(None)
         await change(self._engine, lambda db: db.execute(update(asks).where(unsent).values(due_at=now)))
 

@@ -107,7 +107,7 @@ class Documents:
         return {row.id: (row.who, row.author) for row in await rows(self._engine, wanted)}
 
     async def own(self, document_id: str, owner: str | None) -> bool:
-        """From now on `owner` (`platform:id`; None: who added it) looks after it. False: it is not there."""
+        """From now on `owner` (`platform:id`; None: who added it) looks after this document. False: it is not there."""
         owned = update(documents).where(documents.c.id == document_id).values(owner=owner)
         async with write(self._engine) as db:
             return bool((await db.execute(owned)).rowcount)

@@ -231,7 +231,7 @@ class TurnStore:
         return bool(await rows(self._engine, wanted))
 
     async def cancel(self, message: Incoming) -> bool:
-        """Close a question that has no answer yet, whoever works on it: its owner has LostError it. Was it open?"""
+        """Close a question that has no answer yet, whoever works on it: its owner has lost it. Was it open?"""
         closed = update(turns).where(_unanswered(message)).values(state="done", owner=None, lease_until=None)
         async with write(self._engine) as db:
             return bool((await db.execute(closed)).rowcount)

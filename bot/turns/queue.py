@@ -89,12 +89,12 @@ class TurnQueue:
         return await self._rows.cancel(message)
 
     async def amend(self, message: Incoming) -> bool:
-        """New words for a question; whoever works on it has LostError it. False: it stays as it is. Raises
+        """New words for a question; whoever works on it has lost it. False: it stays as it is. Raises
         StoreError."""
         return await self._rows.amend(message, now=self._clock())
 
     async def delete(self, message: Incoming) -> Claimed | None:
-        """Keep nothing of a question that was taken back; whoever works on it has LostError it. Raises StoreError."""
+        """Keep nothing of a question that was taken back; whoever works on it has lost it. Raises StoreError."""
         return await self._rows.delete(message, now=self._clock())
 
     async def deleted(self, platform: str) -> list[Claimed]:

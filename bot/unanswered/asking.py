@@ -132,7 +132,7 @@ class Reach(Protocol):
         ...
 
     async def post(self, to: Recipient, card: Card, *, about: str) -> None:
-        """Once, whatever was posted before. Raises what `find` raises."""
+        """Post a card once, whatever was posted of it before. Raises what `find` raises."""
         ...
 
 

@@ -40,5 +40,5 @@ async def say_once(
 
 
 def channel_of(post: Post) -> str:
-    """The channel it stands in; a thread is one, and in direct messages there are none."""
+    """The channel that a post stands in; a thread is one, and in direct messages there are none."""
     return post.thread if post.thread and post.place.workspace != DIRECT else post.place.channel

@@ -58,7 +58,7 @@ def mrkdwn(markdown: str) -> str:
 
 
 def cleaned(markdown: str) -> str:
-    """With plain line ends, and without the letters that have a meaning here."""
+    """A text with plain line ends, and without the letters that have a meaning here."""
     return re.sub(f"[{_INSIDE}{APART}]", "", markdown.replace("\r\n", "\n").replace("\r", "\n"))
 
 

@@ -307,7 +307,7 @@ class WebAdapter:
         return await digest.save(context, member, await self._kind(member, confirm, "confirm"))
 
     async def discard(self, member: Member, confirm: int) -> None:
-        """No: it is not. Raises LookupError."""
+        """No: the reply that this message asks about is not the answer. Raises LookupError."""
         self._at_work()
         await self.board.drop([await self._kind(member, confirm, "confirm")])
 

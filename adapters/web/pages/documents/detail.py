@@ -114,7 +114,7 @@ class OneDocument:
         return row
 
     async def show(self) -> None:
-        """As it is now: facts, and the chunks from the one that is pointed at on."""
+        """Draw the document as it is now: facts, and the chunks from the one that is pointed at on."""
         try:
             row = await self._row()
         except LookupError:  # forgotten, or for others now
