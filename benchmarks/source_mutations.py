@@ -11,6 +11,7 @@ OTHERS = f"{TESTS}::test_what_somebody_else_added_under_the_same_name_stays"
 REPLACED = f"{TESTS}::test_a_document_that_was_uploaded_into_a_source_s_place_is_not_taken_back"
 LOCAL = f"{TESTS}::test_what_is_on_this_machine_is_followed_from_the_terminal_only"
 ADDRESSES = f"{TESTS}::test_addresses_that_do_more_than_name_a_repository_are_refused"
+INGEST, DOCUMENTS = "tests/retrieval/test_ingest.py", "tests/bot/knowledge/test_documents.py"
 LIVING, ROWS = "tests/bot/turns/test_living.py", "bot/store/documents.py"
 
 MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
@@ -297,5 +298,35 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
             "tests/adapters/discord/test_turn_view.py"
             "::test_an_edit_of_an_old_answer_that_is_refused_is_not_posted_elsewhere_and_nothing_else_waits",
         ),
+    ),
+    (
+        "Vectors: what is the same is not embedded again",
+        "retrieval/ingest.py",
+        ("new = [text for text in texts if text not in kept]", "new = [*texts]"),
+        (f"{INGEST}::test_a_new_version_embeds_only_what_has_changed",),
+    ),
+    (
+        "Vectors: another heading is another text",
+        "retrieval/ingest.py",
+        (
+            "embedding_text(one.title, Chunk(one.chunk, one.text, one.headings, one.question)): array",
+            "embedding_text(one.title, Chunk(one.chunk, one.text, ('Ambulance',))): array",
+        ),
+        (f"{INGEST}::test_the_same_text_under_another_heading_is_embedded_anew",),
+    ),
+    (
+        "Vectors: a replaced document takes those of the version before",
+        "bot/knowledge/documents.py",
+        ("replaces=known is not None", "replaces=False"),
+        (f"{DOCUMENTS}::test_a_replaced_document_embeds_what_has_changed_and_a_reindexed_one_all_of_it",),
+    ),
+    (
+        "Vectors: those of what is alive only",
+        "retrieval/index/edge.py",
+        (
+            "        which, offset = _living(document_id, before=STAGED), None\n",
+            "        which, offset = _filter(_is('document_id', document_id)), None\n",
+        ),
+        ("tests/retrieval/index/test_index.py::test_the_dense_vectors_of_a_document_are_those_of_its_living_passages",),
     ),
 )
