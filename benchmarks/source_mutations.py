@@ -11,6 +11,9 @@ OTHERS = f"{TESTS}::test_what_somebody_else_added_under_the_same_name_stays"
 REPLACED = f"{TESTS}::test_a_document_that_was_uploaded_into_a_source_s_place_is_not_taken_back"
 LOCAL = f"{TESTS}::test_what_is_on_this_machine_is_followed_from_the_terminal_only"
 ADDRESSES = f"{TESTS}::test_addresses_that_do_more_than_name_a_repository_are_refused"
+FROM_FOLDER = (
+    "tests/bot/cli/test_commands.py::test_what_is_gone_from_a_folder_is_said_and_forgotten_when_that_is_wanted"
+)
 INGEST, DOCUMENTS = "tests/retrieval/test_ingest.py", "tests/bot/knowledge/test_documents.py"
 LIVING, ROWS = "tests/bot/turns/test_living.py", "bot/store/documents.py"
 
@@ -328,5 +331,29 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
             "        which, offset = _filter(_is('document_id', document_id)), None\n",
         ),
         ("tests/retrieval/index/test_index.py::test_the_dense_vectors_of_a_document_are_those_of_its_living_passages",),
+    ),
+    (
+        "Ingest: only what an ingest of that very folder wrote is gone from it",
+        "bot/cli/operations.py",
+        ("theirs = [row for row in rows if row.author == _author(folder)]", "theirs = [*rows]"),
+        (FROM_FOLDER,),
+    ),
+    (
+        "Ingest: only that is forgotten",
+        "bot/cli/operations.py",
+        ("if row is not None and row.author == _author(folder):", "if row is not None:"),
+        ("tests/bot/cli/test_remote.py::test_only_what_is_a_folder_s_own_is_pruned",),
+    ),
+    (
+        "Ingest: a folder without a file may be away",
+        "bot/cli/ingesting.py",
+        ("if not found or any(", "if any("),
+        (FROM_FOLDER,),
+    ),
+    (
+        "Ingest: nothing is forgotten unasked",
+        "bot/cli/ingesting.py",
+        ("len(gone) if prune else 0", "len(gone)"),
+        (FROM_FOLDER,),
     ),
 )
