@@ -356,4 +356,34 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         ("len(gone) if prune else 0", "len(gone)"),
         (FROM_FOLDER,),
     ),
+    (
+        "Website: a page that is sent elsewhere for now stays",
+        WEBSITE,
+        ("if asked in self._known and response.status_code not in (301, 308):", "if False:"),
+        (f"{SITE}::test_a_page_that_is_sent_to_a_log_in_for_now_stays_and_one_that_has_moved_away_goes",),
+    ),
+    (
+        "Website: a redirect obeys robots.txt",
+        WEBSITE,
+        ("            if not self._robots.can_fetch(url, AGENT):\n                return None\n", ""),
+        (f"{SITE}::test_a_redirect_leads_nowhere_that_robots_txt_forbids",),
+    ),
+    (
+        "Website: a sitemap that was there is not done without",
+        WEBSITE,
+        ("if given or url in self._remembered or (", "if given or ("),
+        (f"{SITE}::test_a_sitemap_that_is_missing_all_at_once_takes_no_page_with_it",),
+    ),
+    (
+        "Git: a damaged mirror is made anew",
+        GIT,
+        ("            await self._git.drop_if_damaged()\n", ""),
+        (f"{TESTS}::test_a_damaged_mirror_is_made_anew",),
+    ),
+    (
+        "Sources: what is there again needs no word",
+        SOURCES,
+        ('if report.gone or source.state == "asks":', "if report.gone:"),
+        (f"{TESTS}::test_what_is_there_again_needs_no_word",),
+    ),
 )

@@ -303,7 +303,9 @@ class Sources:
                 await self._failed(source, SourceError(_BROKEN))
                 raise
             now, report = self._clock(), work.report
-            asks: Mapping[str, Any] = {"state": "asks", "gone": report.gone} if report.gone else {}
+            asks: Mapping[str, Any] = {}
+            if report.gone or source.state == "asks":  # what was gone may be there again
+                asks = {"state": "asks" if report.gone else "on", "gone": report.gone}
             await self._store.leave(
                 source.id, owner=self._owner, cursor=cursor, failures=0, trouble=None, checked_at=now,
                 due_at=now + timedelta(seconds=source.every), **asks,

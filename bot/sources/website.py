@@ -178,14 +178,15 @@ class _Visit:
             try:
                 answer = await self._get(url)
                 if answer is None or answer[0].status_code in (404, 410):
-                    if given or (any_there and url not in (urljoin(self._start, "/sitemap.xml"),)):
-                        raise _AwayError("404")
+                    if given or url in self._remembered or (any_there and url != urljoin(self._start, "/sitemap.xml")):
+                        raise _AwayError("404")  # its pages would seem to be gone
                     continue
                 root = fromstring(answer[1])
             except (_AwayError, ParseError, DefusedXmlException, ValueError) as error:
                 # half a sitemap would have the other half removed
                 raise SourceError(_SITEMAP, url=url, why=str(error) or type(error).__name__) from error
             any_there = True
+            self.seen[url] = _Page(suffix=".xml")
             inner, pages = _entries(root)
             waiting += inner
             found |= pages
@@ -278,12 +279,17 @@ class _Visit:
         raise AssertionError("the last try ends it")
 
     async def _followed(self, url: str, headers: Mapping[str, str]) -> tuple[httpx.Response, bytes] | None:
+        asked = url
         for _ in range(HOPS):
             response, body = await self._once(url, headers)
             if response.status_code not in (301, 302, 303, 307, 308):
                 return response, body
             url = _plain(urljoin(url, response.headers.get("location", "")))
             if urlsplit(url).netloc != urlsplit(self._start).netloc:
+                if asked in self._known and response.status_code not in (301, 308):  # such as to a log-in
+                    raise _AwayError("sent to another host for now")
+                return None
+            if not self._robots.can_fetch(url, AGENT):
                 return None
         raise _AwayError("redirects without end")
 
