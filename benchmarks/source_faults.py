@@ -28,7 +28,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.source_worlds import Files, Website, World, tear
+from benchmarks.source_worlds import PAGES, Files, Website, World, tear
 from bot.errors import StoreError
 from bot.records import DocumentRow
 from bot.sources.sources import Sources
@@ -205,7 +205,7 @@ async def kill(home: Path, worlds: list[World], dice: random.Random) -> bool:
 EVERYWHERE = ("clock steps", "disk full", "embedder away")
 
 
-async def measure(faults: int, kills: int, seed: int) -> Counter[tuple[str, str]]:
+async def measure(faults: int, kills: int, seed: int, pages: int = PAGES) -> Counter[tuple[str, str]]:
     """What was met, and how often; AssertionError for what does not hold."""
     dice, met = random.Random(seed), Counter[tuple[str, str]]()
     multiprocessing.get_context("forkserver").set_forkserver_preload(
@@ -215,10 +215,10 @@ async def measure(faults: int, kills: int, seed: int) -> Counter[tuple[str, str]
         at = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         async with served() as mapped, served() as linked, Loader() as loader:
             worlds: list[World] = [
-                Files("folder", at / "folder"),
-                Files("git", at / "repository"),
-                Website(mapped, mapped=True),
-                Website(linked, mapped=False),
+                Files("folder", at / "folder", pages),
+                Files("git", at / "repository", pages),
+                Website(mapped, mapped=True, pages=pages),
+                Website(linked, mapped=False, pages=pages),
             ]
             seen = {world.name: Seen() for world in worlds}
             async with alive(at / "home", "first", loader) as life:

@@ -87,10 +87,10 @@ class World:
 class Files(World):
     """A folder, or a repository over one."""
 
-    def __init__(self, kind: SourceKind, at: Path) -> None:
+    def __init__(self, kind: SourceKind, at: Path, pages: int = PAGES) -> None:
         super().__init__(kind, kind, str(at))
         self.tree = Tree(at, kind)
-        for number in range(PAGES):
+        for number in range(pages):
             self.put(f"{FOLDERS[number % 4]}/page{number}.md")
         self.ready()
 
@@ -184,14 +184,14 @@ class Files(World):
 class Website(World):
     """`mapped`: its sitemap says which pages there are; else links do, from a start page over others."""
 
-    def __init__(self, site: Site, *, mapped: bool) -> None:
+    def __init__(self, site: Site, *, mapped: bool, pages: int = PAGES) -> None:
         name = "mapped" if mapped else "linked"
         super().__init__(name, "website", f"{site.url}/{name}/")
         self.site, self.mapped = site, mapped
         if not mapped:
             for page in self.fixed():
                 self.truth[page] = "Start" if page == "linked.html" else page.removesuffix(".html").replace("/", "")
-        for number in range(PAGES):
+        for number in range(pages):
             self.put(f"{name}/{FOLDERS[number % 4]}/page{number}.html")
         self.ready()
 
