@@ -201,11 +201,11 @@ class _Visit:
         met = {url for url, _ in waiting}
         delay = min(float(self._robots.crawl_delay(AGENT) or 0), 10.0)
         while waiting:
-            if len(self._pages) + len(self._failed) >= self._source._most:  # what is beyond would seem to be gone
-                raise SourceError(TOO_MANY, most=self._source._most)
             url, depth = waiting.popleft()
             if not self._ours(url) or not self._robots.can_fetch(url, AGENT):
                 continue
+            if len(self._pages) + len(self._failed) >= self._source._most:  # what is beyond would seem to be gone
+                raise SourceError(TOO_MANY, most=self._source._most)
             page = await self._page(url, first=listed is None and depth == 0)
             if page is None:
                 continue
