@@ -90,8 +90,9 @@ class History:
     """The Markdown below a folder, as the last commits of a repository have it, with a branch that goes forward commit
     by commit. What the repository has only by name, as partial clones do, is left out."""
 
-    def __init__(self, repository: Path, folder: str, at: Path, most: int) -> None:
-        self.at, self.folder = at, folder
+    def __init__(self, repository: Path, folder: str, at: Path, most: int, pages: int | None = None) -> None:
+        """`pages`: at most so many, the first ones by name."""
+        self.at, self.folder, self._most = at, folder, pages
         subprocess.run(["git", "init", "--quiet", "--bare", "--initial-branch=replay", str(at)], check=True)
         objects = subprocess.run(
             ["git", "-C", str(repository), "rev-parse", "--absolute-git-dir"],
@@ -117,7 +118,7 @@ class History:
 
     def _copied(self, commit: str) -> str:
         tree = self.git("-c", "core.quotePath=false", "ls-tree", "-r", commit, "--", self.folder or ".").splitlines()
-        pages = [line for line in tree if line.endswith(".md")]
+        pages = [line for line in tree if line.endswith(".md")][: self._most]
         there = self.git("cat-file", "--batch-check", stdin="\n".join(line.split()[2] for line in pages) + "\n")
         had = {line.split()[0] for line in there.splitlines() if not line.endswith("missing")}
         index = str(self.at / "replay.index")
