@@ -386,4 +386,10 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         ('if report.gone or source.state == "asks":', "if report.gone:"),
         (f"{TESTS}::test_what_is_there_again_needs_no_word",),
     ),
+    (
+        "Programs: an answer names documents as they are read",
+        "bot/programs/programs.py",
+        ('"document": ids.get((one.collection, one.document)),', '"document": one.document,'),
+        (f"{MCP}::test_a_program_searches_reads_asks_and_reports",),
+    ),
 )
