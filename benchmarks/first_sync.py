@@ -69,7 +69,7 @@ async def quiet(pages: int) -> None:
                 file.write_text(f"# Page {number}\n\nPier {number} is open.\n")
             tree.commit()
             async with alive(Path(scratch) / f"home-{kind}", "me") as life:
-                source = await life.sources.add(EDITOR, NewSource(kind, str(tree.path), name=kind))  # type: ignore[arg-type]
+                source = await life.sources.add(EDITOR, NewSource(kind, str(tree.path), name=kind))
                 store = FollowedSources(life.library.engine)
                 async with life.sources._made(source).look(None, {}) as listing:
                     assert listing is not None
