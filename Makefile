@@ -59,7 +59,8 @@ tests: .venv/installed-dev
 	{ test $$? -eq 1 && $(PYTEST) -q --last-failed --last-failed-no-failures none; }
 
 # Hours, not minutes: kill -9 at any moment, faults of the platforms, property tests with other examples, and each safeguard
-# taken out in turn. `make soak SEED=7` does again what a run with that seed did.
+# taken out in turn. `make soak SEED=7` does again what a run with that seed did; HISTORIES names clones of public handbooks
+# whose commits are replayed.
 ifndef SEED
 SEED := $(shell od -An -N3 -tu4 /dev/urandom | tr -d ' ')
 endif
@@ -70,6 +71,9 @@ soak: .venv/installed-dev
 	$(BIN)/python -m benchmarks.slack --chaos 50 --seed $(SEED)
 	$(BIN)/python -m benchmarks.discord --kills 200 --seed $(SEED)
 	$(BIN)/python -m benchmarks.machines --seconds 3600 --seed $(SEED)
+	$(BIN)/python -m benchmarks.source_faults --seed $(SEED)
+	$(BIN)/python -m benchmarks.website --seed $(SEED)
+	$(foreach clone,$(HISTORIES),$(BIN)/python -m benchmarks.living $(clone) --seed $(SEED) &&) true
 	$(BIN)/python -m pytest -q --workers 4 --long --hypothesis-profile random --hypothesis-seed $(SEED)
 	$(BIN)/python -m benchmarks.mutations --no-baseline
 

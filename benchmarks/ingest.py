@@ -1,4 +1,5 @@
-"""How fast documents become searchable, beside the bare embedder on the same texts and the store without it.
+"""How fast documents become searchable, beside the bare embedder on the same texts and the store without it; and how
+fast a page of 100 chunks is replaced of which one line was edited.
 
     python -m benchmarks.ingest --corpus FOLDER [--documents 100]
 
@@ -11,17 +12,35 @@ import json
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from retrieval.chunking import embedding_text
 from retrieval.embeddings.local import LocalEmbedder
 from retrieval.index import EdgeIndex
+from retrieval.index.payload import STAGED
 from retrieval.ingest import Entry, Ingest
 from retrieval.sparse import TOKENIZER, SparseEncoder
 from retrieval.types import Document, Passage, Vector, Vectors
 
 CACHE = Path.home() / ".cache" / "kotae"
 ROUNDS = 2
+LONG = 100  # chunks of the page that is edited
+
+
+class Counting:
+    """The embedder, and how many texts it was given."""
+
+    def __init__(self, embedder: LocalEmbedder) -> None:
+        self.name, self.dimensions, self.max_tokens = embedder.name, embedder.dimensions, embedder.max_tokens
+        self.count_tokens = embedder.count_tokens
+        self.embed_query, self.embed_queries = embedder.embed_query, embedder.embed_queries
+        self._embedder = embedder
+        self.texts = 0
+
+    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        self.texts += len(texts)
+        return await self._embedder.embed_documents(texts)
 
 
 class Remembered:
@@ -56,6 +75,30 @@ async def _rate(ingest: Ingest, entries: Sequence[Entry], generation: int) -> fl
     return sum(counts) / (time.perf_counter() - started)
 
 
+async def _edited(embedder: Counting, index: EdgeIndex, sparse: SparseEncoder, entries: Sequence[Entry]) -> None:
+    """Replace a page of which one line was edited, as if each chunk were new, and as it is done."""
+    ingest, page = Ingest(embedder, sparse, index), Document("page.md", "", "Page")
+    for entry in entries:
+        page = replace(page, markdown=_section(page, entry))
+        if len(await ingest.prepare(page)) >= LONG:
+            break
+    about = Passage("docs", "page", page.name, 0, "", "team", page.title)
+    chunks = await ingest.write(page, about, born=ROUNDS + 2, version="1")
+    middle = len(page.markdown) // 2
+    at = page.markdown.index(" ", middle) if " " in page.markdown[middle:] else middle
+    edited = replace(page, markdown=f"{page.markdown[:at]} (edited){page.markdown[at:]}")
+    print(f"\n| one line edited in a page of {chunks} chunks | embedded | seconds |\n|---|---|---|")
+    for name, replaces in (("as if all were new", False), ("unchanged chunks keep their vectors", True)):
+        embedder.texts, started = 0, time.perf_counter()
+        await ingest.stage(edited, about, version=name, replaces=replaces)
+        print(f"| {name} | {embedder.texts} | {time.perf_counter() - started:.2f} |")
+        await index.undo("page", at=STAGED)
+
+
+def _section(page: Document, entry: Entry) -> str:
+    return f"{page.markdown}\n\n# {entry.document.title}\n\n{entry.document.markdown}"
+
+
 async def run(folder: Path, documents: int) -> None:
     embedder, sparse = LocalEmbedder(CACHE), SparseEncoder()
     await embedder.warm()
@@ -78,13 +121,16 @@ async def run(folder: Path, documents: int) -> None:
             whole.append(await _rate(ingest, entries, generation))
         rest = Ingest(Remembered(embedder, dict(zip(texts, vectors, strict=True))), sparse, index)
         store = await _rate(rest, entries, ROUNDS + 1)
+        print(
+            f"{len(entries)} documents, {len(texts)} chunks, {sum(map(len, texts)) / len(texts):.0f} characters each.\n"
+        )
+        print("| what | chunks/s |\n|---|---|")
+        print(f"| the bare embedder | {max(bare):.1f} |")
+        print(f"| ingest: cut, embed, encode, write | {max(whole):.1f} |")
+        print(f"| ratio | {max(whole) / max(bare):.2f} |")
+        print(f"| ingest without embedding | {store:.0f} |")
+        await _edited(Counting(embedder), index, sparse, entries)
         await index.close()
-    print(f"{len(entries)} documents, {len(texts)} chunks, {sum(map(len, texts)) / len(texts):.0f} characters each.\n")
-    print("| what | chunks/s |\n|---|---|")
-    print(f"| the bare embedder | {max(bare):.1f} |")
-    print(f"| ingest: cut, embed, encode, write | {max(whole):.1f} |")
-    print(f"| ratio | {max(whole) / max(bare):.2f} |")
-    print(f"| ingest without embedding | {store:.0f} |")
 
 
 def main() -> None:

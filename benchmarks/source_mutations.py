@@ -17,6 +17,10 @@ QUIET = f"{SETTLED}::test_a_thread_is_settled_after_a_quiet_day_up_to_there"
 MARKED = f"{SETTLED}::test_a_mark_counts_from_whoever_asked_or_an_editor"
 PEOPLE = f"{SETTLED}::test_two_people_speak_that_are_no_bots_outsiders_or_left_out"
 OUTAGE = f"{TALKS}::test_after_an_outage_what_was_said_lately_is_compared_and_weekly_all"
+FROM_FOLDER = (
+    "tests/bot/cli/test_commands.py::test_what_is_gone_from_a_folder_is_said_and_forgotten_when_that_is_wanted"
+)
+INGEST, DOCUMENTS = "tests/retrieval/test_ingest.py", "tests/bot/knowledge/test_documents.py"
 LIVING, ROWS = "tests/bot/turns/test_living.py", "bot/store/documents.py"
 
 MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
@@ -432,5 +436,95 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
             "tests/adapters/discord/test_turn_view.py"
             "::test_an_edit_of_an_old_answer_that_is_refused_is_not_posted_elsewhere_and_nothing_else_waits",
         ),
+    ),
+    (
+        "Vectors: what is the same is not embedded again",
+        "retrieval/ingest.py",
+        ("new = [text for text in texts if text not in kept]", "new = [*texts]"),
+        (f"{INGEST}::test_a_new_version_embeds_only_what_has_changed",),
+    ),
+    (
+        "Vectors: another heading is another text",
+        "retrieval/ingest.py",
+        (
+            "embedding_text(one.title, Chunk(one.chunk, one.text, one.headings, one.question)): array",
+            "embedding_text(one.title, Chunk(one.chunk, one.text, ('Ambulance',))): array",
+        ),
+        (f"{INGEST}::test_the_same_text_under_another_heading_is_embedded_anew",),
+    ),
+    (
+        "Vectors: a replaced document takes those of the version before",
+        "bot/knowledge/documents.py",
+        ("replaces=known is not None", "replaces=False"),
+        (f"{DOCUMENTS}::test_a_replaced_document_embeds_what_has_changed_and_a_reindexed_one_all_of_it",),
+    ),
+    (
+        "Vectors: those of what is alive only",
+        "retrieval/index/edge.py",
+        (
+            "        which, offset = _living(document_id, before=STAGED), None\n",
+            "        which, offset = _filter(_is('document_id', document_id)), None\n",
+        ),
+        ("tests/retrieval/index/test_index.py::test_the_dense_vectors_of_a_document_are_those_of_its_living_passages",),
+    ),
+    (
+        "Ingest: only what an ingest of that very folder wrote is gone from it",
+        "bot/cli/operations.py",
+        ("theirs = [row for row in rows if row.author == _author(folder)]", "theirs = [*rows]"),
+        (FROM_FOLDER,),
+    ),
+    (
+        "Ingest: only that is forgotten",
+        "bot/cli/operations.py",
+        ("if row is not None and row.author == _author(folder):", "if row is not None:"),
+        ("tests/bot/cli/test_remote.py::test_only_what_is_a_folder_s_own_is_pruned",),
+    ),
+    (
+        "Ingest: a folder without a file may be away",
+        "bot/cli/ingesting.py",
+        ("if not found or any(", "if any("),
+        (FROM_FOLDER,),
+    ),
+    (
+        "Ingest: nothing is forgotten unasked",
+        "bot/cli/ingesting.py",
+        ("len(gone) if prune else 0", "len(gone)"),
+        (FROM_FOLDER,),
+    ),
+    (
+        "Website: a page that is sent elsewhere for now stays",
+        WEBSITE,
+        ("if asked in self._known and response.status_code not in (301, 308):", "if False:"),
+        (f"{SITE}::test_a_page_that_is_sent_to_a_log_in_for_now_stays_and_one_that_has_moved_away_goes",),
+    ),
+    (
+        "Website: a redirect obeys robots.txt",
+        WEBSITE,
+        ("            if not self._robots.can_fetch(url, AGENT):\n                return None\n", ""),
+        (f"{SITE}::test_a_redirect_leads_nowhere_that_robots_txt_forbids",),
+    ),
+    (
+        "Website: a sitemap that was there is not done without",
+        WEBSITE,
+        ("if given or url in self._remembered or (", "if given or ("),
+        (f"{SITE}::test_a_sitemap_that_is_missing_all_at_once_takes_no_page_with_it",),
+    ),
+    (
+        "Git: a damaged mirror is made anew",
+        GIT,
+        ("            await self._git.drop_if_damaged()\n", ""),
+        (f"{TESTS}::test_a_damaged_mirror_is_made_anew",),
+    ),
+    (
+        "Sources: what is there again needs no word",
+        SOURCES,
+        ('if report.gone or source.state == "asks":', "if report.gone:"),
+        (f"{TESTS}::test_what_is_there_again_needs_no_word",),
+    ),
+    (
+        "Programs: an answer names documents as they are read",
+        "bot/programs/programs.py",
+        ('"document": ids.get((one.collection, one.document)),', '"document": one.document,'),
+        (f"{MCP}::test_a_program_searches_reads_asks_and_reports",),
     ),
 )

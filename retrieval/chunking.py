@@ -33,7 +33,8 @@ _parser = compiled(MarkdownIt("commonmark").enable("table").disable(["inline", "
 def embedding_text(title: str, chunk: Chunk) -> str:
     """The text that is embedded and searched by words: the title and the heading path first, then question and text.
 
-    A title or a path too long to be one is shortened, the path from its upper end.
+    A title or a path too long to be one is shortened, the path from its upper end. Whoever changes it makes vectors of
+    another kind: the number of the store's format has to change, too.
     """
     return "\n".join(part for part in (front(title, chunk), chunk.question, chunk.text) if part)
 

@@ -53,11 +53,14 @@ class FoundPassages(BaseModel):
 
 
 class AnswerSource(BaseModel):
-    """`last_checked`: the day on which its source was last seen; None: it is followed, or has no source."""
+    """`document` and `chunk` are what `read` takes; None: of an earlier question. `last_checked`: the day on which its
+    source was last seen; None: it is followed, or has no source."""
 
     n: int
-    document: str
+    document: str | None
+    name: str
     collection: str
+    chunk: int
     quote: str
     url: str | None
     date: str | None

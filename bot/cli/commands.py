@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli import maintenance, output, programs, sources
+from bot.cli import ingesting, maintenance, output, programs, sources
 from bot.cli.help import Commands, obey
 from bot.cli.runtime import (
     ANSWERED,
@@ -31,7 +31,6 @@ from bot.cli.runtime import (
     with_home,
 )
 from bot.cli.runtime import words as _
-from bot.types import Verdict
 from bot.views import Json
 from retrieval.i18n import Language
 from retrieval.types import TEAM
@@ -43,7 +42,6 @@ if TYPE_CHECKING:  # what is heavy is imported by the commands that need it
     from bot.cli.operations import Operations, ReadOperations
     from bot.cli.remote import Owner
     from bot.config.settings import Settings
-    from bot.sources.local_files import LocalFile
 
 
 BROWSER_ROOM = "web:general"  # has the digest where no platform is set up
@@ -251,13 +249,28 @@ def _readable(names: list[str] | None) -> tuple[str, ...] | None:
 # -- documents ------------------------------------------------------------------------------------------------------
 
 
-@cli.command(help=_("Add files and folders.", "ファイルやフォルダーを追加します。"))
+@cli.command(
+    help=_(
+        "Add files and folders, and say what is gone from a folder.",
+        "ファイルやフォルダーを追加し、フォルダーからなくなった文書を示します。",
+    )
+)
 def ingest(
     paths: Annotated[list[Path], typer.Argument(help=_("Files and folders.", "ファイルやフォルダーです。"))],
     collection: InCollection = None,
     scope: Annotated[
         str, typer.Option(help=_("Who may read it: team, everyone, place:…", "公開範囲です: team、everyone、place:…"))
     ] = TEAM,
+    prune: Annotated[
+        bool,
+        typer.Option(
+            "--prune",
+            help=_(
+                "Forget what earlier runs added from the folder and what is not in it any more.",
+                "以前このフォルダーから追加し、今はフォルダーにない文書を削除します。",
+            ),
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     from bot.access import valid_scope
@@ -271,39 +284,7 @@ def ingest(
             ),
             USAGE,
         )
-    from bot.sources.local_files import local_files
-
-    files = [(file, readable(file.name)) for path in paths for file in local_files(path)]
-    if not files:
-        complain(_("There are no files.", "ファイルがありません。"), FAILED)
-
-    async def work(home: "Operations | Owner") -> int:
-        read = 0
-        with output.progress(quiet=as_json) as show:
-            for number, (file, name) in enumerate(files):
-                show(name, number, len(files))
-                verdict = await _add(home, file, name, collection and readable(collection), scope)
-                read += verdict["status"] != "refused"
-                if as_json:
-                    output.print_json(verdict)
-                else:
-                    output.verdict(verdict, LANGUAGE)
-        return ANSWERED if read else FAILED
-
-    with_home(work, changes=True)
-
-
-async def _add(home: "Operations | Owner", file: "LocalFile", name: str, collection: str | None, scope: str) -> Json:
-    """The verdict on one file, as JSON."""
-    from bot.sources.local_files import NotReadError
-    from retrieval.loaders.loader import ParsingLimits
-
-    try:
-        data = await asyncio.to_thread(file.read, ParsingLimits().file + 1)  # the loader refuses what is longer
-    except NotReadError as error:
-        where = collection or settings_or_exit().default_collection
-        return dict(Verdict(name, "refused", where, reason=error.text(LANGUAGE)).as_json())
-    return await home.ingest(name, data, collection, scope, await asyncio.to_thread(file.changed_at))
+    ingesting.ingest(paths, collection and readable(collection), scope, prune=prune, as_json=as_json)
 
 
 @cli.command(help=_("Search the documents.", "文書を検索します。"))

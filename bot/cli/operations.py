@@ -19,12 +19,28 @@ if TYPE_CHECKING:  # `kotae documents` needs the database only, and neither wher
     from bot.turns.turns import Turns
 
 LOOKING = frozenset({"documents", "collections", "unanswered", "metrics", "searches", "clear_metrics"})
-WORKING = LOOKING | {"check", "search", "forget", "describe", "merge", "delete", "digest", "backup"}
+WORKING = LOOKING | {
+    "check",
+    "search",
+    "of_folder",
+    "prune",
+    "forget",
+    "describe",
+    "merge",
+    "delete",
+    "digest",
+    "backup",
+}
 WORKING |= {"answers", "edit_answer", "take_back_answer"}
 WORKING |= {"tokens", "add_token", "revoke_token", "program"}
 WORKING |= {"sources", "add_source", "sync_source", "pause_source", "resume_source", "remove_source"}
 _ANSWERS = 1_000  # of experts that are listed
 _TERMINAL = Actor("terminal", "", "terminal", "editor")  # whoever has the home may change all that is in it
+
+
+def _author(folder: str | None) -> str:
+    """Documents are known by it as those of a folder, until somebody else replaces them."""
+    return f"folder:{folder}" if folder else "terminal"
 
 
 class ReadOperations:
@@ -81,12 +97,37 @@ class Operations(ReadOperations):
         return self._app.bot.turns
 
     async def ingest(
-        self, name: str, data: bytes, collection: str | None, scope: str, changed_at: str | None = None
+        self,
+        name: str,
+        data: bytes,
+        collection: str | None,
+        scope: str,
+        changed_at: str | None = None,
+        folder: str | None = None,
     ) -> Json:
-        """Add a document; `collection` None: the default one; `changed_at`: the day of the file's last change, ISO."""
+        """Add a document; `collection` None: the default one; `changed_at`: the day of the file's last change, ISO;
+        `folder`: the identity of the folder that it was found in."""
         into = collection or self._app.settings.default_collection
-        upload = Upload(name, data, into, scope, author="terminal", changed_at=changed_at)
+        upload = Upload(name, data, into, scope, author=_author(folder), changed_at=changed_at)
         return dict((await self._app.knowledge.add(upload, self._language)).as_json())
+
+    async def of_folder(self, folder: str, collection: str | None = None, scope: str = TEAM) -> Json:
+        """The documents that an ingest of this folder wrote last into a collection, for these readers."""
+        into = collection or self._app.settings.default_collection
+        rows = await self._app.knowledge.documents(Readers(frozenset({scope})), into)
+        theirs = [row for row in rows if row.author == _author(folder)]
+        return {"documents": [{"id": row.id, "name": row.name, "collection": row.collection} for row in theirs]}
+
+    async def prune(self, folder: str, ids: list[str]) -> Json:
+        """Forget those of these documents that are still the folder's. They went from their source: answers that rest
+        on them say so."""
+        forgotten = []
+        for id in ids:
+            row = await self._app.data.documents.get(id)
+            if row is not None and row.author == _author(folder):
+                await self._app.knowledge.forget(id, at_source=True)
+                forgotten.append(id)
+        return {"forgotten": forgotten}
 
     async def check(
         self, model: str | None = None, strategy: str | None = None, collections: tuple[str, ...] | None = None

@@ -93,6 +93,7 @@ _STATUS = {
     "unchanged": Text(en="unchanged", ja="変更なし"),
     "refused": Text(en="refused", ja="対象外"),
 }
+_GONE = {False: Text(en="gone", ja="消失"), True: Text(en="forgotten", ja="削除")}
 _CHUNKS = Text(en="{n} chunk{n:|s}", ja="{n} チャンク")
 
 
@@ -100,6 +101,10 @@ def verdict(one: Json, language: Language) -> None:
     """`messages.Verdict` as JSON."""
     detail = one["reason"] if one["status"] == "refused" else _CHUNKS.to(language, n=one["chunks"])
     say(f"{_STATUS[one['status']].to(language)}  {one['name']}  —  {detail}")
+
+
+def gone(one: Json, language: Language, *, forgotten: bool) -> None:
+    say(f"{_GONE[forgotten].to(language)}  {one['name']}  —  {one['collection']}")
 
 
 def documents(found: Json, language: Language) -> None:

@@ -168,9 +168,15 @@ class Owner:
         return await self._done("POST", f"/commands/{command}", json=arguments)
 
     async def ingest(
-        self, name: str, data: bytes, collection: str | None, scope: str, changed_at: str | None = None
+        self,
+        name: str,
+        data: bytes,
+        collection: str | None,
+        scope: str,
+        changed_at: str | None = None,
+        folder: str | None = None,
     ) -> dict[str, Any]:
-        given = {"name": name, "scope": scope, "collection": collection, "changed_at": changed_at}
+        given = {"name": name, "scope": scope, "collection": collection, "changed_at": changed_at, "folder": folder}
         about = {key: value for key, value in given.items() if value}
         kind = {"Content-Type": "application/octet-stream"}
         return await self._done("POST", "/commands/ingest", params=about, content=data, headers=kind)

@@ -151,7 +151,7 @@ class KnowledgeBase:
                 document = document or await self._loader.load(upload.name, upload.data)
                 row = _row(upload, digest, document, known)
                 async with self._staging(row.id):
-                    row = await self._staged(row, document, progress)
+                    row = await self._staged(row, document, progress, replaces=known is not None)
                     if await finished(self._show(row, known, row.chunks, document.markdown)):
                         break
         await self._shelves.tidy(known.markdown if known else row.markdown)
@@ -244,7 +244,7 @@ class KnowledgeBase:
                     digest = hashlib.sha256(edited.markdown.encode()).hexdigest()
                     address = address_of(edited.markdown)
                     row = known.with_(hash=digest, markdown=address, updated_at=datetime.now(UTC))
-                    row = await self._staged(row, edited, None)
+                    row = await self._staged(row, edited, None, replaces=True)
                     shown = await finished(self._show(row, known, row.chunks, edited.markdown))
             if edited is None:
                 return known if await self.forget(document_id) else None
@@ -292,12 +292,13 @@ class KnowledgeBase:
                 await finished(self._generations.take_back(document_id, STAGED))
                 raise
 
-    async def _staged(self, row: DocumentRow, document: Document, progress: Progress | None) -> DocumentRow:
+    async def _staged(
+        self, row: DocumentRow, document: Document, progress: Progress | None, *, replaces: bool = False
+    ) -> DocumentRow:
         # Never the ids of points that somebody sees: the same content may be staged again.
         version = f"{row.hash}@{uuid.uuid4().hex}"
-        return row.with_(
-            chunks=await self._ingest.stage(document, row.about(), version=version, progress=progress),
-        )
+        chunks = await self._ingest.stage(document, row.about(), version=version, progress=progress, replaces=replaces)
+        return row.with_(chunks=chunks)
 
     async def _as_it_was(self, row: DocumentRow) -> Document:
         return document_of(row, await self.markdown(row), await stored(self._index, row))

@@ -12,7 +12,7 @@ from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import Any
 
-from agent.events import Answered
+from agent.events import Answered, ToolReturned
 from bot.access import readers, role
 from bot.config.settings import Settings
 from bot.knowledge.curation import NotAllowedError
@@ -117,12 +117,17 @@ class Programs:
         """The answer that a person would get, reviewed and cited; a miss is the team's to look at."""
         await self._counted(who)
         answered = Answered("", outcome="failed")
+        ids: dict[tuple[str, str], str] = {}
         async with aclosing(self._turns.reply(self._message(who, self._said("question", question)))) as events:
             async for event in events:
-                if isinstance(event, Answered):
+                if isinstance(event, ToolReturned):
+                    passages = [hit.passage for hit in event.hits]
+                    ids |= {(one.collection, one.document): one.document_id for one in passages}
+                elif isinstance(event, Answered):
                     answered = event
         sources = [
-            {"n": one.n, "document": one.document, "collection": one.collection, "quote": one.quote}
+            {"n": one.n, "document": ids.get((one.collection, one.document)), "name": one.document}
+            | {"collection": one.collection, "chunk": one.chunk, "quote": one.quote}
             | {"url": one.url, "date": one.date, "last_checked": one.checked, "said_in": one.said_in or None}
             for one in answered.citations
         ]

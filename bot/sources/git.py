@@ -6,6 +6,7 @@ http.curloptResolve, http.followRedirects), git-ls-tree, git-diff, git-log, git-
 
 import asyncio
 import base64
+import logging
 import os
 import re
 import shutil
@@ -21,7 +22,6 @@ from bot.sources.base import (
     TOO_MANY,
     Fetched,
     Listing,
-    PageError,
     PageFilter,
     PageRefusedError,
     SourceError,
@@ -30,6 +30,8 @@ from bot.sources.base import (
 from bot.store.followed import FollowedPage
 from retrieval.i18n import Text
 from retrieval.loaders.limits import ParsingLimits
+
+log = logging.getLogger(__name__)
 
 MOST_BYTES = 2**30  # of a mirror
 LOOK_SECONDS, FETCH_SECONDS = 60.0, 1800.0
@@ -61,7 +63,10 @@ _FAILED = Text(en="git could not read the repository: {why}", ja="git でリポ�
 _TIMEOUT = Text(en="git took longer than {n} s.", ja="git の処理が {n} 秒を超えました。")
 _TOO_BIG = Text(en="The repository takes more than {n} MiB.", ja="リポジトリの大きさが {n} MiB を超えています。")
 _IN_LFS = Text(en="It is kept in Git LFS, which is not read.", ja="Git LFS で管理されているファイルは読み込めません。")
-_LOST = Text(en="It could not be read from the mirror.", ja="ミラーから読み込めませんでした。")
+_LOST = Text(
+    en="A page is missing in the mirror of the repository, which is made anew.",
+    ja="リポジトリのミラーにページが見つからないため、作り直します。",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +96,18 @@ class GitSource:
         if head == cursor:
             yield None
             return
-        await self._git.fetch(ref)
-        pages = await self._pages(head, ref)
-        for new, old in (await self._renames(cursor, head)).items():
-            if new in pages and new not in known and old in known and old not in pages:
-                page = pages[new]
-                pages[new] = SourcePage(new, page.version, page.name, page.url, was=old)
-        async with self._git.blobs() as blobs:
-            yield _Tree(pages, head, await self._dates(cursor, head), blobs)
+        try:
+            await self._git.fetch(ref)
+            pages = await self._pages(head, ref)
+            for new, old in (await self._renames(cursor, head)).items():
+                if new in pages and new not in known and old in known and old not in pages:
+                    page = pages[new]
+                    pages[new] = SourcePage(new, page.version, page.name, page.url, was=old)
+            async with self._git.blobs() as blobs:
+                yield _Tree(pages, head, await self._dates(cursor, head), blobs)
+        except SourceError:
+            await self._git.drop_if_damaged()
+            raise
 
     async def changed(self) -> None:
         await asyncio.Event().wait()
@@ -209,6 +218,14 @@ class _Git:
             return False
         return True
 
+    async def drop_if_damaged(self) -> None:
+        """So that the next look begins a new mirror: a disk that was full, or lost power, leaves halves of files."""
+        try:
+            await self.run("fsck", "--no-dangling", "--no-progress", seconds=FETCH_SECONDS)
+        except SourceError:
+            log.warning("a mirror is damaged, and is made anew")
+            await asyncio.to_thread(shutil.rmtree, self._mirror, ignore_errors=True)
+
     async def run(self, *command: str, seconds: float = LOOK_SECONDS, there: bool = True) -> bytes:
         """Run a command; returns its output. Raises SourceError."""
         process = await self._start(*command, there=there)
@@ -291,7 +308,7 @@ class _Blobs:
         self._one_by_one = asyncio.Lock()
 
     async def read(self, blob: str) -> bytes:
-        """Raises PageError for one that is not there or too long, SourceError when nothing can be read any more."""
+        """Raises SourceError when it cannot be read any more: then the mirror is damaged, or git has ended."""
         sent, got = self._process.stdin, self._process.stdout
         assert sent is not None and got is not None  # it was started so
         most = ParsingLimits().file + 1
@@ -301,7 +318,7 @@ class _Blobs:
                 await sent.drain()
                 head = (await got.readuntil(b"\n")).split()
                 if head[-1] == b"missing":
-                    raise PageError(_LOST)
+                    raise SourceError(_LOST)
                 size, data = int(head[2]), bytearray()
                 left = size + 1  # a line end follows
                 while left:

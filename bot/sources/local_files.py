@@ -4,6 +4,7 @@ in it may have been put there by somebody else, and would show the team any file
 Source: symlink(7); open(2), O_NOFOLLOW and O_NONBLOCK; reliability.md R41.
 """
 
+import hashlib
 import os
 import stat
 from collections import deque
@@ -95,6 +96,11 @@ def local_files(path: Path) -> list[LocalFile]:
     if not folder:
         return [LocalFile(path.name or str(path), path)]
     return sorted(_Folder(path).files(), key=lambda file: file.name)
+
+
+def folder_id(path: Path) -> str:
+    """A folder's identity, by where it really is, without telling where."""
+    return hashlib.sha256(os.fsencode(os.path.realpath(path))).hexdigest()[:32]
 
 
 class _Folder:

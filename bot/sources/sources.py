@@ -349,7 +349,9 @@ class Sources:
                 await self._failed(source, SourceError(_BROKEN))
                 raise
             now, report, more = self._clock(), work.report, isinstance(followed, ChannelSource) and followed.more
-            asks: Mapping[str, Any] = {"state": "asks", "gone": report.gone} if report.gone else {}
+            asks: Mapping[str, Any] = {}
+            if report.gone or source.state == "asks":  # what was gone may be there again
+                asks = {"state": "asks" if report.gone else "on", "gone": report.gone}
             await self._store.leave(
                 source.id, owner=self._owner, seen=source.due_at, cursor=cursor, failures=0, trouble=None,
                 checked_at=now, due_at=now if more else now + timedelta(seconds=source.every), **asks,
@@ -360,6 +362,7 @@ class Sources:
         """The source keeps what it had, and is tried again later and later."""
         failures = source.failures + 1
         wait = min(LONGEST_BACKOFF, max(source.every, BACKOFF * 2 ** min(failures - 1, 12)))
+        paused: Mapping[str, Any] = {"state": "paused"} if isinstance(error, PausedError) else {}
         with suppress(StoreError):
             await self._store.leave(
                 source.id,
@@ -367,7 +370,7 @@ class Sources:
                 failures=failures,
                 trouble=Text(en=error.text("en"), ja=error.text("ja")),
                 due_at=self._clock() + timedelta(seconds=wait),
-                **({"state": "paused"} if isinstance(error, PausedError) else {}),
+                **paused,
             )
 
     def _alone(self, source: FollowedSource) -> "_Lease":

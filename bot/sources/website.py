@@ -178,14 +178,15 @@ class _Visit:
             try:
                 answer = await self._get(url)
                 if answer is None or answer[0].status_code in (404, 410):
-                    if given or (any_there and url not in (urljoin(self._start, "/sitemap.xml"),)):
-                        raise _AwayError("404")
+                    if given or url in self._remembered or (any_there and url != urljoin(self._start, "/sitemap.xml")):
+                        raise _AwayError("404")  # its pages would seem to be gone
                     continue
                 root = fromstring(answer[1])
             except (_AwayError, ParseError, DefusedXmlException, ValueError) as error:
                 # half a sitemap would have the other half removed
                 raise SourceError(_SITEMAP, url=url, why=str(error) or type(error).__name__) from error
             any_there = True
+            self.seen[url] = _Page(suffix=".xml")
             inner, pages = _entries(root)
             waiting += inner
             found |= pages
@@ -200,11 +201,11 @@ class _Visit:
         met = {url for url, _ in waiting}
         delay = min(float(self._robots.crawl_delay(AGENT) or 0), 10.0)
         while waiting:
-            if len(self._pages) + len(self._failed) >= self._source._most:  # what is beyond would seem to be gone
-                raise SourceError(TOO_MANY, most=self._source._most)
             url, depth = waiting.popleft()
             if not self._ours(url) or not self._robots.can_fetch(url, AGENT):
                 continue
+            if len(self._pages) + len(self._failed) >= self._source._most:  # what is beyond would seem to be gone
+                raise SourceError(TOO_MANY, most=self._source._most)
             page = await self._page(url, first=listed is None and depth == 0)
             if page is None:
                 continue
@@ -278,12 +279,17 @@ class _Visit:
         raise AssertionError("the last try ends it")
 
     async def _followed(self, url: str, headers: Mapping[str, str]) -> tuple[httpx.Response, bytes] | None:
+        asked = url
         for _ in range(HOPS):
             response, body = await self._once(url, headers)
             if response.status_code not in (301, 302, 303, 307, 308):
                 return response, body
             url = _plain(urljoin(url, response.headers.get("location", "")))
             if urlsplit(url).netloc != urlsplit(self._start).netloc:
+                if asked in self._known and response.status_code not in (301, 308):  # such as to a log-in
+                    raise _AwayError("sent to another host for now")
+                return None
+            if not self._robots.can_fetch(url, AGENT):
                 return None
         raise _AwayError("redirects without end")
 

@@ -1,6 +1,6 @@
 """The promise of every store of passages, whatever engine is under it."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Protocol, get_args
 
@@ -84,6 +84,9 @@ class Index(Protocol):
 
     async def passages(self, document_id: str, numbers: range, view: View) -> list[Passage]:
         """The document's chunks with these numbers, in order, as far as the view shows them."""
+
+    def vectors(self, document_id: str) -> AsyncIterator[tuple[Passage, Vector]]:
+        """The document's living passages, whoever may read them, with their dense vectors, in the store's own order."""
 
     async def scroll(
         self,

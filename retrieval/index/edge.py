@@ -12,7 +12,7 @@ import math
 import os
 import time
 import uuid
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -338,6 +338,19 @@ class EdgeIndex:
         request = edge.ScrollRequest(limit=len(numbers), filter=which, with_payload=True)
         found = await self._run(lambda: [passage_of(record.payload or {}) for record in self._shard.scroll(request)[0]])
         return sorted((passage for passage in found if passage.chunk in numbers), key=lambda passage: passage.chunk)
+
+    async def vectors(self, document_id: str) -> AsyncIterator[tuple[Passage, Vector]]:
+        which, offset = _living(document_id, before=STAGED), None
+        while True:
+            request = edge.ScrollRequest(
+                limit=_CHANGED_AT_ONCE, offset=offset, filter=which, with_payload=True, with_vector=[USING["dense"]]
+            )
+            records, offset = await self._run(partial(self._shard.scroll, request))
+            for record in records:
+                vectors: Any = record.vector
+                yield passage_of(record.payload or {}), vectors[USING["dense"]]
+            if offset is None:
+                return
 
     async def scroll(
         self,

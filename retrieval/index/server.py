@@ -8,7 +8,7 @@ import asyncio
 import logging
 import math
 import re
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, fields
 from hashlib import sha256
 from typing import Any, Self
@@ -402,6 +402,16 @@ class ServerIndex:
         records, _ = await self._page(which, limit=max(numbers) - min(numbers) + 1)
         found = [passage_of(record.payload or {}) for record in records]
         return sorted((passage for passage in found if passage.chunk in numbers), key=lambda passage: passage.chunk)
+
+    async def vectors(self, document_id: str) -> AsyncIterator[tuple[Passage, Vector]]:
+        which, offset = living(document_id, before=STAGED), None
+        while True:
+            records, offset = await self._page(which, limit=_WRITTEN_AT_ONCE, offset=offset, vectors=[USING["dense"]])
+            for record in records:
+                vectors: Any = record.vector
+                yield passage_of(record.payload or {}), vectors[USING["dense"]]
+            if offset is None:
+                return
 
     async def scroll(
         self,

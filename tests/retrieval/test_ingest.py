@@ -5,6 +5,7 @@ import hashlib
 import math
 import random
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -169,6 +170,37 @@ async def test_nobody_sees_a_document_before_its_generation(index: EdgeIndex) ->
     assert await index.count(see(10**6)) == 5
     await index.publish("d2", at=3)
     assert await index.count(see(3)) == 9
+
+
+async def test_a_new_version_embeds_only_what_has_changed(index: EdgeIndex) -> None:
+    page, embedder = guide(150), HashEmbedder()
+    ingest = Ingest(embedder, SPARSE, index)
+    await ingest.write(page, about(), born=1, version="v1")
+    first = {one.text: vector async for one, vector in index.vectors("d1")}
+    for generation in range(2, 6):  # however often it is replaced
+        embedder.batches.clear()
+        edited = replace(page, markdown=page.markdown.replace("停止手順77では", f"停止手順77では{generation}回、", 1))
+        assert await ingest.stage(edited, about(), version=f"v{generation}", replaces=True) == 150
+        await index.publish("d1", at=generation)
+        assert [len(batch) for batch in embedder.batches] == [1]
+    now = {one.text: vector async for one, vector in index.vectors("d1")}
+    assert len(now) == 150
+    same = now.keys() & first.keys()
+    assert len(same) == 149
+    assert all(now[text] == first[text] for text in same)
+
+
+async def test_the_same_text_under_another_heading_is_embedded_anew(index: EdgeIndex) -> None:
+    page, embedder = (
+        Document("guide.md", "# Fire\n\nCall 119.\n\n# Flood\n\nGo up." + "\n\n" + "x" * 60, "Guide"),
+        HashEmbedder(),
+    )
+    ingest = Ingest(embedder, SPARSE, index, target=8)
+    await ingest.write(page, about(), born=1, version="v1")
+    embedder.batches.clear()
+    moved = replace(page, markdown=page.markdown.replace("# Fire", "# Ambulance"))
+    await ingest.stage(moved, about(), version="v2", replaces=True)
+    assert [text for batch in embedder.batches for text in batch] == ["Guide\nAmbulance\nCall 119."]
 
 
 async def test_writing_again_for_the_same_generation_changes_nothing(index: EdgeIndex) -> None:

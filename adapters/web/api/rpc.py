@@ -53,9 +53,10 @@ def make_orders(app: Application, replies: Replies, speaking: Callable[[Request]
         scope: schemas.Scope,
         collection: Annotated[str | None, Query(max_length=400)] = None,
         changed_at: Annotated[date | None, Query()] = None,
+        folder: Annotated[str | None, Query(pattern="^[0-9a-f]{32}$")] = None,
     ) -> Any:
-        day = changed_at.isoformat() if changed_at else None
-        return await Operations(app, speaking(request)).ingest(name, await request.body(), collection, scope, day)
+        day, data = changed_at.isoformat() if changed_at else None, await request.body()
+        return await Operations(app, speaking(request)).ingest(name, data, collection, scope, day, folder)
 
     @router.post("/{command}")
     async def call(request: Request, command: str) -> Any:

@@ -84,7 +84,10 @@ async def test_a_program_searches_reads_asks_and_reports(app: Application) -> No
 
         answer = await used(client, "ask", question="How long do refunds take?")
         assert answer["outcome"] == "answered" and "30 days" in answer["answer"]
-        assert answer["sources"][0]["document"] == "refunds.md"
+        source = answer["sources"][0]
+        assert source["name"] == "refunds.md"
+        read = await used(client, "read", document=source["document"], around=source["chunk"])
+        assert "Refunds take 30 days." in read["passages"][0]["text"]
         assert await used(client, "report_miss", question="Where is the sauna?", why="not\nin the docs") == {
             "reported": True
         }

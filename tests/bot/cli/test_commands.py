@@ -195,6 +195,48 @@ def test_a_folder_goes_in_twice_and_out_again(tmp_path: Path, warm: Warm) -> Non
     assert refused.returncode == 1 and refused.stdout.count("refused") == 3 and not refused.stderr
 
 
+def test_what_is_gone_from_a_folder_is_said_and_forgotten_when_that_is_wanted(tmp_path: Path, warm: Warm) -> None:
+    home, folder, other = tmp_path / "home", tmp_path / "docs", tmp_path / "other"
+    for place, names in ((folder, ("a.md", "b.md", "c.md", "d.md", "e.md")), (other, ("f.md", "only.md"))):
+        place.mkdir()
+        for name in names:
+            (place / name).write_text(f"# {name}\n\nShip {name} moors at pier seven.\n")
+    warm("ingest", folder, other, "--collection", "port", home=home)
+    warm("ingest", folder, "--collection", "more", home=home)
+    warm("ingest", folder, "--collection", "port", "--scope", "everyone", home=home)
+    (tmp_path / "b.md").write_text("# b.md\n\nShip b.md moors at pier nine.\n")
+    warm("ingest", tmp_path / "b.md", "--collection", "port", home=home)  # somebody puts another in its place
+    for name in ("a.md", "b.md", "c.md"):
+        (folder / name).unlink()
+    (folder / "e.md").rename(folder / "e.eml")
+    (other / "only.md").unlink()
+    link = tmp_path / "link"
+    link.symlink_to(folder)
+
+    def gone(*arguments: str | Path) -> list[tuple[str, bool]]:
+        lines = warm("ingest", *arguments, "--collection", "port", "--json", home=home).lines
+        return [(one["name"], one["forgotten"]) for one in lines if one["status"] == "gone"]
+
+    assert gone(link) == [("a.md", False), ("c.md", False), ("e.md", False)]
+    said = warm("ingest", folder, "--collection", "port", home=home, LANG="ja_JP.UTF-8")
+    assert said.stdout.count("消失  ") == 3 and "--prune を付けると削除します" in said.stdout
+    empty = tmp_path / "empty"
+    folder.rename(empty)
+    folder.mkdir()  # as a disk that is away
+    away = warm("ingest", folder, other / "f.md", "--collection", "port", "--prune", home=home)
+    assert away.returncode == 0 and "not known what is gone" in away.stderr
+    folder.rmdir()
+    empty.rename(folder)
+    assert gone(folder, "--prune") == [("a.md", True), ("c.md", True), ("e.md", True)]
+    assert gone(folder) == []
+    left = warm("documents", "--json", home=home).document["documents"]
+    assert sorted((one["collection"], one["scope"], one["name"]) for one in left) == [
+        *(("more", "team", f"{name}.md") for name in "abcde"),
+        *(("port", "everyone", f"{name}.md") for name in "abcde"),
+        *(("port", "team", f"{name}.md") for name in ("b", "d", "f", "only")),
+    ]
+
+
 # -- refusals in words ----------------------------------------------------------------------------------------------
 
 

@@ -63,6 +63,22 @@ def test_a_file_with_a_scope_of_no_kind_is_refused(service: Service) -> None:
     assert (response.status_code, response.json()["error"]) == (422, "wrong_fields")
 
 
+def test_only_what_is_a_folder_s_own_is_pruned(service: Service) -> None:
+    kind, mine, others = {"Content-Type": "application/octet-stream"}, "0" * 32, "1" * 32
+    ids = {}
+    with service.commands() as client:
+        for name, folder in (("mine.md", mine), ("theirs.md", others), ("by-hand.md", None)):
+            about = {"name": name, "scope": "team", "collection": "pruned"} | ({"folder": folder} if folder else {})
+            added = client.post("/commands/ingest", params=about, content=f"# {name}\n\nA text.".encode(), headers=kind)
+            ids[name] = added.json()["id"]
+        asked = {"folder": mine, "ids": [*ids.values(), "nothing"]}
+        assert client.post("/commands/prune", json=asked).json() == {"forgotten": [ids["mine.md"]]}
+        left = client.post("/commands/documents", json={"collection": "pruned"}).json()["documents"]
+        refused = client.post("/commands/ingest", params={**about, "folder": "terminal"}, content=b"x", headers=kind)
+    assert [one["name"] for one in left] == ["by-hand.md", "theirs.md"]
+    assert (refused.status_code, refused.json()["error"]) == (422, "wrong_fields")
+
+
 def test_events_arrive_as_they_were() -> None:
     for event in (*TURNS["ja"], *TURNS["en"]):
         again = unpacked(packed(event))

@@ -72,6 +72,25 @@ async def test_added_unchanged_replaced_refused(library: Library) -> None:
     assert await library.points() == 1 and library.kept() == [NEW.strip()]
 
 
+async def test_a_replaced_document_embeds_what_has_changed_and_a_reindexed_one_all_of_it(
+    tmp_path: Path, loader: Loader
+) -> None:
+    embedder = HashEmbedder()
+    async with opened(tmp_path, embedder=embedder, loader=loader) as library:
+        text = pages("v1", 5)
+        added = await library.add("rules.md", text)
+        embedder.batches.clear()
+        replaced = await library.add("rules.md", text.replace("Harbour rule 3.7", "Harbour rule 3.7 (new)"))
+        assert (replaced.status, replaced.chunks) == ("replaced", added.chunks)
+        assert len(embedder.batches) == 1 and 0 < len(embedder.batches[0]) < added.chunks / 2
+        assert all("Part 3" in chunk for chunk in embedder.batches[0])
+        assert len(await library.found("harbour")) == added.chunks
+        embedder.batches.clear()
+        assert replaced.document_id is not None
+        await library.knowledge.reindex(replaced.document_id, READERS)
+        assert sum(map(len, embedder.batches)) == added.chunks
+
+
 async def test_a_document_has_its_own_date_or_none(library: Library) -> None:
     """Of what it says of itself, then of what is known of it; never that on which it was added."""
 

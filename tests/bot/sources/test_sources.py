@@ -56,6 +56,35 @@ async def test_pages_are_added_replaced_and_removed_with_their_source(home: Home
     assert await home.names() == ["harbour.md"]
 
 
+async def test_a_damaged_mirror_is_made_anew(home: Home) -> None:
+    tree = home.tree("git")
+    tree.write(**pages(3))
+    await home.follow(tree)
+    (mirror,) = (home.folder / "home" / "sources").glob("*.git")
+    for file in [path for path in (mirror / "objects").rglob("*") if path.is_file()]:
+        file.chmod(0o600)
+        file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])  # as a full disk leaves it
+    tree.write(page0_md="# Page 0\n\nPier 0 is closed.\n", page1_md=None)
+    with pytest.raises(SourceError):
+        await home.sync()
+    assert len(await home.names()) == 3
+    report = await home.sync()
+    assert (report.replaced, report.removed) == (1, 1)
+
+
+@BOTH
+async def test_what_is_there_again_needs_no_word(home: Home, kind: str) -> None:
+    tree = home.tree(kind)
+    tree.write(**pages(3))
+    await home.follow(tree)
+    tree.write(page0_md=None, page1_md=None, page2_md=None)
+    assert (await home.sync()).gone == 3
+    tree.write(**pages(3))
+    await home.sync()
+    (status,) = await home.sources.listed(READERS)
+    assert (status.source.state, status.source.gone) == ("on", 0)
+
+
 async def test_a_page_has_its_last_commit_s_day_and_its_address_at_the_host(home: Home) -> None:
     tree = home.tree("git")
     tree.write(harbour_md="# Harbour\n\nOpen.\n", boats_md="# Boats\n\nTwelve.\n")

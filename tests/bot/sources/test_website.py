@@ -158,6 +158,36 @@ async def test_redirects_are_followed_on_the_host_and_never_without_end(home: Ho
     assert await home.names() == ["docs.html", "docs/b.html"]
 
 
+async def test_a_page_that_is_sent_to_a_log_in_for_now_stays_and_one_that_has_moved_away_goes(
+    home: Home, site: Site
+) -> None:
+    await follow(home, site)
+    site.answers["/docs/b"] = lambda request: web.Response(status=302, headers={"Location": "https://log.example/in"})
+    report = await home.sync()
+    assert report.removed == 0 and len(await home.names()) == 4
+    site.answers["/docs/b"] = lambda request: web.Response(status=301, headers={"Location": "https://new.example/b"})
+    assert (await home.sync()).removed == 1
+
+
+async def test_a_redirect_leads_nowhere_that_robots_txt_forbids(home: Home, site: Site) -> None:
+    site.pages["/robots.txt"] = "User-agent: *\nDisallow: /docs/private/\n"
+    site.pages["/docs/private/b"] = html("B", "For nobody's eyes.")
+    site.answers["/docs/b"] = lambda request: web.Response(status=302, headers={"Location": "/docs/private/b"})
+    assert (await follow(home, site)).added == 3
+    assert "/docs/private/b" not in {path for path, _ in site.asked}
+
+
+async def test_a_sitemap_that_is_missing_all_at_once_takes_no_page_with_it(home: Home, site: Site) -> None:
+    listed = "".join(f"<url><loc>{site.url}/docs/{name}</loc></url>" for name in ("a.html", "b", "hidden"))
+    site.pages["/docs/hidden"] = html("Hidden", "No page leads here.")
+    site.pages["/sitemap.xml"] = f"<urlset>{listed}</urlset>"
+    assert (await follow(home, site)).added == 3
+    del site.pages["/sitemap.xml"]
+    with pytest.raises(SourceError, match="404"):
+        await home.sync()
+    assert len(await home.names()) == 3
+
+
 async def test_more_pages_than_are_read_are_said_and_nothing_seems_to_be_gone(home: Home, site: Site) -> None:
     await follow(home, site)
     (source,) = await home.store.listed()

@@ -587,6 +587,20 @@ async def test_a_copy_for_other_readers_takes_the_place_of_a_document_in_one_ste
     assert [one.text for one in texts] == [str(n) for n in range(40)]
 
 
+async def test_the_dense_vectors_of_a_document_are_those_of_its_living_passages(index: Index) -> None:
+    await index.put([point("d", n, text=str(n), dense=[1.0, n / 100, 0, 0]) for n in range(300)] + [point("e")])
+    await index.put([point("d", 1, born=STAGED, text="staged")])
+    await index.put([point("f", 0, scope="place:slack:T1:C1"), point("f", 0, born=2, text="later")])
+    found = {passage.text: vector async for passage, vector in index.vectors("d")}
+    assert found.keys() == {str(n) for n in range(300)}
+    for n in (0, 120, 299):
+        length = math.hypot(1.0, n / 100)
+        assert found[str(n)] == pytest.approx([1 / length, n / 100 / length, 0, 0], abs=1e-3)
+    await index.retire("f", died=2)
+    assert [passage.text async for passage, _ in index.vectors("f")] == ["later"]
+    assert [passage async for passage, _ in index.vectors("g")] == []
+
+
 # -- the folder -----------------------------------------------------------------------------------------------------
 
 
