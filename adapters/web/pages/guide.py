@@ -161,7 +161,13 @@ _COMMAND_TEXTS: Sequence[tuple[str, Text]] = (
         Text(en="connect a platform or a model", ja="プラットフォームやモデルの設定"),
     ),
     ("kotae doctor", Text(en="says what is wrong and what to do", ja="問題と対処方法を表示")),
-    ("kotae ingest DIR", Text(en="adds files and folders", ja="ファイルやフォルダーを追加")),
+    (
+        "kotae ingest DIR",
+        Text(
+            en="adds files and folders; --prune forgets what is gone",
+            ja="ファイルやフォルダーを追加（--prune で、なくなった文書を削除）",
+        ),
+    ),
     (
         "kotae evaluate DIR",
         Text(en="measures the search on questions with known answers", ja="正解のある質問で検索の品質を測定"),
