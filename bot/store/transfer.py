@@ -36,13 +36,13 @@ async def dump(server: AsyncEngine, file: AsyncEngine, text_of: Callable[[str, b
     """Copy one moment of the server's database into the empty SQLite `file`; `text_of` is given each text of a document
     with its address. Raises StoreError, and what `text_of` raises."""
     async with snapshot(server) as db:
+        texts = await db.stream(select(contents).execution_options(yield_per=_TEXTS))
+        async for row in texts:
+            await text_of(row.address, bytes(row.data))
         for table in _TABLES:
             found = await db.stream(select(*_read(table)).execution_options(yield_per=_ROWS))
             async for some in found.partitions():
                 await change(file, partial(_put, table=table, found=some))
-        texts = await db.stream(select(contents).execution_options(yield_per=_TEXTS))
-        async for row in texts:
-            await text_of(row.address, bytes(row.data))
         numbers = [(table, await db.run_sync(_last_on_server, table)) for table in _numbered()]
     for table, last in numbers:
         await change(file, partial(_number_in_file, table=table, last=last))
