@@ -69,6 +69,7 @@ soak: .venv/installed-dev
 	$(BIN)/python -m benchmarks.slack --kills 200 --seed $(SEED)
 	$(BIN)/python -m benchmarks.slack --chaos 50 --seed $(SEED)
 	$(BIN)/python -m benchmarks.discord --kills 200 --seed $(SEED)
+	$(BIN)/python -m benchmarks.machines --seconds 3600 --seed $(SEED)
 	$(BIN)/python -m pytest -q --workers 4 --long --hypothesis-profile random --hypothesis-seed $(SEED)
 	$(BIN)/python -m benchmarks.mutations --no-baseline
 

@@ -1,7 +1,8 @@
 """The port: a platform provides it; what it is given is `bot.bot.Bot`."""
 
 import asyncio
-from contextlib import aclosing
+from collections.abc import Iterator
+from contextlib import aclosing, contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from agent.events import Answered, Events, Step
@@ -53,6 +54,16 @@ class GoneError(PostError):
     """The channel, thread or message is not there, or not for the bot. It stays so: never tried again (R10)."""
 
 
+@contextmanager
+def as_lookup(*gone: type[PostError]) -> Iterator[None]:
+    """A refusal, as `Adapter.find` and `announce` tell it. `gone`: what is for good besides GoneError."""
+    try:
+        yield
+    except PostError as error:
+        lasting = isinstance(error, (GoneError, *gone))
+        raise (LookupError if lasting else ConnectionError)(error.code) from None
+
+
 class ThreadView(Protocol):
     """A thread on a platform, as far as a turn writes to it."""
 
@@ -95,4 +106,4 @@ async def relay(events: Events, view: ThreadView) -> bool:
     return answered
 
 
-__all__ = ["Adapter", "Card", "GoneError", "PostError", "PostKind", "ThreadView", "TurnView", "relay"]
+__all__ = ["Adapter", "Card", "GoneError", "PostError", "PostKind", "ThreadView", "TurnView", "as_lookup", "relay"]

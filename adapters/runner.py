@@ -24,8 +24,7 @@ MakeCard = Callable[[Period, Place, Audience], Awaitable[Card]]
 
 _NOWHERE = Text(
     en="KOTAE_DIGEST_CHANNEL={channel}: no connected platform has such a channel. Use a channel's name or id, with "
-    "slack: "
-    "or discord: before it where both are connected; the room in the browser is web:general.",
+    "slack: or discord: before it where both are connected; the room in the browser is web:general.",
     ja="KOTAE_DIGEST_CHANNEL={channel}: 接続中のプラットフォームに該当するチャンネルがありません。チャンネルの名前か "
     "ID を指定し、"
     "両方に接続している場合は slack: か discord: を前に付けてください。ブラウザーのチャンネルは web:general です。",

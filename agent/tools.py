@@ -31,6 +31,7 @@ TOOLS = (SEARCH, READ, LIST)
 SEARCH_SECONDS = 10.0
 QUERIES = 4
 RESULT_CHARACTERS = 20_000  # of one result, as the model reads it
+LISTED_CHARACTERS = 8_000  # of all collections
 READ_CHARACTERS = 6_000
 
 _FOUND = Text(en="{n} passage{n:|s} for {queries}", ja="{queries}で {n} 件")
@@ -237,7 +238,7 @@ def list_rag_collections(
     )
 
 
-def described(collections: Sequence[CollectionInfo], *, counts: bool = True, limit: int = 8_000) -> str:
+def described(collections: Sequence[CollectionInfo], *, counts: bool = True) -> str:
     """The collections, one a line, for a model. Descriptions are people's text: one line each, and bounded."""
     rows: list[str] = []
     for each in collections:
@@ -248,7 +249,7 @@ def described(collections: Sequence[CollectionInfo], *, counts: bool = True, lim
         facts += [f"{each.documents} documents, {each.chunks} passages"] if counts else []
         rows.append(f"- {each.name}" + (f": {about}" if about else "") + (f" ({'; '.join(facts)})" if facts else ""))
     kept = list(rows)
-    while len("\n".join(kept)) > limit:
+    while len("\n".join(kept)) > LISTED_CHARACTERS:
         kept.pop()
     if len(kept) < len(rows):
         kept.append(f"- … and {len(rows) - len(kept)} more ({LIST} shows them)")
@@ -264,10 +265,9 @@ def format_for_model(
     *,
     told: set[int] | frozenset[int] = frozenset(),
     confident: float = CONFIDENT,
-    limit: int = RESULT_CHARACTERS,
 ) -> tuple[str, int]:
-    """`Result n (Score: 0.85): …` for each hit in their order, or a sentinel; and how many hits fitted into `limit`
-    characters. Those in `told` are only named.
+    """`Result n (Score: 0.85): …` for each hit in their order, or a sentinel; and how many hits had
+    room. Those in `told` are only named.
 
     Source of the form: seeds/3_agent_tools.md §5.6. It differs in one thing: where all scores are low, the passages
     follow the sentinel instead of being withheld. Scores measure words and meaning in common; whether a passage answers
@@ -284,9 +284,9 @@ def format_for_model(
     size = len(partly)
     for n, hit in zip(numbers, found.hits, strict=True):
         block = as_result(n, hit, match_word(hit.relevance, confident), told=told)
-        if blocks and size + len(block) > limit:
+        if blocks and size + len(block) > RESULT_CHARACTERS:
             break
-        blocks.append(block[:limit])
+        blocks.append(block[:RESULT_CHARACTERS])
         size += len(block) + 2
     left = len(found.hits) - len(blocks)
     note = f"\n\nNote: {left} more passages were left out to save space." if left else ""

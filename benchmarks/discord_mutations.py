@@ -38,8 +38,8 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     ),
     (
         "Discord: askers are told",
-        "adapters/shared/recovery.py",
-        ("for notice in await bot.experts.notices(platform):", "for notice in ():"),
+        "adapters/shared/expert_answers.py",
+        ("for notice in await self.bot.experts.notices(self.platform):", "for notice in ():"),
         (f"{DISCORD}/test_recovery.py",),
     ),
     (
@@ -99,7 +99,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Discord: a mention under a card answers it",
         "adapters/discord/adapter.py",
-        ("            if await digest.can_answer(self._context, reply, post):\n", "            if not asked.named:\n"),
+        ("            if await self._answers(reply, post):\n", "            if not asked.named:\n"),
         (f"{DISCORD}/test_recovery.py::test_a_reply_to_a_card_that_mentions_the_bot_is_its_answer",),
     ),
     (

@@ -120,12 +120,14 @@ async def furnish(home: Path, texts: Texts, count: int) -> None:
     await VectorStores(engine).open(E5_SMALL, DIMENSIONS, TOKENIZER)
     index = await open_index(home)
     waiting: list[Point] = []
+    generation = 0
     for number, point in enumerate(texts.points(count), 1):
         waiting.append(point)
         if len(waiting) == 25 * CHUNKS or number == count:
             await index.put(waiting)
             for row in _rows(waiting):
-                await documents.commit(row, generation=1)
+                generation += 1
+                await documents.commit(row, generation=generation)
             waiting = []
     await index.close()
     await engine.dispose()

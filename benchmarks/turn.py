@@ -26,6 +26,7 @@ from benchmarks.homes import Asked, Texts, database_url, furnish, open_index, pe
 from benchmarks.search_latency import CACHE
 from bot.knowledge.content_store import content_store
 from bot.knowledge.documents import KnowledgeBase
+from bot.knowledge.snapshots import Snapshots
 from bot.logs import ChatLog, Redactor
 from bot.store.collections import Collections
 from bot.store.conversations import Conversations
@@ -34,6 +35,7 @@ from bot.store.engine import connect
 from bot.store.feedback import Votes
 from bot.store.searches import Searches
 from bot.store.turns import TurnStore
+from bot.store.vector_stores import VectorStores
 from bot.turns.admission import Admission
 from bot.turns.queue import TurnQueue
 from bot.turns.turns import Turns
@@ -43,7 +45,7 @@ from retrieval.embeddings.local import LocalEmbedder
 from retrieval.ingest import Ingest
 from retrieval.loaders.loader import Loader
 from retrieval.search import Search
-from retrieval.sparse import SparseEncoder
+from retrieval.sparse import TOKENIZER, SparseEncoder
 from retrieval.types import CONFIDENT, CollectionInfo, Found, Hit, Readers, Vector, Vectors
 from tests.fakes.scripted import Reply, ScriptedModel
 
@@ -141,6 +143,8 @@ async def opened(
         index = await open_index(home)
         stack.push_async_callback(index.close)
         sparse = SparseEncoder()
+        stores = VectorStores(engine)
+        row = await stores.open(embedder.name, embedder.dimensions, TOKENIZER)
         knowledge = KnowledgeBase(
             documents=Documents(engine, embedder.name),
             collections=Collections(engine),
@@ -150,7 +154,7 @@ async def opened(
             search=Search(index, embedder, sparse),
             loader=await stack.enter_async_context(Loader()),
             kept=content_store(engine, home / "documents"),
-            generation=1,
+            snapshots=Snapshots(index, stores, row),
         )
         await knowledge.recover()
         inbox = TurnQueue(TurnStore(engine))

@@ -91,7 +91,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         "Web: quotations of what is gone",
         "adapters/web/channel/messages.py",
         (
-            '{**one, "quote": "", "url": None, "date": None, "gone": True, "document_id": None}',
+            '{**one, "quote": "", "url": None, "date": None, "checked": None, "gone": True, "document_id": None}',
             '{**one, "gone": True, "document_id": None}',
         ),
         (ONLY_MINE,),
@@ -285,7 +285,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Web: the token of a request",
         "adapters/web/server/guard.py",
-        ("                if self._door is not None and not self._door.knows(scope, headers):\n", "                if False:\n"),
+        ("            if self._door is not None and not self._door.knows(scope, headers):\n", "            if False:\n"),
         (f"{BROWSERS}::test_without_the_token_a_browser_gets_a_form_and_nothing_else",),
     ),
     (

@@ -31,6 +31,8 @@ from bot.knowledge.curation import Curation
 from bot.knowledge.dataset_uploads import DatasetUploads
 from bot.knowledge.datasets import Datasets
 from bot.knowledge.documents import KnowledgeBase, Progress
+from bot.knowledge.snapshots import Snapshots
+from bot.knowledge.upkeep import Upkeep, attending
 from bot.knowledge.vector_store import open_vectors
 from bot.logs import ChatLog, Redactor
 from bot.operations.copies import sweep
@@ -53,10 +55,12 @@ from bot.store.followed import FollowedSources
 from bot.store.ingestions import IngestionStore
 from bot.store.metrics import MetricsStore
 from bot.store.notifications import Notices
+from bot.store.processes import this_process
 from bot.store.tokens import ProgramTokens
 from bot.store.traces import Traces
 from bot.store.turns import TurnStore
 from bot.store.usage import Usage
+from bot.store.vector_stores import VectorStores
 from bot.turns.admission import Admission
 from bot.turns.budget import Budget, BudgetLimits
 from bot.turns.living import LivingAnswers
@@ -190,8 +194,11 @@ class Application:
         found = {} if await self.index.healthy() else {"store": Trouble(BROKEN)}
         try:
             await self.data.probe()
+            await self.knowledge.generation()
         except StoreError as error:
             found["database"] = Trouble(error.reason)
+        except QdrantConnectionError as error:
+            found["store"] = Trouble(Text(en=error.text("en"), ja=error.text("ja")))
         home = await asyncio.to_thread(self._home_trouble)
         return found | ({"home": home} if home else {})
 
@@ -284,7 +291,8 @@ class Application:
         if self.settings.platforms or (await self.data.conversations.totals()).turns:
             return False
         documents = await self.data.documents.listed()
-        untouched = self.knowledge.generation == len(documents) and all(row.collection == SAMPLE for row in documents)
+        untouched = await self.knowledge.generation() == len(documents)
+        untouched &= all(row.collection == SAMPLE for row in documents)
         return untouched and len(documents) < len(_sample_pages())
 
     async def add_sample(self, progress: Progress | None = None) -> None:
@@ -390,14 +398,22 @@ async def running(
         def ingest(into: Index) -> Ingest:
             return Ingest(embedder, sparse, into, max_chars=settings.chunk_size)
 
-        index, row = await open_vectors(settings, data, embedder, ingest, rebuild, aside=aside, tidy=tidy)
+        process = this_process()
+        if on_server(data.engine):
+            await stack.enter_async_context(attending(data.engine, process, embedded=settings.qdrant_url is None))
+        index, row = await open_vectors(
+            settings, data, embedder, ingest, rebuild, aside=aside, tidy=tidy, process=process
+        )
         stack.push_async_callback(index.close)
+        snapshots = Snapshots(index, VectorStores(data.engine, process), row)
+        if on_server(data.engine):
+            await stack.enter_async_context(Upkeep(data.engine, index, snapshots).running())
         reranker = make_reranker(settings)
         if reranker is not None:
             stack.callback(reranker.close)
         loader = await stack.enter_async_context(Loader())
         knowledge = KnowledgeBase(
-            documents=Documents(data.engine, embedder.name, living=settings.living == "on"),
+            documents=Documents(data.engine, embedder.name, process=process, living=settings.living == "on"),
             collections=data.collections,
             searches=data.searches,
             index=index,
@@ -413,7 +429,7 @@ async def running(
             ),
             loader=loader,
             kept=content_store(data.engine, settings.home / "documents"),
-            generation=row.generation,
+            snapshots=snapshots,
         )
         stack.push_async_callback(knowledge.close)
         if tidy:
@@ -425,7 +441,7 @@ async def running(
         models(settings.judge_id)
         chat_log = ChatLog(settings.chat_log, redactor)
         stack.callback(chat_log.close)  # after the inbox, whose last turns it still notes
-        inbox = TurnQueue(TurnStore(data.engine))
+        inbox = TurnQueue(TurnStore(data.engine), owner=process)
         stack.push_async_callback(inbox.close)
         budget = Budget(
             Usage(data.engine),

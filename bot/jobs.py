@@ -68,10 +68,10 @@ class BackgroundJob:
 
 
 class Background:
-    """Runs jobs, `at_once` at a time, in the order in which they came."""
+    """Runs jobs, `AT_ONCE` at a time, in the order in which they came."""
 
-    def __init__(self, at_once: int = AT_ONCE) -> None:
-        self._slots = asyncio.Semaphore(at_once)
+    def __init__(self) -> None:
+        self._slots = asyncio.Semaphore(AT_ONCE)
         self._jobs: dict[str, BackgroundJob] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
 

@@ -216,10 +216,6 @@ class SearchTotals:
     p50_ms: float | None
     p95_ms: float | None
 
-    @property
-    def error_share(self) -> float:
-        return self.failed / self.searches if self.searches else 0.0
-
 
 @dataclass(frozen=True, slots=True)
 class TurnTotals:

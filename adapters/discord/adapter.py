@@ -37,7 +37,7 @@ from adapters.discord.rendering.markdown import escaped
 from adapters.discord.thread_context import ThreadContext
 from adapters.discord.transport import registration
 from adapters.discord.transport.api import DiscordApi, Mark
-from adapters.discord.transport.errors import NETWORK, GoneError
+from adapters.discord.transport.errors import NETWORK
 from adapters.discord.transport.forum_tags import post_of
 from adapters.discord.transport.gateway import (
     Client,
@@ -49,8 +49,8 @@ from adapters.discord.transport.gateway import (
     token_refused,
 )
 from adapters.discord.turn_view import DiscordThread
-from adapters.port import PostError
-from adapters.shared import recovery
+from adapters.port import PostError, as_lookup
+from adapters.shared import expert_answers, recovery
 from adapters.shared.channels import Named, find
 from adapters.shared.follow_ups import is_follow_up, says_something
 from adapters.shared.turns import RunningTurns
@@ -66,9 +66,8 @@ log = logging.getLogger(__name__)
 DRAIN_SECONDS = 20.0
 HERE_SECONDS = 3.0  # for the servers to be told, after which the bot counts as ready all the same
 _NO_CONTENT = Text(
-    en="Discord shows me only messages that mention me, so please mention me to go on. Whoever runs me can change "
-    "that with "
-    "the Message Content Intent.",
+    en="Discord shows me only messages that mention me, so please mention me to go on. Whoever runs me can change that "
+    "with the Message Content Intent.",
     ja="Discord の設定により、メンションのないメッセージは読めません。続けて質問するときもメンションしてください。"
     "管理者は Message Content Intent を有効にすると、これを変えられます。",
 )
@@ -175,20 +174,12 @@ class DiscordAdapter:
         there, or a name does not say which channel, ConnectionError while Discord is not connected."""
         context, channel = self._at_work(), recipient
         if recipient.startswith("@"):
-            try:
+            with as_lookup():
                 return await context.places.recipient(recipient[1:])
-            except GoneError as error:
-                raise LookupError(error.code) from None
-            except PostError as error:
-                raise ConnectionError(error.code) from None
         if not (channel.isascii() and channel.isdigit()):
             channel = find(channel, self._channels(context)).id
-        try:
+        with as_lookup():
             found = await _channel(context, int(channel))
-        except (GoneError, ValueError) as error:
-            raise LookupError(getattr(error, "code", "not an id")) from None
-        except PostError as error:
-            raise ConnectionError(error.code) from None
         where = spot(found)
         if where is None or not isinstance(found, discord.abc.Messageable):
             raise LookupError("50008")
@@ -216,12 +207,8 @@ class DiscordAdapter:
         of it could be posted: the same call goes on."""
         context = self._at_work()
         to = await self.find(channel)
-        try:
+        with as_lookup():
             await digest.announce(context, to.place, card, about)
-        except GoneError as error:
-            raise LookupError(error.code) from None
-        except PostError as error:
-            raise ConnectionError(error.code) from None
 
     def _at_work(self) -> DiscordContext:
         if self._context is None:
@@ -305,8 +292,7 @@ class _Events:
             return message
         if post.kind == "card":
             reply = Replied(message.place, post.message or "", thread, message.message, message.author, message.text)
-            if await digest.can_answer(self._context, reply, post):
-                await digest.replied(self._context, reply, post)
+            if await self._answers(reply, post):
                 return None
             return message if asked.named else None
         root = post.data.get("root")
@@ -317,8 +303,16 @@ class _Events:
             await self._ask(Asked(replied.follows))
             return
         post = await self._post_over(replied.place, replied.to, replied.thread)
-        if post is not None and post.kind == "card" and await digest.can_answer(self._context, replied, post):
-            await digest.replied(self._context, replied, post)
+        if post is not None:
+            await self._answers(replied, post)
+
+    async def _answers(self, reply: Replied, post: Post) -> bool:
+        """Whether a reply can be a card's answer; then it is asked about. Raises PostError, StoreError."""
+        context = self._context
+        actor = partial(context.places.actor_at, reply.place, reply.author)
+        if taken := await expert_answers.takes(post, reply.text, actor):
+            await digest.replied(context, reply, post)
+        return taken
 
     async def _goes_on(self, message: Incoming) -> bool:
         """Whether what stands in a thread goes on with the bot's answer, or begins a forum's post where each is a
@@ -438,15 +432,5 @@ async def _catch_up(client: Client, events: _Events) -> None:
 async def _look_after(context: DiscordContext, questions: RunningTurns, ready: asyncio.Event, every: float) -> None:
     """Take up what was left unfinished, by this process before it was restarted or by another, and say what is due."""
     await ready.wait()  # until the servers have been told, nobody knows who reads a channel
-    await recovery.look_after(
-        PLATFORM,
-        context.bot,
-        context.tasks,
-        context.language,
-        questions=questions.resume,
-        intake=partial(ingestion.resume, context),
-        tell=partial(digest.tell, context),
-        redraw=partial(digest.redraw, context),
-        audience_of=partial(digest.audience_of, context),
-        every=every,
-    )
+    intake = partial(ingestion.resume, context)
+    await recovery.look_after(digest.cards(context), questions=questions.resume, intake=intake, every=every)

@@ -3,15 +3,15 @@
 Source: product.md §4.
 """
 
+import re
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import discord
 from discord.ext import commands
 
 from adapters.discord.context import DiscordContext
-from adapters.discord.interactions import Gesture, Interactions, Told, spot_of
+from adapters.discord.interactions import Gesture, Interactions, Told, pressable, spot_of
 from adapters.discord.rendering.components import ASK, ask_button
 from adapters.discord.rendering.markdown import escaped
 from adapters.shared import asking
@@ -21,20 +21,10 @@ def register(client: commands.Bot, context: DiscordContext) -> None:
     """The button under every answer that was ever posted, and the one that goes on from it."""
     gestures = Interactions(context)
 
-    class AskButton(discord.ui.DynamicItem["discord.ui.Button[Any]"], template=ASK):
-        def __init__(self, turn: str, choice: str) -> None:
-            super().__init__(ask_button(turn, asking.LABEL.to(context.language), choice))
-            self.turn = turn
-            self.choice = choice
+    def pressed(gesture: Gesture, found: re.Match[str]) -> None:
+        gestures.do(gesture, partial(_ask, context, gesture, found["turn"], found["choice"]))
 
-        @classmethod
-        async def from_custom_id(cls, gesture: Gesture, item: discord.ui.Item[Any], match: Any, /) -> "AskButton":
-            return cls(match["turn"], match["choice"] or "")
-
-        async def callback(self, gesture: Gesture) -> None:
-            gestures.do(gesture, partial(_ask, context, gesture, self.turn, self.choice))
-
-    client.add_dynamic_items(AskButton)
+    client.add_dynamic_items(pressable(ASK, pressed))
 
 
 async def _ask(context: DiscordContext, gesture: Gesture, turn: str, choice: str) -> Sequence[Told]:

@@ -7,7 +7,7 @@ reliability.md R11, R13 and R14; discord-api-docs, topics/permissions.
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import discord
@@ -30,18 +30,10 @@ _REMEMBERED = 10_000
 class Places:
     """`guilds`: whose members are the team; None: of the one server the bot is in."""
 
-    def __init__(
-        self,
-        client: discord.Client,
-        rest: DiscordApi,
-        guilds: Collection[str] | None,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, client: discord.Client, rest: DiscordApi, guilds: Collection[str] | None) -> None:
         self._client = client
         self._rest = rest
         self._guilds = None if guilds is None else frozenset(map(int, guilds))
-        self._clock = clock
         self._members: dict[tuple[int, int], tuple[float, discord.Member | None]] = {}
 
     def team(self) -> list[discord.Guild]:
@@ -144,7 +136,7 @@ class Places:
 
     async def _member(self, guild: discord.Guild, person: int) -> discord.Member | None:
         """Without the members' intent Discord tells of nobody who leaves: it is asked again and again."""
-        now = self._clock()
+        now = time.monotonic()
         until, known = self._members.get((guild.id, person), (0.0, None))
         if now < until:
             return known

@@ -8,7 +8,7 @@ import re
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import discord
 from discord import app_commands
@@ -37,14 +37,14 @@ _VALUES = {
 _words = app_commands.locale_str
 Tree = app_commands.CommandTree[Any]
 Choice = app_commands.Choice[str]
+T = TypeVar("T")
 
 
 def register(client: commands.Bot, context: DiscordContext) -> None:
     """The commands, and what the buttons and modals of this package lead to."""
     gestures, adding = Interactions(context), DiscordIngestion(context)
     _register_ingest(client.tree, gestures, adding)
-    _register_asking(client.tree, context, gestures, adding)
-    _register_others(client.tree, context, gestures)
+    _register_cards(client.tree, context, gestures, adding)
 
     @client.listen("on_interaction")
     async def pressed_or_submitted(gesture: Gesture) -> None:
@@ -65,12 +65,6 @@ def register(client: commands.Bot, context: DiscordContext) -> None:
 
 
 def _register_ingest(tree: Tree, gestures: Interactions, adding: DiscordIngestion) -> None:
-    async def collections(gesture: Gesture, typed: str) -> list[Choice]:
-        return _matching(await _soon(adding.choices_of(gesture, "collection")), typed)
-
-    async def scopes(gesture: Gesture, typed: str) -> list[Choice]:
-        return _matching(await _soon(adding.choices_of(gesture, "scope")), typed)
-
     @tree.command(
         name=_words("ingest", ja="登録"),
         description=_words(
@@ -78,31 +72,23 @@ def _register_ingest(tree: Tree, gestures: Interactions, adding: DiscordIngestio
             ja="ファイル・テキスト・メッセージをナレッジに追加します（何も指定しなければフォームが開きます）",
         ),
     )
-    @app_commands.rename(
-        file=_words("file", ja="ファイル"),
-        file2=_words("file2", ja="ファイル2"),
-        file3=_words("file3", ja="ファイル3"),
-        file4=_words("file4", ja="ファイル4"),
-        file5=_words("file5", ja="ファイル5"),
-        text=_words("text", ja="テキスト"),
-        link=_words("link", ja="リンク"),
-        title=_words("title", ja="タイトル"),
-        collection=_words("collection", ja="コレクション"),
-        scope=_words("scope", ja="公開範囲"),
+    @_options(
+        file=("ファイル", "A file to add", "追加するファイル"),
+        file2=("ファイル2", "Another file", "追加するファイル（2つ目）"),
+        file3=("ファイル3", "Another file", "追加するファイル（3つ目）"),
+        file4=("ファイル4", "Another file", "追加するファイル（4つ目）"),
+        file5=("ファイル5", "Another file", "追加するファイル（5つ目）"),
+        text=("テキスト", "A text to add", "追加するテキスト"),
+        link=("リンク", "A link to a message or thread to add", "追加するメッセージ・スレッドへのリンク"),
+        title=("タイトル", "The title of the text", "テキストのタイトル"),
+        collection=(
+            "コレクション",
+            "Where to put it; a new name makes a new one",
+            "追加先（新しい名前なら新規に作成）",
+        ),
+        scope=("公開範囲", "Who may find it", "検索できる人"),
     )
-    @app_commands.describe(
-        file=_words("A file to add", ja="追加するファイル"),
-        file2=_words("Another file", ja="追加するファイル（2つ目）"),
-        file3=_words("Another file", ja="追加するファイル（3つ目）"),
-        file4=_words("Another file", ja="追加するファイル（4つ目）"),
-        file5=_words("Another file", ja="追加するファイル（5つ目）"),
-        text=_words("A text to add", ja="追加するテキスト"),
-        link=_words("A link to a message or thread to add", ja="追加するメッセージ・スレッドへのリンク"),
-        title=_words("The title of the text", ja="テキストのタイトル"),
-        collection=_words("Where to put it; a new name makes a new one", ja="追加先（新しい名前なら新規に作成）"),
-        scope=_words("Who may find it", ja="検索できる人"),
-    )
-    @app_commands.autocomplete(collection=collections, scope=scopes)
+    @app_commands.autocomplete(collection=_proposed(adding, "collection"), scope=_proposed(adding, "scope"))
     async def ingest(
         gesture: Gesture,
         file: discord.Attachment | None = None,
@@ -133,12 +119,7 @@ def _register_ingest(tree: Tree, gestures: Interactions, adding: DiscordIngestio
 # -- what answers with a card -----------------------------------------------------------------------------------------
 
 
-def _register_asking(tree: Tree, context: DiscordContext, gestures: Interactions, adding: DiscordIngestion) -> None:
-    """Those with something to type."""
-
-    async def collections(gesture: Gesture, typed: str) -> list[Choice]:
-        return _matching(await _soon(adding.choices_of(gesture, "collection")), typed)
-
+def _register_cards(tree: Tree, context: DiscordContext, gestures: Interactions, adding: DiscordIngestion) -> None:
     async def values(gesture: Gesture, typed: str) -> list[Choice]:
         setting = str(getattr(gesture.namespace, "setting", ""))
         found = [(value, value) for value in _VALUES.get(setting, ())]
@@ -146,21 +127,22 @@ def _register_asking(tree: Tree, context: DiscordContext, gestures: Interactions
             found = await _soon(adding.choices_of(gesture, "collection"))
         return _matching([*found, ("reset", "reset")], typed)
 
+    def show(gesture: Gesture, name: str, typed: str = "", person: str = "") -> None:
+        gestures.do(gesture, partial(_card, context, gesture, name, typed, person))
+
     @tree.command(name=_words("search", ja="検索"), description=_words("Search the documents", ja="文書を検索します"))
-    @app_commands.rename(words=_words("words", ja="語句"))
-    @app_commands.describe(words=_words("What to search for", ja="検索する語句"))
+    @_options(words=("語句", "What to search for", "検索する語句"))
     async def search(gesture: Gesture, words: app_commands.Range[str, 1, 1_000]) -> None:
-        gestures.do(gesture, partial(_card, context, gesture, "search", words))
+        show(gesture, "search", words)
 
     @tree.command(
         name=_words("documents", ja="文書"),
         description=_words("The documents, the latest first", ja="文書の一覧を新しい順に表示します"),
     )
-    @app_commands.rename(collection=_words("collection", ja="コレクション"))
-    @app_commands.describe(collection=_words("Only of this collection", ja="このコレクションのみ"))
-    @app_commands.autocomplete(collection=collections)
+    @_options(collection=("コレクション", "Only of this collection", "このコレクションのみ"))
+    @app_commands.autocomplete(collection=_proposed(adding, "collection"))
     async def documents(gesture: Gesture, collection: app_commands.Range[str, 0, 100] = "") -> None:
-        gestures.do(gesture, partial(_card, context, gesture, "documents", collection))
+        show(gesture, "documents", collection)
 
     @tree.command(
         name=_words("forget", ja="削除"),
@@ -168,10 +150,9 @@ def _register_asking(tree: Tree, context: DiscordContext, gestures: Interactions
             "Delete a document (its author or an editor)", ja="文書を削除します（登録した本人か編集者）"
         ),
     )
-    @app_commands.rename(document=_words("document", ja="文書"))
-    @app_commands.describe(document=_words("Its name or id", ja="文書の名前か ID"))
+    @_options(document=("文書", "Its name or id", "文書の名前か ID"))
     async def forget(gesture: Gesture, document: app_commands.Range[str, 1, 300]) -> None:
-        gestures.do(gesture, partial(_card, context, gesture, "forget", document))
+        show(gesture, "forget", document)
 
     @tree.command(
         name=_words("owner", ja="担当"),
@@ -180,13 +161,10 @@ def _register_asking(tree: Tree, context: DiscordContext, gestures: Interactions
             ja="文書やコレクションの担当者（質問の届け先）を表示・変更します",
         ),
     )
-    @app_commands.rename(
-        what=_words("what", ja="対象"), who=_words("who", ja="担当者"), nobody=_words("nobody", ja="担当者なし")
-    )
-    @app_commands.describe(
-        what=_words("A document’s name or id, or a collection", ja="文書の名前か ID、またはコレクション"),
-        who=_words("Who looks after it from now on", ja="これからの担当者"),
-        nobody=_words("Nobody in particular any more", ja="担当者を決めない"),
+    @_options(
+        what=("対象", "A document’s name or id, or a collection", "文書の名前か ID、またはコレクション"),
+        who=("担当者", "Who looks after it from now on", "これからの担当者"),
+        nobody=("担当者なし", "Nobody in particular any more", "担当者を決めない"),
     )
     async def owner(
         gesture: Gesture,
@@ -194,18 +172,15 @@ def _register_asking(tree: Tree, context: DiscordContext, gestures: Interactions
         who: discord.User | None = None,
         nobody: bool = False,
     ) -> None:
-        person = "reset" if nobody else str(who.id) if who else ""
-        gestures.do(gesture, partial(_card, context, gesture, "owner", what, person))
+        show(gesture, "owner", what, "reset" if nobody else str(who.id) if who else "")
 
     @tree.command(
         name=_words("asks", ja="質問"),
         description=_words("Whether questions may be brought to you", ja="自分に質問を届けてよいかを表示・変更します"),
     )
-    @app_commands.rename(allowed=_words("allowed", ja="許可"))
-    @app_commands.describe(allowed=_words("May they?", ja="届けてよいか"))
+    @_options(allowed=("許可", "May they?", "届けてよいか"))
     async def asks(gesture: Gesture, allowed: bool | None = None) -> None:
-        typed = "" if allowed is None else "on" if allowed else "off"
-        gestures.do(gesture, partial(_card, context, gesture, "asks", typed))
+        show(gesture, "asks", "" if allowed is None else "on" if allowed else "off")
 
     @tree.command(
         name=_words("answers", ja="回答"),
@@ -214,39 +189,26 @@ def _register_asking(tree: Tree, context: DiscordContext, gestures: Interactions
             ja="メンバーの回答を表示します。回答の編集や取り消しもできます",
         ),
     )
-    @app_commands.rename(
-        action=_words("action", ja="操作"), answer=_words("answer", ja="回答"), text=_words("text", ja="テキスト")
+    @_options(
+        action=("操作", "What to do with an answer", "回答に対する操作"),
+        answer=("回答", "Its id, from the list", "一覧にある回答の ID"),
+        text=("テキスト", "What it should say", "新しい回答"),
     )
-    @app_commands.describe(
-        action=_words("What to do with an answer", ja="回答に対する操作"),
-        answer=_words("Its id, from the list", ja="一覧にある回答の ID"),
-        text=_words("What it should say", ja="新しい回答"),
-    )
-    @app_commands.choices(
-        action=[
-            app_commands.Choice(name=_words("edit", ja="編集"), value="edit"),
-            app_commands.Choice(name=_words("take back", ja="取り消し"), value="forget"),
-        ]
-    )
+    @app_commands.choices(action=[_choice("edit", "編集", "edit"), _choice("take back", "取り消し", "forget")])
     async def answers(
-        gesture: Gesture,
-        action: app_commands.Choice[str] | None = None,
-        answer: app_commands.Range[str, 0, 32] = "",
-        text: str = "",
+        gesture: Gesture, action: Choice | None = None, answer: app_commands.Range[str, 0, 32] = "", text: str = ""
     ) -> None:
-        typed = f"{action.value} {answer} {text}" if action else ""
-        gestures.do(gesture, partial(_card, context, gesture, "answers", typed))
+        show(gesture, "answers", f"{action.value} {answer} {text}" if action else "")
 
     @tree.command(
         name=_words("digest", ja="ダイジェスト"),
         description=_words("The unanswered questions in groups", ja="未回答の質問をまとめて表示します"),
     )
-    @app_commands.rename(post=_words("post", ja="投稿"))
-    @app_commands.describe(
-        post=_words("Post it in the digest's channel, now (editors)", ja="ダイジェストのチャンネルに投稿（編集者）")
+    @_options(
+        post=("投稿", "Post it in the digest's channel, now (editors)", "ダイジェストのチャンネルに投稿（編集者）")
     )
     async def digest(gesture: Gesture, post: bool = False) -> None:
-        gestures.do(gesture, partial(_card, context, gesture, "digest", "post" if post else ""))
+        show(gesture, "digest", "post" if post else "")
 
     @tree.command(
         name=_words("sources", ja="同期元"),
@@ -254,35 +216,26 @@ def _register_asking(tree: Tree, context: DiscordContext, gestures: Interactions
             "Folders, repositories and sites that documents follow", ja="文書の同期元（フォルダーなど）を表示します"
         ),
     )
-    @app_commands.rename(
-        action=_words("action", ja="操作"),
-        source=_words("source", ja="同期元"),
-        gone=_words("gone", ja="消えたページ"),
-    )
-    @app_commands.describe(
-        action=_words("What to do (editors)", ja="操作（編集者のみ）"),
-        source=_words("The source's name", ja="同期元の名前"),
-        gone=_words("What becomes of pages that are gone", ja="なくなったページの文書の扱い"),
+    @_options(
+        action=("操作", "What to do (editors)", "操作（編集者のみ）"),
+        source=("同期元", "The source's name", "同期元の名前"),
+        gone=("消えたページ", "What becomes of pages that are gone", "なくなったページの文書の扱い"),
     )
     @app_commands.choices(
         action=[
-            app_commands.Choice(name=_words("sync now", ja="いま同期"), value="sync"),
-            app_commands.Choice(name=_words("pause", ja="一時停止"), value="pause"),
-            app_commands.Choice(name=_words("resume", ja="再開"), value="resume"),
+            _choice("sync now", "いま同期", "sync"),
+            _choice("pause", "一時停止", "pause"),
+            _choice("resume", "再開", "resume"),
         ],
-        gone=[
-            app_commands.Choice(name=_words("forget them", ja="削除する"), value="forget"),
-            app_commands.Choice(name=_words("keep them", ja="残す"), value="keep"),
-        ],
+        gone=[_choice("forget them", "削除する", "forget"), _choice("keep them", "残す", "keep")],
     )
     async def sources(
         gesture: Gesture,
-        action: app_commands.Choice[str] | None = None,
+        action: Choice | None = None,
         source: app_commands.Range[str, 0, 80] = "",
-        gone: app_commands.Choice[str] | None = None,
+        gone: Choice | None = None,
     ) -> None:
-        typed = f"{action.value} {source} {gone.value if gone else ''}" if action else ""
-        gestures.do(gesture, partial(_card, context, gesture, "sources", typed))
+        show(gesture, "sources", f"{action.value} {source} {gone.value if gone else ''}" if action else "")
 
     @tree.command(
         name=_words("settings", ja="設定"),
@@ -291,49 +244,58 @@ def _register_asking(tree: Tree, context: DiscordContext, gestures: Interactions
         ),
     )
     @app_commands.default_permissions(manage_messages=True)  # it changes what everybody there sees
-    @app_commands.rename(setting=_words("setting", ja="項目"), value=_words("value", ja="値"))
-    @app_commands.describe(
-        setting=_words("What to change", ja="変更する項目"),
-        value=_words("Its new value, or reset", ja="新しい値（元に戻すには reset）"),
+    @_options(
+        setting=("項目", "What to change", "変更する項目"),
+        value=("値", "Its new value, or reset", "新しい値（元に戻すには reset）"),
     )
     @app_commands.choices(
         setting=[
-            app_commands.Choice(name=_words("model", ja="モデル"), value="model"),
-            app_commands.Choice(name=_words("strategy", ja="戦略"), value="strategy"),
-            app_commands.Choice(name=_words("steps", ja="途中経過の表示"), value="steps"),
-            app_commands.Choice(name=_words("collections", ja="コレクション"), value="collections"),
-            app_commands.Choice(name=_words("follow-ups", ja="メンションなしの続き"), value="follow"),
-            app_commands.Choice(name=_words("reset all", ja="すべて元に戻す"), value="reset"),
+            _choice("model", "モデル", "model"),
+            _choice("strategy", "戦略", "strategy"),
+            _choice("steps", "途中経過の表示", "steps"),
+            _choice("collections", "コレクション", "collections"),
+            _choice("follow-ups", "メンションなしの続き", "follow"),
+            _choice("reset all", "すべて元に戻す", "reset"),
         ]
     )
     @app_commands.autocomplete(value=values)
     async def settings(
-        gesture: Gesture,
-        setting: app_commands.Choice[str] | None = None,
-        value: app_commands.Range[str, 0, 300] = "",
+        gesture: Gesture, setting: Choice | None = None, value: app_commands.Range[str, 0, 300] = ""
     ) -> None:
-        typed = f"{setting.value} {value}" if setting else ""
-        gestures.do(gesture, partial(_card, context, gesture, "settings", typed))
+        show(gesture, "settings", f"{setting.value} {value}" if setting else "")
+
+    @tree.command(name=_words("help", ja="ヘルプ"), description=_words("What I can do", ja="使い方を表示します"))
+    async def usage(gesture: Gesture) -> None:
+        show(gesture, "help")
+
+    @tree.command(
+        name=_words("collections", ja="コレクション"),
+        description=_words("What the documents are about", ja="コレクションの一覧を表示します"),
+    )
+    async def all_collections(gesture: Gesture) -> None:
+        show(gesture, "collections")
+
+    @tree.command(
+        name=_words("unanswered", ja="未回答"),
+        description=_words("Questions nobody could answer yet", ja="未回答の質問の一覧を表示します"),
+    )
+    async def unanswered(gesture: Gesture) -> None:
+        show(gesture, "unanswered")
 
 
-def _register_others(tree: Tree, context: DiscordContext, gestures: Interactions) -> None:
-    """Those with nothing to type."""
-    for name, japanese, description in (
-        ("help", "ヘルプ", _words("What I can do", ja="使い方を表示します")),
-        ("collections", "コレクション", _words("What the documents are about", ja="コレクションの一覧を表示します")),
-        ("unanswered", "未回答", _words("Questions nobody could answer yet", ja="未回答の質問の一覧を表示します")),
-    ):
-        show = _showing(name, context, gestures)
-        tree.add_command(app_commands.Command(name=_words(name, ja=japanese), description=description, callback=show))
+def _options(**told: tuple[str, str, str]) -> Callable[[T], T]:
+    """Of each option its name in Japanese, and what it is in English and in Japanese."""
+    names = {name: _words(name, ja=japanese) for name, (japanese, _, _) in told.items()}
+    about = {name: _words(english, ja=japanese) for name, (_, english, japanese) in told.items()}
+
+    def decorated(callback: T) -> T:
+        return app_commands.rename(**names)(app_commands.describe(**about)(callback))
+
+    return decorated
 
 
-def _showing(
-    name: str, context: DiscordContext, gestures: Interactions
-) -> Callable[[Gesture], Coroutine[Any, Any, None]]:
-    async def show(gesture: Gesture) -> None:
-        gestures.do(gesture, partial(_card, context, gesture, name, ""))
-
-    return show
+def _choice(english: str, japanese: str, value: str) -> Choice:
+    return app_commands.Choice(name=_words(english, ja=japanese), value=value)
 
 
 async def _card(context: DiscordContext, gesture: Gesture, name: str, text: str, person: str = "") -> Sequence[Told]:
@@ -352,6 +314,13 @@ def _as_here(card: Card) -> Card:
     """A card's names of commands, as they are typed in Discord."""
     lines, foot = (tuple(_SLACK_FORM.sub("/", line) for line in some) for some in (card.lines, card.foot))
     return replace(card, lines=lines, foot=foot)
+
+
+def _proposed(adding: DiscordIngestion, what: str) -> Callable[[Gesture, str], Coroutine[Any, Any, list[Choice]]]:
+    async def propose(gesture: Gesture, typed: str) -> list[Choice]:
+        return _matching(await _soon(adding.choices_of(gesture, what)), typed)
+
+    return propose
 
 
 async def _soon(found: Awaitable[list[tuple[str, str]]]) -> list[tuple[str, str]]:

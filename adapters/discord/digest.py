@@ -1,30 +1,25 @@
 """The weekly digest in a channel: a message a group of questions, with buttons while somebody can answer; and telling
-askers. Source: product.md §4; reliability.md R6 and R15.
-"""
+askers.
+
+Text with buttons, no LayoutView: such a message has no `content`, by which a lost one is found again (R6) and a thread
+is read. Source: product.md §4; reliability.md R6 and R15."""
 
 import logging
 from collections.abc import Sequence
+from functools import partial
+
+from discord import ButtonStyle
 
 from adapters.discord.context import DiscordContext
-from adapters.discord.events import DIRECT, Replied
-from adapters.discord.rendering.components import heading, pieces, row_text
+from adapters.discord.events import DIRECT, PLATFORM, Replied
+from adapters.discord.rendering.components import LABEL, URL, Button, button, heading, pieces, row_text
 from adapters.discord.rendering.markdown import escaped
 from adapters.discord.transport.errors import GoneError
 from adapters.discord.transport.forum_tags import tag
-from adapters.discord.transport.outbox import (
-    PRIMARY,
-    SECONDARY,
-    URL,
-    Json,
-    button,
-    channel_of,
-    link_button,
-    rows,
-    say_once,
-)
+from adapters.discord.transport.outbox import channel_of, say_once
 from adapters.markdown.events import shortened
-from adapters.port import PostError
 from adapters.shared import digest_cards, expert_answers
+from adapters.shared.expert_answers import DigestCards
 from bot.types import Audience, Card, Notice, Place, Post
 
 log = logging.getLogger(__name__)
@@ -39,7 +34,7 @@ async def announce(context: DiscordContext, place: Place, card: Card, about: str
     if card.title:
         await say_once(context, Post(about, "digest", 0, place), heading(card))
     for post in await digest_cards.posts_for(context.bot, place, card, about):
-        await say_once(context, post, _text(post), components=_buttons(post))
+        await say_once(context, post, _text(post), buttons=_buttons(post))
 
 
 async def tell(context: DiscordContext, notice: Notice) -> None:
@@ -72,13 +67,6 @@ async def _tell(context: DiscordContext, notice: Notice, texts: Sequence[str], *
         await say_once(context, post, text, reply_to=reply_to, ping=None if part else notice.author)
 
 
-async def can_answer(context: DiscordContext, reply: Replied, card: Post) -> bool:
-    """Whether what somebody wrote to a card can be its answer. Never raises."""
-    if card.data["closed"] or not reply.text.strip():
-        return False
-    return (await context.places.actor_at(reply.place, reply.author)).role != "outsider"
-
-
 async def replied(context: DiscordContext, reply: Replied, card: Post) -> None:
     """Ask once whether what was written in a card's thread, or in reply to it, is its answer. Raises PostError,
     StoreError."""
@@ -86,47 +74,44 @@ async def replied(context: DiscordContext, reply: Replied, card: Post) -> None:
     name = f"{channel}:{reply.message}"
     question = escaped(shortened(digest_cards.question_on(card), 150))
     buttons = [
-        button(expert_answers.YES.to(context.language), f"kotae:{SAVE}:{name}", PRIMARY),
+        button(expert_answers.YES.to(context.language), f"kotae:{SAVE}:{name}", ButtonStyle.primary),
         button(expert_answers.NO.to(context.language), f"kotae:{DISCARD}:{name}"),
     ]
     about, reference = [card.about, card.part], digest_cards.reference_of(card)
     data = {"card": about, "channel": channel, "reply": reply.message, "reference": reference}
     post = Post(f"confirm:{name}", "confirm", 0, reply.place, reply.thread, data=data)
     text = expert_answers.CONFIRM.to(context.language, question=question)
-    await say_once(context, post, text, components=rows(buttons), reply_to=reply.message)
+    await say_once(context, post, text, buttons=buttons, reply_to=reply.message)
 
 
-async def audience_of(context: DiscordContext, card: Post) -> Audience:
-    """The readers of a card now."""
+def cards(context: DiscordContext) -> DigestCards:
+    """The cards in all servers, and in direct messages."""
+    tasks, language = context.tasks, context.language
+    audience, drawn, told = partial(_audience, context), partial(_draw, context), partial(tell, context)
+    return DigestCards(PLATFORM, context.bot, tasks, language, audience, drawn, told)
+
+
+async def _audience(context: DiscordContext, card: Post) -> Audience:
     return await context.places.audience(card.place.channel)
 
 
-async def redraw(context: DiscordContext, card: Post, status: str) -> None:
-    """The card as it is now, and what became of it. Raises StoreError."""
-    if card.message is None:
-        return
-    await context.bot.outbox.confirm(card)
+async def _draw(context: DiscordContext, card: Post, status: str) -> None:
+    """Raises PostError."""
     text = f"{_text(card)}\n-# {escaped(status)}"
-    try:
-        await context.rest.edit(channel_of(card), card.message or "", text, components=_buttons(card))
-    except PostError as error:
-        log.warning("a card could not be redrawn: %s", error.code)
+    await context.rest.edit(channel_of(card), card.message or "", text, buttons=_buttons(card))
 
 
 def _text(card: Post) -> str:
     return row_text(digest_cards.row_on(card), linked=False)
 
 
-def _buttons(card: Post) -> list[Json]:
+def _buttons(card: Post) -> list[Button]:
     """Their ids are only a name: which questions the card is about is in the database."""
     row = digest_cards.row_on(card)
+    styles = {ANSWER: ButtonStyle.primary, DISMISS: ButtonStyle.secondary}
     actions = [
-        button(action.text, f"kotae:{action.kind}:{card.about}:{card.part}", _style(action.kind))
+        button(action.text, f"kotae:{action.kind}:{card.about}:{card.part}", styles[action.kind])
         for action in row.actions
     ]
-    links = [link_button(link.text, link.url) for link in row.links if len(link.url) <= URL]
-    return rows([*actions, *links])
-
-
-def _style(kind: str) -> int:
-    return PRIMARY if kind == ANSWER else SECONDARY
+    links = [link for link in row.links if len(link.url) <= URL]
+    return [*actions, *(Button(label=shortened(link.text, LABEL), url=link.url) for link in links)]

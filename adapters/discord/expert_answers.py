@@ -19,23 +19,19 @@ from adapters.discord.rendering.markdown import escaped
 from adapters.discord.transport.errors import GoneError
 from adapters.discord.transport.message_links import channel_at, message_at
 from adapters.discord.transport.outbox import channel_of
-from adapters.markdown.events import shortened
-from adapters.port import PostError
 from adapters.shared import digest_cards, expert_answers
+from adapters.shared.expert_answers import CardReply
 from adapters.shared.ingestion import FAILED
-from bot.texts import MEMBERS
-from bot.types import AnswerGiven, AnswerTaken, Post
+from bot.types import Post
 from retrieval.i18n import Text
 
 log = logging.getLogger(__name__)
 
 _UNREAD = Text(
     en="I cannot read that reply: Discord gives me its text only if it mentions me, or with the Message Content "
-    "Intent. "
-    "Please use the button “Answer this” on the card.",
-    ja="その返信の内容を読めません（Discord では、私へのメンションがあるか、Message Content Intent "
-    "が有効でないと本文を取得"
-    "できません）。カードの「回答する」ボタンをお使いください。",
+    "Intent. Please use the button “Answer this” on the card.",
+    ja="その返信の内容を読めません（Discord では、私へのメンションがあるか、Message Content Intent が有効でないと本文を"
+    "取得できません）。カードの「回答する」ボタンをお使いください。",
 )
 _YOURS = Text(en="Your answer was:", ja="入力された回答:")
 
@@ -61,13 +57,8 @@ async def _form(context: DiscordContext, gesture: Gesture, name: str) -> discord
     """The modal for an answer, or why there is nothing to answer. Raises StoreError."""
     language = context.language_of(gesture.locale)
     card = await _card(context, gesture, name)
-    if card is None:
-        return expert_answers.GONE.to(language)
-    if (await context.places.actor(gesture)).role == "outsider":
-        return MEMBERS.to(language)
-    opened = await expert_answers.opened(context.bot, card, await digest.audience_of(context, card))
+    opened = await digest.cards(context).form(card, await context.places.actor(gesture))
     if isinstance(opened, Text):
-        context.tasks.start(_close(context, card, opened), "discord-cards")
         return opened.to(language)
     about = expert_answers.with_reference(name, opened.reference)
     return answer_modal(language, f"kotae:{digest.ANSWER}:{about}", opened)
@@ -78,30 +69,36 @@ async def take_submitted(context: DiscordContext, gesture: Gesture, name: str, g
     language = context.language_of(gesture.locale)
     name, reference = expert_answers.without_reference(name)
     card = await _card(context, gesture, name)
-    if card is None:
-        problem = expert_answers.GONE.to(language)
+    url = _link(card, card.message) if card and card.message else ""
+    try:
+        chosen = await _ticks(context, card, reference, given) if card else expert_answers.NO_TICKS
+        taken = await digest.cards(context).answer(
+            card,
+            await context.places.actor(gesture),
+            gesture.user.display_name,
+            given["answer"],
+            url,
+            question=given["question"],
+            reference=reference,
+            author=str(gesture.user.id),
+            chosen=chosen,
+        )
+    except Exception:
+        log.exception("an expert's answer could not be stored")
+        problem = FAILED
     else:
-        url = _link(card, card.message) if card.message else ""
-        try:
-            chosen = await _ticks(context, card, reference, given)
-            taught = await _teach(
-                context, gesture, card, reference, given["answer"], url, question=given["question"], chosen=chosen
-            )
-        except Exception:
-            log.exception("an expert's answer could not be stored")
-            problem = FAILED.to(language)
-        else:
-            if taught.refusal is None:
-                return (expert_answers.saved(taught, language),)
-            problem = taught.refusal.to(language)
-    return pieces(f"{escaped(problem)}\n\n{_YOURS.to(language)}\n", given["answer"])  # not to be typed again
+        if taken.refusal is None:
+            return (expert_answers.saved(taken, language),)
+        problem = taken.refusal
+    return pieces(
+        f"{escaped(problem.to(language))}\n\n{_YOURS.to(language)}\n", given["answer"]
+    )  # not to be typed again
 
 
 async def _ticks(context: DiscordContext, card: Post, reference: int | None, given: ModalInput) -> expert_answers.Ticks:
     """The ticks of a submitted modal, which tells only those that are set: the others are looked up. Raises
     StoreError."""
-    audience = await digest.audience_of(context, card)
-    asked = await expert_answers.opened(context.bot, card, audience, reference)
+    asked = await expert_answers.opened(context.bot, card, await digest.cards(context).audience_of(card), reference)
     if isinstance(asked, Text):
         return expert_answers.NO_TICKS
     listed = [one.id for one in asked.choices[: expert_answers.LISTED]]
@@ -109,123 +106,37 @@ async def _ticks(context: DiscordContext, card: Post, reference: int | None, giv
 
 
 async def _dismiss(context: DiscordContext, gesture: Gesture, name: str) -> Sequence[str]:
-    card = await _card(context, gesture, name)
-    if card is None:
-        return (expert_answers.GONE.to(context.language_of(gesture.locale)),)
-    actor = await context.places.actor(gesture)
-    audience = await digest.audience_of(context, card)
-    taught = await context.bot.experts.dismiss(actor, card.data["questions"], card.place, audience)
-    if taught.refusal is not None:
-        return (escaped(taught.refusal.to(context.language_of(gesture.locale))),)
-    _settle(context, card, expert_answers.DISMISSED, gesture.user.display_name)
-    return ()
+    card, actor = await _card(context, gesture, name), await context.places.actor(gesture)
+    taken = await digest.cards(context).dismiss(card, actor, gesture.user.display_name)
+    return _said(context, gesture, taken.refusal)
 
 
 async def _save(context: DiscordContext, gesture: Gesture, name: str) -> Sequence[str]:
-    """A reply to a card was confirmed as the answer. Raises StoreError."""
-    language = context.language_of(gesture.locale)
-    confirm = await _confirm(context, gesture, name)
-    about, part = confirm.data["card"] if confirm else ("", "")
-    card = await digest_cards.find(context.bot, about, str(part))
-    if confirm is None or card is None:
-        return (expert_answers.GONE.to(language),)
-    channel, reply = str(confirm.data["channel"]), str(confirm.data["reply"])
-    try:
-        said = await message_at(context.rest, await channel_at(context.rest, context.client, int(channel)), int(reply))
-    except GoneError:
-        await _take_away(context, confirm)
-        return (expert_answers.DELETED.to(language),)
-    except PostError as error:
-        log.warning("a reply could not be read: %s", error.code)
-        return (FAILED.to(language),)
-    answer = readable(said, context.me)
-    if not answer:
-        return (_UNREAD.to(language),)
-    reference, url = confirm.data.get("reference"), _link(card, reply, channel)
-    taught = await _teach(context, gesture, card, reference, answer, url, author=said.author)
-    if taught.refusal is not None:
-        return (escaped(taught.refusal.to(language)),)
-    try:
-        await context.rest.edit(
-            channel_of(confirm), confirm.message or "", expert_answers.saved(taught, context.language)
-        )
-    except PostError as error:
-        log.info("that a reply was saved could not be shown: %s", error.code)
-    return ()
+    confirm, actor = await _confirm(context, gesture, name), await context.places.actor(gesture)
+    why_not = await digest.cards(context).save(confirm, actor, partial(_read, context), partial(_show, context))
+    return _said(context, gesture, why_not)
 
 
 async def _discard(context: DiscordContext, gesture: Gesture, name: str) -> Sequence[str]:
-    confirm = await _confirm(context, gesture, name)
-    if (await context.places.actor(gesture)).role == "outsider":
-        return (MEMBERS.to(context.language_of(gesture.locale)),)
-    if confirm is not None:
-        await _take_away(context, confirm)
-    return ()
+    confirm, actor = await _confirm(context, gesture, name), await context.places.actor(gesture)
+    return _said(context, gesture, await digest.cards(context).discard(confirm, actor, partial(_show, context)))
 
 
-async def _teach(
-    context: DiscordContext,
-    gesture: Gesture,
-    card: Post,
-    reference: int | None,
-    answer: str,
-    url: str,
-    *,
-    question: str = "",
-    author: discord.User | discord.Member | None = None,
-    chosen: expert_answers.Ticks = expert_answers.NO_TICKS,
-) -> AnswerTaken:
-    """`author`: who wrote the answer, where it was a reply."""
-    who = author or gesture.user
-    actor, audience = await context.places.actor(gesture), await digest.audience_of(context, card)
-    questions = tuple(card.data["questions"])
-    lesson = AnswerGiven(
-        actor,
-        card.place,
-        audience,
-        questions,
-        answer,
-        question,
-        url,
-        reference,
-        str(who.id),
-        closes=chosen.closes,
-        leaves=chosen.leaves,
-    )
-    taught = await context.bot.experts.answer(lesson)
-    if taught.refusal is None:
-        _settle(context, card, expert_answers.ANSWERED, who.display_name)
-    return taught
-
-
-def _settle(context: DiscordContext, card: Post, how: Text, who: str) -> None:
-    """Cards whose question is not open any more say so, and the askers are told."""
-
-    async def settle() -> None:
-        await _close(context, card, how, shortened(who, 80))
-        for notice in await context.bot.experts.notices(PLATFORM):
-            context.tasks.start(digest.tell(context, notice), "discord-notice")
-
-    context.tasks.start(settle(), "discord-cards")
-
-
-async def _close(context: DiscordContext, card: Post, how: Text, who: str = "") -> None:
-    for now in await digest_cards.changed(context.bot, card, partial(digest.audience_of, context), context.language):
-        await digest.redraw(context, now, expert_answers.status(now, how, context.language, who))
+def _said(context: DiscordContext, gesture: Gesture, why_not: Text | None) -> Sequence[str]:
+    return () if why_not is None else (escaped(why_not.to(context.language_of(gesture.locale))),)
 
 
 # -- small parts ----------------------------------------------------------------------------------------------------
 
 
 async def _card(context: DiscordContext, gesture: Gesture, name: str) -> Post | None:
-    """The card that a button or modal belongs to: which questions it is about is what the database says."""
-    about, _, part = name.rpartition(":")
-    if about == digest_cards.LISTED:
-        place = spot_of(gesture).place
-        audience = await context.places.audience(place.channel, str(gesture.user.id))
-        return await digest_cards.listed(context.bot, part, place, audience)
-    card = await digest_cards.find(context.bot, about, part)
-    if card is None or card.place.platform != PLATFORM or channel_of(card) != str(gesture.channel_id):
+    """The card that a button or modal belongs to."""
+    place = spot_of(gesture).place
+    audience = partial(context.places.audience, place.channel, str(gesture.user.id))
+    card = await expert_answers.card_named(context.bot, name, place, audience)
+    if card is None or card.about == digest_cards.LISTED:
+        return card
+    if card.place.platform != PLATFORM or channel_of(card) != str(gesture.channel_id):
         return None
     return card if gesture.message is None or card.message == str(gesture.message.id) else None
 
@@ -237,11 +148,23 @@ async def _confirm(context: DiscordContext, gesture: Gesture, name: str) -> Post
     return next((post for post in found if post.message == pressed_on), None)
 
 
-async def _take_away(context: DiscordContext, confirm: Post) -> None:
+async def _read(context: DiscordContext, card: Post, confirm: Post) -> CardReply | Text:
+    """Raises PostError."""
+    channel, reply = str(confirm.data["channel"]), str(confirm.data["reply"])
     try:
-        await context.rest.delete(channel_of(confirm), confirm.message or "")
-    except PostError as error:
-        log.info("a question could not be taken away: %s", error.code)
+        said = await message_at(context.rest, await channel_at(context.rest, context.client, int(channel)), int(reply))
+    except GoneError:
+        return expert_answers.DELETED
+    text = readable(said, context.me)
+    if not text:
+        return _UNREAD
+    return CardReply(text, _link(card, reply, channel), str(said.author.id), said.author.display_name)
+
+
+async def _show(context: DiscordContext, confirm: Post, text: str) -> None:
+    """Raises PostError."""
+    channel, message = channel_of(confirm), confirm.message or ""
+    await (context.rest.edit(channel, message, text) if text else context.rest.delete(channel, message))
 
 
 def _link(card: Post, message: str, channel: str = "") -> str:

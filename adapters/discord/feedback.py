@@ -4,6 +4,7 @@ What is typed into the modal is read from the event itself, so a restart meanwhi
 Source: product.md §4; reliability.md R19 and R34.
 """
 
+import re
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -13,8 +14,8 @@ from discord.ext import commands
 
 from adapters.discord.context import DiscordContext
 from adapters.discord.events import Thumb
-from adapters.discord.interactions import Gesture, Interactions, spot_of
-from adapters.discord.rendering.components import REPORT, TEMPLATE, given, vote_button
+from adapters.discord.interactions import Gesture, Interactions, pressable, spot_of
+from adapters.discord.rendering.components import REPORT, TEMPLATE, given
 from adapters.shared import feedback as votes
 from bot.texts import COMPLAINTS
 from bot.types import Complaint, Feedback, Place
@@ -25,23 +26,13 @@ def register(client: commands.Bot, context: DiscordContext) -> None:
     """Both buttons, under every answer that was ever posted, and the modal behind the second."""
     gestures = Interactions(context)
 
-    class VoteButton(discord.ui.DynamicItem["discord.ui.Button[Any]"], template=TEMPLATE):
-        def __init__(self, turn: str, vote: votes.Vote) -> None:
-            super().__init__(vote_button(turn, vote, context.language))
-            self.turn = turn
-            self.vote = vote
+    def pressed(gesture: Gesture, found: re.Match[str]) -> None:
+        if found["vote"] == "up":
+            gestures.do(gesture, partial(_up, context, gesture, found["turn"]))
+        else:
+            gestures.ask(gesture, partial(_down, context, gesture, found["turn"]))
 
-        @classmethod
-        async def from_custom_id(cls, gesture: Gesture, item: discord.ui.Item[Any], match: Any, /) -> "VoteButton":
-            return cls(match["turn"], match["vote"])
-
-        async def callback(self, gesture: Gesture) -> None:
-            if self.vote == "up":
-                gestures.do(gesture, partial(_up, context, gesture, self.turn))
-            else:
-                gestures.ask(gesture, partial(_down, context, gesture, self.turn))
-
-    client.add_dynamic_items(VoteButton)
+    client.add_dynamic_items(pressable(TEMPLATE, pressed))
 
     @client.listen("on_interaction")
     async def submitted(gesture: Gesture) -> None:

@@ -5,7 +5,6 @@ Who may read it follows from where it comes from; what a form or an option bring
 again. Source: product.md §3 and §5; reliability.md R3, R19, R33 (of a message whose menu was used, Discord gives the
 text), R34, R41 and R44."""
 
-import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
@@ -38,9 +37,9 @@ from adapters.discord.transport.outbox import channel_of, say_once
 from adapters.port import PostError
 from adapters.shared import ingestion
 from adapters.shared import ingestion as said
-from adapters.shared.ingestion import process
+from adapters.shared.ingestion import NotTakenError, Refusals, process
 from bot.errors import StoreError
-from bot.types import Actor, Audience, FileRef, IngestionRequest, Place, Post
+from bot.types import Audience, FileRef, IngestionRequest, Place, Post
 from retrieval.i18n import Text
 from retrieval.loaders.loader import ParsingLimits
 from retrieval.types import RAGToolError, UnreadableError
@@ -59,46 +58,33 @@ Told = Callable[[Sequence[str]], Awaitable[None]]
 
 async def resume(context: DiscordContext, intake: IngestionRequest, told: Told | None = None) -> None:
     """Work an intake off. Where its progress cannot be shown, what became of it is `told`, if somebody can be."""
+    author = await context.places.name(intake.author)
 
-    async def fetch(file: FileRef) -> bytes:
-        return await _fetch(context, file)
+    async def post(post: Post, now: IngestionRequest) -> Post:
+        return await say_once(context, post, _progress(now, author))
+
+    async def edit(posted: Post, now: IngestionRequest) -> None:
+        await context.rest.edit(channel_of(posted), posted.message or "", _progress(now, author))
 
     async def tell(done: IngestionRequest) -> None:
         if told is not None:
-            await told((shown.text(done),))
+            await told((_progress(done, author),))
 
-    shown = _Progress(context, await context.places.name(intake.author))
-    await process(context.bot, intake, fetch, shown.show, tell, seconds=EVERY_SECONDS, unreachable=UnreachableError)
+    fetch = partial(_fetch, context)
+    await process(context.bot, intake, fetch, post, edit, tell, seconds=EVERY_SECONDS, unreachable=UnreachableError)
 
 
-class _Progress:
-    """The message that shows how far an intake is."""
-
-    def __init__(self, context: DiscordContext, author: str) -> None:
-        self._context = context
-        self._author = author
-        self._posted: Post | None = None
-
-    async def show(self, intake: IngestionRequest) -> None:
-        """Raises PostError, StoreError."""
-        text = self.text(intake)
-        new = self._posted is None
-        if self._posted is None:
-            post = Post(intake.id, "intake", 0, intake.place, intake.thread)
-            self._posted = await say_once(self._context, post, text)
-        if not new or intake.done:
-            await self._context.rest.edit(channel_of(self._posted), self._posted.message or "", text)
-
-    def text(self, intake: IngestionRequest) -> str:
-        head, lines = ingestion.progress(intake)
-        by = f"-# {escaped(ingestion.added_by(self._author, intake.language))}"
-        shown = [head]
-        for number, line in enumerate(map(escaped, lines)):
-            if number >= ingestion.LINES or sum(map(len, shown)) + len(shown) + len(line) + len(by) + _ROOM > CONTENT:
-                shown.append(escaped(ingestion.more(len(lines) - number, intake.language)))
-                break
-            shown.append(line)
-        return "\n".join((*shown, by))
+def _progress(intake: IngestionRequest, author: str) -> str:
+    head, lines = ingestion.progress(intake)
+    by = f"-# {escaped(ingestion.added_by(author, intake.language))}"
+    shown = [head]
+    for number, line in enumerate(map(escaped, lines)):
+        if sum(map(len, shown)) + len(shown) + len(line) + len(by) + _ROOM > CONTENT:
+            left = sum(file.verdict is not None for file in intake.files) - number
+            shown.append(escaped(ingestion.more(left, intake.language)))
+            break
+        shown.append(line)
+    return "\n".join((*shown, by))
 
 
 # -- what is fetched ------------------------------------------------------------------------------------------------
@@ -184,8 +170,7 @@ _MEMBERS = Text(
 )
 _OUTSIDERS = Text(
     en="People from outside the team read this channel, so nothing can be added here. Use a channel of your team's "
-    "server, "
-    "or write to me directly.",
+    "server, or write to me directly.",
     ja="このチャンネルはチーム外の人も見ているため、ここからは追加できません。チームのサーバーのチャンネルか、私への"
     "ダイレクトメッセージをお使いください。",
 )
@@ -193,31 +178,18 @@ _UNKNOWN = Text(
     en="I cannot tell who reads this channel. Let me see it (View Channel) and try again.",
     ja="このチャンネルを誰が見ているのか確認できません。私に「チャンネルを見る」権限を付けてからもう一度お試しください。",
 )
+_REFUSALS = Refusals(_MEMBERS, _OUTSIDERS, _UNKNOWN)
 _NO_LINK = Text(en="This is no link to a message in Discord.", ja="Discord のメッセージへのリンクではありません。")
 _NO_MESSAGE = Text(
     en="That message is not there, or it is in a channel that you or I cannot read.",
     ja="そのメッセージは存在しないか、あなたか私が閲覧できないチャンネルにあります。",
 )
-_NO_SCOPE = Text(
-    en="You cannot choose this for “Who may find it” here. Possible: {scopes}.",
-    ja="ここでは「公開範囲」にその値を選べません。選べるのは {scopes} です。",
-)
 _NO_TEXT = Text(
     en="That message has no text or file that I can read. (What I have written myself does not count. Where I lack the "
     "Message Content Intent, use “Add to knowledge” in the message's menu, or paste the text.)",
     ja="そのメッセージには、私が読めるテキストやファイルがありません（私自身の投稿は対象外です。Message Content "
-    "Intent が"
-    "無効な場合は、メッセージのメニューの「ナレッジに追加」を使うか、テキストを貼り付けてください）。",
+    "Intent が無効な場合は、メッセージのメニューの「ナレッジに追加」を使うか、テキストを貼り付けてください）。",
 )
-
-
-class _NotTaken(Exception):
-    """The addition is refused; says why in words."""
-
-    def __init__(self, why: Text, **values: str) -> None:
-        super().__init__(why.en)
-        self.why = why
-        self.values = values
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,16 +209,12 @@ class DiscordIngestion:
 
     # -- what is asked for --------------------------------------------------------------------------------------------
 
-    async def form(
-        self, gesture: Gesture, wish: Wish, message: discord.Message | None = None
-    ) -> discord.ui.Modal | str:
-        """The form for files or a text, or for the `message` whose menu was used; or why nothing can be added."""
+    async def form(self, gesture: Gesture, wish: Wish, message: discord.Message | None = None) -> discord.ui.Modal:
+        """The form for files or a text, or for the `message` whose menu was used. Raises NotTakenError where nothing
+        can be added."""
         language = self._context.language_of(gesture.locale)
         place = spot_of(gesture).place
-        try:
-            scopes, audience = await self._scopes(gesture, str(gesture.user.id), place)
-        except _NotTaken as error:
-            return escaped(error.why.to(language, **error.values))
+        scopes, audience = await self._scopes(gesture, str(gesture.user.id), place)
         collections = await self._context.bot.ingestion.collections(place, audience)
         return ingest_modal(
             language,
@@ -261,7 +229,7 @@ class DiscordIngestion:
         place = spot_of(gesture).place
         try:
             scopes, audience = await self._scopes(gesture, str(gesture.user.id), place)
-        except _NotTaken:
+        except NotTakenError:
             return []
         if what == "scope":
             language = self._context.language_of(gesture.locale)
@@ -290,14 +258,14 @@ class DiscordIngestion:
 
         async def take() -> Text:
             if link and (files or text):
-                raise _NotTaken(said.ONE_KIND)
+                raise NotTakenError(said.ONE_KIND)
             only = link or ("" if files else text)
             target = _target(only, as_text=bool(title and not link))
             if target is not None:
                 await self._take_message(gesture, wish, target)
                 return said.STARTED if target_of(only) else said.MESSAGE_STARTED
             if link or (said.is_address(text) and not files):
-                raise _NotTaken(_NO_LINK)
+                raise NotTakenError(_NO_LINK)
             await self._take_given(gesture, wish, files, text, title)
             return said.STARTED
 
@@ -324,9 +292,9 @@ class DiscordIngestion:
         language = self._context.language_of(gesture.locale)
         try:
             started = await take()
-        except _NotTaken as error:
-            why = escaped(error.why.to(language, **error.values))
-            return pieces(f"{why}\n\n{said.GIVEN.to(language)}", text) if error.why is said.AMBIGUOUS else (why,)
+        except NotTakenError as error:
+            why = escaped(error.text(language))
+            return pieces(f"{why}\n\n{said.GIVEN.to(language)}", text) if error.reason is said.AMBIGUOUS else (why,)
         except GoneError:
             return (_NO_MESSAGE.to(language),)
         except (PostError, StoreError, RAGToolError, ValueError) as error:
@@ -339,7 +307,7 @@ class DiscordIngestion:
         if text:
             refs.append(said.pasted(text, title, self._context.language_of(gesture.locale)))
         if not refs:
-            raise _NotTaken(said.NOTHING)
+            raise NotTakenError(said.NOTHING)
         await self._take(gesture, wish, spot_of(gesture), gesture, refs)
 
     async def _take_message(
@@ -354,7 +322,7 @@ class DiscordIngestion:
         if target.channel != gesture.channel_id:
             who = await reader(context.rest, channel, gesture.user)
         if where is None or who is None:
-            raise _NotTaken(_NO_MESSAGE)
+            raise NotTakenError(_NO_MESSAGE)
         refs: Sequence[FileRef] = ()
         if target.message is not None:
             message = message or await message_at(context.rest, channel, target.message)
@@ -362,13 +330,13 @@ class DiscordIngestion:
             message = await root_of(context.rest, channel)
             refs = thread_refs(channel, where.place.workspace)
         else:
-            raise _NotTaken(_NO_LINK)
+            raise NotTakenError(_NO_LINK)
         if message is not None:
             thread = message.id if message.flags.has_thread else None
             refs = message_refs(message, where.place.workspace, context.me, thread=thread)
             where = where if thread is None else replace(where, thread=str(thread))
         if not refs:
-            raise _NotTaken(_NO_TEXT)
+            raise NotTakenError(_NO_TEXT)
         await self._take(gesture, wish, where, who, refs)
 
     async def _take(
@@ -377,40 +345,25 @@ class DiscordIngestion:
         """Raises StoreError."""
         context, place = self._context, where.place
         language = context.language_of(gesture.locale)
-        scopes, audience = await self._scopes(who, str(gesture.user.id), place)
-        if wish.scope and wish.scope not in scopes:
-            raise _NotTaken(_NO_SCOPE, scopes="、".join(scopes) if language == "ja" else ", ".join(scopes))
-        collection = wish.collection or (await context.bot.ingestion.collections(place, audience))[0]
-        scope = wish.scope or scopes[0]
         user = str(gesture.user.id)
-        intake = IngestionRequest("", place, where.thread, user, collection, scope, language, tuple(refs))
-        taken = await context.bot.ingestion.accept(f"{PLATFORM}:gesture:{gesture.id}", intake)
+        scopes, audience = await self._scopes(who, user, place)
+        wanted = IngestionRequest("", place, where.thread, user, wish.collection, wish.scope, language, tuple(refs))
+        claim = f"{PLATFORM}:gesture:{gesture.id}"
+        taken = await ingestion.accept(context.bot, claim, wanted, scopes, audience)
         if taken is not None:
             context.tasks.start(resume(context, taken, partial(tell, context, gesture)), "discord-intake")
 
     async def _scopes(self, who: Gesture | discord.Member, user: str, place: Place) -> tuple[tuple[str, ...], Audience]:
-        """Those who may be allowed to read what they add at a place, the default first. Raises _NotTaken when
-        nobody."""
-        context = self._context
-        actor, audience = await asyncio.gather(context.places.actor(who), context.places.audience(place.channel, user))
-        scopes = context.bot.ingestion.scopes(actor, place, audience)
-        if not scopes:
-            raise _NotTaken(_why_not(actor, audience))
-        return scopes, audience
+        """Raises NotTakenError."""
+        places = self._context.places
+        actor, audience = places.actor(who), places.audience(place.channel, user)
+        return await ingestion.scopes(self._context.bot, place, actor, audience, _REFUSALS)
 
 
 def _target(text: str, *, as_text: bool) -> LinkTarget | None:
-    """The message that a text is about; None: the text itself is meant. Raises _NotTaken when nobody can tell."""
+    """The message that a text is about; None: the text itself is meant. Raises NotTakenError when nobody can tell."""
     meant = said.link_meant(text, links_in(text), as_text=as_text)
-    if isinstance(meant, Text):
-        raise _NotTaken(meant)
     return target_of(meant) if meant else None
-
-
-def _why_not(actor: Actor, audience: Audience) -> Text:
-    if actor.role == "outsider":
-        return _MEMBERS
-    return _UNKNOWN if audience.visibility == "unknown" else _OUTSIDERS
 
 
 def _shown(message: discord.Message) -> str:

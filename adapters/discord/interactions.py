@@ -7,6 +7,7 @@ answer, 15 min for the token).
 
 import asyncio
 import logging
+import re
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
@@ -40,6 +41,7 @@ _FAILED = Text(
 )
 
 Gesture = discord.Interaction[Any]
+Button = discord.ui.Button[Any]
 Told = str | tuple[str, discord.ui.View]
 Work = Callable[[], Awaitable[Sequence[Told]]]
 """What a gesture asks for; what its author is told about it, each at most 2,000 characters, harmless already, and maybe
@@ -108,6 +110,24 @@ class Interactions:
         finally:
             made.cancel()
             await asyncio.gather(made, return_exceptions=True)
+
+
+def pressable(template: str, pressed: Callable[[Gesture, re.Match[str]], None]) -> type[discord.ui.DynamicItem[Button]]:
+    """The buttons whose ids are of this form, under all messages that were ever posted."""
+
+    class Pressable(discord.ui.DynamicItem[Button], template=template):
+        def __init__(self, item: Button, found: re.Match[str]) -> None:
+            super().__init__(item)
+            self.found = found
+
+        @classmethod
+        async def from_custom_id(cls, gesture: Gesture, item: Any, match: re.Match[str], /) -> "Pressable":
+            return cls(item, match)
+
+        async def callback(self, gesture: Gesture) -> None:
+            pressed(gesture, self.found)
+
+    return Pressable
 
 
 async def _said(work: Work, language: Language) -> Sequence[Told]:

@@ -5,16 +5,16 @@ Source: product.md §1; reliability.md R6, R10, R35 and R51; field.md #1-#4 and 
 
 import asyncio
 import logging
+import re
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 import discord
 from discord.ext import commands
 
 from adapters.discord.context import DiscordContext
-from adapters.discord.interactions import Gesture, Interactions, spot_of
+from adapters.discord.interactions import Gesture, Interactions, pressable, spot_of
 from adapters.discord.rendering.components import STEPS_BUTTON, feedback
 from adapters.discord.rendering.markdown import messages
 from adapters.discord.rendering.steps import ROOM, Shown, Steps
@@ -22,7 +22,7 @@ from adapters.discord.transport.api import DiscordApi
 from adapters.discord.transport.errors import DiscordError, RefusedError, UnreachableError
 from adapters.discord.transport.forum_tags import tag
 from adapters.discord.transport.turn_messages import TurnMessages
-from adapters.markdown.events import EMPTY, STEPS, answer_markdown
+from adapters.markdown.events import EMPTY, answer_markdown
 from adapters.port import ThreadView
 from agent.events import Answered, Step
 from bot.bot import Bot
@@ -43,11 +43,9 @@ ABANDON_SECONDS = 3.0
 _NO_STEPS = Text(en="These steps are not kept any more.", ja="この途中経過はすでに残っていません。")
 _REFUSED = Text(
     en="I have an answer, but this server does not accept its words (Discord's code {code}). Ask its moderators, or "
-    "ask "
-    "me in a direct message.",
+    "ask me in a direct message.",
     ja="回答はできましたが、このサーバーでは本文を投稿できませんでした（Discord のコード {code}）。"
-    "モデレーターに確認するか、"
-    "ダイレクトメッセージで質問してください。",
+    "モデレーターに確認するか、ダイレクトメッセージで質問してください。",
 )
 
 
@@ -104,7 +102,7 @@ class DiscordThread(ThreadView):
             turn = answered.turn or self._turn
             buttons = feedback(turn, self._language, person=answered.person) if last else ()
             try:
-                await self._saying.put("answer", number, text, components=buttons)
+                await self._saying.put("answer", number, text, buttons=buttons)
             except RefusedError as error:  # such as by a server's own rules for what may be said there
                 log.warning("the words of an answer are refused in the thread of turn %s: %s", self._turn, error)
                 await self._saying.put("answer", number, _REFUSED.to(self._language, code=error.code))
@@ -182,18 +180,10 @@ def register(client: commands.Bot, context: DiscordContext) -> None:
     """The button behind which the steps of every answer that was ever posted are."""
     gestures = Interactions(context)
 
-    class StepsButton(discord.ui.DynamicItem["discord.ui.Button[Any]"], template=STEPS_BUTTON):
-        def __init__(self) -> None:
-            super().__init__(discord.ui.Button(label=STEPS.to(context.language), custom_id=STEPS_BUTTON))
+    def pressed(gesture: Gesture, found: re.Match[str]) -> None:
+        gestures.do(gesture, partial(_steps_of, context, gesture))
 
-        @classmethod
-        async def from_custom_id(cls, gesture: Gesture, item: discord.ui.Item[Any], match: Any, /) -> "StepsButton":
-            return cls()
-
-        async def callback(self, gesture: Gesture) -> None:
-            gestures.do(gesture, partial(_steps_of, context, gesture))
-
-    client.add_dynamic_items(StepsButton)
+    client.add_dynamic_items(pressable(STEPS_BUTTON, pressed))
 
 
 async def _steps_of(context: DiscordContext, gesture: Gesture) -> Sequence[str]:

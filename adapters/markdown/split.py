@@ -39,11 +39,6 @@ _TRIES = 8  # of cuts, before a shorter part is looked for
 _BLANKS = re.compile(r"\s*")
 
 
-def utf8_length(text: str) -> int:
-    """Bytes of `text` in UTF-8, a measure for `split`."""
-    return len(text.encode("utf-8", "surrogatepass"))
-
-
 def split(markdown: str, limit: int, *, measure: Measure = len, first: int | None = None) -> list[str]:
     """`markdown` in parts that each measure no more than `limit` (the first no more than `first`), cut at the best
     places: before headings, paragraphs, list items, rows, sentences, words.

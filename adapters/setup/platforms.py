@@ -143,8 +143,7 @@ _LEAVES = Text(
 _STAYS = Text(en="Search itself stays on this machine.", ja="検索そのものはこのマシンの中で行います。")
 _EMBEDDINGS = Text(
     en="Search by Gemini's embeddings too? It finds more of what is asked in other words, in both languages; the text "
-    "of"
-    " every document is then sent to Google, and each search's words. (y, n)",
+    "of every document is then sent to Google, and each search's words. (y, n)",
     ja="検索にも Gemini の埋め込みを使いますか？ 言い回しの違う質問や日英をまたぐ質問に強くなりますが、"
     "すべての文書の本文と検索語が Google に送られます。（y、n）",
 )
@@ -154,8 +153,7 @@ _EMBEDS = Text(
 )
 _REINDEX = Text(
     en="{count} document{count:|s} {count:is|are} indexed with another embedder: stop Kotae if it runs, then kotae "
-    "reindex."
-    " Until then it does not start.",
+    "reindex. Until then it does not start.",
     ja="登録済みの {count} 件の文書は別の埋め込みモデルでインデックスされています。Kotae を止めてから kotae reindex を"
     "実行してください。実行するまで起動できません。",
 )

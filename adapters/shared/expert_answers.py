@@ -1,22 +1,32 @@
-"""Texts by which experts are told and asked on any platform when they answer a card's questions, and an asker is told
-then.
+"""Experts answer a card's questions in a form or by a reply, or dismiss them, on any platform: what they are asked and
+told, what becomes of the cards, and what an asker is told then.
 
 Source: product.md §4; reliability.md R11 and R19.
 """
 
 import asyncio
-from collections.abc import Collection, Iterable
+import logging
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from adapters.markdown.events import one_line, shortened
-from adapters.shared.digest_cards import reference_of
+from adapters.port import PostError
+from adapters.shared import digest_cards
+from adapters.shared.ingestion import FAILED
+from adapters.shared.tasks import Tasks
 from bot.bot import Bot
-from bot.types import AnswerTaken, Audience, Notice, Post
+from bot.texts import MEMBERS
+from bot.turns.withdrawal import WITHDRAWN
+from bot.types import Actor, AnswerGiven, AnswerTaken, Audience, Notice, Place, Post
 from bot.unanswered.closing import Choice, Closing, closing
 from bot.unanswered.digest_card import what_it_closes
 from retrieval.i18n import Language, Text
 from retrieval.types import TEAM
 
+log = logging.getLogger(__name__)
+
+NAME = 80  # characters of whoever settled a card
 QUESTION_CHARACTERS = 1_000
 LISTED = 10  # wordings that can be ticked where a form takes no more: Slack's checkboxes, Discord's checkbox group
 
@@ -38,8 +48,7 @@ READ_BY_TEAM = Text(
 )
 READ_THERE = Text(
     en="Only members of the private places where this was asked will be able to find this answer; they are told in "
-    "their "
-    "threads.",
+    "their threads.",
     ja="この回答は、質問があった非公開の場所のメンバーだけが検索できます。質問した人にはスレッドでお知らせします。",
 )
 GONE = Text(
@@ -119,6 +128,186 @@ def ticks(listed: Iterable[int], ticked: Collection[int]) -> Ticks:
     return Ticks(there.intersection(ticked), there.difference(ticked))
 
 
+@dataclass(frozen=True, slots=True)
+class CardReply:
+    """A reply to a card that was confirmed as its answer, as it is now. `author` by id, `name` for people."""
+
+    text: str
+    url: str
+    author: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class DigestCards:
+    """The cards of one platform, which brings who reads one, how it is drawn (with what became of it; raises
+    PostError), and how an asker is told. Raises StoreError; of an answer also RAGToolError."""
+
+    platform: str
+    bot: Bot
+    tasks: Tasks
+    language: Language  # of what everybody reads
+    audience_of: Callable[[Post], Awaitable[Audience]]
+    draw: Callable[[Post, str], Awaitable[None]]
+    tell: Callable[[Notice], Coroutine[Any, Any, None]]
+
+    async def form(self, card: Post | None, actor: Actor) -> OpenedQuestion | Text:
+        """The questions of a card, for a form; or why there is none. A card without an open one says so then."""
+        if card is None:
+            return GONE
+        if actor.role == "outsider":
+            return MEMBERS
+        found = await opened(self.bot, card, await self.audience_of(card))
+        if isinstance(found, Text):
+            self.tasks.start(self._close(card, found), f"{self.platform}-cards")
+        return found
+
+    async def answer(
+        self,
+        card: Post | None,
+        actor: Actor,
+        name: str,
+        answer: str,
+        url: str | None,
+        *,
+        question: str = "",
+        reference: int | None = None,
+        author: str = "",
+        chosen: Ticks = NO_TICKS,
+    ) -> AnswerTaken:
+        """Answer a card's question (None: the one that speaks for them). `name`: of whom its card will show; `author`:
+        who wrote the answer, where it was a reply."""
+        if card is None:
+            return AnswerTaken(refusal=GONE)
+        lesson = AnswerGiven(
+            actor,
+            card.place,
+            await self.audience_of(card),
+            tuple(card.data["questions"]),
+            answer,
+            question,
+            url,
+            reference,
+            author,
+            closes=chosen.closes,
+            leaves=chosen.leaves,
+        )
+        taken = await self.bot.experts.answer(lesson)
+        if taken.refusal is None:
+            self._settle(card, ANSWERED, name)
+        return taken
+
+    async def dismiss(self, card: Post | None, actor: Actor, name: str, questions: Collection[int] = ()) -> AnswerTaken:
+        """Close these questions of a card (empty: all of them) without an answer."""
+        if card is None:
+            return AnswerTaken(refusal=GONE)
+        chosen = [each for each in card.data["questions"] if not questions or each in questions]
+        taken = await self.bot.experts.dismiss(actor, chosen, card.place, await self.audience_of(card))
+        if taken.refusal is None:
+            self._settle(card, DISMISSED, name)
+        return taken
+
+    async def save(
+        self,
+        confirm: Post | None,
+        actor: Actor,
+        read: Callable[[Post, Post], Awaitable[CardReply | Text]],
+        show: Callable[[Post, str], Awaitable[None]],
+    ) -> Text | None:
+        """The reply that was asked about is the answer; returned is why not. `read`: the reply, from the card and the
+        question about it, or why it cannot be; `show`: words in the place of that question, or none. Both may raise
+        PostError."""
+        about, part = confirm.data["card"] if confirm else ("", "")
+        card = await digest_cards.find(self.bot, about, str(part))
+        if confirm is None or card is None:
+            return GONE
+        try:
+            reply = await read(card, confirm)
+        except PostError as error:
+            log.warning("a reply could not be read: %s", error.code)
+            return FAILED
+        if isinstance(reply, Text):
+            if reply is DELETED:
+                await _shown(show, confirm, "")
+            return reply
+        reference = confirm.data.get("reference")
+        taken = await self.answer(
+            card, actor, reply.name, reply.text, reply.url, reference=reference, author=reply.author
+        )
+        if taken.refusal is None:
+            await _shown(show, confirm, saved(taken, self.language))
+        return taken.refusal
+
+    async def discard(
+        self, confirm: Post | None, actor: Actor, show: Callable[[Post, str], Awaitable[None]]
+    ) -> Text | None:
+        """The reply that was asked about is no answer; returned is why the question about it stays. `show`: as for
+        `save`."""
+        if actor.role == "outsider":
+            return MEMBERS
+        if confirm is not None:
+            await _shown(show, confirm, "")
+        return None
+
+    async def renew(self, card: Post) -> None:
+        """Draw a card that was closed elsewhere, or that quoted what was withdrawn."""
+        now = await digest_cards.renewed(self.bot, card, await self.audience_of(card), self.language)
+        if now is not None and card.data.get("stale"):
+            await self._redraw(now, WITHDRAWN.to(self.language))
+        elif now is not None:
+            await self._redraw(now, status(now, SETTLED, self.language))
+
+    async def tell_all(self) -> None:
+        """Tell those who are to be told now."""
+        for notice in await self.bot.experts.notices(self.platform):
+            self.tasks.start(self.tell(notice), f"{self.platform}-notice")
+
+    def _settle(self, card: Post, how: Text, name: str) -> None:
+        """Cards whose question is not open any more say so, and the askers are told."""
+
+        async def settle() -> None:
+            await self._close(card, how, shortened(name, NAME))
+            await self.tell_all()
+
+        self.tasks.start(settle(), f"{self.platform}-cards")
+
+    async def _close(self, card: Post, how: Text, who: str = "") -> None:
+        for now in await digest_cards.changed(self.bot, card, self.audience_of, self.language):
+            await self._redraw(now, status(now, how, self.language, who))
+
+    async def _redraw(self, card: Post, status: str) -> None:
+        if card.message is None:
+            return
+        await self.bot.outbox.confirm(card)
+        try:
+            await self.draw(card, status)
+        except PostError as error:
+            log.warning("a card could not be redrawn: %s", error.code)
+
+
+async def _shown(show: Callable[[Post, str], Awaitable[None]], confirm: Post, text: str) -> None:
+    try:
+        await show(confirm, text)
+    except PostError as error:
+        log.info("what became of a reply could not be shown: %s", error.code)
+
+
+async def card_named(bot: Bot, name: str, place: Place, audience: Callable[[], Awaitable[Audience]]) -> Post | None:
+    """The card of this name: which questions it is about is what the database says. `place` and its `audience`: where
+    its button was pressed, for a question of a list. Raises StoreError."""
+    about, _, part = name.rpartition(":")
+    if about == digest_cards.LISTED:
+        return await digest_cards.listed(bot, part, place, await audience())
+    return await digest_cards.find(bot, about, part)
+
+
+async def takes(post: Post, text: str, actor: Callable[[], Awaitable[Actor]]) -> bool:
+    """Whether what somebody wrote in reply to a post can be a card's answer."""
+    if post.kind != "card" or post.data["closed"] or not text.strip():
+        return False
+    return (await actor()).role != "outsider"
+
+
 async def opened(bot: Bot, card: Post, audience: Audience, reference: int | None = None) -> OpenedQuestion | Text:
     """The questions of a card that those who see it can answer, or why there are none. `reference`: the one that is
     answered; None: the one that the card shows. Raises StoreError."""
@@ -126,7 +315,7 @@ async def opened(bot: Bot, card: Post, audience: Audience, reference: int | None
     still = [question for question in asked if question.resolved_at is None]
     if not still:
         return GONE
-    shown = reference_of(card) if reference is None else reference
+    shown = digest_cards.reference_of(card) if reference is None else reference
     found = await asyncio.to_thread(closing, still, shown if shown in {question.id for question in still} else None)
     return GONE if found is None else to_answer(found)
 

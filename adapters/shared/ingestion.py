@@ -10,16 +10,16 @@ import logging
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from adapters.markdown.events import shortened
 from adapters.port import PostError
 from adapters.shared.verdicts import verdict_line
 from bot.bot import Bot
-from bot.types import Fetch, FileRef, IngestionRequest, Verdict
+from bot.types import Actor, Audience, Fetch, FileRef, IngestionRequest, Place, Post, Verdict
 from retrieval.i18n import Language, Text
-from retrieval.types import EVERYONE, TEAM
+from retrieval.types import EVERYONE, TEAM, RAGToolError
 
 LINES = 25  # verdicts that one message shows
 LINE, NAME = 330, 80  # characters of one, and of the file's name in it
@@ -36,10 +36,8 @@ MESSAGE_STARTED = Text(
 )
 AMBIGUOUS = Text(
     en="There is a link to a message in this text, so I cannot tell whether you want to add the message or the text. "
-    "For a "
-    "message, give its link alone, one at a time; for the text, use /ingest with nothing after it and paste the text "
-    "into "
-    "the form.",
+    "For a message, give its link alone, one at a time; for the text, use /ingest with nothing after it and paste the "
+    "text into the form.",
     ja="メッセージへのリンクを含む文章なので、リンク先のメッセージと文章のどちらを追加するのか判断できません。メッセージは"
     "リンクだけを 1 件ずつ指定してください。文章は、/ingest だけを送信すると開くフォームに貼り付けてください。",
 )
@@ -76,8 +74,57 @@ _DONE = Text(
     en="📥 Done: {ok} added or up to date, {bad} refused.",
     ja="📥 完了しました: 追加・更新 {ok} 件、追加できなかったもの {bad} 件。",
 )
+_NO_SCOPE = Text(
+    en="You cannot choose this for “Who may find it” here. Possible: {scopes}.",
+    ja="ここでは「公開範囲」にその値を選べません。選べるのは {scopes} です。",
+)
 _MORE = Text(en="… and {n} more", ja="… ほか {n} 件")
 _BY = Text(en="Added by {who}", ja="追加した人: {who}")
+
+
+class NotTakenError(RAGToolError):
+    """The addition is refused; says why in words. `field`: of a form, the one to mend."""
+
+    def __init__(self, why: Text, field: str = "link", **values: str) -> None:
+        super().__init__(why, **values)
+        self.field = field
+
+
+@dataclass(frozen=True, slots=True)
+class Refusals:
+    """Why nothing can be added at a place, in a platform's words: by outsiders, before outsiders, and where it is not
+    known who reads it."""
+
+    outsiders: Text
+    before_outsiders: Text
+    before_unknown: Text
+
+
+async def scopes(
+    bot: Bot, place: Place, actor: Awaitable[Actor], audience: Awaitable[Audience], refusals: Refusals
+) -> tuple[tuple[str, ...], Audience]:
+    """Those who may be allowed to read what somebody adds at a place, the default first; and who reads the place.
+    Raises NotTakenError when nobody may add there."""
+    who, readers = await asyncio.gather(actor, audience)
+    found = bot.ingestion.scopes(who, place, readers)
+    if not found and who.role == "outsider":
+        raise NotTakenError(refusals.outsiders, "collection")
+    if not found:
+        unknown = readers.visibility == "unknown"
+        raise NotTakenError(refusals.before_unknown if unknown else refusals.before_outsiders, "collection")
+    return found, readers
+
+
+async def accept(
+    bot: Bot, claim: str, wanted: IngestionRequest, scopes: Sequence[str], audience: Audience
+) -> IngestionRequest | None:
+    """Take in what is `wanted`, once a `claim`, for one of these scopes. An empty collection or scope: as is usual
+    there. Raises NotTakenError, StoreError."""
+    if wanted.scope and wanted.scope not in scopes:
+        among = ("、" if wanted.language == "ja" else ", ").join(scopes)
+        raise NotTakenError(_NO_SCOPE, "scope", scopes=among)
+    collection = wanted.collection or (await bot.ingestion.collections(wanted.place, audience))[0]
+    return await bot.ingestion.accept(claim, replace(wanted, collection=collection, scope=wanted.scope or scopes[0]))
 
 
 def readers_of(scope: str, language: Language) -> str:
@@ -90,8 +137,9 @@ def is_address(text: str) -> bool:
     return text.startswith(("https://", "http://")) and len(text.split()) == 1
 
 
-def link_meant(text: str, links: Iterable[str], *, as_text: bool) -> str | Text | None:
-    """Which of the links to messages in `text` it is about; None: the text itself is meant; else why nobody can tell.
+def link_meant(text: str, links: Iterable[str], *, as_text: bool) -> str | None:
+    """Which of the links to messages in `text` it is about; None: the text itself is meant. Raises NotTakenError where
+    nobody can tell.
 
     A link with few words around it means its message; a web address that leads to no message is part of a text.
     `as_text`: it was given where a text is asked for, where only a link that stands alone means a message."""
@@ -102,7 +150,9 @@ def link_meant(text: str, links: Iterable[str], *, as_text: bool) -> str | Text 
     around = " ".join(around.split()) if re.search(r"\w", around) else ""
     if not found or (as_text and (around or len(found) > 1)):
         return None
-    return found[0] if len(found) == 1 and len(around) <= AROUND else AMBIGUOUS
+    if len(found) > 1 or len(around) > AROUND:
+        raise NotTakenError(AMBIGUOUS)
+    return found[0]
 
 
 def pasted(text: str, name: str, language: Language) -> FileRef:
@@ -125,14 +175,16 @@ def message_name(text: str, instead: str, identity: str, at: datetime) -> str:
 
 
 def progress(intake: IngestionRequest) -> tuple[str, list[str]]:
-    """How far an intake is, and a line for each verdict. They hold what people wrote: escape them."""
+    """How far an intake is, and a line for each verdict, as many as are shown. They hold what people wrote: escape
+    them."""
     verdicts = [file.verdict for file in intake.files if file.verdict is not None]
     bad = sum(verdict.status == "refused" for verdict in verdicts)
     if intake.done:
         head = _DONE.to(intake.language, ok=len(verdicts) - bad, bad=bad)
     else:
         head = _HEAD.to(intake.language, done=len(verdicts), total=len(intake.files))
-    return head, [_line(verdict, intake.language) for verdict in verdicts]
+    lines = [_line(verdict, intake.language) for verdict in verdicts[:LINES]]
+    return head, lines + ([more(len(verdicts) - LINES, intake.language)] if len(verdicts) > LINES else [])
 
 
 def more(count: int, language: Language) -> str:
@@ -154,25 +206,30 @@ async def process(
     bot: Bot,
     intake: IngestionRequest,
     fetch: Fetch,
-    show: Callable[[IngestionRequest], Awaitable[None]],
+    post: Callable[[Post, IngestionRequest], Awaitable[Post]],
+    edit: Callable[[Post, IngestionRequest], Awaitable[None]],
     tell: Callable[[IngestionRequest], Awaitable[None]],
     *,
     seconds: float,
     unreachable: type[PostError],
 ) -> None:
-    """Read its files and `show` how far it is, at most every `seconds`; the end is not waited with. Where it cannot be
-    shown, its end is for `tell`. Raises StoreError.
+    """Read its files and show how far it is in one message, at most every `seconds`; the end is not waited with. Where
+    it cannot be shown, its end is for `tell`. Raises StoreError.
 
-    `show` raises PostError; what it could not show for a reason that passes (`unreachable`) is left for the next look.
-    No file is read twice."""
+    `post` (which returns the post with its message) and `edit` raise PostError; what could not be shown for a reason
+    that passes (`unreachable`) is left for the next look. No file is read twice."""
     clock = asyncio.get_running_loop().time
+    posted: Post | None = None
     possible, due = True, 0.0
     async with aclosing(bot.ingestion.process(intake, fetch)) as states:
         async for intake in states:
             now = clock()
             if possible and (intake.done or now >= due):
                 try:
-                    await show(intake)
+                    new = posted is None
+                    posted = posted or await post(Post(intake.id, "intake", 0, intake.place, intake.thread), intake)
+                    if not new or intake.done:
+                        await edit(posted, intake)
                     due = now + seconds
                 except unreachable as error:
                     log.warning("the progress of an intake could not be shown: %s", error.code)

@@ -14,7 +14,8 @@ from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
-from adapters.shared import feedback, recovery
+from adapters.port import as_lookup
+from adapters.shared import expert_answers, feedback, recovery
 from adapters.shared.channels import find
 from adapters.shared.follow_ups import is_follow_up
 from adapters.shared.turns import RunningTurns
@@ -36,7 +37,7 @@ from adapters.slack.events import (
     seen,
 )
 from adapters.slack.thread_context import ThreadContext
-from adapters.slack.transport.api import CredentialsError, GoneError, SlackApi, SlackError, UnsupportedError
+from adapters.slack.transport.api import CredentialsError, SlackApi, SlackError, UnsupportedError
 from adapters.slack.transport.channel_names import CHANNEL_ID, channels
 from adapters.slack.transport.socket_mode import NOT_STORED, Connections, DisabledError
 from adapters.slack.turn_view import SlackThread
@@ -127,21 +128,13 @@ class SlackAdapter:
         there, or a name does not say which channel, ConnectionError while Slack is not connected."""
         context = self._at_work()
         if recipient.startswith("@"):
-            try:
+            with as_lookup(UnsupportedError):
                 return await context.places.recipient(recipient[1:])
-            except (GoneError, UnsupportedError) as error:
-                raise LookupError(error.code) from None
-            except SlackError as error:
-                raise ConnectionError(error.code) from None
-        try:
+        with as_lookup():
             if not CHANNEL_ID.fullmatch(recipient):
                 listing = partial(context.slack.call, "conversations.list")
                 recipient = find(recipient, await channels(listing, context.slack.me.scopes)).id
             info = await context.slack.channel(recipient)
-        except GoneError as error:
-            raise LookupError(error.code) from None
-        except SlackError as error:
-            raise ConnectionError(error.code) from None
         if info.get("is_archived") or info.get("is_member") is False:
             raise LookupError("is_archived" if info.get("is_archived") else "not_in_channel")
         audience = await context.places.audience(recipient)
@@ -151,12 +144,8 @@ class SlackAdapter:
         """Post a card and its rows. Raises LookupError where Slack does not take them, ConnectionError when not all of
         it could be posted: the same call goes on."""
         context = self._at_work()
-        try:
+        with as_lookup():
             await digest.announce(context, context.place(channel), card, about)
-        except GoneError as error:
-            raise LookupError(error.code) from None
-        except SlackError as error:
-            raise ConnectionError(error.code) from None
 
     def _at_work(self) -> SlackContext:
         if self._context is None:
@@ -169,17 +158,9 @@ class SlackAdapter:
         self.ready.set()
 
     async def _look_after(self, context: SlackContext, questions: RunningTurns) -> None:
+        intake = partial(ingestion.resume, context)
         await recovery.look_after(
-            PLATFORM,
-            context.bot,
-            context.tasks,
-            context.language,
-            questions=questions.resume,
-            intake=partial(ingestion.resume, context),
-            tell=partial(digest.tell, context),
-            redraw=partial(digest.redraw, context),
-            audience_of=partial(digest.audience_of, context),
-            every=self._look_every,
+            digest.cards(context), questions=questions.resume, intake=intake, every=self._look_every
         )
 
     # -- Bolt -------------------------------------------------------------------------------------------------------
@@ -205,6 +186,8 @@ class SlackAdapter:
         )
 
         async def claim(body: Mapping[str, Any], next: Next) -> BoltResponse:
+            # No listener of `app.event`: Bolt acknowledges before it runs one (slack_bolt/listener/asyncio_runner.py),
+            # while a middleware's answer is the acknowledgement: what is not stored by then comes again (R1).
             if body.get("type") != "event_callback":
                 return await next()
             if isinstance(event := body.get("event"), Mapping):
@@ -271,7 +254,7 @@ async def _answers_card(context: SlackContext, message: Incoming, stranger: bool
     StoreError."""
     reply = in_thread(message, stranger)
     card = await _card_over(context, reply) if reply else None
-    if reply is None or card is None or not await digest.can_answer(context, reply, card):
+    if reply is None or card is None:
         return False
     context.tasks.start(digest.replied(context, reply, card), "slack-reply")
     return True
@@ -279,14 +262,15 @@ async def _answers_card(context: SlackContext, message: Incoming, stranger: bool
 
 async def _reply(context: SlackContext, replied: Replied) -> None:
     card = await _card_over(context, replied)
-    if card is not None and await digest.can_answer(context, replied, card):
+    if card is not None:
         await digest.replied(context, replied, card)
 
 
 async def _card_over(context: SlackContext, reply: Replied) -> Post | None:
-    """The card in whose thread a reply stands. Raises StoreError."""
+    """The card in whose thread a reply stands that can be its answer. Raises StoreError."""
     post = await context.bot.outbox.find(reply.place, reply.thread)
-    return post if post is not None and post.kind == "card" else None
+    actor = partial(context.places.actor, reply.author, stranger=reply.stranger)
+    return post if post is not None and await expert_answers.takes(post, reply.text, actor) else None
 
 
 def _refused(code: str) -> SettingsError:

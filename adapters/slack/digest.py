@@ -6,14 +6,16 @@ Source: product.md §4; reliability.md R6 and R15.
 
 import logging
 from collections.abc import Iterator
+from functools import partial
 
 from adapters.markdown.events import harmless, shortened
 from adapters.shared import digest_cards, expert_answers
+from adapters.shared.expert_answers import DigestCards
 from adapters.slack.context import SlackContext
-from adapters.slack.events import Replied
+from adapters.slack.events import PLATFORM, Replied
 from adapters.slack.rendering.block_kit import ANSWER, Json, button, context_block, plain, say, say_once, section
 from adapters.slack.rendering.markdown import escaped
-from adapters.slack.transport.api import GoneError, SlackError
+from adapters.slack.transport.api import GoneError
 from bot.types import Audience, Card, Notice, Place, Post
 
 log = logging.getLogger(__name__)
@@ -50,13 +52,6 @@ async def tell(context: SlackContext, notice: Notice) -> None:
     await context.bot.experts.notices.said(notice)
 
 
-async def can_answer(context: SlackContext, reply: Replied, card: Post) -> bool:
-    """Whether what somebody wrote in a card's thread can be its answer. Never raises."""
-    if card.data["closed"] or not reply.text.strip():
-        return False
-    return (await context.places.actor(reply.author, stranger=reply.stranger)).role != "outsider"
-
-
 async def replied(context: SlackContext, reply: Replied, card: Post) -> None:
     """Ask once whether what was written in a card's thread is its answer. Raises SlackError, StoreError."""
     language = context.language
@@ -73,21 +68,21 @@ async def replied(context: SlackContext, reply: Replied, card: Post) -> None:
         await say(context, post, text=line(text), blocks=blocks)
 
 
-async def audience_of(context: SlackContext, card: Post) -> Audience:
-    """The readers of a card now."""
+def cards(context: SlackContext) -> DigestCards:
+    """The cards of this workspace."""
+    tasks, language = context.tasks, context.language
+    audience, drawn, told = partial(_audience, context), partial(_draw, context), partial(tell, context)
+    return DigestCards(PLATFORM, context.bot, tasks, language, audience, drawn, told)
+
+
+async def _audience(context: SlackContext, card: Post) -> Audience:
     return await context.places.audience(card.place.channel)
 
 
-async def redraw(context: SlackContext, card: Post, status: str) -> None:
-    """The card as it is now, and what became of it. Raises StoreError."""
-    if card.message is None:
-        return
-    await context.bot.outbox.confirm(card)
+async def _draw(context: SlackContext, card: Post, status: str) -> None:
+    """Raises SlackError."""
     blocks = [*_blocks(card), context_block(status)]
-    try:
-        await context.slack.update(card.place.channel, card.message or "", text=_title(card), blocks=blocks, last=True)
-    except SlackError as error:
-        log.warning("a card could not be redrawn: %s", error.code)
+    await context.slack.update(card.place.channel, card.message or "", text=_title(card), blocks=blocks, last=True)
 
 
 def _title(card: Post) -> str:

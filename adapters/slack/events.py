@@ -5,7 +5,7 @@ Source: docs.slack.dev events `app_mention`, `message`, `reaction_added`; reliab
 
 import html
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -165,11 +165,6 @@ def readable(text: str, me: str | None = None, names: Mapping[str, str] | None =
 
 def mentions(text: str, user: str) -> bool:
     return re.search(rf"<@{re.escape(user)}(?:\|[^<>]*)?>", text) is not None
-
-
-def file_ids(messages: Iterable[Mapping[str, Any]], ts: str) -> list[Mapping[str, Any]]:
-    """The files of one message among `messages`."""
-    return [file for message in messages if message.get("ts") == ts for file in message.get("files") or ()]
 
 
 # -- the kinds of message events ------------------------------------------------------------------------------------

@@ -12,13 +12,14 @@ from typing import Any
 
 from slack_bolt.app.async_app import AsyncApp
 
-from adapters.markdown.events import one_line, shortened
-from adapters.shared import digest_cards, expert_answers
+from adapters.markdown.events import one_line
+from adapters.shared import expert_answers
+from adapters.shared.expert_answers import CardReply
 from adapters.shared.ingestion import FAILED
 from adapters.slack import home
 from adapters.slack.context import SlackContext
-from adapters.slack.digest import DISCARD, DISMISS, LINK, SAVE, audience_of, redraw, tell
-from adapters.slack.events import PLATFORM, readable
+from adapters.slack.digest import DISCARD, DISMISS, LINK, SAVE, cards
+from adapters.slack.events import readable
 from adapters.slack.ingestion import message_at
 from adapters.slack.rendering.block_kit import (
     ANSWER,
@@ -35,8 +36,7 @@ from adapters.slack.rendering.block_kit import (
 from adapters.slack.transport.acks import Ack, in_time, open_in_time
 from adapters.slack.transport.api import GoneError, SlackError
 from bot.errors import StoreError
-from bot.texts import MEMBERS
-from bot.types import Actor, AnswerGiven, AnswerTaken, Audience, Post
+from bot.types import Post
 from retrieval.i18n import Language, Text
 from retrieval.types import RAGToolError
 
@@ -96,22 +96,16 @@ async def _view(context: SlackContext, user: str, channel: str, name: str) -> Js
     """The modal for an answer, or one that says why there is nothing to answer."""
     language = await context.language_of(user)
     try:
-        return await _answer_modal(context, user, channel, name, language)
+        card = await _card(context, name, channel)
+        opened = await cards(context).form(card, await context.places.actor(user))
     except StoreError as error:
         return notice_modal(error.text(language), language)
-
-
-async def _answer_modal(context: SlackContext, user: str, channel: str, name: str, language: Language) -> Json:
-    card = await _card(context, name, channel)
-    if card is None:
-        return notice_modal(expert_answers.GONE.to(language), language)
-    actor, audience = await _who(context, user, card)
-    if actor.role == "outsider":
-        return notice_modal(MEMBERS.to(language), language)
-    opened = await expert_answers.opened(context.bot, card, audience)
     if isinstance(opened, Text):
-        context.tasks.start(_close(context, card, opened), "slack-cards")
         return notice_modal(opened.to(language), language)
+    return _answer_modal(opened, f"{channel}:{expert_answers.with_reference(name, opened.reference)}", language)
+
+
+def _answer_modal(opened: expert_answers.OpenedQuestion, metadata: str, language: Language) -> Json:
     question = {
         "type": "plain_text_input",
         "action_id": "text",
@@ -127,7 +121,6 @@ async def _answer_modal(context: SlackContext, user: str, channel: str, name: st
         *_choices(opened, language),
         context_block(*opened.notes(language)),
     ]
-    metadata = f"{channel}:{expert_answers.with_reference(name, opened.reference)}"
     return modal(ANSWER, expert_answers.TITLE.to(language), _SUBMIT.to(language), CANCEL.to(language), blocks, metadata)
 
 
@@ -163,19 +156,20 @@ async def _submitted(
 ) -> str:
     """The fault of an answer, in words; "" when it is learnt."""
     language = await context.language_of(user)
+    name, reference = expert_answers.without_reference(name)
     try:
-        name, reference = expert_answers.without_reference(name)
         card = await _card(context, name, channel)
-        if card is None:
-            return expert_answers.GONE.to(language)
-        url = context.slack.permalink(channel, card.message) if card.message else ""
-        taught = await _teach(context, card, user, reference, answer, url, question=question, chosen=chosen)
+        url = context.slack.permalink(channel, card.message) if card and card.message else ""
+        actor, who = await context.places.actor(user), await context.places.name(user)
+        taken = await cards(context).answer(
+            card, actor, who, answer, url, question=question, reference=reference, chosen=chosen
+        )
     except (StoreError, RAGToolError):
         log.exception("an expert's answer could not be stored")
         return FAILED.to(language)
-    if taught.refusal is not None:
-        return taught.refusal.to(language)
-    context.tasks.start(whisper(context, channel, user, expert_answers.saved(taught, language)), "slack-whisper")
+    if taken.refusal is not None:
+        return taken.refusal.to(language)
+    context.tasks.start(whisper(context, channel, user, expert_answers.saved(taken, language)), "slack-whisper")
     if channel.startswith("D"):  # it may have been listed in the App Home
         context.tasks.start(home.publish(context, user, channel), "slack-home")
     return ""
@@ -195,122 +189,34 @@ async def _told(context: SlackContext, body: Json, work: Coroutine[Any, Any, Tex
 
 
 async def _save(context: SlackContext, body: Json, name: str) -> Text | None:
-    """A reply in a card's thread was confirmed as the answer. Raises SlackError, StoreError."""
-    user, channel = body["user"]["id"], body["channel"]["id"]
-    confirm = await _confirm(context, body, name)
-    about, part = confirm.data["card"] if confirm else ("", 0)
-    card = await _card(context, f"{about}:{part}", channel)
-    if confirm is None or card is None:
-        return expert_answers.GONE
-    taught = await _learn(context, card, user, str(confirm.data["reply"]), confirm.data.get("reference"))
-    if taught is None:
-        await _take_away(context, confirm)
-        return expert_answers.DELETED
-    if taught.refusal is not None:
-        return taught.refusal
-    text = expert_answers.saved(taught, context.language)
-    try:
-        await context.slack.update(channel, confirm.message or "", text=text, blocks=[section(text)], last=True)
-    except SlackError as error:
-        log.info("that a reply was saved could not be shown: %s", error.code)
-    return None
-
-
-async def _learn(context: SlackContext, card: Post, user: str, ts: str, reference: int | None) -> AnswerTaken | None:
-    """The lesson in a reply to a card, as the reply is now, by who wrote it. None: it is not there any more. Raises
-    SlackError, StoreError."""
-    channel = card.place.channel
-    try:
-        said = await message_at(context.slack, channel, ts, card.message or "")
-    except GoneError:
-        return None
-    if said is None:
-        return None
-    answer = await context.places.named(readable(str(said.get("text") or ""), context.slack.me.user))
-    url = context.slack.permalink(channel, ts, card.message)
-    return await _teach(context, card, user, reference, answer, url, author=str(said.get("user") or user))
+    """Raises StoreError."""
+    confirm, actor = await _confirm(context, body, name), await context.places.actor(body["user"]["id"])
+    return await cards(context).save(confirm, actor, partial(_read, context), partial(_show, context))
 
 
 async def _discard(context: SlackContext, body: Json, name: str) -> Text | None:
     """Raises StoreError."""
-    confirm = await _confirm(context, body, name)
+    confirm, actor = await _confirm(context, body, name), await context.places.actor(body["user"]["id"])
     if confirm is None:
         return expert_answers.GONE
-    if (await context.places.actor(body["user"]["id"])).role == "outsider":
-        return MEMBERS
-    await _take_away(context, confirm)
-    return None
+    return await cards(context).discard(confirm, actor, partial(_show, context))
 
 
 async def _dismiss(context: SlackContext, body: Json, name: str) -> Text | None:
     """Raises StoreError."""
-    user, channel = body["user"]["id"], body["channel"]["id"]
-    card = await _card(context, name, channel)
-    if card is None:
-        return expert_answers.GONE
-    actor, audience = await _who(context, user, card)
-    taught = await context.bot.experts.dismiss(actor, card.data["questions"], card.place, audience)
-    if taught.refusal is None:
-        context.tasks.start(_settle(context, card, user, expert_answers.DISMISSED), "slack-cards")
-    return taught.refusal
-
-
-async def _teach(
-    context: SlackContext,
-    card: Post,
-    user: str,
-    reference: int | None,
-    answer: str,
-    url: str,
-    *,
-    question: str = "",
-    author: str = "",
-    chosen: expert_answers.Ticks = expert_answers.NO_TICKS,
-) -> AnswerTaken:
-    actor, audience = await _who(context, user, card)
-    questions = tuple(card.data["questions"])
-    lesson = AnswerGiven(
-        actor,
-        card.place,
-        audience,
-        questions,
-        answer,
-        question,
-        url,
-        reference,
-        author,
-        closes=chosen.closes,
-        leaves=chosen.leaves,
-    )
-    taught = await context.bot.experts.answer(lesson)
-    if taught.refusal is None:
-        context.tasks.start(_settle(context, card, author or user, expert_answers.ANSWERED), "slack-cards")
-    return taught
-
-
-async def _settle(context: SlackContext, card: Post, user: str, how: Text) -> None:
-    """Cards whose question is not open any more say so, and the askers are told."""
-    await _close(context, card, how, shortened(await context.places.name(user), 80))
-    for notice in await context.bot.experts.notices(PLATFORM):
-        context.tasks.start(tell(context, notice), "slack-notice")
-
-
-async def _close(context: SlackContext, card: Post, how: Text, who: str = "") -> None:
-    for now in await digest_cards.changed(context.bot, card, partial(audience_of, context), context.language):
-        await redraw(context, now, expert_answers.status(now, how, context.language, who))
+    user = body["user"]["id"]
+    card = await _card(context, name, body["channel"]["id"])
+    taken = await cards(context).dismiss(card, await context.places.actor(user), await context.places.name(user))
+    return taken.refusal
 
 
 # -- small parts ----------------------------------------------------------------------------------------------------
 
 
 async def _card(context: SlackContext, name: str, channel: str) -> Post | None:
-    """The card behind a button of this channel: which questions it is about is what the database says."""
-    about, _, part = name.rpartition(":")
-    if about == digest_cards.LISTED:
-        place = context.place(channel)
-        return await digest_cards.listed(context.bot, part, place, await context.places.audience(channel))
-    card = await digest_cards.find(context.bot, about, part)
-    return card if card is not None and card.place == context.place(channel) else None
+    place = context.place(channel)
+    card = await expert_answers.card_named(context.bot, name, place, partial(context.places.audience, channel))
+    return card if card is not None and card.place == place else None
 
 
 async def _confirm(context: SlackContext, body: Json, name: str) -> Post | None:
@@ -322,12 +228,26 @@ async def _confirm(context: SlackContext, body: Json, name: str) -> Post | None:
     return replace(asked, message=message)  # which may not be written down yet
 
 
-async def _take_away(context: SlackContext, confirm: Post) -> None:
+async def _read(context: SlackContext, card: Post, confirm: Post) -> CardReply | Text:
+    """Raises SlackError."""
+    channel, ts = card.place.channel, str(confirm.data["reply"])
     try:
-        await context.slack.delete(confirm.place.channel, confirm.message or "")
-    except SlackError as error:
-        log.info("a question could not be taken away: %s", error.code)
+        said = await message_at(context.slack, channel, ts, card.message or "")
+    except GoneError:
+        said = None
+    if said is None:
+        return expert_answers.DELETED
+    text = await context.places.named(readable(str(said.get("text") or ""), context.slack.me.user))
+    author = str(said["user"])
+    return CardReply(
+        text, context.slack.permalink(channel, ts, card.message), author, await context.places.name(author)
+    )
 
 
-async def _who(context: SlackContext, user: str, card: Post) -> tuple[Actor, Audience]:
-    return await context.places.actor(user), await audience_of(context, card)
+async def _show(context: SlackContext, confirm: Post, text: str) -> None:
+    """Raises SlackError."""
+    channel, message = confirm.place.channel, confirm.message or ""
+    if text:
+        await context.slack.update(channel, message, text=text, blocks=[section(text)], last=True)
+    else:
+        await context.slack.delete(channel, message)

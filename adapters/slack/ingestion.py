@@ -5,17 +5,17 @@ Who may read it follows from where it comes from; what a modal brings back is on
 Source: product.md §3 and §5; reliability.md R3, R19, R28, R41 and R44.
 """
 
-import asyncio
 import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from adapters.shared import ingestion
 from adapters.shared import ingestion as said
-from adapters.shared.ingestion import process
+from adapters.shared.ingestion import NotTakenError, Refusals, process
 from adapters.slack import files
 from adapters.slack.context import SlackContext
 from adapters.slack.events import readable
@@ -36,7 +36,7 @@ from adapters.slack.rendering.block_kit import (
 from adapters.slack.transport.acks import open_in_time
 from adapters.slack.transport.api import GoneError, Mark, SlackApi, SlackError, UnreachableError, UnsupportedError
 from bot.errors import StoreError
-from bot.types import Actor, Audience, FileRef, IngestionRequest, Place, Post
+from bot.types import Audience, FileRef, IngestionRequest, Place, Post
 from retrieval.i18n import Language, Text
 from retrieval.loaders.loader import ParsingLimits
 from retrieval.types import RAGToolError, UnreadableError
@@ -66,47 +66,30 @@ async def begin(context: SlackContext, intake: IngestionRequest, response_url: s
 
 async def resume(context: SlackContext, intake: IngestionRequest) -> None:
     """Go on with an intake. Raises StoreError."""
+    author = await context.places.name(intake.author)
 
-    async def fetch(file: FileRef) -> bytes:
-        return await _fetch(context, file)
+    async def post(post: Post, now: IngestionRequest) -> Post:
+        text, blocks = _progress(now, author)
+        return await say_once(context, post, text=text, blocks=blocks)
+
+    async def edit(posted: Post, now: IngestionRequest) -> None:
+        text, blocks = _progress(now, author)
+        channel, mark = posted.place.channel, Mark(now.id, "intake", 0)
+        await context.slack.update(channel, posted.message or "", text=text, blocks=blocks, mark=mark, last=now.done)
 
     async def tell(done: IngestionRequest) -> None:
         for post in await context.bot.outbox.of(done.id):
             if post.kind == "notice":
-                await respond(context, str(post.data["response_url"]), *shown.words(done))
+                await respond(context, str(post.data["response_url"]), *_progress(done, author))
 
-    shown = _Progress(context, await context.places.name(intake.author))
-    await process(context.bot, intake, fetch, shown.show, tell, seconds=EVERY_SECONDS, unreachable=UnreachableError)
+    fetch = partial(_fetch, context)
+    await process(context.bot, intake, fetch, post, edit, tell, seconds=EVERY_SECONDS, unreachable=UnreachableError)
 
 
-class _Progress:
-    """The message that shows how far an intake is."""
-
-    def __init__(self, context: SlackContext, author: str) -> None:
-        self._context = context
-        self._author = author
-        self._posted: Post | None = None
-
-    async def show(self, intake: IngestionRequest) -> None:
-        """Raises SlackError, StoreError."""
-        text, blocks = self.words(intake)
-        new = self._posted is None
-        if self._posted is None:
-            post = Post(intake.id, "intake", 0, intake.place, intake.thread)
-            self._posted = await say_once(self._context, post, text=text, blocks=blocks)
-        if not new or intake.done:
-            mark = Mark(intake.id, "intake", 0)
-            channel, ts = intake.place.channel, self._posted.message or ""
-            await self._context.slack.update(channel, ts, text=text, blocks=blocks, mark=mark, last=intake.done)
-
-    def words(self, intake: IngestionRequest) -> tuple[str, list[Json]]:
-        """Plain text for notifications, and blocks."""
-        head, lines = ingestion.progress(intake)
-        shown = lines[: ingestion.LINES]
-        if len(lines) > len(shown):
-            shown.append(ingestion.more(len(lines) - len(shown), intake.language))
-        by = context_block(ingestion.added_by(self._author, intake.language))
-        return head, [*map(section, (head, *shown)), by]
+def _progress(intake: IngestionRequest, author: str) -> tuple[str, list[Json]]:
+    """Plain text for notifications, and blocks."""
+    head, lines = ingestion.progress(intake)
+    return head, [*map(section, (head, *lines)), context_block(ingestion.added_by(author, intake.language))]
 
 
 # -- what is fetched ------------------------------------------------------------------------------------------------
@@ -218,8 +201,7 @@ _MEMBERS = Text(
 )
 _OUTSIDERS = Text(
     en="Guests or people from outside read this channel, so nothing can be added here. Use a channel of your team's, "
-    "or "
-    "write to me directly.",
+    "or write to me directly.",
     ja="このチャンネルはゲストや社外の人も見ているため、ここからは追加できません。チームだけのチャンネルか、私への"
     "ダイレクトメッセージをお使いください。",
 )
@@ -228,6 +210,7 @@ _UNKNOWN = Text(
     ja="このチャンネルを誰が見ているのか確認できません。私が参加していない場合は、/invite "
     "で招待してからもう一度お試しください。",
 )
+_REFUSALS = Refusals(_MEMBERS, _OUTSIDERS, _UNKNOWN)
 _NO_LINK = Text(en="This is no link to a message in Slack.", ja="Slack のメッセージへのリンクではありません。")
 _NO_MESSAGE = Text(
     en="That message is not there, or it is in a channel that you or I am not in.",
@@ -237,15 +220,6 @@ _NOT_HERE = Text(
     en="You or I am not in that channel. Invite me there with /invite first.",
     ja="あなたか私がそのチャンネルに参加していません。先に /invite で私を招待してください。",
 )
-
-
-class _NotTaken(Exception):
-    """The addition is refused; says why in words. `field` of the modal is the one to mend."""
-
-    def __init__(self, why: Text, field: str = "link") -> None:
-        super().__init__(why.en)
-        self.why = why
-        self.field = field
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,11 +254,9 @@ async def _view(context: SlackContext, user: str, kept: ModalState, used_on: Sho
         else:
             actor = await context.places.actor(user)
             if actor.role == "outsider":
-                raise _NotTaken(_MEMBERS)
+                raise NotTakenError(_MEMBERS)
             scopes, audience = (), TEAM_AUDIENCE
         collections = await context.bot.ingestion.collections(place, audience)
-    except _NotTaken as error:
-        return notice_modal(error.why.to(language), language)
     except (StoreError, RAGToolError) as error:
         return notice_modal(error.text(language), language)
     return ingest_modal(language, kept, collections=collections, scopes=scopes, shortcut=used_on)
@@ -316,11 +288,11 @@ async def take_typed(context: SlackContext, body: Json, text: str) -> str:
             await _take_message(context, wish, target)
             return (said.STARTED if link_target(text) else said.MESSAGE_STARTED).to(language)
         if said.is_address(text):
-            raise _NotTaken(_NO_LINK)
+            raise NotTakenError(_NO_LINK)
         await _take(context, wish, context.place(wish.channel), None, (said.pasted(text, "", language),))
-    except _NotTaken as error:
-        given = f"\n\n{said.GIVEN.to(language)}\n{text}" if error.why is said.AMBIGUOUS else ""
-        return error.why.to(language) + given
+    except NotTakenError as error:
+        given = f"\n\n{said.GIVEN.to(language)}\n{text}" if error.reason is said.AMBIGUOUS else ""
+        return error.text(language) + given
     except (StoreError, RAGToolError, ValueError) as error:
         log.warning("an /ingest could not be stored: %s", error)
         return said.FAILED.to(language)
@@ -338,9 +310,9 @@ async def take_submitted(context: SlackContext, user: str, view: Json) -> dict[s
             await _take_message(context, wish, (kept.channel, kept.message, kept.thread))
         elif given.link:
             if given.files or given.text:
-                raise _NotTaken(said.ONE_KIND)
+                raise NotTakenError(said.ONE_KIND)
             if (target := _target(given.link)) is None:
-                raise _NotTaken(_NO_LINK)
+                raise NotTakenError(_NO_LINK)
             await _take_message(context, wish, target)
         elif not given.files and (target := _target(given.text, as_text=True)) is not None:
             await _take_message(context, wish, target)
@@ -349,11 +321,11 @@ async def take_submitted(context: SlackContext, user: str, view: Json) -> dict[s
             if given.text:
                 refs += (said.pasted(given.text, given.name, language),)
             if not refs:
-                raise _NotTaken(said.NOTHING, "files")
+                raise NotTakenError(said.NOTHING, "files")
             channel = kept.channel or await _chosen(context, user, given.channel)
             await _take(context, wish, context.place(channel), None, refs)
-    except _NotTaken as error:
-        return {_field(view, error.field): error.why.to(language)}
+    except NotTakenError as error:
+        return {_field(view, error.field): error.text(language)}
     except (StoreError, RAGToolError, ValueError) as error:
         log.warning("what a modal held could not be stored: %s", error)
         return {_field(view, ""): said.FAILED.to(language)}
@@ -376,17 +348,15 @@ async def tell_late(context: SlackContext, user: str, view: Json, errors: Mappin
 
 
 def _target(text: str, *, as_text: bool = False) -> tuple[str, str, str] | None:
-    """The message that a text is about; None: the text itself is meant. Raises _NotTaken when nobody can tell."""
+    """The message that a text is about; None: the text itself is meant. Raises NotTakenError when nobody can tell."""
     meant = said.link_meant(text, links_in(text), as_text=as_text)
-    if isinstance(meant, Text):
-        raise _NotTaken(meant)
     return link_target(meant) if meant else None
 
 
 async def _chosen(context: SlackContext, user: str, channel: str) -> str:
     """A channel that was chosen in the modal, if its chooser reads it and progress can be shown there."""
     if not channel or not (await context.places.is_here(channel) and await context.places.is_member(channel, user)):
-        raise _NotTaken(_NOT_HERE, "channel")
+        raise NotTakenError(_NOT_HERE, "channel")
     return channel
 
 
@@ -395,7 +365,7 @@ async def _take_message(context: SlackContext, wish: _Wish, target: tuple[str, s
     channel, ts, thread = target
     if channel != wish.channel:
         if not await context.places.is_member(channel, wish.user):
-            raise _NotTaken(_NO_MESSAGE)
+            raise NotTakenError(_NO_MESSAGE)
         wish = replace(wish, scope="")  # it was chosen for another channel
     try:
         message = await message_at(context.slack, channel, ts, thread)
@@ -403,7 +373,7 @@ async def _take_message(context: SlackContext, wish: _Wish, target: tuple[str, s
         log.info("a message to be added could not be read: %s", error.code)
         message = None
     if message is None:
-        raise _NotTaken(_NO_MESSAGE)
+        raise NotTakenError(_NO_MESSAGE)
     text = readable(str(message.get("text") or ""), context.slack.me.user)
     refs = file_refs(message.get("files") or ())
     if text or message.get("reply_count") or not refs:
@@ -415,27 +385,17 @@ async def _take_message(context: SlackContext, wish: _Wish, target: tuple[str, s
 
 async def _take(context: SlackContext, wish: _Wish, place: Place, thread: str | None, refs: Sequence[FileRef]) -> None:
     scopes, audience = await _scopes(context, wish.user, place)
-    scope = wish.scope if wish.scope in scopes else scopes[0]
-    collection = wish.collection or (await context.bot.ingestion.collections(place, audience))[0]
-    intake = IngestionRequest("", place, thread, wish.user, collection, scope, wish.language, tuple(refs))
-    taken = await context.bot.ingestion.accept(wish.claim, intake)
+    scope = wish.scope if wish.scope in scopes else ""
+    wanted = IngestionRequest("", place, thread, wish.user, wish.collection, scope, wish.language, tuple(refs))
+    taken = await ingestion.accept(context.bot, wish.claim, wanted, scopes, audience)
     if taken is not None:
         await begin(context, taken, wish.url)
 
 
 async def _scopes(context: SlackContext, user: str, place: Place) -> tuple[tuple[str, ...], Audience]:
-    """Those who may be allowed to read what they add at a place, the default first. Raises _NotTaken when nobody."""
-    actor, audience = await asyncio.gather(context.places.actor(user), context.places.audience(place.channel, user))
-    scopes = context.bot.ingestion.scopes(actor, place, audience)
-    if not scopes:
-        raise _NotTaken(_why_not(actor, audience), "collection")
-    return scopes, audience
-
-
-def _why_not(actor: Actor, audience: Audience) -> Text:
-    if actor.role == "outsider":
-        return _MEMBERS
-    return _UNKNOWN if audience.visibility == "unknown" else _OUTSIDERS
+    """Raises NotTakenError."""
+    actor, audience = context.places.actor(user), context.places.audience(place.channel, user)
+    return await ingestion.scopes(context.bot, place, actor, audience, _REFUSALS)
 
 
 def _field(view: Json, wanted: str) -> str:

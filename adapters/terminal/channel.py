@@ -34,7 +34,7 @@ from agent.events import (
     ToolCalled,
     ToolReturned,
 )
-from bot.knowledge.local_files import NotReadError, local_files
+from bot.sources.local_files import NotReadError, local_files
 from bot.texts import REASONS
 from bot.turns.event_json import as_json as event_json
 from bot.types import Actor, Audience, Feedback, Incoming, Place, Upload, Verdict

@@ -157,7 +157,6 @@ class RetryingModel(Wrapped):
         model: ChatModel,
         *,
         breaker: Breaker | None = None,
-        budget: RetryBudget | None = None,
         clock: Clock = loop_time,
         sleep: Sleep = asyncio.sleep,
         chance: Callable[[], float] = random.random,
@@ -165,7 +164,7 @@ class RetryingModel(Wrapped):
         """`chance` is evenly spread over 0..1."""
         self._model = model
         self._breaker = breaker or Breaker(clock=clock)
-        self._budget = budget or RetryBudget(clock=clock)
+        self._budget = RetryBudget(clock=clock)
         self._clock = clock
         self._sleep = sleep
         self._chance = chance

@@ -43,7 +43,7 @@ if TYPE_CHECKING:  # what is heavy is imported by the commands that need it
     from bot.cli.operations import Operations, ReadOperations
     from bot.cli.remote import Owner
     from bot.config.settings import Settings
-    from bot.knowledge.local_files import LocalFile
+    from bot.sources.local_files import LocalFile
 
 
 BROWSER_ROOM = "web:general"  # has the digest where no platform is set up
@@ -271,7 +271,7 @@ def ingest(
             ),
             USAGE,
         )
-    from bot.knowledge.local_files import local_files
+    from bot.sources.local_files import local_files
 
     files = [(file, readable(file.name)) for path in paths for file in local_files(path)]
     if not files:
@@ -295,7 +295,7 @@ def ingest(
 
 async def _add(home: "Operations | Owner", file: "LocalFile", name: str, collection: str | None, scope: str) -> Json:
     """The verdict on one file, as JSON."""
-    from bot.knowledge.local_files import NotReadError
+    from bot.sources.local_files import NotReadError
     from retrieval.loaders.loader import ParsingLimits
 
     try:

@@ -45,8 +45,7 @@ _STAYS = Text(
     en="Another Kotae has kept this home ({folder}) for {seconds} seconds and does not answer. Stop it first, or set "
     "KOTAE_HOME to another folder.",
     ja="このホーム（{folder}）は別の Kotae が {seconds} 秒以上使っており、応答がありません。先にそれを止めるか、"
-    "KOTAE_HOME に"
-    "別のフォルダーを指定してください。",
+    "KOTAE_HOME に別のフォルダーを指定してください。",
 )
 _OTHER_VERSION = Text(
     en="The Kotae that runs on this home is of another version. Restart it, or stop it and try again.",

@@ -45,7 +45,7 @@ _PERMISSION = Text(
     en="Let the user who runs Kotae read and write it.",
     ja="Kotae を実行するユーザーが読み書きできるようにしてください。",
 )
-_SERVER = Text(
+SERVER = Text(
     en="Check DATABASE_URL, and that the server runs and lets this user in.",
     ja="DATABASE_URL と、サーバーが動いていてこのユーザーで接続できるかを確認してください。",
 )
@@ -109,7 +109,7 @@ async def database(settings: Settings) -> Sequence[Remark]:
     try:
         found = await _condition(settings, INTEGRITY_SECONDS)
     except StoreError as error:
-        return [fault(error.reason, _SERVER)]
+        return [fault(error.reason, SERVER)]
     except OSError as error:
         return [fault(filled(_UNREADABLE, what=what, why=error.strerror or ""), _PERMISSION)]
     if found.whole == "damaged":
@@ -336,6 +336,14 @@ async def store(settings: Settings) -> Sequence[Remark]:
         await index.close()
     wanted = sum(row.chunks for row in rows)
     if found != wanted:
+        later = await _kept(settings)
+        if (
+            later is not None
+            and row is not None
+            and later.index is not None
+            and later.index.generation != row.generation
+        ):
+            return await store(settings)  # other processes are at work
         return [fault(filled(_COUNTS, found=str(found), wanted=str(wanted)), _ANEW)]
     return [fine(filled(_GOOD_INDEX, count=str(found)))]
 
@@ -404,4 +412,8 @@ def _said(error: RAGToolError) -> Text:
     return Text(en=error.text("en"), ja=error.text("ja"))
 
 
-CHECKS = (Check(DATABASE, database), Check(DOCUMENTS, documents), Check(STORE, store))
+CHECKS = (
+    Check(DATABASE, database),
+    Check(DOCUMENTS, documents),
+    Check(STORE, store),
+)

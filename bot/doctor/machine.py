@@ -64,8 +64,7 @@ _CLOSE = Text(
     en="Start Kotae once: it takes these rights away from what is its own. Where that does not help, run"
     " chmod -R go= {names} as their owner, or set KOTAE_HOME to a folder of its own on a disk that keeps rights.",
     ja="Kotae を一度起動すると、自身のファイルの権限は自動で絞られます。それでも残る場合は、所有者として chmod -R go= "
-    "{names} を実行するか、"
-    "権限を保存できるディスク上の専用フォルダーを KOTAE_HOME に指定してください。",
+    "{names} を実行するか、権限を保存できるディスク上の専用フォルダーを KOTAE_HOME に指定してください。",
 )
 _HALF = Text(
     en="A restore into {folder} was cut short; nothing of it is in use.",

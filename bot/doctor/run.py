@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.config.settings import ENV_FILE, Settings, filled, load
-from bot.doctor import data, machine, services, sources
+from bot.doctor import data, machine, processes, services, sources
 from bot.doctor.findings import Check, Finding, Level, Remark, Subject, fault
 from bot.errors import SettingsError
 from bot.logs import Redactor
@@ -59,7 +59,7 @@ async def diagnose(more: Sequence[Check] = (), *, env_file: Path | None = ENV_FI
     except (OSError, UnicodeDecodeError) as error:
         why = (error.strerror if isinstance(error, OSError) else None) or type(error).__name__
         return [Finding(SETTINGS, "fault", filled(_UNREADABLE, file=str(env_file), why=why), _SAVE)]
-    checks = (*machine.CHECKS, *data.CHECKS, *sources.CHECKS, *services.CHECKS, *more)
+    checks = (*machine.CHECKS, *data.CHECKS, *processes.CHECKS, *sources.CHECKS, *services.CHECKS, *more)
     return [Finding(SETTINGS, "ok", _LOADED), *await examine(settings, checks)]
 
 

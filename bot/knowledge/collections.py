@@ -7,18 +7,17 @@ import logging
 import re
 from collections.abc import Sequence
 from functools import partial
-from itertools import groupby
 
 from bot.errors import StoreError
 from bot.knowledge.content_store import ContentStore
-from bot.knowledge.snapshots import Snapshots
+from bot.knowledge.snapshots import Snapshots, uncontested
 from bot.records import DocumentRow
 from bot.store.collections import Collections
 from bot.store.documents import Documents
 from bot.waiting import finished
 from retrieval.i18n import Language, Text
 from retrieval.index import Index
-from retrieval.types import RAGToolError, Readers, View
+from retrieval.types import RAGToolError, Readers
 
 log = logging.getLogger(__name__)
 
@@ -54,40 +53,22 @@ class StoredDocuments:
         self._kept = kept
         self._generations = generations
 
-    # -- after a start ----------------------------------------------------------------------------------------------
-
     async def recover(self) -> None:
-        """Deletes what was never committed, sweeps what has died, finishes a merge cut in two."""
-        now = self._generations.current
-        await self._index.reconcile(now)
-        await self._index.sweep(now)
-        rows = await self._documents.listed()
-        await self._align(rows, now)
+        """After a start: see `Snapshots.recover`; kept Markdown that nobody needs goes."""
+        await self._generations.recover()
         await self._kept.drop_all_but(await self._documents.kept())
-
-    async def _align(self, rows: Sequence[DocumentRow], now: int) -> None:
-        """Passages follow their documents into the collection that the database says."""
-        everyone = Readers(frozenset(row.scope for row in rows))
-        for name, group in groupby(rows, key=lambda row: row.collection):  # `listed` sorts by it
-            members = list(group)
-            if await self._index.count(View(everyone, now, (name,))) == sum(row.chunks for row in members):
-                continue
-            for row in members:
-                first = await self._index.passages(row.id, range(1), View(everyone, now))
-                if first and first[0].collection != name:
-                    await self._index.move(first[0].collection, name)
 
     # -- documents --------------------------------------------------------------------------------------------------
 
     async def forget(self, *document_ids: str, at_source: bool = False) -> int:
         """Gone from every search in one step; returns how many were there."""
-        rows, addresses = await finished(self._hide(document_ids, at_source))
+        rows, addresses = await finished(uncontested(partial(self._hide, document_ids, at_source)))
         await self.tidy(*addresses)
         return sum(row.id in document_ids for row in rows)
 
     async def _hide(self, document_ids: Sequence[str], at_source: bool) -> tuple[list[DocumentRow], set[str]]:
         """Hides them and everything made from them; the addresses of what was kept of them, earlier versions too."""
-        async with self._generations.commit:
+        async with self._generations.commit():
             made = await self._documents.made_from(document_ids)
             found = [await self._documents.get(document_id) for document_id in dict.fromkeys([*document_ids, *made])]
             rows = [row for row in found if row is not None]
@@ -99,7 +80,6 @@ class StoredDocuments:
     async def _retire(self, *document_ids: str, copied: bool = False, at_source: bool = False) -> None:
         """Under `commit`: documents and their passages are gone, in one step. `copied`, `at_source`: see
         `Documents.forget`."""
-        await self._generations.settle()
         died = self._generations.current + 1
         try:
             for document_id in document_ids:
@@ -107,9 +87,19 @@ class StoredDocuments:
             await self._documents.forget(*document_ids, generation=died, copied=copied, at_source=at_source)
         except BaseException:
             for document_id in document_ids:
-                await self._generations.take_back(document_id, died)
+                await self.take_back(document_id, died)
             raise
         self._generations.current = died
+
+    async def take_back(self, document_id: str, at: int) -> None:
+        """Undo a change of the index whose commit failed: also when another process, which had the lock by then, has
+        committed the same generation, and perhaps of the same document."""
+        try:
+            row = await self._documents.get(document_id)
+            of_another = row is None or row.born == at
+        except StoreError:
+            of_another = False
+        await self._generations.take_back(document_id, at, revive=not of_another)
 
     # -- collections ------------------------------------------------------------------------------------------------
 
@@ -128,22 +118,21 @@ class StoredDocuments:
         info = next(info for info in infos if info.name == name)
         await self._collections.describe(to, info.description)
         await self._collections.own(to, info.owner)
-        await finished(self._merge(name, to, readers, language))
+        await finished(uncontested(partial(self._merge, name, to, readers, language)))
 
     async def merge(self, source: str, into: str, readers: Readers, language: Language) -> int:
         check_name(into)
         await self._collections.require((source,), readers, language)
         if source == into:
             return 0
-        moved, twins = await finished(self._merge(source, into, readers, language))
+        moved, twins = await finished(uncontested(partial(self._merge, source, into, readers, language)))
         await self.tidy(*(row.markdown for row in twins))
         return moved
 
     async def _merge(
         self, source: str, into: str, readers: Readers, language: Language
     ) -> tuple[int, list[DocumentRow]]:
-        async with self._generations.commit:
-            await self._generations.settle()
+        async with self._generations.commit():
             moving = await self._documents.listed(collection=source)
             there = {(row.scope, row.name): row for row in await self._documents.listed(collection=into)}
             twins = [row for row in moving if (row.scope, row.name) in there]
@@ -154,10 +143,8 @@ class StoredDocuments:
                 raise RAGToolError(_CLASH, source=source, into=into, names=names)
             if twins:
                 await self._retire(*(row.id for row in twins), copied=True)
-            # The database first: what a crash leaves of `source` in the index then has one place to go (`_align`).
-            self._generations.merges += 1
+            # The database first: it says what the index has yet to do, whoever dies in between.
             await self._collections.merge(source, into)
-            self._generations.owe(partial(self._index.move, source, into))
             await self._generations.settle()
         return sum(row.scope in readers.scopes for row in moving), twins
 
@@ -173,11 +160,12 @@ class StoredDocuments:
         """After a change is visible: delete what no running search can still see. What fails is left to the next
         start."""
         try:
-            await self._index.sweep(self._generations.oldest)
-            async with self._generations.commit:
-                for address in addresses:
-                    await self.drop_unneeded(address)
-        except RAGToolError:
+            await self._generations.sweep()
+            if addresses:
+                async with self._generations.commit():
+                    for address in addresses:
+                        await self.drop_unneeded(address)
+        except (RAGToolError, StoreError):
             log.warning("the index could not be swept", exc_info=True)
 
     async def drop_unneeded(self, address: str) -> None:

@@ -23,6 +23,7 @@ from bot.records import DocumentRow
 from bot.store.collections import Collections
 from bot.store.documents import Documents
 from bot.store.searches import Searches, failure
+from bot.store.vector_stores import OvertakenError
 from bot.types import Upload, Verdict
 from bot.waiting import finished
 from retrieval.i18n import Language, Text
@@ -43,6 +44,7 @@ from retrieval.types import (
     Mode,
     Passage,
     QAPair,
+    QdrantConnectionError,
     RAGToolError,
     Readers,
     SearchMetrics,
@@ -59,6 +61,10 @@ _DISK = Text(
 _LOST = Text(
     en="The kept text of “{name}” is not there any more. Add the file again.",
     ja="「{name}」の保存済みテキストが見つかりません。ファイルをもう一度登録してください。",
+)
+_UNSTAGED = Text(
+    en="The search index has lost a part of “{name}” before it could be shown. Add it again.",
+    ja="「{name}」を登録する途中で、検索インデックスから一部が失われました。もう一度登録してください。",
 )
 _TAKEN = Text(
     en="There is a document “{name}” for these readers in “{collection}” already. Forget one of the two first.",
@@ -84,7 +90,7 @@ class KnowledgeBase:
         search: Search,
         loader: Loader,
         kept: ContentStore,
-        generation: int,
+        snapshots: Snapshots,
     ) -> None:
         self._documents = documents
         self._collections = collections
@@ -94,16 +100,16 @@ class KnowledgeBase:
         self._search = search
         self._loader = loader
         self._kept = kept
-        self._generations = Snapshots(index, generation)
+        self._generations = snapshots
         self._shelves = StoredDocuments(documents, collections, index, self._kept, self._generations)
         self._measured: list[tuple[SearchMetrics, str]] = []  # and not written yet
         self._measuring: asyncio.Task[None] | None = None
         self._changing: WeakValueDictionary[tuple[str, ...], asyncio.Lock] = WeakValueDictionary()
 
-    @property
-    def generation(self) -> int:
-        """The snapshot that searches see; it has moved by one with every change."""
-        return self._generations.current
+    async def generation(self) -> int:
+        """The snapshot that searches see; it has moved by one with every change. Raises StoreError,
+        QdrantConnectionError."""
+        return await self._generations.now()
 
     async def recover(self) -> None:
         """After a start: what was never committed goes, what has died is swept, a merge cut in two is finished."""
@@ -136,15 +142,14 @@ class KnowledgeBase:
             digest = hashlib.sha256(upload.data).hexdigest()
             document: Document | None = None
             while True:
-                merges = self._generations.merges
                 known = await self._documents.find(*key)
                 if known and known.hash == digest:
                     return Verdict(known.name, "unchanged", known.collection, known.id, known.chunks)
                 document = document or await self._loader.load(upload.name, upload.data)
                 row = _row(upload, digest, document, known)
-                async with self._staging(row.id, known):
+                async with self._staging(row.id):
                     row = await self._staged(row, document, progress)
-                    if await finished(self._show(row, known, merges, document.markdown)):
+                    if await finished(self._show(row, known, row.chunks, document.markdown)):
                         break
         await self._shelves.tidy(known.markdown if known else row.markdown)
         log.info("added or replaced a document: %d chunks", row.chunks)
@@ -160,10 +165,9 @@ class KnowledgeBase:
             known = await self.document(document_id, readers)
             if known is None:
                 return None
-            async with self._staging(document_id, known):
-                merges = self._generations.merges
+            async with self._staging(document_id):
                 row = await self._staged(known, await self._as_it_was(known), progress)
-                shown = await finished(self._show(row, known, merges))
+                shown = await finished(self._show(row, known, row.chunks))
             if shown:
                 await self._shelves.tidy()
                 log.info("indexed a document anew: %d chunks", shown.chunks)
@@ -203,21 +207,20 @@ class KnowledgeBase:
             row = known.with_(**changes)
             if row == known:
                 return known
-            async with self._alone(row.collection, row.scope, row.name), self._staging(document_id, known):
-                merges = self._generations.merges
+            async with self._alone(row.collection, row.scope, row.name), self._staging(document_id):
                 there = await self._documents.find(row.collection, row.scope, row.name)
                 if there is not None and there.id != document_id:
                     raise RAGToolError(_TAKEN, name=row.name, collection=row.collection)
                 about = {"scope": row.scope, "collection": row.collection, "document": row.name, "url": row.url}
-                await self._index.copy(document_id, **about)
-                shown = await finished(self._show(row, known, merges))
+                copied = await self._index.copy(document_id, **about)
+                shown = await finished(self._show(row, known, copied))
             if shown:
                 await self._shelves.tidy()
                 return shown
 
     async def pairs(self, row: DocumentRow) -> list[WrittenPair]:
         """The Q/A pairs that a document consists of, in order; none for any other document. Raises RAGToolError."""
-        return read_pairs(await self.markdown(row), await stored(self._index, row, self.generation))
+        return read_pairs(await self.markdown(row), await stored(self._index, row, await self.generation()))
 
     async def edit_pair(
         self, document_id: str, was: WrittenPair, pair: QAPair | None, readers: Readers
@@ -231,16 +234,15 @@ class KnowledgeBase:
             known = await self.document(document_id, readers)
             if known is None:
                 return None
-            async with self._staging(document_id, known):
-                merges = self._generations.merges
-                passages = await stored(self._index, known, self.generation)
+            async with self._staging(document_id):
+                passages = await stored(self._index, known, await self.generation())
                 edited = with_pair(document_of(known, await self.markdown(known), passages), passages, was, pair)
                 if edited is not None:
                     digest = hashlib.sha256(edited.markdown.encode()).hexdigest()
                     address = address_of(edited.markdown)
                     row = known.with_(hash=digest, markdown=address, updated_at=datetime.now(UTC))
                     row = await self._staged(row, edited, None)
-                    shown = await finished(self._show(row, known, merges, edited.markdown))
+                    shown = await finished(self._show(row, known, row.chunks, edited.markdown))
             if edited is None:
                 return known if await self.forget(document_id) else None
             if shown:
@@ -278,20 +280,14 @@ class KnowledgeBase:
             yield
 
     @asynccontextmanager
-    async def _staging(self, document_id: str, known: DocumentRow | None) -> AsyncIterator[None]:
-        """Nobody else stages this document meanwhile: what is staged is shown together. `known`: it is there
-        already."""
+    async def _staging(self, document_id: str) -> AsyncIterator[None]:
+        """Nobody else in this process stages this document meanwhile: what is staged is shown together."""
         async with self._alone(document_id):
             try:
                 yield
             except BaseException:
-                if known is not None:
-                    await finished(self._unstage(document_id))
+                await finished(self._generations.take_back(document_id, STAGED))
                 raise
-
-    async def _unstage(self, document_id: str) -> None:
-        async with self._generations.commit:
-            await self._generations.take_back(document_id, STAGED)
 
     async def _staged(self, row: DocumentRow, document: Document, progress: Progress | None) -> DocumentRow:
         # Never the ids of points that somebody sees: the same content may be staged again.
@@ -304,32 +300,41 @@ class KnowledgeBase:
         return document_of(row, await self.markdown(row), await stored(self._index, row))
 
     async def _show(
-        self, row: DocumentRow, known: DocumentRow | None, merges: int, markdown: str | None = None
+        self, row: DocumentRow, known: DocumentRow | None, staged: int, markdown: str | None = None
     ) -> DocumentRow | None:
-        """The one visible step: staged points, row and generation together, or nothing of it.
+        """The one visible step: so many `staged` points, row and generation together, or nothing of it.
 
-        None when collections were merged since `merges`, so that the staged points may have moved, or the document is
-        not as it was `known`: it has to start again.
+        None when the document is not as it was `known`, or its place is taken: it has to start again. Raises
+        QdrantConnectionError when the index does not have all that was staged.
         """
         generations = self._generations
-        async with generations.commit:
+        async with generations.commit():
             born = generations.current + 1
             try:
-                await generations.settle()
-                if merges != generations.merges or (known and await self._documents.get(row.id) != known):
+                if not await self._unchanged(row, known):
                     await generations.take_back(row.id, STAGED)
                     return None
                 if markdown is not None:
                     await self._kept.put(markdown)
-                await self._index.publish(row.id, at=born)
+                if await self._index.publish(row.id, at=born) != staged:
+                    raise QdrantConnectionError(_UNSTAGED, name=row.name)
                 row = row.with_(born=born)
                 await self._documents.commit(row, generation=born, markdown=markdown)
-            except BaseException:
-                await generations.take_back(row.id, born, STAGED)
+            except BaseException as error:
+                await self._shelves.take_back(row.id, born)
+                await generations.take_back(row.id, STAGED)
                 await self._shelves.drop_unneeded(row.markdown)
+                if isinstance(error, OvertakenError):
+                    return None
                 raise
             generations.current = born
             return row
+
+    async def _unchanged(self, row: DocumentRow, known: DocumentRow | None) -> bool:
+        if known is not None and await self._documents.get(row.id) != known:
+            return False
+        there = await self._documents.find(row.collection, row.scope, row.name)
+        return there is None or there.id == row.id
 
     # -- collections ------------------------------------------------------------------------------------------------
 
@@ -394,7 +399,7 @@ class KnowledgeBase:
             raise LookupError(document_id)
         wanted = normalise(containing).strip()
         found: list[Passage] = []
-        with self._generations.view(readers) as view:
+        async with self._generations.view(readers) as view:
             while start < row.chunks:
                 numbers = range(start, min(row.chunks, start + (_AT_ONCE if wanted else limit)))
                 for passage in await self._index.passages(document_id, numbers, view):
@@ -426,7 +431,7 @@ class KnowledgeBase:
         when nothing could be searched.
         """
         queries = [query] if isinstance(query, str) else [*query]
-        with self._generations.view(readers, collections) as view:
+        async with self._generations.view(readers, collections) as view:
             try:
                 found = await self._search(
                     queries, view, written_by=written_by, mode=mode, limit=limit, min_relevance=min_relevance
@@ -461,7 +466,7 @@ class KnowledgeBase:
 
     async def context(self, hit: Hit, readers: Readers, around: int = 2) -> list[Passage]:
         """The chunks around a hit, as far as these readers may read them (the seed's full_text)."""
-        with self._generations.view(readers) as view:
+        async with self._generations.view(readers) as view:
             return await self._search.context(hit, view, around=around)
 
     async def readable(self, hits: Sequence[Hit], readers: Readers) -> frozenset[str]:

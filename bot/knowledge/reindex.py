@@ -114,11 +114,12 @@ class Reindex:
             if opened is not None:
                 await opened.close()
 
-    async def whole(self, index: Index, generation: int) -> bool:
+    async def whole(self, index: Index) -> bool:
         """Whether the store has all passages of the documents there are: not when its folder or collection was lost."""
-        rows = await self._documents.listed()
-        everyone = Readers(frozenset(row.scope for row in rows))
-        return await index.count(View(everyone, generation)) >= sum(row.chunks for row in rows)
+        async with self._quiet() as generation:
+            rows = await self._documents.listed()
+            everyone = Readers(frozenset(row.scope for row in rows))
+            return await index.count(View(everyone, generation)) >= sum(row.chunks for row in rows)
 
     async def clean_up(self, current: Made) -> None:
         """Delete the stores of finished or abandoned runs, which nobody has open any more. Raises

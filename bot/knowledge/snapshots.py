@@ -1,39 +1,57 @@
 """The generation that searches see, and the one place where it moves: what becomes visible does so in one step.
 
-Source: architecture.md "One visible step".
+The database says which generation that is, and who may move it. Where processes share one, a search asks it first, and
+whoever commits holds its lock; what a process that died left beyond the generation is taken back by the next one that
+commits. Source: architecture.md "One visible step"; machines.md §2.
 """
 
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import TypeVar
 
+from bot.errors import StoreError
+from bot.store.vector_stores import IndexRow, OvertakenError, VectorStores
+from retrieval.i18n import Text
 from retrieval.index import Index
-from retrieval.types import RAGToolError, Readers, View
+from retrieval.index.payload import STAGED
+from retrieval.types import QdrantConnectionError, RAGToolError, Readers, View
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+_SWAPPED = Text(
+    en="The documents were re-indexed with {embedder} meanwhile. Start this process again, with the same "
+    "KOTAE_EMBEDDER and the same version of Kotae.",
+    ja="文書は別のプロセスによって {embedder} で再インデックスされました。KOTAE_EMBEDDER と Kotae のバージョンを"
+    "そろえて、このプロセスを再起動してください。",
+)
 
 
 class Snapshots:
-    """One committer at a time: whoever changes what searches see holds `commit` for those milliseconds.
+    """One committer at a time: whoever changes what searches see holds `commit` for those milliseconds."""
 
-    `merges` counts the moves of whole collections: points that were staged before one are perhaps somewhere else.
-    """
-
-    def __init__(self, index: Index, generation: int) -> None:
+    def __init__(self, index: Index, stores: VectorStores, row: IndexRow) -> None:
+        """`row`: the vector store that `index` is."""
         self._index = index
-        self.current = generation
-        self.commit = asyncio.Lock()
-        self.merges = 0
+        self._stores = stores
+        self._row = row
+        self.current = row.generation
+        self._lock = asyncio.Lock()
         self._pinned: Counter[int] = Counter()  # generations that running searches look at
-        self._owed: list[Callable[[], Awaitable[None]]] = []  # what the index must still do before the next change
+        self._unsure = True  # whether the index holds nothing beyond the generation
+        self._left: set[str] = set()  # documents whose staged points could not be taken back
 
-    @contextmanager
-    def view(self, readers: Readers, collections: Sequence[str] | None = None) -> Iterator[View]:
-        """The view of these readers now, unchanged until the block ends."""
-        generation = self.current
+    @asynccontextmanager
+    async def view(self, readers: Readers, collections: Sequence[str] | None = None) -> AsyncIterator[View]:
+        """The view of these readers now, unchanged until the block ends. Raises QdrantConnectionError when nobody can
+        say which that is, and for an index that is no longer the one to search."""
+        try:
+            generation = await self.now()
+        except StoreError as error:
+            raise QdrantConnectionError(error.reason) from error
         self._pinned[generation] += 1
         try:
             yield View(readers, generation, None if collections is None else tuple(collections))
@@ -42,28 +60,68 @@ class Snapshots:
             if not self._pinned[generation]:
                 del self._pinned[generation]
 
-    @property
-    def oldest(self) -> int:
-        """The oldest generation that somebody still looks at."""
-        return min(self._pinned, default=self.current)
+    async def now(self) -> int:
+        """The generation that whoever asks now is to see. Raises StoreError, QdrantConnectionError as `view`."""
+        if self._stores.shared:
+            row = await self._stores.current()
+            if row is None or (row.embedder, row.tokenizer) != (self._row.embedder, self._row.tokenizer):
+                raise QdrantConnectionError(_SWAPPED, embedder=row.embedder if row else "?")
+            self.current = max(self.current, row.generation)
+        return self.current
 
-    # -- under `commit` ---------------------------------------------------------------------------------------------
+    @asynccontextmanager
+    async def commit(self) -> AsyncIterator[None]:
+        """Nobody else changes what searches see, and the index holds nothing beyond `current`. Raises StoreError,
+        QdrantConnectionError: then nothing may become visible yet."""
+        async with self._lock, self._stores.committing() as of_another:
+            await self.now()
+            self._unsure |= of_another
+            await self.settle()
+            yield
 
     async def settle(self) -> None:
-        """Do what is owed. Raises QdrantConnectionError: then nothing may become visible yet."""
-        while self._owed:
-            await self._owed[0]()
-            del self._owed[0]
+        """Under `commit`: the index does what it is behind with."""
+        if self._unsure:
+            await self._index.roll_back(self.current)
+            self._unsure = False
+        for document_id in [*self._left]:
+            await self._index.undo(document_id, at=STAGED)
+            self._left.discard(document_id)
+        for move in await self._stores.moves():
+            await self._index.move(move.source, move.into)
+            await self._stores.moved(move)
 
-    def owe(self, work: Callable[[], Awaitable[None]]) -> None:
-        self._owed.append(work)
+    async def take_back(self, document_id: str, at: int, *, revive: bool = True) -> None:
+        """Undo in the index what was not committed: now, or before anything else becomes visible, since the next commit
+        has the same generation. See `Index.undo`."""
+        try:
+            await self._index.undo(document_id, at=at, revive=revive)
+        except RAGToolError:
+            log.warning("the index could not take a change back; it is tried again", exc_info=True)
+            if at == STAGED:
+                self._left.add(document_id)
+            else:
+                self._unsure = True
 
-    async def take_back(self, document_id: str, *generations: int) -> None:
-        """Undo in the index now, or before anything else becomes visible: the next commit has the same generation."""
-        for at in generations:
-            undo = partial(self._index.undo, document_id, at=at)
-            try:
-                await undo()
-            except RAGToolError:
-                log.warning("the index could not take a change back; it is tried again", exc_info=True)
-                self.owe(undo)
+    async def sweep(self) -> None:
+        """Delete what no running search can still see. Where processes share the index, `Upkeep` does that later: their
+        searches pin nothing here. Raises QdrantConnectionError."""
+        if not self._stores.shared:
+            await self._index.sweep(min(self._pinned, default=self.current))
+
+    async def recover(self) -> None:
+        """After a start: what was never committed goes, what has died is swept, a merge cut in two is finished. Raises
+        StoreError, QdrantConnectionError."""
+        async with self.commit():
+            if not self._stores.shared:
+                await self._index.unstage()
+        await self.sweep()
+
+
+async def uncontested(change: Callable[[], Awaitable[T]]) -> T:
+    """Make a change again, from its start, as long as another process has made one instead."""
+    while True:
+        try:
+            return await change()
+        except OvertakenError as error:
+            log.warning("a change starts again: %s", error)

@@ -18,6 +18,7 @@ from bot.knowledge.set_aside import set_aside, was_here
 from bot.records import DocumentRow
 from bot.store.engine import on_server
 from bot.store.homes import Homes
+from bot.store.processes import Processes
 from bot.store.vector_stores import IndexRow, VectorStores
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.folder import Made
@@ -41,11 +42,16 @@ _LOST = Text(
     en="The search index has lost passages of documents that are here. Build it anew with `kotae reindex`.",
     ja="検索インデックスから一部の文書が失われています。`kotae reindex` で作り直してください。",
 )
+_IN_USE = Text(
+    en="The search index has lost passages, and other processes use it. Stop them, then run `kotae reindex`.",
+    ja="検索インデックスから一部の文書が失われていますが、ほかのプロセスが使用中です。"
+    "すべて停止してから `kotae reindex` を実行してください。",
+)
 
 
-def make_stores(settings: Settings, home: str | None = None) -> Stores:
+def make_stores(settings: Settings, home: str | None = None, process: str = "") -> Stores:
     """A Qdrant server's collections when there is an address, else folders of the home. `home`: the identity of whoever
-    makes and deletes stores."""
+    makes and deletes stores; `process`: of whoever writes into them."""
     if settings.qdrant_url is None:
         return EdgeStores(settings.home / "vectors", home)
     return ServerStores(
@@ -56,6 +62,7 @@ def make_stores(settings: Settings, home: str | None = None) -> Stores:
         settings.qdrant_replicas,
         settings.qdrant_write_consistency,
         home=home,
+        process=process,
     )
 
 
@@ -68,16 +75,18 @@ async def open_vectors(
     *,
     aside: Callable[[Path], None] | None = None,
     tidy: bool = True,
+    process: str = "",
 ) -> tuple[Index, IndexRow]:
     """The store, open, and its record; with `rebuild` it is made fit for the embedder first, telling documents done and
     all. With `aside` too, what the database does not know or nobody can read is moved away before; it is told where to.
-    Not `tidy`: stores that are no longer needed stay. Nobody else may have the home open.
+    Not `tidy`: stores that are no longer needed stay. Nobody else may have the home open; on a shared database and
+    server other processes, which `process` tells from this one, may be at work.
 
     Raises SettingsError for a store of another embedder that holds documents, and for a database that does not know the
     index or the kept Markdown (`bot.knowledge.identity`); QdrantConnectionError, EmbeddingError, StoreError,
     RAGToolError when a document cannot be brought over, OSError."""
     wanted = Made(embedder.name, embedder.dimensions, TOKENIZER)
-    indexes = VectorStores(data.engine)
+    indexes = VectorStores(data.engine, process)
     row = await indexes.current() or await indexes.open(wanted.embedder, wanted.dimensions, wanted.tokenizer)
     listed: dict[int, list[DocumentRow]] = {}  # by generation: thousands of them are listed once
 
@@ -90,7 +99,7 @@ async def open_vectors(
 
     if (home := (await known()).home) is None:  # the database has it before anything else does
         home = await Homes(data.engine).identity(await _theirs(make_stores(settings), made_of(row), known))
-    stores = make_stores(settings, home)
+    stores = make_stores(settings, home, process)
     texts = settings.home / "documents"
     if on_server(data.engine):
         await bring_over(data.engine, texts, await data.documents.kept())
@@ -103,7 +112,9 @@ async def open_vectors(
 
     @asynccontextmanager
     async def quiet() -> AsyncIterator[int]:
-        yield row.generation
+        async with indexes.committing():
+            now = await indexes.current()
+            yield now.generation if now else row.generation
 
     reindex = Reindex(
         documents=data.documents,
@@ -123,10 +134,12 @@ async def open_vectors(
         if index is not None:
             stack.push_async_callback(index.close)
             await own(index, known)
-        if index is None or not await reindex.whole(index, row.generation):
+        if index is None or not await reindex.whole(index):
             await stack.aclose()
             if fits and rebuild is None:
                 raise QdrantConnectionError(_LOST)
+            if fits and indexes.shared and len(await Processes(data.engine).listed()) > 1:
+                raise SettingsError(_IN_USE)
             async with was_here(moved, made_of(row)) as old:
                 built = await reindex.run(wanted, old=old, progress=rebuild)
             index, row = built.index, built.row

@@ -318,7 +318,8 @@ async def _take(index: Index, identity: Identity, home: str) -> None:
         if await identity.trouble(index) is not None:
             raise BackupError(_OTHERS, place=index.place)
         await index.claim(home)
-    await index.reconcile(identity.generation)
+    await index.roll_back(identity.generation)
+    await index.unstage()
 
 
 def _arriving(file: Path) -> Path:

@@ -32,7 +32,6 @@ from retrieval.types import RAGToolError
 
 log = logging.getLogger(__name__)
 
-KEEP_DAYS = 90
 CLAIMS = timedelta(days=7)  # a claim keeps a question from being answered twice (R3)
 TRACES = timedelta(days=365)  # of privileged acts, at least
 FIRST_AFTER = timedelta(minutes=5)  # a start has more urgent things to do
@@ -51,10 +50,8 @@ _WHO = Text(
 )
 _DONE = Text(
     en="{who} is forgotten: {questions} question{questions:|s} with their answers, {votes} vote{votes:|s}, {searches} "
-    "search{searches:|es} and {lines} line{lines:|s}"
-    " of the chat log were deleted; {documents} document{documents: stays|s stay} without {documents:its|their} "
-    "author, and the id is gone from {mentions}"
-    " texts of others.",
+    "search{searches:|es} and {lines} line{lines:|s} of the chat log were deleted; {documents} document{documents: "
+    "stays|s stay} without {documents:its|their} author, and the id is gone from {mentions} texts of others.",
     ja="{who} のデータを削除しました。質問と回答 {questions} 件、評価 {votes} 件、検索 {searches} 件、チャットログ "
     "{lines} 行を"
     "削除しました。文書 {documents} 件は登録者名を消して残し、ほかの人の文章 {mentions} 件から ID を消しました。",
@@ -192,8 +189,7 @@ async def retain(
     if expired or lines or files:
         log.info(
             "retention: %d questions deleted, %d emptied, %d searches, %d files of threads, %d posts, intakes and "
-            "traces, and "
-            "%d log lines deleted",
+            "traces, and %d log lines deleted",
             *(expired.deleted, expired.emptied, expired.searches, files, expired.others, lines),
         )
     return expired

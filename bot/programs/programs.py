@@ -7,7 +7,7 @@ import secrets
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import Any
@@ -55,22 +55,11 @@ _NO_DOCUMENT = Text(en="There is no such document to read.", ja="その文書は
 class Programs:
     """All raise StoreError, and RAGToolError for what cannot be done. A `who` of None is whoever has the home."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        tokens: ProgramTokens,
-        turns: Turns,
-        knowledge: KnowledgeBase,
-        *,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-        monotonic: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, settings: Settings, tokens: ProgramTokens, turns: Turns, knowledge: KnowledgeBase) -> None:
         self._settings = settings
         self._tokens = tokens
         self._turns = turns
         self._knowledge = knowledge
-        self._clock = clock
-        self._monotonic = monotonic
         self._lately: dict[str, deque[float]] = {}
 
     # -- tokens -------------------------------------------------------------------------------------------------------
@@ -89,7 +78,7 @@ class Programs:
             raise RAGToolError(_CAPS)
         secret = PREFIX + secrets.token_urlsafe(32)
         who = f"{actor.platform}:{actor.id}"
-        token = ProgramToken(name, audience, per_minute, per_day, who, self._clock())
+        token = ProgramToken(name, audience, per_minute, per_day, who, datetime.now(UTC))
         trace = AuditRecord(who, "token add", f"token {name}", audience)
         if not await self._tokens.add(token, _digest(secret), trace):
             raise RAGToolError(_THERE, name=name)
@@ -184,13 +173,13 @@ class Programs:
         """Raises RAGToolError where a token has asked enough."""
         if who is None:
             return
-        now = self._monotonic()
+        now = time.monotonic()
         lately = self._lately.setdefault(who.name, deque())
         while lately and lately[0] <= now - 60:
             lately.popleft()
         if len(lately) >= who.per_minute:
             raise RAGToolError(_TOO_MANY, n=who.per_minute, seconds=int(lately[0] + 60 - now) + 1)
-        today = self._clock().astimezone(self._settings.timezone).date()
+        today = datetime.now(self._settings.timezone).date()
         if not await self._tokens.count(who.name, today, miss=miss, misses=MISSES_A_DAY):
             raise RAGToolError(_ENOUGH_MISSES, n=MISSES_A_DAY) if miss else RAGToolError(_ENOUGH, n=who.per_day)
         lately.append(now)

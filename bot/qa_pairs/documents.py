@@ -2,7 +2,6 @@
 documents they were made from. Source: product.md §3 (who may read it).
 """
 
-import asyncio
 import hashlib
 import json
 from collections.abc import Callable, Mapping
@@ -46,7 +45,6 @@ class PairDocuments:
         self._knowledge = knowledge
         self._language = language
         self._clock = clock
-        self._one_by_one = asyncio.Lock()
         self._generation = -1  # of the knowledge, when all was in line with it
 
     async def follow(self, source: str | None = None) -> list[Text]:
@@ -55,7 +53,7 @@ class PairDocuments:
         The pairs of a forgotten source are forgotten, those of one that moved or has other readers follow it, and a
         document that somebody took out by itself stays out: its pairs are rejected. Raises StoreError, RAGToolError.
         """
-        async with self._one_by_one:
+        async with self._rows.following.held():
             wanted = await self._rows.wanted(source)
             tracked = await self._rows.tracked(source)
             if not wanted and not tracked:
@@ -77,7 +75,7 @@ class PairDocuments:
 
     async def keep_up(self) -> None:
         """`follow` for all, where the knowledge has changed since. Raises StoreError, RAGToolError."""
-        generation = self._knowledge.generation
+        generation = await self._knowledge.generation()
         if generation != self._generation:
             await self.follow()
             self._generation = generation

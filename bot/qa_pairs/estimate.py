@@ -24,8 +24,7 @@ _ESTIMATE = Text(
     en="Up to {pairs} Q/A pairs (passages: {chunks}, documents: {documents}). This takes about {calls} call{calls:|s} "
     "to {model} and about {tokens} token{tokens:|s} in all.",
     ja="{documents} 件の文書の {chunks} か所から、最大 {pairs} 件の Q/A ペアを作成します。{model} の呼び出しは約 "
-    "{calls} 回、合計で約 {tokens} "
-    "トークンの見込みです。",
+    "{calls} 回、合計で約 {tokens} トークンの見込みです。",
 )
 _SKIPPED = Text(
     en=" Passages that already have pairs are left out ({n}).",

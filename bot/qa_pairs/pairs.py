@@ -20,6 +20,7 @@ from bot.qa_pairs.worker import AT_ONCE, EVERY, PairWorker
 from bot.records import AuditRecord, DocumentRow, PairState
 from bot.store.documents import Documents
 from bot.store.engine import Engine
+from bot.store.locks import Mutex
 from bot.store.qa_jobs import ChunkPlace, JobState, PairJobs, QaJob, Reason
 from bot.store.qa_pairs import Listed, Pair, PairRows
 from bot.store.usage import Usage
@@ -38,11 +39,9 @@ _MANY = 10_000  # chunks of one job
 
 _NEEDS_MODEL = Text(
     en="Writing Q/A pairs needs a language model, and none is set up. Set GEMINI_API_KEY, or KOTAE_MODEL to "
-    "gemini:<model> "
-    "or openai:<model>, and start Kotae again.",
+    "gemini:<model> or openai:<model>, and start Kotae again.",
     ja="Q/A ペアの作成には言語モデルが必要ですが、設定されていません。GEMINI_API_KEY を設定するか、KOTAE_MODEL に "
-    "gemini:<モデル名> または openai:<モデル名> "
-    "を指定して、Kotae を再起動してください。",
+    "gemini:<モデル名> または openai:<モデル名> を指定して、Kotae を再起動してください。",
 )
 _MEMBERS = Text(
     en="Only members of the team can have Q/A pairs written.", ja="Q/A ペアを作成できるのはチームのメンバーだけです。"
@@ -181,7 +180,7 @@ class Pairs:
             clock=clock,
             sleep=sleep,
         )
-        self._starting = asyncio.Lock()
+        self._starting = Mutex(engine, "pair-jobs")
 
     def working(self) -> AbstractAsyncContextManager[None]:
         """Jobs are worked off in here. At its end calls that are under way have 10 s to be stored; the rest is left for
@@ -214,7 +213,7 @@ class Pairs:
         self, who: Reviewer, *, document: str | None = None, collection: str | None = None, again: bool = False
     ) -> str:
         """Begin a job as `estimate` counted it; its id. Raises PairsError."""
-        async with self._starting:
+        async with self._starting.held():
             found, _, name = await self._found(who, document, collection, again)
             job, spots = uuid.uuid4().hex, [one.spot for one in found]
             subject = f"{name} ({len(spots)} chunks)"
@@ -321,7 +320,7 @@ class Pairs:
         ]
 
     async def _passages(self, document: str, numbers: range, readers: Readers) -> list[Passage]:
-        return await self._index.passages(document, numbers, View(readers, self._knowledge.generation))
+        return await self._index.passages(document, numbers, View(readers, await self._knowledge.generation()))
 
     async def _left(self) -> tuple[int | None, int | None]:
         return await left_of(self._usage, self._limits, self._clock().astimezone(self._settings.timezone))

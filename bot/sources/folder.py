@@ -9,8 +9,8 @@ from pathlib import Path
 
 from watchfiles import awatch
 
-from bot.knowledge.local_files import LocalFile, NotReadError, local_files
 from bot.sources.base import MOST_PAGES, TOO_MANY, Fetched, Listing, PageError, PageFilter, SourceError, SourcePage
+from bot.sources.local_files import LocalFile, NotReadError, local_files
 from bot.store.followed import FollowedPage
 from retrieval.i18n import Text
 from retrieval.loaders.limits import ParsingLimits

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.store.engine import change, insert, rows
+from bot.store.locks import Mutex
 from bot.store.schema import asks, opt_outs
 from bot.types import Place
 
@@ -39,6 +40,7 @@ class Asks:
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
+        self.asking = Mutex(engine, "asks")  # one at a time brings questions to people
 
     async def add(self, ask: PersonAsk) -> bool:
         """Keep one before it is sent. False: this turn's question has been brought to somebody already."""

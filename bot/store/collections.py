@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from bot.store.batching import WriteBatcher
 from bot.store.documents import make_collection
 from bot.store.engine import insert, rows, write
-from bot.store.schema import collections, documents
+from bot.store.schema import collections, documents, moves
 from retrieval.i18n import Language, Text
 from retrieval.types import CollectionInfo, CollectionNotFoundError, Readers
 
@@ -90,7 +90,7 @@ class Collections:
 
     async def merge(self, source: str, into: str) -> int:
         """Move every document of `source` into `into` and drop `source`; returns how many moved. Whoever looks after
-        `source` looks after them as before.
+        `source` looks after them as before. The index has yet to follow (`VectorStores.moves`).
 
         Raises IntegrityError, and changes nothing, when both hold a document of one scope and name.
         """
@@ -102,6 +102,7 @@ class Collections:
             values = {"collection": into, "owner": func.coalesce(documents.c.owner, before)}
             moved = await db.execute(update(documents).where(documents.c.collection == source).values(**values))
             await db.execute(delete(collections).where(collections.c.name == source))
+            await db.execute(moves.insert().values(source=source, into=into))
             return moved.rowcount
 
     async def remove(self, name: str) -> bool:

@@ -22,11 +22,13 @@ from retrieval.types import Readers
 
 class Documents:
     """The documents the team has taught the bot. `embedder` names the vector store whose generation its changes
-    move; `living`: answers that cite a document are checked again when it changes (`bot.store.changed_documents`)."""
+    move, `process` whoever moves it; `living`: answers that cite a document are checked again when it changes
+    (`bot.store.changed_documents`)."""
 
-    def __init__(self, engine: AsyncEngine, embedder: str, *, living: bool = True) -> None:
+    def __init__(self, engine: AsyncEngine, embedder: str, *, process: str = "", living: bool = True) -> None:
         self._engine = engine
         self._embedder = embedder
+        self._process = process
         self._living = living
 
     async def find(self, collection: str, scope: str, name: str) -> DocumentRow | None:
@@ -153,7 +155,7 @@ class Documents:
                     index_elements=["id"], set_={name: value for name, value in values.items() if name != "id"}
                 )
             )
-            await advance(db, self._embedder, generation)
+            await advance(db, self._embedder, generation, self._process)
 
     async def made_from(self, document_ids: Collection[str]) -> list[str]:
         """The documents that hold approved Q/A pairs of these."""
@@ -181,7 +183,7 @@ class Documents:
                     await db.run_sync(note_change, names, None, now)
                 await db.run_sync(reopen, document_ids, now)
             gone = await db.execute(delete(documents).where(documents.c.id.in_(document_ids)))
-            await advance(db, self._embedder, generation)
+            await advance(db, self._embedder, generation, self._process)
             return gone.rowcount
 
     async def _one(self, condition: Any) -> DocumentRow | None:

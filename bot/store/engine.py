@@ -212,7 +212,7 @@ async def _at_once(engine: AsyncEngine, kind: _Kind, work: Callable[[Connection]
                 db.close()
 
     async with _place(engine, kind):
-        with _said():
+        with in_words():
             return await finished(greenlet_spawn(run))
 
 
@@ -238,7 +238,7 @@ async def write(engine: AsyncEngine, *, durable: bool = True) -> AsyncIterator[A
 async def snapshot(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
     """One moment of a server's database, for as long as the block takes: others write meanwhile. Raises StoreError."""
     async with _place(engine, "read"):
-        with _said():
+        with in_words():
             async with engine.connect() as db:
                 yield await db.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
 
@@ -264,7 +264,7 @@ def _place(engine: AsyncEngine, kind: _Kind) -> asyncio.Semaphore:
 async def _transaction(engine: AsyncEngine, kind: _Kind) -> AsyncIterator[AsyncConnection]:
     db = _Patient(engine)
     async with _place(engine, kind):
-        with _said():
+        with in_words():
             try:
                 await finished(_open(db, kind))
                 yield db
@@ -275,7 +275,8 @@ async def _transaction(engine: AsyncEngine, kind: _Kind) -> AsyncIterator[AsyncC
 
 
 @contextmanager
-def _said() -> Iterator[None]:
+def in_words() -> Iterator[None]:
+    """Raises StoreError for an error of the database; IntegrityError as it is."""
     try:
         yield
     except IntegrityError:
@@ -327,7 +328,14 @@ _SQLITE = {
     "SQLITE_IOERR_SHMSIZE": _FULL,  # it gives each page of its map a block, so that no full disk ends the process
     "SQLITE_IOERR": _DISK,
 }
-_POSTGRESQL = {"53100": _FULL, "25006": _READ_ONLY, "53300": _UNREACHABLE, "22001": _LONG, "57014": _SLOW}
+_POSTGRESQL = {
+    "53100": _FULL,
+    "25006": _READ_ONLY,
+    "53300": _UNREACHABLE,
+    "55P03": _LOCKED,
+    "22001": _LONG,
+    "57014": _SLOW,
+}
 
 
 def _why(error: Exception) -> Text:

@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from bot.records import AuditRecord, PairState
 from bot.store.audit import add_traces
 from bot.store.engine import change, insert, rows, storable
+from bot.store.locks import Mutex
 from bot.store.schema import documents, pair_documents, pairs
 from retrieval.types import QAPair, Readers
 
@@ -97,6 +98,7 @@ class PairRows:
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
+        self.following = Mutex(engine, "pair-documents")  # one at a time makes documents of pairs
 
     # -- review -----------------------------------------------------------------------------------------------------
 

@@ -288,6 +288,27 @@ indexes = Table(
     Column("dimensions", Integer, nullable=False),
     Column("tokenizer", String(80), nullable=False),
     Column("generation", Integer, nullable=False),
+    # The process that may commit the next generation, where several share a database: whoever has lost its lock cannot.
+    Column("committer", String(80), nullable=True),
+)
+
+# Merges of collections that the index has yet to carry out: its points of `source` belong to `into`.
+moves = Table(
+    "moves",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("source", String(80), nullable=False),
+    Column("into", String(80), nullable=False),
+)
+
+# The processes that have this database open, where several share it; `until`: it has died if it was not seen since.
+processes = Table(
+    "processes",
+    metadata,
+    Column("id", String(80), primary_key=True),
+    Column("embedded", Boolean, nullable=False),  # its search index is one of its own machine
+    Column("started_at", Moment, nullable=False),
+    Column("until", Moment, nullable=False),
 )
 
 searches = Table(

@@ -13,9 +13,9 @@ from bot.store.schema import searches
 from retrieval.types import SearchMetrics
 
 
-def failure(query: str, collections: Sequence[str] | None, error: str, *, latency_ms: float = 0.0) -> SearchMetrics:
+def failure(query: str, collections: Sequence[str] | None, error: str) -> SearchMetrics:
     """The measurement of a search that gave nothing because of `error` (a kind of failure, no internals)."""
-    return SearchMetrics(query, ", ".join(collections or ()), latency_ms, 0, 0, 0.0, (), error, datetime.now(UTC))
+    return SearchMetrics(query, ", ".join(collections or ()), 0.0, 0, 0, 0.0, (), error, datetime.now(UTC))
 
 
 class Searches:

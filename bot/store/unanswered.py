@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from bot.access import default_scope
 from bot.records import MissState, WantedQuestions
 from bot.store.engine import change, insert, read, rows, storable, write
+from bot.store.locks import Mutex
 from bot.store.schema import answers, asks, notices, questions, turns
 from bot.store.time_spans import TimeSpan, count, of, table
 from bot.types import Audience, MissReason, OpenQuestions, Place, Question
@@ -77,6 +78,7 @@ class UnansweredQuestions:
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
+        self.answering = Mutex(engine, "answers")  # an answer is given, edited or taken back by one at a time
 
     async def add(self, *misses: MissedQuestion) -> None:
         """Keep misses; the same turn and reason once only."""

@@ -1,13 +1,17 @@
 """Which vector stores there are, the space their vectors are of, and the generation that searches pass in."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from sqlalchemy import bindparam, delete, select, update
+from sqlalchemy import bindparam, delete, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from bot.store.engine import insert, read, write
-from bot.store.schema import documents, indexes
+from bot.store.engine import insert, on_server, rows, write
+from bot.store.locks import locked
+from bot.store.schema import documents, indexes, moves
+
+_COMMIT = "commit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,14 +25,31 @@ class IndexRow:
 
 
 class OvertakenError(Exception):
-    """Another process has committed a later generation of this vector store; nothing was stored."""
+    """Another process may commit now, or has committed this generation; nothing was stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Points of the collection `source` belong to `into`; the index has yet to say so."""
+
+    id: int
+    source: str
+    into: str
 
 
 class VectorStores:
-    """The vector stores this database knows. Source: architecture.md "One visible step"."""
+    """The vector stores this database knows. Source: architecture.md "One visible step"; machines.md §2.
 
-    def __init__(self, engine: AsyncEngine) -> None:
+    `process` names whoever commits generations, where others may as well."""
+
+    def __init__(self, engine: AsyncEngine, process: str = "") -> None:
         self._engine = engine
+        self._process = process
+
+    @property
+    def shared(self) -> bool:
+        """Whether other processes may commit generations too."""
+        return on_server(self._engine)
 
     async def open(self, embedder: str, dimensions: int, tokenizer: str) -> IndexRow:
         """The store of `embedder` as it is known here; made at generation 0 when it is new.
@@ -41,13 +62,33 @@ class VectorStores:
                 .values(embedder=embedder, dimensions=dimensions, tokenizer=tokenizer, generation=0)
                 .on_conflict_do_nothing(index_elements=["embedder"])
             )
-            row = (await db.execute(select(indexes).where(indexes.c.embedder == embedder))).one()
+            row = (await db.execute(_ROWS.where(indexes.c.embedder == embedder))).one()
             return IndexRow(**row._mapping)
 
     async def listed(self) -> list[IndexRow]:
         """Every vector store there is a record of."""
-        async with read(self._engine) as db:
-            return [IndexRow(**row._mapping) for row in await db.execute(select(indexes).order_by(indexes.c.embedder))]
+        return [IndexRow(**row._mapping) for row in await rows(self._engine, _ROWS.order_by(indexes.c.embedder))]
+
+    @asynccontextmanager
+    async def committing(self) -> AsyncIterator[bool]:
+        """Nobody else moves a generation to the end of the block, in no process. True: another process did last, and
+        may have died over it. Raises StoreError."""
+        async with locked(self._engine, _COMMIT):
+            yield self.shared and await self._take_over()
+
+    async def _take_over(self) -> bool:
+        others = indexes.c.committer.is_distinct_from(self._process)
+        async with write(self._engine) as db:
+            return bool((await db.execute(update(indexes).where(others).values(committer=self._process))).rowcount)
+
+    async def moves(self) -> Sequence[Move]:
+        """The merges that the index has yet to carry out, in their order."""
+        return [Move(**row._mapping) for row in await rows(self._engine, select(moves).order_by(moves.c.id))]
+
+    async def moved(self, move: Move) -> None:
+        """The index has carried it out."""
+        async with write(self._engine) as db:
+            await db.execute(delete(moves).where(moves.c.id == move.id))
 
     async def current(self) -> IndexRow | None:
         """The vector store that searches are to use; None when there never was one."""
@@ -67,19 +108,26 @@ class VectorStores:
                 await db.execute(counted, [{"document": id, "count": count} for id, count in chunks.items()])
 
 
-async def advance(db: AsyncConnection, embedder: str, generation: int) -> None:
-    """Make `generation` the one that searches see, inside the caller's transaction.
+_ROWS = select(*(indexes.c[name] for name in IndexRow.__dataclass_fields__))
 
-    Raises OvertakenError when the store is further already, LookupError when it was never opened.
+
+async def advance(db: AsyncConnection, embedder: str, generation: int, process: str = "") -> None:
+    """Make `generation` the one that searches see, inside the transaction of `process`.
+
+    Raises OvertakenError when the store is as far already or another process may commit now, LookupError when it was
+    never opened.
     """
+    mine = or_(indexes.c.committer.is_(None), indexes.c.committer == process)
     moved = await db.execute(
         update(indexes)
-        .where(indexes.c.embedder == embedder, indexes.c.generation <= generation)
+        .where(indexes.c.embedder == embedder, indexes.c.generation < generation, mine)
         .values(generation=generation)
     )
     if moved.rowcount:
         return
-    known = await db.scalar(select(indexes.c.generation).where(indexes.c.embedder == embedder))
+    known = (await db.execute(select(indexes).where(indexes.c.embedder == embedder))).first()
     if known is None:
         raise LookupError(f"no vector store of {embedder}")
-    raise OvertakenError(f"generation {generation} comes after {known}")
+    raise OvertakenError(
+        f"generation {generation} comes after {known.generation} of {known.committer or 'this process'}"
+    )

@@ -26,15 +26,13 @@ LOCAL = frozenset({"terminal", "api", "web"})  # platforms where all that is ask
 
 _USER = Text(
     en="You have asked {n} question{n:|s} within a minute, which is as many as I take from one person. Please wait a "
-    "minute "
-    "and ask again.",
+    "minute and ask again.",
     ja="1 分間に {n} 件のご質問をいただきました。お一人からお受けできるのはここまでです。1 分ほど待ってから、"
     "もう一度ご質問ください。",
 )
 _CHANNEL = Text(
     en="{n} question{n: has|s have} been asked in this channel within a minute, which is as many as I take. Please "
-    "wait a minute "
-    "and ask again.",
+    "wait a minute and ask again.",
     ja="このチャンネルで 1 分間に {n} 件のご質問をいただきました。お受けできるのはここまでです。1 分ほど待ってから、"
     "もう一度ご質問ください。",
 )
@@ -76,9 +74,9 @@ class Budget:
 
     # -- around a turn ----------------------------------------------------------------------------------------------
 
-    def model(self, model: ChatModel, *, calls: int, kept: int = 2, tokens: int = TURN_TOKENS) -> ChatModel:
+    def model(self, model: ChatModel, *, calls: int, kept: int = 2) -> ChatModel:
         """The model for one turn: see `QuotaModel`."""
-        return QuotaModel(model, self, calls=calls, kept=kept, tokens=tokens)
+        return QuotaModel(model, self, calls=calls, kept=kept, tokens=TURN_TOKENS)
 
     async def refusal(self, message: Incoming, language: Language) -> str | None:
         """Before a turn: why it is refused, in words, or None. Raises StoreError."""

@@ -51,7 +51,6 @@ class LivingAnswers:
         tidy: Callable[[str], Awaitable[None]],
         *,
         timezone: tzinfo,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """`tidy`: `KnowledgeBase.tidy`; `timezone`: of the days that people are shown."""
         self._changes = changes
@@ -59,7 +58,6 @@ class LivingAnswers:
         self._read = read
         self._tidy = tidy
         self._timezone = timezone
-        self._clock = clock
 
     async def watch(self) -> None:
         """Until cancelled: check what has changed, a second later."""
@@ -72,13 +70,13 @@ class LivingAnswers:
 
     async def check(self) -> int:
         """Check the answers that rest on documents which changed; how many say something else now."""
-        await self._changes.show_due(self._clock())
+        await self._changes.show_due(datetime.now(UTC))
         checked = [await self._check(changed) for changed in await self._changes.due()]
         return sum(checked)
 
     async def listed(self, readers: Readers) -> list[ChangedPage]:
         """The pages that changed under answers which these readers may see, the one with the most answers first."""
-        return await self._changes.listed(readers.scopes, self._clock())
+        return await self._changes.listed(readers.scopes, datetime.now(UTC))
 
     async def _check(self, changed: ChangedDocument) -> int:
         found: dict[str, Answered] = {}
@@ -86,7 +84,7 @@ class LivingAnswers:
         row = await self._find(changed.id)
         if row is None or row.markdown != changed.before:
             page = await self._page(changed, row)
-            for one in await self._changes.resting(changed.id, self._clock()) if page is not None else ():
+            for one in await self._changes.resting(changed.id, datetime.now(UTC)) if page is not None else ():
                 assert page is not None
                 answer = await asyncio.to_thread(self._rechecked, one, page)
                 if answer != one.answered:
@@ -95,7 +93,7 @@ class LivingAnswers:
                 if new:
                     told[one.turn] = changed_pages_text(new, one.asked.language or language_of(one.asked.text))
         markdown = row.markdown if row is not None else None
-        if not await self._changes.settle(changed, markdown, found, told, self._clock()):
+        if not await self._changes.settle(changed, markdown, found, told, datetime.now(UTC)):
             return 0
         if changed.before is not None:
             await self._tidy(changed.before)
@@ -139,7 +137,7 @@ class LivingAnswers:
     def _change(
         self, cited: Citation, *, said: str = "", was: str = "", now: str = "", rested: str = "", removed: bool = False
     ) -> PageChange:
-        today = self._clock().astimezone(self._timezone).date().isoformat()
+        today = datetime.now(self._timezone).date().isoformat()
         url = None if removed else cited.url
         return PageChange(cited.document, cited.name, today, said, was, now, url, removed, rested)
 

@@ -6,8 +6,6 @@ Source: reliability.md R1, R3, R5 and R9.
 
 import asyncio
 import logging
-import os
-import socket
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -16,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from agent.events import Answered
 from bot.errors import LostError, StoreError
 from bot.store.batching import WriteBatcher
+from bot.store.processes import this_process
 from bot.store.traces import Noted
 from bot.store.turns import Blocked, Started, TurnStore
 from bot.store.unanswered import MissedQuestion
@@ -48,7 +47,7 @@ class TurnQueue:
         self, rows: TurnStore, *, owner: str | None = None, lease: timedelta = LEASE, clock: Clock = _now
     ) -> None:
         self._rows = rows
-        self.owner = owner or f"{socket.gethostname()[:30]}:{os.getpid()}:{uuid.uuid4().hex}"
+        self.owner = owner or this_process()
         self._lease = lease
         self._clock = clock
         self._held: set[str] = set()

@@ -100,8 +100,7 @@ _INTERRUPTED = Text(
 )
 _BUSY = Text(
     en="I am still working on earlier questions in this thread, and several more are waiting. Please ask again when "
-    "they "
-    "have been answered.",
+    "they have been answered.",
     ja="このスレッドではまだ前の質問に回答しており、ほかにも順番待ちの質問があります。それらの回答のあとで、もう一度ご質問ください。",
 )
 _AHEAD = Text(
@@ -124,8 +123,7 @@ _UNREAD = Text(
 )
 _READ = Text(
     en="I have read the attached files ({n}). Ask me about them in this thread. To let the whole channel find them, "
-    "add them "
-    "with /ingest.",
+    "add them with /ingest.",
     ja="添付ファイル（{n} 件）を読みました。このスレッドで質問できます。チャンネル全体で検索できるようにするには、"
     "/ingest で追加してください。",
 )

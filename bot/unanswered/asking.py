@@ -172,7 +172,6 @@ class Asking:
         self._documents = documents
         self._search = search
         self._clock = clock
-        self._one_by_one = asyncio.Lock()  # a card is posted once, whoever wants it meanwhile
         self.reach: Reach | None = None
 
     async def ask(self, turn: str, actor: Actor, place: Place, audience: Audience, choice: str = "") -> AskReply:
@@ -187,7 +186,7 @@ class Asking:
         kept = await self._conversations.get(turn)
         if kept is None or kept.asked.place != place:
             return AskReply(_GONE)
-        async with self._one_by_one:
+        async with self._asks.asking.held():  # a card is posted once, whoever wants it meanwhile
             known = await self._asks.get(turn)
             if known is not None:
                 return await self._known(self.reach, known, place, choice)
@@ -205,8 +204,8 @@ class Asking:
         """Send what was kept for its time, or what could not be sent at once."""
         if self.reach is None:
             return
-        async with self._one_by_one:
-            for ask in await self._asks.due(self._clock()):
+        async with self._asks.asking.free() as mine:
+            for ask in await self._asks.due(self._clock()) if mine else ():
                 await self._deliver(self.reach, ask)
 
     async def watch(self) -> None:

@@ -4,7 +4,6 @@ was told the old one hears of it; with one that is taken back its questions are 
 Source: product.md §4 ("a taught answer can be edited"); reliability.md R11 and R19.
 """
 
-import asyncio
 import hashlib
 import logging
 import re
@@ -58,7 +57,6 @@ class ExpertAnswers:
         self._notices = notices
         self._documents = documents
         self._audit = audit
-        self._one_by_one = asyncio.Lock()  # an answer that is taken back is not edited meanwhile
 
     async def listed(self, readers: Readers, *, start: int = 0, limit: int = 20) -> tuple[list[ExpertAnswer], int]:
         """A page of what these readers may read, the latest first, and how many there are."""
@@ -88,7 +86,7 @@ class ExpertAnswers:
         refusal = unfit(text)
         if refusal is not None:
             return Changed(refusal=refusal)
-        async with self._one_by_one:
+        async with self._questions.answering.held():
             row = await self._theirs(actor, readers, id, EDIT)
             if isinstance(row, Text):
                 return Changed(refusal=row)
@@ -116,7 +114,7 @@ class ExpertAnswers:
     async def take_back(self, actor: Actor, readers: Readers, id: str) -> Changed:
         """Nobody finds it any more, in one step, and the questions it closed are open again: the next digest has
         them."""
-        async with self._one_by_one:
+        async with self._questions.answering.held():
             row = await self._theirs(actor, readers, id, TAKE_BACK)
             if isinstance(row, Text):
                 return Changed(refusal=row)

@@ -275,22 +275,20 @@ def _complaints(details: Iterable[str], language: Language) -> list[str]:
     return [*shown, *([_AND_MORE.to(language, n=len(said) - len(shown))] if len(said) > len(shown) else [])]
 
 
-def what_it_closes(
-    closes: Sequence[str], others: Sequence[str], language: Language, *, most: int = CLOSED, each: int = WORDING
-) -> list[str]:
+def what_it_closes(closes: Sequence[str], others: Sequence[str], language: Language) -> list[str]:
     """In a line each, the other wordings that an answer closes and those that it leaves open, so far as there are
     any."""
     return [
-        said.to(language, questions=_listed(texts, language, most, each))
+        said.to(language, questions=_listed(texts, language))
         for said, texts in ((_CLOSES, closes), (_OTHERS, others))
         if texts
     ]
 
 
-def _listed(texts: Sequence[str], language: Language, most: int, each: int) -> str:
-    shown = [_QUOTED.to(language, text=shortened(text, each)) for text in texts[:most]]
-    if len(texts) > most:
-        shown.append(_AND_MORE.to(language, n=len(texts) - most))
+def _listed(texts: Sequence[str], language: Language) -> str:
+    shown = [_QUOTED.to(language, text=shortened(text, WORDING)) for text in texts[:CLOSED]]
+    if len(texts) > CLOSED:
+        shown.append(_AND_MORE.to(language, n=len(texts) - CLOSED))
     return _COMMA.to(language).join(shown)
 
 

@@ -88,7 +88,6 @@ class Experts:
         self._documents = documents
         self._outbox = outbox
         self.notices = Due(notices, owner=owner)  # what is to be said to askers now
-        self._one_by_one = asyncio.Lock()  # two answers to one question at once: the second is told so
 
     async def open(self, place: Place, audience: Audience) -> OpenQuestions:
         """The misses that everyone who sees `place` may read, newest first, and how many more there are."""
@@ -125,7 +124,7 @@ class Experts:
         refusal = unfit(answer)
         if refusal is not None:
             return AnswerTaken(refusal=refusal)
-        async with self._one_by_one:
+        async with self._questions.answering.held():  # of two answers to one question the second is told so
             ids = {*lesson.questions} | ({lesson.reference} if lesson.reference is not None else set())
             asked = await self._theirs(lesson.actor, ids, lesson.place, lesson.audience)
             if isinstance(asked, Text):

@@ -43,18 +43,22 @@ class Index(Protocol):
     async def put(self, points: Sequence[Point]) -> None:
         """Write points, durably. Nobody sees them before generation `born`; before `publish` when that is `STAGED`."""
 
-    async def publish(self, document_id: str, *, at: int) -> None:
-        """The document's staged points are born at `at`, and those they replace die then."""
+    async def publish(self, document_id: str, *, at: int) -> int:
+        """The document's points that this process staged are born at `at`, and those they replace die then; how many
+        are born."""
 
     async def retire(self, document_id: str, *, died: int) -> None:
         """The document's points that were born before `died` and are alive die at `died`."""
 
-    async def undo(self, document_id: str, *, at: int) -> None:
-        """Take back what was not committed: delete the document's points born at `at`, let live those that died
-        then."""
+    async def undo(self, document_id: str, *, at: int, revive: bool = True) -> None:
+        """Take back what was not committed: delete the document's points of this process that are born at `at`, and
+        let live those that died then (`revive`)."""
 
-    async def reconcile(self, generation: int) -> None:
-        """At boot: delete every point born after `generation`, staged ones too, and let live whatever died after it."""
+    async def roll_back(self, generation: int) -> None:
+        """Delete every point published after `generation`, and let live whatever died after it."""
+
+    async def unstage(self, living: Collection[str] = ()) -> None:
+        """Delete every staged point but those of these processes."""
 
     async def discard(self, document_id: str) -> None:
         """Delete every point of a document, whatever its generations: for a store that nobody searches yet."""
@@ -93,11 +97,11 @@ class Index(Protocol):
         """Browse in the store's own order: up to `limit` passages from the point `offset` on, and the next offset."""
 
     async def move(self, collection: str, into: str) -> None:
-        """Every point of `collection` belongs to `into` from now on; one update."""
+        """Every point of `collection`, but for staged ones, belongs to `into` from now on; one update."""
 
-    async def copy(self, document_id: str, **about: str | None) -> None:
+    async def copy(self, document_id: str, **about: str | None) -> int:
         """Stage the document's living points again, as they are but for these fields of `Passage`: `publish` then lets
-        them take the place of the old ones."""
+        them take the place of the old ones. How many there are."""
 
     async def count(self, view: View) -> int:
         """How many points the view shows."""

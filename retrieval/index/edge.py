@@ -118,29 +118,37 @@ class EdgeIndex:
                 await self._run(partial(self._upsert, few))
             await self._save()
 
-    async def publish(self, document_id: str, *, at: int) -> None:
+    async def publish(self, document_id: str, *, at: int) -> int:
         staged = _filter(_is("document_id", document_id), _number("born", gte=STAGED))
         async with self._writing:
             await self._change(_living(document_id, before=at), {"died": at})
-            await self._change(staged, {"born": at})
+            published = await self._change(staged, {"born": at})
             await self._save()
+            return published
 
     async def retire(self, document_id: str, *, died: int) -> None:
         async with self._writing:
             await self._change(_living(document_id, before=died), {"died": died})
             await self._save()
 
-    async def undo(self, document_id: str, *, at: int) -> None:
+    async def undo(self, document_id: str, *, at: int, revive: bool = True) -> None:
         document = _is("document_id", document_id)
         async with self._writing:
             await self._delete(_filter(document, _number("born", gte=at, lte=at)))
-            await self._change(_filter(document, _number("died", gte=at, lte=at)), {"died": ALIVE})
+            if revive:
+                await self._change(_filter(document, _number("died", gte=at, lte=at)), {"died": ALIVE})
             await self._save()
 
-    async def reconcile(self, generation: int) -> None:
+    async def roll_back(self, generation: int) -> None:
         async with self._writing:
-            await self._delete(_filter(_number("born", gt=generation)))
+            await self._delete(_filter(_number("born", gt=generation, lt=STAGED)))
             await self._change(_filter(_number("died", gt=generation, lt=ALIVE)), {"died": ALIVE})
+            await self._save()
+
+    async def unstage(self, living: Collection[str] = ()) -> None:
+        """There is one process: this one, which calls it before it stages anything."""
+        async with self._writing:
+            await self._delete(_filter(_number("born", gte=STAGED)))
             await self._save()
 
     async def discard(self, document_id: str) -> None:
@@ -156,7 +164,7 @@ class EdgeIndex:
 
     async def move(self, collection: str, into: str) -> None:
         """One operation of the engine's: no search and no crash sees half of it."""
-        which = _filter(_is("collection", collection))
+        which = _filter(_is("collection", collection), _number("born", lt=STAGED))
 
         def whole() -> None:
             room = disk.RESERVE + self._shard.count(edge.CountRequest(filter=which, exact=True)) * _PAYLOAD
@@ -167,7 +175,7 @@ class EdgeIndex:
             self._unflushed += 1
             await self._save()
 
-    async def copy(self, document_id: str, **about: str | None) -> None:
+    async def copy(self, document_id: str, **about: str | None) -> int:
         changes = changes_of(about) | {"born": STAGED}
         offset: Any = None
 
@@ -186,17 +194,20 @@ class EdgeIndex:
                 self._update(edge.UpdateOperation.upsert_points(copies), room=disk.ROOM_TO_ADD)
             return len(copies), then
 
+        total = 0
         async with self._writing:
             while True:
                 copied, offset = await self._run(some)
+                total += copied
                 self._unflushed += copied
                 if offset is None:
                     break
             await self._save()
+        return total
 
-    async def _change(self, which: edge.Filter, payload: dict[str, Any]) -> None:
+    async def _change(self, which: edge.Filter, payload: dict[str, Any]) -> int:
         """Set `payload`, which takes points out of `which`, slice by slice; generations hide the steps in between."""
-        await self._slices(which, lambda ids: edge.UpdateOperation.set_payload(ids, payload))
+        return await self._slices(which, lambda ids: edge.UpdateOperation.set_payload(ids, payload))
 
     async def _delete(self, which: edge.Filter) -> int:
         return await self._slices(which, edge.UpdateOperation.delete_points)

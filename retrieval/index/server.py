@@ -50,6 +50,8 @@ from retrieval.types import (
 log = logging.getLogger(__name__)
 
 PREFIX = "kotae"
+PROCESS = "process"  # the field that says who staged a point
+MOST_OF_ONE = 10_000  # points of a document's version, more than there ever are
 _WRITTEN_AT_ONCE = 64  # points: about 1 MB of JSON with vectors of 1,000 dimensions
 _SIZE_HOLDS = 60.0  # seconds; it only says how rare a word is that no passage has
 
@@ -84,11 +86,15 @@ def collection_of(made: Made, prefix: str = PREFIX) -> str:
 class ServerIndex:
     """One collection of a server. Any number of processes may have it open."""
 
-    def __init__(self, wire: Wire, collection: str, *, replicated: bool = False, home: str | None = None) -> None:
+    def __init__(
+        self, wire: Wire, collection: str, *, replicated: bool = False, home: str | None = None, process: str = ""
+    ) -> None:
+        """`process` names whoever stages points here: several may, of one document at the same time."""
         self.place = f"{collection} ({wire.address or 'memory'})"
         self.home = home
         self._wire = wire
         self._name = collection
+        self._process = process
         # With one replica there is nothing to agree on; with more, two of them may show different generations.
         self._consistency = models.ReadConsistencyType.MAJORITY if replicated else None
         self._writing = asyncio.Lock()
@@ -109,6 +115,7 @@ class ServerIndex:
         write_consistency: int | None = None,
         seconds: float = 10.0,
         home: str | None = None,
+        process: str = "",
     ) -> Self:
         """Open the collection of this embedder and tokenizer, or make it; the numbers (None: the server's own) and
         `home` are for one that is made. A try may take `seconds`, a call twice as long.
@@ -119,7 +126,14 @@ class ServerIndex:
         made = Made(embedder, dimensions, tokenizer)
         try:
             return await cls.on(
-                wire, made, collection, shards=shards, replicas=replicas, write_consistency=write_consistency, home=home
+                wire,
+                made,
+                collection,
+                shards=shards,
+                replicas=replicas,
+                write_consistency=write_consistency,
+                home=home,
+                process=process,
             )
         except BaseException:
             await wire.close()
@@ -136,6 +150,7 @@ class ServerIndex:
         replicas: int | None = None,
         write_consistency: int | None = None,
         home: str | None = None,
+        process: str = "",
     ) -> Self:
         """As `open`, over a client that is there."""
         name = collection or collection_of(made)
@@ -143,11 +158,11 @@ class ServerIndex:
             await _create(wire, name, _metadata(made, home), made.dimensions, shards, replicas, write_consistency)
         info = await wire(lambda client: client.get_collection(name))
         _check(info.config.metadata, made, name, wire.address)
-        for field in (*KEYWORDS, *NUMBERS):
+        for field in (*KEYWORDS, PROCESS, *NUMBERS):
             if field not in info.payload_schema:  # new, or made by a process that died in between
                 await _index(wire, name, field)
         replicated = (info.config.params.replication_factor or 1) > 1
-        return cls(wire, name, replicated=replicated, home=_home(info.config.metadata))
+        return cls(wire, name, replicated=replicated, home=_home(info.config.metadata), process=process)
 
     @classmethod
     async def there(cls, url: str, api_key: SecretStr | str | None, collection: str, *, seconds: float = 10.0) -> bool:
@@ -203,27 +218,35 @@ class ServerIndex:
     async def put(self, points: Sequence[Point]) -> None:
         async with self._writing:
             for start in range(0, len(points), _WRITTEN_AT_ONCE):
-                await self._upsert([point_of(point) for point in points[start : start + _WRITTEN_AT_ONCE]])
+                some = points[start : start + _WRITTEN_AT_ONCE]
+                await self._upsert([point_of(point, {PROCESS: self._process}) for point in some])
 
-    async def publish(self, document_id: str, *, at: int) -> None:
-        staged = all_of(equals("document_id", document_id), number("born", gte=STAGED))
+    async def publish(self, document_id: str, *, at: int) -> int:
+        mine = equals("document_id", document_id), equals(PROCESS, self._process)
+        staged = all_of(*mine, number("born", gte=STAGED))
         await self._change(setting(living(document_id, before=at), {"died": at}), setting(staged, {"born": at}))
+        born = all_of(*mine, number("born", gte=at, lte=at))
+        return len((await self._page(born, limit=MOST_OF_ONE, payload=False))[0])
 
     async def retire(self, document_id: str, *, died: int) -> None:
         await self._change(setting(living(document_id, before=died), {"died": died}))
 
-    async def undo(self, document_id: str, *, at: int) -> None:
+    async def undo(self, document_id: str, *, at: int, revive: bool = True) -> None:
         document = equals("document_id", document_id)
-        await self._change(
-            deleting(all_of(document, number("born", gte=at, lte=at))),
-            setting(all_of(document, number("died", gte=at, lte=at)), {"died": ALIVE}),
-        )
+        mine = deleting(all_of(document, equals(PROCESS, self._process), number("born", gte=at, lte=at)))
+        before = setting(all_of(document, number("died", gte=at, lte=at)), {"died": ALIVE})
+        await self._change(*([mine, before] if revive else [mine]))
 
-    async def reconcile(self, generation: int) -> None:
+    async def roll_back(self, generation: int) -> None:
         await self._change(
-            deleting(all_of(number("born", gt=generation))),
+            deleting(all_of(number("born", gt=generation, lt=STAGED))),
             setting(all_of(number("died", gt=generation, lt=ALIVE)), {"died": ALIVE}),
         )
+
+    async def unstage(self, living: Collection[str] = ()) -> None:
+        theirs = models.FieldCondition(key=PROCESS, match=models.MatchAny(any=sorted(living)))
+        staged = models.Filter(must=[number("born", gte=STAGED)], must_not=[theirs] if living else None)
+        await self._change(deleting(staged))
 
     async def discard(self, document_id: str) -> None:
         await self._change(deleting(all_of(equals("document_id", document_id))))
@@ -236,19 +259,21 @@ class ServerIndex:
         return swept
 
     async def move(self, collection: str, into: str) -> None:
-        await self._change(setting(all_of(equals("collection", collection)), {"collection": into}))
+        shown = all_of(equals("collection", collection), number("born", lt=STAGED))
+        await self._change(setting(shown, {"collection": into}))
 
-    async def copy(self, document_id: str, **about: str | None) -> None:
-        changes = changes_of(about) | {"born": STAGED}
-        which, offset = living(document_id, before=STAGED), None
+    async def copy(self, document_id: str, **about: str | None) -> int:
+        changes = changes_of(about) | {"born": STAGED, PROCESS: self._process}
+        which, offset, total = living(document_id, before=STAGED), None, 0
         async with self._writing:
             while True:
                 records, offset = await self._page(which, limit=_WRITTEN_AT_ONCE, offset=offset, vectors=True)
                 copies = [again(record, changes) for record in records]
                 if copies:
                     await self._upsert(copies)
+                total += len(copies)
                 if offset is None:
-                    break
+                    return total
 
     async def _upsert(self, points: list[models.PointStruct]) -> None:
         await self._write(
@@ -478,9 +503,9 @@ async def _create(
 
 async def _index(wire: Wire, name: str, field: str) -> None:
     schema: models.KeywordIndexParams | models.IntegerIndexParams = (
-        models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD)
-        if field in KEYWORDS
-        else models.IntegerIndexParams(type=models.IntegerIndexType.INTEGER, lookup=False, range=True)
+        models.IntegerIndexParams(type=models.IntegerIndexType.INTEGER, lookup=False, range=True)
+        if field in NUMBERS
+        else models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD)
     )
     await wire(lambda client: client.create_payload_index(name, field, schema, wait=True))
 

@@ -10,13 +10,14 @@ from retrieval.index.payload import ALIVE, payload_of
 from retrieval.types import Point, SparseVector, Vector, View
 
 
-def point_of(point: Point) -> models.PointStruct:
+def point_of(point: Point, more: dict[str, Any]) -> models.PointStruct:
+    """The point, with `more` in its payload."""
     vectors: dict[str, Any] = {USING["dense"]: [*point.dense]}
     if point.words.indices:
         vectors[USING["words"]] = sparse(point.words)
     if point.ngrams.indices:
         vectors[USING["ngrams"]] = sparse(point.ngrams)
-    return models.PointStruct(id=point.id, vector=vectors, payload=payload_of(point))
+    return models.PointStruct(id=point.id, vector=vectors, payload=payload_of(point) | more)
 
 
 def again(record: models.Record, changes: dict[str, Any]) -> models.PointStruct:

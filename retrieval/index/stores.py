@@ -101,7 +101,8 @@ class EdgeStores:
 @dataclass(frozen=True, slots=True)
 class ServerStores:
     """A server with a collection a store. `prefix` tells the homes that share a server apart; the numbers are for
-    collections that are made (None: the server's own). `seconds` is for one try of a call."""
+    collections that are made (None: the server's own). `seconds` is for one try of a call; `process` names whoever
+    stages points."""
 
     url: str
     api_key: SecretStr | None = None
@@ -111,6 +112,7 @@ class ServerStores:
     write_consistency: int | None = None
     seconds: float = 10.0
     home: str | None = None
+    process: str = ""
 
     async def open(self, made: Made) -> Index:
         from retrieval.index.server import ServerIndex, collection_of
@@ -127,6 +129,7 @@ class ServerStores:
             write_consistency=self.write_consistency,
             seconds=self.seconds,
             home=self.home,
+            process=self.process,
         )
 
     async def there(self, made: Made) -> bool:

@@ -8,7 +8,7 @@ from itertools import count
 from adapters.markdown.events import StepSummary, answer_markdown, step_text
 from adapters.port import TurnView
 from adapters.shared import asking, digest_cards, feedback, recovery
-from adapters.shared.expert_answers import heading
+from adapters.shared.expert_answers import DigestCards, heading
 from adapters.shared.follow_ups import is_follow_up
 from adapters.shared.tasks import Tasks
 from adapters.shared.turns import RunningTurns
@@ -131,18 +131,8 @@ class MemoryAdapter:
         self._questions = RunningTurns(PLATFORM, bot, self._tasks, view, _look_up, language="en")
         self.ready.set()
         try:
-            await recovery.look_after(
-                PLATFORM,
-                bot,
-                self._tasks,
-                "en",
-                questions=self._questions.resume,
-                intake=_no_files,
-                tell=self._tell,
-                redraw=self._redraw,
-                audience_of=_everybody,
-                every=self._look_every,
-            )
+            cards = DigestCards(PLATFORM, bot, self._tasks, "en", _everybody, self._draw, self._tell)
+            await recovery.look_after(cards, questions=self._questions.resume, intake=_no_files, every=self._look_every)
         finally:
             await self._tasks.drain(20)
 
@@ -204,8 +194,7 @@ class MemoryAdapter:
         self._channel.post("kotae", f"{said}\n{notice.answer}", notice.thread)
         await self._bot.experts.notices.said(notice)
 
-    async def _redraw(self, card: Post, status: str) -> None:
-        await self._bot.outbox.confirm(card)
+    async def _draw(self, card: Post, status: str) -> None:
         self._channel.messages[card.message or ""].text = f"{_drawn(card)}\n{status}"
 
 

@@ -1,23 +1,14 @@
 """Databases for the stores' tests: SQLite files, and a PostgreSQL server of our own where one is installed;
 and logging put back after a test that sets it up."""
 
-import asyncio
 import logging
-import os
-import pwd
-import shutil
-import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.logs import OURS, ChatLog, Redactor
 from bot.store.conversations import Conversations
@@ -32,6 +23,7 @@ from bot.types import Incoming
 from migrations import upgrade
 from retrieval.types import CollectionInfo, Readers
 from tests.bot import databases
+from tests.bot import postgresql as postgres_server
 from tests.bot.acting import (
     HANDBOOK,
     Act,
@@ -50,30 +42,16 @@ def sqlite_url(tmp_path: Path) -> str:
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[str]:
     """The address of a server on a Unix socket, without a database name; the tests skip where there is none."""
-    if not (shutil.which("initdb") and shutil.which("pg_ctl") and find_spec("asyncpg")):
+    if not postgres_server.available():
         pytest.skip("no PostgreSQL server and driver here")
-    folder = Path(tempfile.mkdtemp(prefix="kotae-pg-"))
-    user = None
-    if os.geteuid() == 0:  # the server refuses to run as root
-        user = "nobody"
-        os.chown(folder, pwd.getpwnam(user).pw_uid, pwd.getpwnam(user).pw_gid)
-
-    def run(*command: str) -> None:
-        subprocess.run(command, check=True, user=user, cwd=folder, stdout=subprocess.DEVNULL, timeout=60)
-
-    run("initdb", "-D", str(folder / "data"), "-U", "kotae", "-A", "trust", "-N")
-    run("pg_ctl", "-D", str(folder / "data"), "-w", "-o", f"-k {folder} -c listen_addresses= -F", "-l", "log", "start")
-    try:
-        yield f"postgresql+asyncpg://kotae@/{{name}}?host={folder}"
-    finally:
-        run("pg_ctl", "-D", str(folder / "data"), "-m", "immediate", "stop")
-        shutil.rmtree(folder)
+    with postgres_server.server() as address:
+        yield address
 
 
 @pytest.fixture(scope="session")
 def postgresql_template(postgresql: str) -> str:
     """A database at this version, to copy from."""
-    _run(postgresql.format(name="postgres"), "CREATE DATABASE template_kotae")
+    postgres_server.execute(postgresql.format(name="postgres"), "CREATE DATABASE template_kotae")
     upgrade(postgresql.format(name="template_kotae"))
     return "template_kotae"
 
@@ -81,7 +59,9 @@ def postgresql_template(postgresql: str) -> str:
 @pytest.fixture(scope="session")
 def postgresql_database(postgresql: str, postgresql_template: str) -> str:
     """The address of a database at this version that the tests share; to be emptied before each."""
-    _run(postgresql.format(name="postgres"), f"CREATE DATABASE kotae_tests TEMPLATE {postgresql_template}")
+    postgres_server.execute(
+        postgresql.format(name="postgres"), f"CREATE DATABASE kotae_tests TEMPLATE {postgresql_template}"
+    )
     return postgresql.format(name="kotae_tests")
 
 
@@ -91,29 +71,17 @@ _EMPTY = (  # 10 ms, where a database for each test takes 250
 )
 
 
-def _run(address: str, *statements: str) -> None:
-    async def run() -> None:
-        server = create_async_engine(address, isolation_level="AUTOCOMMIT")
-        async with server.connect() as db:
-            for statement in statements:
-                await db.execute(text(statement))
-        await server.dispose()
-
-    with ThreadPoolExecutor(1) as thread:  # a test's own event loop may be running in this one
-        thread.submit(asyncio.run, run()).result()
-
-
 @pytest.fixture
 def server_url(postgresql_database: str) -> str:
     """An empty database at this version, on a server."""
-    _run(postgresql_database, *_EMPTY)
+    postgres_server.execute(postgresql_database, *_EMPTY)
     return postgresql_database
 
 
 @pytest.fixture
 def empty_server(server_url: str) -> Callable[[], None]:
     """Empties that database again."""
-    return lambda: _run(server_url, *_EMPTY)
+    return lambda: postgres_server.execute(server_url, *_EMPTY)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

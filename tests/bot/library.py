@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.knowledge.content_store import content_store
 from bot.knowledge.documents import KnowledgeBase
+from bot.knowledge.snapshots import Snapshots
 from bot.records import DocumentRow
 from bot.store.collections import Collections
 from bot.store.documents import Documents
@@ -66,7 +67,7 @@ class Library:
         """All there is in the index, seen by nobody or not."""
         rows = await self.documents.listed()
         scopes = Readers(frozenset({TEAM, "everyone", "place:slack:T:C", *(row.scope for row in rows)}))
-        await self.index.sweep(self.knowledge.generation)
+        await self.index.sweep(await self.knowledge.generation())
         return await self.index.count(View(scopes, 2**53 - 2))
 
     def kept(self) -> list[str]:
@@ -106,7 +107,7 @@ async def opened(
             search=Search(index, embedder, SPARSE),
             loader=own_loader,
             kept=content_store(engine, folder / "documents"),
-            generation=row.generation,
+            snapshots=Snapshots(index, VectorStores(engine), row),
         )
         await knowledge.recover()
         yield Library(knowledge, rows, collections, index, engine, folder / "documents")
@@ -131,12 +132,13 @@ def dying_index(moment: str) -> type[EdgeIndex]:
     class Dying(EdgeIndex):
         doomed = False
 
-        async def publish(self, document_id: str, *, at: int) -> None:
+        async def publish(self, document_id: str, *, at: int) -> int:
             if self.doomed and moment == "staged":
                 die()
-            await super().publish(document_id, at=at)
+            published = await super().publish(document_id, at=at)
             if self.doomed and moment == "published":
                 die()
+            return published
 
         async def move(self, collection: str, into: str) -> None:
             if moment == "merged":

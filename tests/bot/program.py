@@ -54,8 +54,9 @@ class Done:
 
 
 def environment(home: Path | None, **more: str) -> dict[str, str]:
-    """What `env -i HOME=… PATH=…` leaves; an empty value takes a name away."""
-    named = {"HOME": str(Path.home()), "PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **more}
+    """What `env -i HOME=… PATH=…` leaves, and how this machine computes; an empty value takes a name away."""
+    computing = {name: value for name, value in os.environ.items() if name.startswith("OPENBLAS_")}
+    named = {"HOME": str(Path.home()), "PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **computing, **more}
     if home is not None:
         named["KOTAE_HOME"] = str(home)
     return {name: value for name, value in named.items() if value}
@@ -179,6 +180,13 @@ async def talking(process: Process) -> tuple[asyncio.StreamReader, asyncio.Strea
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), process.stdout)
     told, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, process.stdin)
     return reader, asyncio.StreamWriter(told, protocol, None, loop)
+
+
+async def told() -> asyncio.StreamReader:
+    """The standard input of this process, for an event loop."""
+    reader = asyncio.StreamReader(limit=2**20)
+    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    return reader
 
 
 class _Forks:

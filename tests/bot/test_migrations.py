@@ -29,6 +29,7 @@ from agent.qa_generation import Proposed
 from bot.records import AuditRecord, BotMessage, DocumentRow, ProgramToken
 from bot.store.asks import Asks, PersonAsk
 from bot.store.channel_settings import ChannelSettings
+from bot.store.collections import Collections
 from bot.store.digests import Digests
 from bot.store.documents import Documents
 from bot.store.engine import change, connect
@@ -40,6 +41,7 @@ from bot.store.homes import Homes
 from bot.store.ingestions import IngestionStore
 from bot.store.notifications import Notices, Telling
 from bot.store.outbox import Outbox
+from bot.store.processes import Processes
 from bot.store.qa_jobs import ChunkPlace, PairJobs
 from bot.store.qa_pairs import PairRows, Tracked
 from bot.store.schema import contents as kept
@@ -346,6 +348,7 @@ async def fill(url: str) -> None:
     await rows.shown(held.id, owner="me")
     await Votes(engine).put(Feedback(held.id, "U2", "down", "outdated", "古いです", moment), "place:slack:T1:C1")
     await VectorStores(engine).open("e5", 384, "t1")
+    await Processes(engine).alive("machine:1:a", embedded=False)
     page = DocumentRow(
         *("d" * 32, "handbook", "team", "経費.md", "経費", None, "h", "m", 3, "ja", "U1", 1, moment, moment),
         owner="slack:U4",
@@ -357,6 +360,7 @@ async def fill(url: str) -> None:
     person = PersonAsk(held.id, question.id, "slack:U1", "slack:U4", "owner", message.place, moment, moment)
     assert await asks.add(person)
     await asks.opt_out("slack:U5", moment)
+    await Collections(engine).merge("old", "handbook")
     followed = FollowedSources(engine)
     hall = FollowedSource(
         "5" * 32, "hall", "git", "https://git.example/hall", {"branch": "main"}, "handbook", "team", 30, "slack:U1",

@@ -158,10 +158,11 @@ def doomed_index(doom: Doomed) -> type[EdgeIndex]:
             await super().put(points[len(points) // 2 :])
             doom("written")
 
-        async def publish(self, document_id: str, *, at: int) -> None:
+        async def publish(self, document_id: str, *, at: int) -> int:
             doom("publishing")
-            await super().publish(document_id, at=at)
+            published = await super().publish(document_id, at=at)
             doom("published")
+            return published
 
         async def retire(self, document_id: str, *, died: int) -> None:
             doom("retiring")
@@ -206,7 +207,7 @@ def edition(number: int) -> str:
 async def found(library: Library) -> dict[str, list[str]]:
     """The editions that each branch alone shows, one a passage."""
     words, ngrams = SPARSE.query("harbour rule edition")
-    view = View(READERS, library.knowledge.generation)
+    view = View(READERS, await library.knowledge.generation())
     branches = {
         "dense": Probe([1.0] * HashEmbedder.dimensions),
         "words": Probe(words=words),
@@ -263,9 +264,9 @@ async def everything(life: Life) -> None:
         threading.Thread(target=_end_after, args=(life.seconds,), daemon=True).start()
     async with application(life) as app:
         rows = {row.name: row.chunks for row in await app.data.documents.listed()}
-        await app.index.sweep(app.knowledge.generation)
+        await app.index.sweep(await app.knowledge.generation())
         points = await app.index.count(View(READERS, STAGED))  # staged ones too
-        shown, _ = await app.index.scroll(View(READERS, app.knowledge.generation))
+        shown, _ = await app.index.scroll(View(READERS, await app.knowledge.generation()))
         kept = [*(Path(life.home) / "documents").glob("??/*")]
         say(
             found={"scroll": [_edition_of(passage.text) for passage in shown]},

@@ -49,8 +49,8 @@ CREATE TABLE audit (
 	result TEXT NOT NULL, 
 	CONSTRAINT pk_audit PRIMARY KEY (id)
 );
-INSERT INTO "audit" VALUES(1,'2026-11-25 02:19:39.085006','slack:U1','source add','hall','on');
-INSERT INTO "audit" VALUES(2,'2026-11-25 02:19:39.087844','slack:U1','token add','editor','team');
+INSERT INTO "audit" VALUES(1,'2026-11-25 02:51:30.945941','slack:U1','source add','hall','on');
+INSERT INTO "audit" VALUES(2,'2026-11-25 02:51:30.949085','slack:U1','token add','editor','team');
 INSERT INTO "audit" VALUES(3,'2026-11-21 12:00:00.000000','slack:U1','teach','経費の締切は？','answered');
 INSERT INTO "audit" VALUES(4,'2026-11-21 12:00:00.000000','slack:U1','teach','経費の締切は？','answered');
 CREATE TABLE changed_documents (
@@ -60,14 +60,14 @@ CREATE TABLE changed_documents (
 	at DATETIME NOT NULL, 
 	CONSTRAINT pk_changed_documents PRIMARY KEY (document)
 );
-INSERT INTO "changed_documents" VALUES('dddddddddddddddddddddddddddddddd','経費.md','m','2026-11-25 02:19:39.076589');
+INSERT INTO "changed_documents" VALUES('dddddddddddddddddddddddddddddddd','経費.md','m','2026-11-25 02:51:30.934795');
 CREATE TABLE collections (
 	name VARCHAR(80) NOT NULL, 
 	description TEXT NOT NULL, 
 	created_at DATETIME NOT NULL, owner VARCHAR(120), 
 	CONSTRAINT pk_collections PRIMARY KEY (name)
 );
-INSERT INTO "collections" VALUES('handbook','','2026-11-25 02:19:39.072564',NULL);
+INSERT INTO "collections" VALUES('handbook','','2026-11-25 02:51:30.928553',NULL);
 CREATE TABLE contents (
 	address VARCHAR(64) NOT NULL, 
 	data BLOB NOT NULL, 
@@ -111,7 +111,7 @@ CREATE TABLE erasures (
 	at DATETIME NOT NULL, 
 	CONSTRAINT pk_erasures PRIMARY KEY (id)
 );
-INSERT INTO "erasures" VALUES('9dfe7fd3541648f0ae276412aacf3db0','slack','U9','["t1"]','2026-11-25 02:19:39.118136');
+INSERT INTO "erasures" VALUES('ce4416233f884b38b014ec297a0fdd21','slack','U9','["t1"]','2026-11-25 02:51:30.984164');
 CREATE TABLE feedback (
 	turn VARCHAR(32) NOT NULL, 
 	author VARCHAR(80) NOT NULL, 
@@ -164,22 +164,22 @@ CREATE TABLE held_files (
 	at DATETIME NOT NULL, 
 	CONSTRAINT pk_held_files PRIMARY KEY ("key", part)
 );
-INSERT INTO "held_files" VALUES('c6e0a550af4a4570b34b27cde4ac5dac',0,X'2320506C616E','2026-11-25 02:19:39.115493');
+INSERT INTO "held_files" VALUES('f3d880137813460983f69b4066349a50',0,X'2320506C616E','2026-11-25 02:51:30.981171');
 CREATE TABLE home (
 	place INTEGER NOT NULL, 
 	id VARCHAR(32) NOT NULL, 
 	made_at DATETIME NOT NULL, 
 	CONSTRAINT pk_home PRIMARY KEY (place)
 );
-INSERT INTO "home" VALUES(1,'ffffffffffffffffffffffffffffffff','2026-11-25 02:19:39.113703');
+INSERT INTO "home" VALUES(1,'ffffffffffffffffffffffffffffffff','2026-11-25 02:51:30.978924');
 CREATE TABLE indexes (
 	embedder VARCHAR(200) NOT NULL, 
 	dimensions INTEGER NOT NULL, 
 	tokenizer VARCHAR(80) NOT NULL, 
-	generation INTEGER NOT NULL, 
+	generation INTEGER NOT NULL, committer VARCHAR(80), 
 	CONSTRAINT pk_indexes PRIMARY KEY (embedder)
 );
-INSERT INTO "indexes" VALUES('e5',384,'t1',2);
+INSERT INTO "indexes" VALUES('e5',384,'t1',2,NULL);
 CREATE TABLE intakes (
 	id VARCHAR(32) NOT NULL, 
 	claim VARCHAR(400) NOT NULL, 
@@ -215,8 +215,15 @@ CREATE TABLE messages (
 	deleted_at DATETIME, 
 	CONSTRAINT uq_messages_about UNIQUE (about, kind, part)
 );
-INSERT INTO "messages" VALUES(1,'general',NULL,'aki','text','@kotae 経費の締切は？','{"strategy": "react"}',NULL,0,'2026-11-25 02:19:39.119274',NULL,NULL);
-INSERT INTO "messages" VALUES(2,'general',1,'kotae','answer','25日です。[1]','{"outcome": "answered"}','tttttttttttttttttttttttttttttttt',0,'2026-11-25 02:19:39.120978',NULL,NULL);
+INSERT INTO "messages" VALUES(1,'general',NULL,'aki','text','@kotae 経費の締切は？','{"strategy": "react"}',NULL,0,'2026-11-25 02:51:30.985525',NULL,NULL);
+INSERT INTO "messages" VALUES(2,'general',1,'kotae','answer','25日です。[1]','{"outcome": "answered"}','tttttttttttttttttttttttttttttttt',0,'2026-11-25 02:51:30.987368',NULL,NULL);
+CREATE TABLE moves (
+	id INTEGER NOT NULL, 
+	source VARCHAR(80) NOT NULL, 
+	"into" VARCHAR(80) NOT NULL, 
+	CONSTRAINT pk_moves PRIMARY KEY (id)
+);
+INSERT INTO "moves" VALUES(1,'old','handbook');
 CREATE TABLE notices (
 	id INTEGER NOT NULL, 
 	turn VARCHAR(32) NOT NULL, 
@@ -231,7 +238,7 @@ CREATE TABLE notices (
 	CONSTRAINT fk_notices_turn FOREIGN KEY(turn) REFERENCES turns (id) ON DELETE CASCADE, 
 	CONSTRAINT uq_notices_turn UNIQUE (turn)
 );
-INSERT INTO "notices" VALUES(1513153067,'tttttttttttttttttttttttttttttttt','経費の締切は？','毎月25日です。','slack:U3',NULL,NULL,0,'2026-11-21 12:00:00.000000',0,NULL);
+INSERT INTO "notices" VALUES(1400408355,'tttttttttttttttttttttttttttttttt','経費の締切は？','毎月25日です。','slack:U3',NULL,NULL,0,'2026-11-21 12:00:00.000000',0,NULL);
 CREATE TABLE opt_outs (
 	person VARCHAR(120) NOT NULL, 
 	at DATETIME NOT NULL, 
@@ -312,7 +319,7 @@ CREATE TABLE places (
 	changed_at DATETIME NOT NULL, follow VARCHAR(12), 
 	CONSTRAINT pk_places PRIMARY KEY (platform, workspace, channel)
 );
-INSERT INTO "places" VALUES('slack','T1','C1',NULL,NULL,'off','["handbook"]','2026-11-25 02:19:39.093915',NULL);
+INSERT INTO "places" VALUES('slack','T1','C1',NULL,NULL,'off','["handbook"]','2026-11-25 02:51:30.955348',NULL);
 CREATE TABLE posts (
 	about VARCHAR(80) NOT NULL, 
 	kind VARCHAR(12) NOT NULL, 
@@ -326,7 +333,15 @@ CREATE TABLE posts (
 	at DATETIME NOT NULL, 
 	CONSTRAINT pk_posts PRIMARY KEY (about, kind, part)
 );
-INSERT INTO "posts" VALUES('tttttttttttttttttttttttttttttttt','answer',0,'slack','T1','C1','1.0','2.0','{}','2026-11-25 02:19:39.095636');
+INSERT INTO "posts" VALUES('tttttttttttttttttttttttttttttttt','answer',0,'slack','T1','C1','1.0','2.0','{}','2026-11-25 02:51:30.957543');
+CREATE TABLE processes (
+	id VARCHAR(80) NOT NULL, 
+	embedded BOOLEAN NOT NULL, 
+	started_at DATETIME NOT NULL, 
+	until DATETIME NOT NULL, 
+	CONSTRAINT pk_processes PRIMARY KEY (id)
+);
+INSERT INTO "processes" VALUES('machine:1:a',0,'2026-11-25 02:51:30.927477','2026-11-25 02:52:00.927477');
 CREATE TABLE "questions" (
 	id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, 
 	turn VARCHAR(32) NOT NULL, 
@@ -339,8 +354,8 @@ CREATE TABLE "questions" (
 	link TEXT, 
 	asked_at DATETIME NOT NULL, 
 	resolved_at DATETIME, resolution VARCHAR(12), answer VARCHAR(32), reopened_at DATETIME, 
-	CONSTRAINT uq_questions_turn UNIQUE (turn, reason), 
-	CONSTRAINT fk_questions_turn FOREIGN KEY(turn) REFERENCES turns (id) ON DELETE CASCADE
+	CONSTRAINT fk_questions_turn FOREIGN KEY(turn) REFERENCES turns (id) ON DELETE CASCADE, 
+	CONSTRAINT uq_questions_turn UNIQUE (turn, reason)
 );
 INSERT INTO "questions" VALUES(1,'tttttttttttttttttttttttttttttttt','経費の締切は？','low_confidence','','["handbook"]',0.3,'team',NULL,'2026-11-21 12:00:00.000000','2026-11-21 12:00:00.000000','answered',NULL,NULL);
 INSERT INTO "questions" VALUES(2,'tttttttttttttttttttttttttttttttt','経費の締切は？','reported','outdated: 古いです','[]',0.3,'place:slack:T1:C1','https://x.y/z','2026-11-21 12:00:00.000000',NULL,NULL,NULL,NULL);

@@ -91,7 +91,8 @@ async def store(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[EdgeI
 async def index(store: EdgeIndex) -> AsyncIterator[EdgeIndex]:
     """An empty store. One for all tests: making one costs half a second of waiting for the disk."""
     yield store
-    await store.reconcile(-1)  # as if nothing had ever been committed
+    await store.roll_back(-1)  # as if nothing had ever been committed
+    await store.unstage()
 
 
 def see(generation: int) -> View:

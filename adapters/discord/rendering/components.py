@@ -26,31 +26,35 @@ STEPS_BUTTON = "kotae:steps"  # whose steps they are says the message that it is
 REPORT = "kotae:report:"  # and the turn: the modal that asks what was wrong
 
 
-def vote_button(turn: str, vote: Vote, language: Language) -> "discord.ui.Button[Any]":
-    return discord.ui.Button(
-        label=(UP if vote == "up" else DOWN).to(language),
-        emoji="👍" if vote == "up" else "👎",
-        custom_id=f"kotae:vote:{vote}:{turn}",
-    )
+LABEL, URL = 80, 512  # characters of a button
+
+Button = discord.ui.Button[Any]
 
 
-def ask_button(turn: str, label: str, choice: str = "") -> "discord.ui.Button[Any]":
+def button(label: str, custom_id: str, style: discord.ButtonStyle = discord.ButtonStyle.secondary) -> Button:
+    """`custom_id` has at most 100 characters."""
+    return discord.ui.Button(label=shortened(label, LABEL), custom_id=custom_id, style=style)
+
+
+def vote_button(turn: str, vote: Vote, language: Language) -> Button:
+    label, emoji = (UP, "👍") if vote == "up" else (DOWN, "👎")
+    return discord.ui.Button(label=label.to(language), emoji=emoji, custom_id=f"kotae:vote:{vote}:{turn}")
+
+
+def ask_button(turn: str, label: str, choice: str = "") -> Button:
     """`choice`: exactly that person, or now."""
-    return discord.ui.Button(label=shortened(label, 80), custom_id=f"kotae:ask:{turn}:{choice}")
+    return button(label, f"kotae:ask:{turn}:{choice}")
 
 
-def feedback(turn: str, language: Language, *, person: bool = False) -> list[dict[str, Any]]:
-    """The row with both votes; `person`: one can be asked, too."""
-    buttons = [vote_button(turn, "up", language), vote_button(turn, "down", language)]
-    if person:
-        buttons.insert(0, ask_button(turn, asking.LABEL.to(language)))
-    return [{"type": 1, "components": [dict(each.to_component_dict()) for each in buttons]}]
+def feedback(turn: str, language: Language, *, person: bool = False) -> list[Button]:
+    """Both votes; `person`: one can be asked, too."""
+    votes = [vote_button(turn, "up", language), vote_button(turn, "down", language)]
+    return [ask_button(turn, asking.LABEL.to(language)), *votes] if person else votes
 
 
-def steps_button(language: Language) -> list[dict[str, Any]]:
-    """The row with the button that shows whoever presses it the steps behind their one line."""
-    button: discord.ui.Button[Any] = discord.ui.Button(label=STEPS.to(language), custom_id=STEPS_BUTTON)
-    return [{"type": 1, "components": [dict(button.to_component_dict())]}]
+def steps_button(language: Language) -> Button:
+    """Shows whoever presses it the steps behind their one line."""
+    return button(STEPS.to(language), STEPS_BUTTON)
 
 
 CONTENT = 2_000
@@ -131,7 +135,7 @@ def _fitting(lines: Iterable[str], room: int) -> str:
 TEXT_CHARACTERS = 4_000  # that a field takes
 FILES = 10  # that a field takes
 OPTIONS, VALUE = 25, 100  # of a menu; characters of one
-LABEL = 45
+FIELD = 45  # characters of a field's name
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +246,7 @@ def _file(told: Mapping[str, Any]) -> File:
 
 
 def _label(text: str, field: discord.ui.Item[Any], hint: str | None = None) -> discord.ui.Label[discord.ui.Modal]:
-    return discord.ui.Label(text=text[:LABEL], description=hint and hint[:VALUE], component=field)
+    return discord.ui.Label(text=text[:FIELD], description=hint and hint[:VALUE], component=field)
 
 
 def _files() -> discord.ui.FileUpload[discord.ui.Modal]:

@@ -199,8 +199,8 @@ class Steps:
             data: dict[str, Any] = {"placeholder": not part.lines}
             if self._folded is not None:
                 data["lines"] = self._folded[1]
-            button = steps_button(self._language) if self._folded is not None else ()
-            await self._saying.put("steps", number, text, components=button, data=data)
+            buttons = [steps_button(self._language)] if self._folded is not None else ()
+            await self._saying.put("steps", number, text, buttons=buttons, data=data)
         finally:
             self._posting = None
         part.shown = text

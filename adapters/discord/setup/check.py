@@ -67,8 +67,7 @@ _CONTENT_OFF = Text(
 )
 _SWITCH = Text(
     en="To have threads read: https://discord.com/developers/applications/{id}/bot → Privileged Gateway Intents → "
-    "Message "
-    "Content Intent.",
+    "Message Content Intent.",
     ja="スレッドも読ませるには: https://discord.com/developers/applications/{id}/bot → Privileged Gateway Intents → "
     "Message Content Intent を有効にしてください。",
 )
@@ -77,11 +76,9 @@ _INVITE = Text(en="Invite it: {url}", ja="次の URL から招待してくださ
 _GUILD = Text(en="Its members are the team: {guild}.", ja="{guild} のメンバーをチームとして扱います。")
 _WHICH = Text(
     en="{bot} is in {count} servers and KOTAE_DISCORD_GUILDS is not set, so nobody counts as a member of the team and "
-    "only "
-    "documents for everyone are used: {guilds}.",
-    ja="{bot} は {count} 個のサーバーに入っていますが、KOTAE_DISCORD_GUILDS が設定されていません。"
-    "誰もチームのメンバーと"
-    "見なされず、全員に公開された文書だけで答えます: {guilds}。",
+    "only documents for everyone are used: {guilds}.",
+    ja="{bot} は {count} 個のサーバーに入っていますが、KOTAE_DISCORD_GUILDS が設定されていません。誰もチームのメンバー"
+    "と見なされず、全員に公開された文書だけで答えます: {guilds}。",
 )
 _NAME_THEM = Text(
     en="Set KOTAE_DISCORD_GUILDS in .env to the ids of the servers whose members may read the team's documents.",
@@ -93,11 +90,9 @@ _NOT_THERE = Text(
 )
 _NOT_THEIRS = Text(
     en="{bot} is also in {guilds}, which KOTAE_DISCORD_GUILDS does not name: people there count as outsiders. Only "
-    "documents "
-    "for everyone are used, and questions that cannot be answered there are only counted.",
+    "documents for everyone are used, and questions that cannot be answered there are only counted.",
     ja="{bot} は、KOTAE_DISCORD_GUILDS にない {guilds} にも入っています。そこの人はチーム外と見なされます。"
-    "全員に公開された"
-    "文書だけで答え、答えられなかった質問は件数だけを数えます。",
+    "全員に公開された文書だけで答え、答えられなかった質問は件数だけを数えます。",
 )
 _ADD_THEM = Text(
     en="If they are the team too, add the server's id to KOTAE_DISCORD_GUILDS in .env.",
@@ -116,18 +111,15 @@ _LACKS_HERE = Text(
 )
 _PERMIT = Text(
     en="There: Edit Channel → Permissions → add {bot} and allow them. Without them questions get no answer, or one "
-    "outside "
-    "of a thread.",
+    "outside of a thread.",
     ja="そのチャンネルの「チャンネルの編集 → 権限」に {bot} を追加し、許可してください。権限がないと、"
-    "質問に答えられないか、"
-    "スレッドの外で答えることになります。",
+    "質問に答えられないか、スレッドの外で答えることになります。",
 )
 _BLIND = Text(en="{bot} sees no channel in {guild}.", ja="{bot} から見えるチャンネルが {guild} にひとつもありません。")
 _SHOW = Text(
     en="Where people shall ask: Edit Channel → Permissions → add {bot} and allow View Channel and Send Messages.",
-    ja="質問を受け付けるチャンネルの「チャンネルの編集 → 権限」に {bot} を追加し、「チャンネルを見る」"
-    "と「メッセージを送信」を"
-    "許可してください。",
+    ja="質問を受け付けるチャンネルの「チャンネルの編集 → 権限」に {bot} を追加し、「チャンネルを見る」と"
+    "「メッセージを送信」を許可してください。",
 )
 _NO_COMMANDS = Text(
     en="The commands (/ingest, /search, …) are not there in {guild}: the invitation had no scope "
@@ -139,8 +131,7 @@ _NAME_OR_ID = Text(
     en="Set the channel's name or its id. The id is a number: switch on Developer Mode (Settings → Advanced), then "
     "right-click the channel → Copy Channel ID.",
     ja="チャンネルの名前か ID を設定してください。ID は数字です。「設定 → 詳細設定 → 開発者モード」を有効にし、"
-    "チャンネルを"
-    "右クリックして「チャンネル ID をコピー」を選んでください。",
+    "チャンネルを右クリックして「チャンネル ID をコピー」を選んでください。",
 )
 _NO_CHANNEL = Text(
     en="The channel of the digest ({channel}) does not exist, or {bot} may not see it.",

@@ -42,6 +42,7 @@ log = logging.getLogger(__name__)
 Json = dict[str, Any]
 Sleep = Callable[[float], Awaitable[None]]
 T = TypeVar("T")
+Buttons = Sequence[discord.ui.Button[Any]]
 
 CALL_SECONDS = 20.0  # for one call, with its wait for the rate limit
 NONCE_SECONDS = 120.0  # in which a nonce surely counts: "the past few minutes"
@@ -89,14 +90,12 @@ class DiscordApi:
         clock: Callable[[], float] = time.monotonic,
         sleep: Sleep = asyncio.sleep,
         seconds: float = CALL_SECONDS,
-        waits: Sequence[float] = WAITS,
     ) -> None:
         self._client = client
         self._http = client.http
         self._clock = clock
         self._sleep = sleep
         self._seconds = seconds
-        self._waits = waits
         self._pace = Bucket(EVERYTHING, clock, sleep)
         self._typing: dict[str, float] = {}
         self._barred: dict[tuple[str, str], tuple[float, str]] = {}
@@ -113,7 +112,7 @@ class DiscordApi:
         content: str,
         *,
         mark: Mark,
-        components: Sequence[Mapping[str, Any]] = (),
+        buttons: Buttons = (),
         reply_to: str | None = None,
         ping: str | None = None,
         maybe_sent: bool = False,
@@ -127,11 +126,11 @@ class DiscordApi:
         """
 
         async def find() -> Sent | None:
-            return await self._find(channel, content, components, is_other)
+            return await self._find(channel, content, buttons, is_other)
 
         if maybe_sent and (found := await find()):
             return found
-        body = _body(content, components) | {"nonce": mark.nonce, "enforce_nonce": True, "tts": False}
+        body = _body(content, buttons) | {"nonce": mark.nonce, "enforce_nonce": True, "tts": False}
         if ping:
             body["allowed_mentions"] = {"parse": [], "users": [ping], "replied_user": False}
         if reply_to:
@@ -147,7 +146,7 @@ class DiscordApi:
     async def _post(self, channel: str, body: Json, find: Callable[[], Awaitable[Sent | None]]) -> Sent:
         self._typing.pop(channel, None)  # a message ends it
         begun = self._clock()
-        waits = iter(self._waits)
+        waits = iter(WAITS)
         while True:
             try:
                 made = await self._call("post", channel, lambda: self._send(channel, body))
@@ -162,6 +161,8 @@ class DiscordApi:
             await self._pause(wait)
 
     async def _send(self, channel: str, body: Json) -> Any:
+        # Not `send(nonce=…)`: a post and an edit have one body, and PartialMessage.edit takes no flags, without which
+        # an edit shows previews (R15).
         return await self._http.send_message(int(channel), params=MultipartParameters(body, None, None))
 
     def room(self, channel: str) -> float:
@@ -172,9 +173,7 @@ class DiscordApi:
             return math.inf
         return bucket.limit if bucket.is_expired() else max(0, bucket.remaining)
 
-    async def edit(
-        self, channel: str, message: str, content: str, *, components: Sequence[Mapping[str, Any]] = ()
-    ) -> None:
+    async def edit(self, channel: str, message: str, content: str, *, buttons: Buttons = ()) -> None:
         """Put this in the place of what a message of ours showed; at most once a second, so it may have to wait."""
         last = self._edited.get(message)
         if last is not None and (wait := last + EDIT_SECONDS - self._clock()) > 0:
@@ -183,7 +182,7 @@ class DiscordApi:
         self._edited.move_to_end(message)
         if len(self._edited) > _REMEMBERED:
             self._edited.popitem(last=False)
-        params = MultipartParameters(_body(content, components), None, None)
+        params = MultipartParameters(_body(content, buttons), None, None)
 
         async def change() -> Any:
             return await self._http.edit_message(int(channel), int(message), params=params)
@@ -289,16 +288,16 @@ class DiscordApi:
         self,
         channel: str,
         content: str,
-        components: Sequence[Mapping[str, Any]],
+        buttons: Buttons,
         is_other: Callable[[str], Awaitable[bool]] | None,
     ) -> Sent | None:
         """Our message that says this, or has these buttons. Which nonce a message had cannot be asked."""
-        wanted = set(custom_ids(components))
+        wanted = {each.custom_id for each in buttons if each.custom_id}
         me = self._client.user.id if self._client.user else 0
         for message in reversed(await self.messages(channel)):
             ours = str(message["author"]["id"]) == str(me) and "interaction_metadata" not in message
             same = str(message.get("content") or "").strip() == content.strip() != ""
-            if not ours or not ((same and not wanted) or wanted & set(custom_ids(message.get("components") or ()))):
+            if not ours or not ((same and not wanted) or wanted & custom_ids(message.get("components") or ())):
                 continue
             if is_other is None or not await is_other(str(message["id"])):
                 return Sent(str(message["id"]), str(message.get("content") or ""))
@@ -340,7 +339,7 @@ class DiscordApi:
 
     async def _again(self, what: str, channel: str, make: Callable[[], Awaitable[T]]) -> T:
         """Calls that are safe to repeat."""
-        for wait in self._waits:
+        for wait in WAITS:
             try:
                 return await self._call(what, channel, make)
             except HeldError:
@@ -402,20 +401,18 @@ async def _list(call: Awaitable[Any]) -> list[Json]:
     return found
 
 
-def _body(content: str, components: Sequence[Mapping[str, Any]]) -> Json:
-    """Neither pings nor previews, in a post as in an edit (R15)."""
+def _body(content: str, buttons: Buttons) -> Json:
+    """Neither pings nor previews, in a post as in an edit (R15). Buttons stand five to a row, in five rows."""
+    rows = [discord.ui.ActionRow[Any](*buttons[at : at + 5]) for at in range(0, min(len(buttons), 25), 5)]
     return {
         "content": content,
-        "components": [dict(each) for each in components],
+        "components": [row.to_component_dict() for row in rows],
         "flags": SUPPRESS_EMBEDS,
         "allowed_mentions": {"parse": [], "replied_user": False},
     }
 
 
-def custom_ids(components: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Of all that can be pressed."""
-    found: list[str] = []
-    for each in components:
-        found += [str(each["custom_id"])] if each.get("custom_id") else []
-        found += custom_ids(each.get("components") or ())
-    return found
+def custom_ids(components: Sequence[Mapping[str, Any]]) -> set[str]:
+    """Of all that can be pressed in a message."""
+    inside = [custom_ids(each.get("components") or ()) for each in components]
+    return {str(each["custom_id"]) for each in components if each.get("custom_id")}.union(*inside)

@@ -1,21 +1,11 @@
-"""Messages outside of turns: each said once, whatever happens meanwhile, with buttons as Discord's payloads have them.
+"""Messages outside of turns: each said once, whatever happens meanwhile. Source: reliability.md R6."""
 
-Source: reliability.md R6; discord.com/developers/docs/components/reference.
-"""
-
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from adapters.discord.context import DiscordContext
 from adapters.discord.events import DIRECT
-from adapters.discord.transport.api import Mark
-from adapters.markdown.events import shortened
+from adapters.discord.transport.api import Buttons, Mark
 from bot.types import Post
-
-Json = dict[str, Any]
-PRIMARY, SECONDARY, LINK = 1, 2, 5  # styles of buttons
-LABEL, URL, ROW = 80, 512, 5
 
 
 async def say_once(
@@ -23,7 +13,7 @@ async def say_once(
     post: Post,
     content: str,
     *,
-    components: Sequence[Mapping[str, Any]] = (),
+    buttons: Buttons = (),
     reply_to: str | None = None,
     ping: str | None = None,
 ) -> Post:
@@ -39,7 +29,7 @@ async def say_once(
         channel_of(post),
         content,
         mark=mark,
-        components=components,
+        buttons=buttons,
         reply_to=reply_to,
         ping=ping,
         maybe_sent=before is not None,
@@ -52,17 +42,3 @@ async def say_once(
 def channel_of(post: Post) -> str:
     """The channel it stands in; a thread is one, and in direct messages there are none."""
     return post.thread if post.thread and post.place.workspace != DIRECT else post.place.channel
-
-
-def button(label: str, custom_id: str, style: int = SECONDARY) -> Json:
-    """`custom_id` has at most 100 characters."""
-    return {"type": 2, "style": style, "label": shortened(label, LABEL), "custom_id": custom_id}
-
-
-def link_button(label: str, url: str) -> Json:
-    return {"type": 2, "style": LINK, "label": shortened(label, LABEL), "url": url}
-
-
-def rows(buttons: Sequence[Json]) -> list[Json]:
-    """Five to a row, five rows."""
-    return [{"type": 1, "components": list(buttons[at : at + ROW])} for at in range(0, min(len(buttons), 25), ROW)]

@@ -7,14 +7,14 @@ Source: product.md §1; reliability.md R6, R10 and R35; discord-api-docs, topics
 import asyncio
 import logging
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import discord
 
 from adapters.discord.events import DIRECT, written_in
-from adapters.discord.transport.api import DiscordApi, Mark
+from adapters.discord.transport.api import Buttons, DiscordApi, Mark
 from adapters.discord.transport.errors import (
     ARCHIVED,
     LOCKED,
@@ -192,15 +192,15 @@ class TurnMessages:
         part: int,
         content: str,
         *,
-        components: Sequence[Mapping[str, Any]] = (),
+        buttons: Buttons = (),
         data: Mapping[str, Any] | None = None,
     ) -> None:
-        """Post it, or put it in the place of what is there; without components where those are not accepted."""
+        """Post it, or put it in the place of what is there; without buttons where those are not accepted."""
         try:
-            await self._put((kind, part), content, components, data or {})
+            await self._put((kind, part), content, buttons, data or {})
         except RefusedError as error:
             self._refused.add((kind, part))
-            if not components:
+            if not buttons:
                 raise
             log.warning("buttons are refused in the thread of turn %s: %s", self._turn, error)
             await self._put((kind, part), content, (), data or {})
@@ -209,20 +209,20 @@ class TurnMessages:
         self,
         key: tuple[PostKind, int],
         content: str,
-        components: Sequence[Mapping[str, Any]],
+        buttons: Buttons,
         data: Mapping[str, Any],
     ) -> None:
         said = self._known.get(key)
         if said is None:
-            said = await self._new(key, content, components, data)
+            said = await self._new(key, content, buttons, data)
         if said.content != content:
             message = said.post.message or ""
             try:
-                await self._rest.edit(said.channel, message, content, components=components)
+                await self._rest.edit(said.channel, message, content, buttons=buttons)
             except GoneError as error:
                 if not (self._edited and key[0] == "answer" and error.code == UNKNOWN_MESSAGE):
                     raise
-                said = await self._anew(said.post, content, components, data)
+                said = await self._anew(said.post, content, buttons, data)
             said.content = content
         wanted = {**self._data(said.channel), **data}
         if said.post.data != wanted:
@@ -233,7 +233,7 @@ class TurnMessages:
         self,
         key: tuple[PostKind, int],
         content: str,
-        components: Sequence[Mapping[str, Any]],
+        buttons: Buttons,
         data: Mapping[str, Any],
     ) -> _Said:
         while True:
@@ -249,7 +249,7 @@ class TurnMessages:
                     target.channel,
                     content,
                     mark=Mark(self._turn, *key),
-                    components=components,
+                    buttons=buttons,
                     reply_to=target.reply_to if key[1] == 0 else None,
                     maybe_sent=before is not None and key not in self._refused,
                     is_other=self._is_other,
@@ -265,15 +265,13 @@ class TurnMessages:
             await self._bot.outbox.confirm(said.post)
             return said
 
-    async def _anew(
-        self, lost: Post, content: str, components: Sequence[Mapping[str, Any]], data: Mapping[str, Any]
-    ) -> _Said:
+    async def _anew(self, lost: Post, content: str, buttons: Buttons, data: Mapping[str, Any]) -> _Said:
         """The answer to what the question was before was deleted by somebody."""
         key = (lost.kind, lost.part)
         del self._known[key]
         await self._bot.outbox.confirm(replace(lost, message=None))
         self._refused.add(key)  # nothing of it is there
-        return await self._new(key, content, components, data)
+        return await self._new(key, content, buttons, data)
 
     def _data(self, channel: str) -> dict[str, Any]:
         """The state to be stored; in the channel itself also of which conversation it is: replies to it go on with

@@ -46,8 +46,7 @@ _NEVER_HEARD = Text(
 )
 _LISTEN = Text(
     en="If a mention gets no answer: api.slack.com/apps → your app → Event Subscriptions: turned on, and under "
-    "“Subscribe "
-    "to bot events” {events}. kotae setup slack --wait waits for a mention and names what is missing.",
+    "“Subscribe to bot events” {events}. kotae setup slack --wait waits for a mention and names what is missing.",
     ja="メンションに反応しないときは、api.slack.com/apps → アプリ → Event Subscriptions を有効にし、"
     "「Subscribe to bot events」に {events} があるか確認してください。kotae setup slack --wait を実行すると、"
     "メンションを待って不足しているイベントを表示します。",
@@ -56,8 +55,7 @@ _LACKS = Text(en="Missing scopes: {scopes}.", ja="スコープが足りません
 _COSTS = Text(en="{name} ({without})", ja="{name}（{without}）")
 _ADD = Text(
     en="api.slack.com/apps → your app → OAuth & Permissions → Bot Token Scopes: add {names}, then “Reinstall to "
-    "Workspace” "
-    "at the top of that page.",
+    "Workspace” at the top of that page.",
     ja="api.slack.com/apps → アプリ → OAuth & Permissions → Bot Token Scopes に {names} を追加し、"
     "同じページ上部の「Reinstall to Workspace」を押してください。",
 )
@@ -139,11 +137,9 @@ _LOOK_UP = Text(
 
 _NAME_OR_ID = Text(
     en="Set the channel's name or its id; in a private channel first type: /invite @{name}. The id begins with C: in "
-    "Slack "
-    "click the channel's name; it is at the bottom of “About”.",
-    ja="チャンネルの名前か ID を設定してください。非公開のチャンネルでは先に /invite @{name} と入力してください。ID "
-    "は C で"
-    "始まり、Slack でチャンネル名をクリックすると「チャンネル情報」の一番下で確認できます。",
+    "Slack click the channel's name; it is at the bottom of “About”.",
+    ja="チャンネルの名前か ID を設定してください。非公開のチャンネルでは先に /invite @{name} と入力してください。ID は "
+    "C で始まり、Slack でチャンネル名をクリックすると「チャンネル情報」の一番下で確認できます。",
 )
 _NO_CHANNEL = Text(
     en="The channel of the digest ({channel}) does not exist, or is private and {bot} is not in it.",

@@ -261,7 +261,6 @@ class SlackApi:
         *,
         recipient: str,
         recipient_team: str,
-        text: str = "",
         chunks: Blocks = (),
         display: str = "timeline",
         ticket: CallTicket | None = None,
@@ -276,7 +275,6 @@ class SlackApi:
             "thread_ts": thread,
             "recipient_user_id": recipient,
             "recipient_team_id": recipient_team,
-            "markdown_text": text or None,
             "chunks": list(chunks) or None,
             "task_display_mode": display,
         }
@@ -317,14 +315,9 @@ class SlackApi:
         }
         await self._caller.call("chat.stopStream", arguments, priority=Priority.FINAL)
 
-    async def set_status(self, channel: str, thread: str, text: str, loading: Sequence[str] = ()) -> None:
+    async def set_status(self, channel: str, thread: str, text: str) -> None:
         """Show what the bot does, for 2 minutes at most or until it posts; an empty text ends it."""
-        arguments = {
-            "channel_id": channel,
-            "thread_ts": thread,
-            "status": text,
-            "loading_messages": list(loading) or None,
-        }
+        arguments = {"channel_id": channel, "thread_ts": thread, "status": text}
         await self._call("assistant.threads.setStatus", arguments, most=2)
 
     async def set_title(self, channel: str, thread: str, title: str) -> None:
@@ -343,12 +336,8 @@ class SlackApi:
         """Open a modal, within 3 s of the gesture; the view as Slack keeps it."""
         return await self._view("views.open", {"trigger_id": trigger, "view": view}, most=2)
 
-    async def push_view(self, trigger: str, view: Mapping[str, Any]) -> Json:
-        return await self._view("views.push", {"trigger_id": trigger, "view": view}, most=2)
-
-    async def update_view(self, view_id: str, view: Mapping[str, Any], *, hash: str | None = None) -> Json:
-        """With `hash` only if it is still the view that has this hash."""
-        return await self._view("views.update", {"view_id": view_id, "view": view, "hash": hash})
+    async def update_view(self, view_id: str, view: Mapping[str, Any]) -> Json:
+        return await self._view("views.update", {"view_id": view_id, "view": view})
 
     async def publish_home(self, user: str, view: Mapping[str, Any]) -> Json:
         return await self._view("views.publish", {"user_id": user, "view": view})

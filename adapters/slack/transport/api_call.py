@@ -1,7 +1,8 @@
 """One call of Slack's Web API, tried again where that is safe: the only retry policy there is. Edits of one message
 stay in order: a step's edit that waited or was tried again must not come after the answer's.
 
-The SDK's own handlers resend anything after a broken connection, chat.postMessage too, and know neither 429 nor 5xx.
+The SDK's retry handlers (slack_sdk/http_retry) stand inside one request: they neither know what must not be sent twice,
+such as chat.postMessage after a broken connection, nor wait for another turn, nor see that an edit is stale by then.
 Source: reliability.md R7 and §0 finding 2; docs.slack.dev/apis/web-api.
 """
 
@@ -204,6 +205,7 @@ class Caller:
             raise RuntimeError("the connection to Slack is not open")
         try:
             async with asyncio.timeout(self._seconds):
+                # By name, as pace, log and what is absent go by it; the SDK's typed methods end in this call, too.
                 response = await self._web.api_call(method, data=_form(arguments))
             return _judged(method, response.status_code, response.headers, response.data)
         except SlackApiError as error:

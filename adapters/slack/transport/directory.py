@@ -10,17 +10,16 @@ from adapters.slack.transport.errors import SlackError
 
 V = TypeVar("V")
 
+MOST = 5_000
+
 
 class Cached(Generic[V]):
-    """Values by key, for `seconds`; the oldest go when there are more than `most`. Close it."""
+    """Values by key, for `seconds`; the oldest go when there are more than `MOST`. Close it."""
 
-    def __init__(
-        self, look_up: Callable[[str], Awaitable[V]], seconds: float, *, clock: Clock, most: int = 5_000
-    ) -> None:
+    def __init__(self, look_up: Callable[[str], Awaitable[V]], seconds: float, *, clock: Clock) -> None:
         self._look_up = look_up
         self._seconds = seconds
         self._clock = clock
-        self._most = most
         self._known: dict[str, tuple[float, V]] = {}
         self._under_way: dict[str, asyncio.Task[V]] = {}
 
@@ -48,7 +47,7 @@ class Cached(Generic[V]):
         finally:
             del self._under_way[key]
         self._known.pop(key, None)
-        if len(self._known) >= self._most:
+        if len(self._known) >= MOST:
             del self._known[next(iter(self._known))]
         self._known[key] = (self._clock() + self._seconds, value)
         return value

@@ -108,6 +108,7 @@ class Responses:
         self, session: aiohttp.ClientSession, url: URL, payload: Mapping[str, Any], proxy: str | None
     ) -> SlackError | float | None:
         """The failure; the seconds to wait; None: it is done."""
+        # Not the SDK's AsyncWebhookClient: it follows redirects, past the check of the host, and logs the address.
         try:
             async with (
                 asyncio.timeout(self._seconds),

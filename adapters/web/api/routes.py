@@ -63,10 +63,9 @@ def make_api(context: ApiContext, *routers: APIRouter) -> FastAPI:
     api = FastAPI(
         title="Kotae",
         version=version("kotae"),
-        description="Ask the team's documents, search them, and add to them. Errors come as "
-        "`{error, message, id}`: a fixed word for programs, a sentence in the language of `Accept-Language` (ja, en), "
-        "and "
-        "by what the log knows it.",
+        description="Ask the team's documents, search them, and add to them. Errors come as `{error, message, id}`: a "
+        "fixed word for programs, a sentence in the language of `Accept-Language` (ja, en), and by what the log knows "
+        "it.",
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,

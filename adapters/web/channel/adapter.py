@@ -10,13 +10,14 @@ from functools import partial
 
 from adapters.shared import asking, expert_answers, feedback, recovery
 from adapters.shared import ingestion as shared_ingestion
+from adapters.shared.ingestion import NotTakenError
 from adapters.web.channel import digest, ingestion
 from adapters.web.channel.context import WebContext
 from adapters.web.channel.events import Typed, addressed, command
 from adapters.web.channel.messages import Board
 from adapters.web.channel.rooms import PLATFORM, Member, Room, actor, audience, enter, place, room
 from adapters.web.channel.turns import WebTurns
-from adapters.web.channel.uploads import NotTakenError, Uploads
+from adapters.web.channel.uploads import Uploads
 from bot.app import Application
 from bot.bot import Bot
 from bot.errors import StoreError
@@ -83,17 +84,9 @@ class WebAdapter:
         self.ready.set()
         try:
             await self._held.sweep()
+            intake = partial(ingestion.resume, context)
             await recovery.look_after(
-                PLATFORM,
-                bot,
-                context.tasks,
-                context.language,
-                questions=asking.resume,
-                intake=partial(ingestion.resume, context),
-                tell=partial(digest.tell, context),
-                redraw=partial(digest.redraw, context),
-                audience_of=digest.audience_at,
-                every=self._look_every,
+                digest.cards(context), questions=asking.resume, intake=intake, every=self._look_every
             )
         finally:
             self._context = self._asking = None

@@ -8,15 +8,17 @@ which `card` and `reply` it is about, and whether it is `done`; a `system` one `
 import logging
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from adapters.markdown.events import shortened
 from adapters.shared import digest_cards, expert_answers
+from adapters.shared.expert_answers import DigestCards
 from adapters.web.channel.context import WebContext, name_of
 from adapters.web.channel.events import audience_of, link
-from adapters.web.channel.rooms import PLATFORM, Member, actor, audience, place, room
+from adapters.web.channel.rooms import PLATFORM, Member, actor, place, room
 from bot.records import BotMessage, MessageKind, RoomMessage
-from bot.types import AnswerGiven, AnswerTaken, Audience, Card, CardRow, Notice, Place, Post
+from bot.types import AnswerTaken, Audience, Card, CardRow, Notice, Place, Post
 from retrieval.i18n import Text
 
 log = logging.getLogger(__name__)
@@ -32,11 +34,18 @@ async def announce(context: WebContext, where: Place, card: Card, about: str) ->
         await _say_once(context, post, "card", _text(digest_cards.row_on(post)), post.data)
 
 
-async def redraw(context: WebContext, card: Post, status: str) -> None:
-    """The card as it is now, and what became of it. Raises StoreError."""
-    if card.message is None:
-        return
-    await context.bot.outbox.confirm(card)
+def cards(context: WebContext) -> DigestCards:
+    """The cards in all rooms."""
+    drawn, told = partial(_draw, context), partial(tell, context)
+    return DigestCards(PLATFORM, context.bot, context.tasks, context.language, _audience, drawn, told)
+
+
+async def _audience(card: Post) -> Audience:
+    return audience_of(card.place.channel)
+
+
+async def _draw(context: WebContext, card: Post, status: str) -> None:
+    """Raises StoreError."""
     text = f"{_text(digest_cards.row_on(card))}\n{status}"
     data = {**card.data, "status": status}
     await context.board.put(BotMessage(card.place.channel, None, card.about, "card", text, card.part, data))
@@ -44,8 +53,7 @@ async def redraw(context: WebContext, card: Post, status: str) -> None:
 
 def row_of(card: RoomMessage) -> CardRow:
     """The row of a card, without its buttons when it is closed."""
-    where = Place(PLATFORM, "", card.room)
-    return digest_cards.row_on(Post(card.about or "", "card", card.part, where, data=card.data))
+    return digest_cards.row_on(_as_post(card))
 
 
 async def tell(context: WebContext, notice: Notice) -> None:
@@ -87,20 +95,21 @@ async def teach(
     chosen: expert_answers.Ticks,
 ) -> AnswerTaken:
     """A member's answer to a card's question (None: the one it shows). Raises StoreError."""
+    post, name = _as_post(card), name_of(member.id, context.language)
+    if reference is None:
+        reference = digest_cards.reference_of(post)
     url = link(card, context.address)
-    return await _teach(context, member, card, answer, url, question=question, reference=reference, ticks=chosen)
+    return await cards(context).answer(
+        post, actor(member), name, answer, url, question=question, reference=reference, chosen=chosen
+    )
 
 
 async def dismiss(
     context: WebContext, member: Member, card: RoomMessage, questions: Collection[int] = ()
 ) -> AnswerTaken:
-    """Close questions on a card without an answer. Raises StoreError."""
-    where = room(card.room)
-    ids = _chosen(card, questions)
-    taught = await context.bot.experts.dismiss(actor(member), ids, place(where), audience(where))
-    if taught.refusal is None:
-        _settle(context, member.id, card, expert_answers.DISMISSED)
-    return taught
+    """Close questions on a card (empty: all of them) without an answer. Raises StoreError."""
+    name = name_of(member.id, context.language)
+    return await cards(context).dismiss(_as_post(card), actor(member), name, questions)
 
 
 async def opened(context: WebContext, card: RoomMessage) -> expert_answers.OpenedQuestion | Text:
@@ -120,19 +129,17 @@ async def save(context: WebContext, member: Member, confirm: RoomMessage) -> Ans
         return AnswerTaken(refusal=expert_answers.DELETED)
     if card is None or confirm.data["done"]:
         return AnswerTaken(refusal=expert_answers.GONE)
-    url, reference = link(reply, context.address), confirm.data.get("reference")
-    taught = await _teach(context, member, card, reply.text, url, reference=reference, author=reply.author)
+    post, name = _as_post(card), name_of(reply.author, context.language)
+    reference = confirm.data.get("reference") or digest_cards.reference_of(post)
+    url = link(reply, context.address)
+    taught = await cards(context).answer(
+        post, actor(member), name, reply.text, url, reference=reference, author=reply.author
+    )
     if taught.refusal is None:
         text = expert_answers.saved(taught, context.language)
         said = BotMessage(confirm.room, confirm.thread, confirm.about or "", "confirm", text)
         await context.board.put(replace(said, data={**confirm.data, "done": True}))
     return taught
-
-
-async def tell_all(context: WebContext) -> None:
-    """Say what is to be said now. Raises StoreError."""
-    for notice in await context.bot.experts.notices(PLATFORM):
-        context.tasks.start(tell(context, notice), "web-notice")
 
 
 # -- parts ----------------------------------------------------------------------------------------------------------
@@ -146,66 +153,12 @@ async def _say_once(context: WebContext, post: Post, kind: MessageKind, text: st
         await context.bot.outbox.confirm(replace(post, message=str(posted.id)))
 
 
-async def _teach(
-    context: WebContext,
-    member: Member,
-    card: RoomMessage,
-    answer: str,
-    url: str | None,
-    *,
-    question: str = "",
-    reference: int | None = None,
-    author: str = "",
-    ticks: expert_answers.Ticks = expert_answers.NO_TICKS,
-) -> AnswerTaken:
-    where = room(card.room)
-    lesson = AnswerGiven(
-        actor(member),
-        place(where),
-        audience(where),
-        _chosen(card),
-        answer,
-        question,
-        url,
-        reference if reference is not None else card.data.get("reference"),
-        author,
-        closes=ticks.closes,
-        leaves=ticks.leaves,
-    )
-    taught = await context.bot.experts.answer(lesson)
-    if taught.refusal is None:
-        _settle(context, author or member.id, card, expert_answers.ANSWERED)
-    return taught
-
-
-def _settle(context: WebContext, who: str, card: RoomMessage, how: Text) -> None:
-    """Cards whose question is not open any more say so, and the askers are told."""
-    name = name_of(who, context.language)
-
-    async def settle() -> None:
-        post = await _post_of(context, card)
-        for now in (
-            await digest_cards.changed(context.bot, post, audience_at, context.language) if post is not None else ()
-        ):
-            await redraw(context, now, expert_answers.status(now, how, context.language, name))
-        await tell_all(context)
-
-    context.tasks.start(settle(), "web-cards")
+def _as_post(card: RoomMessage) -> Post:
+    return Post(card.about or "", "card", card.part, place(room(card.room)), data=card.data, message=str(card.id))
 
 
 async def _post_of(context: WebContext, card: RoomMessage) -> Post | None:
     return await context.bot.outbox.find(place(room(card.room)), str(card.id))
-
-
-async def audience_at(card: Post) -> Audience:
-    """The readers of a card now."""
-    return audience_of(card.place.channel)
-
-
-def _chosen(card: RoomMessage, questions: Collection[int] = ()) -> tuple[int, ...]:
-    """Which questions a card is about is what the database says."""
-    there = tuple(card.data["questions"])
-    return tuple(each for each in there if each in questions) if questions else there
 
 
 def _text(row: CardRow) -> str:

@@ -9,12 +9,13 @@ from datetime import UTC, datetime, timedelta
 
 from adapters.shared import ingestion
 from adapters.shared.attachments import TOO_MANY
+from adapters.shared.ingestion import NotTakenError
 from bot.errors import StoreError
 from bot.knowledge.held_files import HeldFiles
 from retrieval.i18n import Text
 from retrieval.loaders.limits import MIB, REASONS, size
 from retrieval.loaders.loader import ParsingLimits
-from retrieval.types import RAGToolError, UnreadableError
+from retrieval.types import UnreadableError
 
 log = logging.getLogger(__name__)
 
@@ -29,10 +30,6 @@ _FULL = Text(
 _GONE = Text(
     en="The file is no longer there. Add it again.", ja="ファイルはもう残っていません。もう一度追加してください。"
 )
-
-
-class NotTakenError(RAGToolError):
-    """The addition is refused; says why in words."""
 
 
 class Uploads:

@@ -108,7 +108,7 @@ class _Pairs:
         await kept_live(self._state, self._fill)
 
     async def _state(self) -> int:
-        return self._knowledge.generation
+        return await self._knowledge.generation()
 
     async def _first(self) -> None:
         self._start = 0

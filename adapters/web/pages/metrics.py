@@ -32,9 +32,8 @@ _NONE = Text(
 )
 _DAYS_OF = Text(en="The days are those of {zone}.", ja="日付は {zone} の日付です。")
 _ONCE = Text(
-    en="Every question has one outcome. A miss is a question that was not found, got an unsure answer, or was "
-    "reported with "
-    "👎; it counts once.",
+    en="Every question has one outcome. A miss is a question that was not found, got an unsure answer, or was reported "
+    "with 👎; it counts once.",
     ja="質問ごとに結果は 1 つです。未解決は、情報なし・確信度の低い回答・👎 の報告のいずれかで、1 つの質問を 1 "
     "件と数えます。",
 )

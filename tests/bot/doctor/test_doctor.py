@@ -18,10 +18,12 @@ from aiohttp import web
 
 from bot.config.settings import Settings
 from bot.doctor import data as doctor_data
-from bot.doctor import machine, services
+from bot.doctor import machine, processes, services
 from bot.doctor.findings import Check, Finding, Remark, Subject, fault, fine
 from bot.doctor.machine import old_sqlite, short_of_disk, short_of_machine
 from bot.doctor.run import as_json, diagnose, examine, report, status
+from bot.store.engine import connect
+from bot.store.processes import Processes
 from migrations import revisions, upgrade
 from retrieval.i18n import Text
 from tests.bot import databases
@@ -34,7 +36,9 @@ from tests.fakes.openai import FakeOpenAI
 from tests.retrieval.cross_encoder import cross_encoder
 from tests.retrieval.test_ingest import HashEmbedder
 
-CHECKS = {check.about.key: check for check in (*machine.CHECKS, *doctor_data.CHECKS, *services.CHECKS)}
+CHECKS = {
+    check.about.key: check for check in (*machine.CHECKS, *doctor_data.CHECKS, *processes.CHECKS, *services.CHECKS)
+}
 NOBODY = 65534
 
 
@@ -246,6 +250,7 @@ async def test_a_platform_adds_its_own_checks(tmp_path: Path, monkeypatch: pytes
         "machine",
         "reranker",
         "judge",
+        "processes",
     }  # silent where nothing is set
     assert status(findings) == 0, report(findings, "en")
     assert not (tmp_path / "none").exists()  # a check makes nothing
@@ -434,6 +439,20 @@ async def test_a_server_without_tables_and_with_them(postgresql: str, postgresql
     )
     (finding,) = await found("database", at(tmp_path, DATABASE_URL=postgresql.format(name=postgresql_template)))
     assert finding.level == "ok"
+
+
+async def test_processes_of_one_database_are_named(server_url: str, tmp_path: Path) -> None:
+    one = at(tmp_path, DATABASE_URL=server_url)
+    alone, none = await found("processes", one)
+    expect([alone], "warning", "no other process", "QDRANT_URL", "ほかのプロセス")
+    assert (none.level, none.what.en) == ("ok", "None is running now.")
+    engine = connect(server_url)
+    await Processes(engine).alive("north:12:ab", embedded=False)
+    await Processes(engine).alive("south:34:cd", embedded=False)
+    await engine.dispose()
+    (there,) = await found("processes", at(tmp_path, DATABASE_URL=server_url, QDRANT_URL="http://127.0.0.1:1"))
+    assert (there.level, there.what.en) == ("ok", "2 now: north:12, south:34.")
+    assert await found("processes", at(tmp_path)) == []
 
 
 # -- documents and the index ----------------------------------------------------------------------------------------

@@ -178,10 +178,11 @@ async def test_a_change_of_readers_that_fails_leaves_all_as_it_was(tmp_path: Pat
     class Halfway(EdgeIndex):
         broken = False
 
-        async def copy(self, document_id: str, **about: str | None) -> None:
-            await super().copy(document_id, **about)
+        async def copy(self, document_id: str, **about: str | None) -> int:
+            copied = await super().copy(document_id, **about)
             if self.broken:
                 raise QdrantConnectionError(Text(en="Gone.", ja="切れました。"))
+            return copied
 
     async with opened(tmp_path, documents=FullDisk, index_class=Halfway, loader=loader) as library:
         assert isinstance(library.documents, FullDisk) and isinstance(library.index, Halfway)
@@ -223,12 +224,17 @@ async def test_a_document_is_indexed_anew_in_one_step(library: Library) -> None:
 
     searching = asyncio.create_task(searcher())
     progress: list[tuple[int, int]] = []
-    generation = library.knowledge.generation
+    generation = await library.knowledge.generation()
     done = await library.knowledge.reindex(document, READERS, lambda *far: progress.append(far))
     over.set()
     await searching
     assert set(seen) == {len(before)} and progress[-1] == (len(before), len(before))
-    assert done and row and done == row.with_(born=generation + 1) and library.knowledge.generation == generation + 1
+    assert (
+        done
+        and row
+        and done == row.with_(born=generation + 1)
+        and await library.knowledge.generation() == generation + 1
+    )
     assert await whole(library, document) == before and await library.points() == len(before)
     assert (await library.add("rules.md", pages("edition1"))).status == "unchanged"
 
@@ -378,9 +384,9 @@ async def test_a_collection_gets_another_name(library: Library) -> None:
 async def test_a_collection_goes_in_one_step(library: Library) -> None:
     for number in range(3):
         await added(library, f"{number}.md", f"# {number}\n\nHarbour plan {number}.\n")
-    generation = library.knowledge.generation
+    generation = await library.knowledge.generation()
     assert await library.knowledge.drop_collection("docs", READERS) == 3
-    assert library.knowledge.generation == generation + 1
+    assert await library.knowledge.generation() == generation + 1
     assert await library.points() == 0 and library.kept() == []
 
 
@@ -390,10 +396,11 @@ async def test_a_collection_goes_in_one_step(library: Library) -> None:
 class Dying(EdgeIndex):
     doomed = False
 
-    async def publish(self, document_id: str, *, at: int) -> None:
-        await super().publish(document_id, at=at)
+    async def publish(self, document_id: str, *, at: int) -> int:
+        published = await super().publish(document_id, at=at)
         if self.doomed:
             die()
+        return published
 
 
 async def main(folder: Path) -> None:

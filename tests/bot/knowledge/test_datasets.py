@@ -141,12 +141,12 @@ async def test_articles_are_found_with_their_address_and_licence(desk: Desk) -> 
 
 async def test_a_look_shows_rows_before_and_after_cleaning_and_adds_nothing(desk: Desk) -> None:
     async with hub_of(article(1), SHORT_ROW, *(article(n) for n in range(2, 90))) as hub, desk.on(hub) as datasets:
-        generation = desk.library.knowledge.generation
+        generation = await desk.library.knowledge.generation()
         samples = await datasets.preview(Upstream("wikipedia_ja"), 3)
         assert [(each.before.id, each.reason) for each in samples] == [("1", None), ("91", "short"), ("2", None)]
         assert samples[0].after is not None and samples[0].after.title == "図書館1"
         assert len(await datasets.preview(Upstream("wikipedia_ja"), 999)) == 50
-        assert desk.library.knowledge.generation == generation and datasets.jobs() == ()
+        assert await desk.library.knowledge.generation() == generation and datasets.jobs() == ()
         assert [dataset.name for dataset in datasets.named()] == ["wikipedia_ja", "cc_news", "livedoor"]
         with pytest.raises(DatasetError, match="wikipedia_ja, cc_news, livedoor"):
             await datasets.preview(Upstream("wikipedia"))

@@ -233,11 +233,11 @@ class Stubborn(EdgeIndex):
 
     stuck = 0
 
-    async def undo(self, document_id: str, *, at: int) -> None:
+    async def undo(self, document_id: str, *, at: int, revive: bool = True) -> None:
         if self.stuck:
             self.stuck -= 1
             raise QdrantConnectionError(NO_DISK)
-        await super().undo(document_id, at=at)
+        await super().undo(document_id, at=at, revive=revive)
 
 
 async def test_a_document_is_refused_in_words_while_the_disk_has_no_room(tmp_path: Path, loader: Loader) -> None:

@@ -134,7 +134,7 @@ async def found(home: Settings) -> list[tuple[str, str | None]]:
     """Each passage of a home that starts: its document and, of a pair, the question."""
     everyone = Readers(frozenset({TEAM, PRIVATE}))
     async with running(home, Redactor()) as app:
-        passages, _ = await app.index.scroll(View(everyone, app.knowledge.generation))
+        passages, _ = await app.index.scroll(View(everyone, await app.knowledge.generation()))
         assert await app.index.count(View(everyone, STAGED)) == len(passages)  # and nothing that nobody sees
     return sorted((one.document, one.question) for one in passages)
 
@@ -241,10 +241,10 @@ async def test_the_refusal_names_both_homes(place: Place) -> None:
 async def test_an_empty_database_on_a_server_is_refused(
     place: Place, postgresql: str, postgresql_template: str
 ) -> None:
-    from tests.bot.conftest import _run
+    from tests.bot.postgresql import execute
 
     name = f"identity_{'server' if place.server else 'embedded'}"
-    _run(postgresql.format(name="postgres"), f"CREATE DATABASE {name} TEMPLATE {postgresql_template}")
+    execute(postgresql.format(name="postgres"), f"CREATE DATABASE {name} TEMPLATE {postgresql_template}")
     right, strange = await fill(place), place.home(DATABASE_URL=postgresql.format(name=name))
     with pytest.raises(SettingsError, match=f"/{name}"):
         await found(strange)

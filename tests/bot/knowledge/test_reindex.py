@@ -18,6 +18,7 @@ from bot.knowledge.content_store import content_store
 from bot.knowledge.documents import KnowledgeBase
 from bot.knowledge.identity import Identity
 from bot.knowledge.reindex import Progress, Rebuilt, Reindex, made_of
+from bot.knowledge.snapshots import Snapshots
 from bot.records import DocumentRow
 from bot.store.collections import Collections
 from bot.store.documents import Documents
@@ -83,7 +84,7 @@ class Home:
             search=Search(index, embedder, SPARSE),
             loader=self.loader,
             kept=content_store(self.engine, self.folder / "documents"),
-            generation=row.generation,
+            snapshots=Snapshots(index, self.indexes, row),
         )
         await knowledge.recover()
         yield knowledge
@@ -245,7 +246,7 @@ async def test_documents_change_on_in_the_new_store(home: Home) -> None:
         await home.add(knowledge, "other.md", "# Other\n\nThe pier opens at ten.\n")
         (plan,) = [row for row in await home.documents.listed() if row.name == "plan.md"]
         assert await knowledge.forget(plan.id)
-        assert knowledge.generation == 5
+        assert await knowledge.generation() == 5
     assert {*await home.shown()} == {"other.md", "faq.csv"}
     assert await found(home, "harbour") == []
 
@@ -255,7 +256,7 @@ async def test_a_lost_store_is_filled_again(home: Home) -> None:
     await home.stores.remove(OLD)
     index = await home.stores.open(OLD)
     reindex = home.reindex(HashEmbedder())
-    assert not await reindex.whole(index, 3)
+    assert not await reindex.whole(index)
     await index.close()
     done = await home.rebuilt(HashEmbedder(), OLD)
     assert (done.documents, done.written, done.row.generation) == (3, 3, 3)
@@ -263,7 +264,7 @@ async def test_a_lost_store_is_filled_again(home: Home) -> None:
     assert {**after, "faq.csv": before["faq.csv"]} == before
     assert "1400 bytes." in after["faq.csv"][0][0]  # its pairs were only in the store
     index = await home.stores.open(OLD)
-    assert await reindex.whole(index, 3)
+    assert await reindex.whole(index)
     await index.close()
     assert (await home.rebuilt(HashEmbedder(), OLD)).written == 0
 
@@ -313,7 +314,7 @@ async def test_what_is_added_replaced_and_forgotten_meanwhile_is_caught_up(home:
         # Whoever has the old store open hands it over.
         done = await reindex.run(NEW, old=home.index)
         assert documents.rounds == (3 if at_last else 4)
-        assert done.row.generation == knowledge.generation == 6
+        assert done.row.generation == await knowledge.generation() == 6
         await done.index.close()
     await reindex.clean_up(NEW)
     shown = await home.shown()

@@ -222,7 +222,7 @@ async def test_searches_are_listed_for_those_who_may_see_them(engine: AsyncEngin
 async def test_searches_are_summed_up(engine: AsyncEngine) -> None:
     searches = Searches(engine)
     assert (await searches.totals()).p50_ms is None
-    assert (await searches.totals()).error_share == 0.0
+    assert (await searches.totals()).failed == 0
     for latency in range(1, 101):
         await searches.add((metrics("q", float(latency), minutes=latency), PRIVATE))
     assert (await searches.totals(NOW + timedelta(minutes=91))).searches == 10
@@ -231,7 +231,7 @@ async def test_searches_are_summed_up(engine: AsyncEngine) -> None:
     found = await searches.totals()
     assert (found.searches, found.failed, found.empty) == (102, 1, 1)
     assert (found.p50_ms, found.p95_ms) == (50.0, 95.0)
-    assert found.error_share == pytest.approx(1 / 102)
+    assert (found.failed, found.searches) == (1, 102)
     listed = await searches.listed(TEAM.scopes)
     assert {(row.query, row.error, row.collection_name) for row in listed} == {
         ("nothing", None, "handbook"),

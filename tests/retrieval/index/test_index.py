@@ -90,7 +90,8 @@ async def store(kind: Kind, tmp_path_factory: pytest.TempPathFactory) -> AsyncIt
 async def index(store: Index) -> AsyncIterator[Index]:
     """An empty store. One for all tests: making one costs half a second of waiting for the disk."""
     yield store
-    await store.reconcile(-1)  # as if nothing had ever been committed
+    await store.roll_back(-1)  # as if nothing had ever been committed
+    await store.unstage()
     assert await store.sweep(10**9) == 0
 
 
@@ -105,7 +106,8 @@ async def embedded_store(tmp_path_factory: pytest.TempPathFactory) -> AsyncItera
 async def embedded(embedded_store: EdgeIndex) -> AsyncIterator[EdgeIndex]:
     """An empty embedded store: for what is about threads, which the local mode has none of."""
     yield embedded_store
-    await embedded_store.reconcile(-1)
+    await embedded_store.roll_back(-1)
+    await embedded_store.unstage()
 
 
 def point(
@@ -763,7 +765,8 @@ async def main():
     folder, committed = Path(sys.argv[1]), Path(sys.argv[2])
     index = await EdgeIndex.open(folder, dimensions=4, embedder="test", tokenizer="words 1")
     generation = int(committed.read_text().split()[-1])
-    await index.reconcile(generation)
+    await index.roll_back(generation)
+    await index.unstage()
     print("open", flush=True)
     with committed.open("a") as ledger:
         while True:
@@ -799,7 +802,8 @@ async def test_killed_at_any_step_the_last_committed_version_is_there_whole(tmp_
         await replacer.communicate()
         index = await opened(tmp_path / "index")
         generation = int(committed.read_text().split()[-1])
-        await index.reconcile(generation)
+        await index.roll_back(generation)
+        await index.unstage()
         await index.sweep(generation)
         for later in (generation, 10**9):
             assert await seen_texts(index, see(later)) == [str(generation)] * 40

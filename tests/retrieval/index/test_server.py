@@ -76,6 +76,7 @@ async def test_a_collection_is_made_once_with_all_it_needs(server: FakeQdrant) -
         "document_id": keyword,
         "scope": keyword,
         "language": keyword,
+        "process": keyword,
         "born": number,
         "died": number,
         "chunk": number,
@@ -213,11 +214,12 @@ async def test_writes_are_small_waited_for_and_in_order(server: FakeQdrant) -> N
         await index.copy("d", scope="everyone", collection="more")
         await index.publish("d", at=4)
         assert await index.count(see(4, "everyone", collections=("more",))) == 150
-        await index.reconcile(0)
+        await index.roll_back(0)
+        await index.unstage()
         assert await index.sweep(9) == 0
     assert [len(call.body["points"]) for call in server.calls("PUT points")] == 2 * [64, 64, 22]
     writes = [call for call in server.journal if call.kind in ("PUT points", "POST points/batch")]
-    assert len(writes) == 3 + 4 + 3 + 2
+    assert len(writes) == 3 + 4 + 3 + 3
     assert {(call.query["wait"], call.query["ordering"]) for call in writes} == {("true", "strong")}
     published = [operation["set_payload"]["payload"] for operation in writes[3].body["operations"]]
     assert published == [{"died": 2}, {"born": 2}]

@@ -34,9 +34,8 @@ _TOO_BIG = Text(
 _KINDS = Text(
     en="md, txt, html, csv, json, jsonl, pdf, docx, pptx, xlsx, epub. CSV and JSON files with the columns "
     "question and answer become Q/A pairs.",
-    ja="md、txt、html、csv、json、jsonl、pdf、docx、pptx、xlsx、epub に対応しています。question と "
-    "answer（質問・回答）の列がある CSV と JSON は"
-    " Q/A ペアになります。",
+    ja="md、txt、html、csv、json、jsonl、pdf、docx、pptx、xlsx、epub に対応しています。question と answer"
+    "（質問・回答）の列がある CSV と JSON は Q/A ペアになります。",
 )
 _RUNNING = Text(en="Work in progress", ja="処理状況")
 _CLEAR = Text(en="Clear finished work", ja="完了分を消去")

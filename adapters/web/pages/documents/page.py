@@ -61,7 +61,7 @@ async def _build(site: Site, who: Visitor, request: Request) -> None:
     await found.build(names)
 
     async def generation() -> int:
-        return site.app.knowledge.generation
+        return await site.app.knowledge.generation()
 
     await kept_live(generation, changed)
 

@@ -68,7 +68,7 @@ SAFE: dict[str, Do] = {
     "auth.test": lambda slack, at: slack.identify(),
 }
 SAFE_TWICE: dict[str, Do] = {  # worth less, or nothing, when it comes late
-    "assistant.threads.setStatus": lambda slack, at: slack.set_status("C1", at.root, "thinks…", ("hm",)),
+    "assistant.threads.setStatus": lambda slack, at: slack.set_status("C1", at.root, "thinks…"),
     "views.open": lambda slack, at: slack.open_view(at.trigger, MODAL),
 }
 ONCE: dict[str, Do] = {

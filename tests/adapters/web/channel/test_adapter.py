@@ -11,10 +11,11 @@ import pytest
 
 from adapters.runner import digest_target
 from adapters.shared import expert_answers
+from adapters.shared.ingestion import NotTakenError
 from adapters.web.channel.adapter import web_adapter
 from adapters.web.channel.digest import row_of
 from adapters.web.channel.events import Typed, addressed, command, question
-from adapters.web.channel.uploads import DAYS, NotTakenError, Uploads
+from adapters.web.channel.uploads import DAYS, Uploads
 from agent.events import Answered, Citation, Thought, ToolCalled
 from bot.app import running
 from bot.errors import SettingsError, StoreError

@@ -245,10 +245,10 @@ async def test_an_editor_changes_readers_indexes_anew_and_forgets_and_a_member_o
     await sees(user, "Changed: Everyone, guests and partners too")
     row = await document(site, "plan.md")
     assert row and row.scope == EVERYONE
-    before = site.app.knowledge.generation
+    before = await site.app.knowledge.generation()
     press(user, "reindex")
     await sees(user, "Re-indexing: plan.md: done (1 document)")
-    assert site.app.knowledge.generation == before + 1
+    assert await site.app.knowledge.generation() == before + 1
     press(user, "forget")
     await sees(user, "cannot be restored")
     user.find("Cancel").click()

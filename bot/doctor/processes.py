@@ -1,0 +1,47 @@
+"""The check of `kotae doctor` for more than one process on a database. Source: machines.md §2."""
+
+from collections.abc import Sequence
+
+from bot.config.settings import Settings, filled
+from bot.doctor.data import SERVER
+from bot.doctor.findings import Check, Remark, Subject, fault, fine, warning
+from bot.errors import StoreError
+from bot.store.engine import connect
+from bot.store.inspection import file_of, server_condition
+from bot.store.processes import Processes
+from retrieval.i18n import Text
+
+PROCESSES = Subject("processes", Text(en="Processes", ja="プロセス"))
+
+_ALONE = Text(
+    en="The search index is on this machine, so no other process may use the database.",
+    ja="検索インデックスがこのマシンにあるため、ほかのプロセスはこのデータベースを使えません。",
+)
+_MANY = Text(
+    en="For more than one set QDRANT_URL to a Qdrant server that all of them use; docs/deploy.md says more.",
+    ja="複数のプロセスで使うには、共通の Qdrant サーバーを QDRANT_URL に設定してください"
+    "（説明は docs/deploy.md にあります）。",
+)
+_THESE = Text(en="{count} now: {names}.", ja="現在 {count} 件: {names}")
+_NONE = Text(en="None is running now.", ja="現在動いているものはありません。")
+
+
+async def processes(settings: Settings) -> Sequence[Remark]:
+    """Nothing where the database is a file, which has one process, or has to be put right first."""
+    if file_of(settings.database_url) is not None:
+        return []
+    engine = connect(settings.database_url, settings.link)
+    try:
+        found = await server_condition(settings.database_url, settings.link)
+        if found.revision != found.wanted:
+            return []
+        names = [row.id.rpartition(":")[0] for row in await Processes(engine).listed()]
+    except StoreError as error:
+        return [fault(error.reason, SERVER)]
+    finally:
+        await engine.dispose()
+    alone = [warning(_ALONE, _MANY)] if settings.qdrant_url is None else []
+    return [*alone, fine(filled(_THESE, count=str(len(names)), names=", ".join(names)) if names else _NONE)]
+
+
+CHECKS = (Check(PROCESSES, processes),)

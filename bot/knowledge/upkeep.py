@@ -1,0 +1,114 @@
+"""Processes on one database look after each other: they say that they are alive, and one of them takes back what the
+dead have staged and deletes what no search can still see.
+
+Source: machines.md §2.
+"""
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+
+from bot.config.settings import filled
+from bot.errors import SettingsError, StoreError
+from bot.knowledge.snapshots import Snapshots
+from bot.store.engine import Engine
+from bot.store.locks import free
+from bot.store.processes import LEASE, Processes, died_here
+from retrieval.i18n import Text
+from retrieval.index import Index
+from retrieval.types import RAGToolError
+
+log = logging.getLogger(__name__)
+
+BEAT = LEASE.total_seconds() / 6
+UNSEEN = 120.0  # seconds after which no search looks at an earlier generation: more than any of them may take
+
+_EMBEDDED = Text(
+    en="Another process ({other}) has this database open. More than one need a Qdrant server that all of them use: set "
+    "QDRANT_URL in each.",
+    ja="別のプロセス（{other}）がこのデータベースを使用中です。複数のプロセスで使うには、すべてのプロセスで共通の "
+    "Qdrant サーバーを QDRANT_URL に設定してください。",
+)
+
+
+@asynccontextmanager
+async def attending(engine: Engine, process: str, *, embedded: bool) -> AsyncIterator[None]:
+    """To the end of the block the other processes of a shared database know that this one lives. `embedded`: its index
+    is its own machine's, so that no other may share the database. Raises SettingsError when one does, StoreError."""
+    processes = Processes(engine)
+    await processes.alive(process, embedded=embedded)
+    try:
+        for other in await processes.listed():
+            if other.id != process and (other.embedded or embedded) and not died_here(other.id):
+                raise SettingsError(filled(_EMBEDDED, other=other.id.rpartition(":")[0]))
+        async with _beating(lambda: processes.alive(process, embedded=embedded), "alive"):
+            yield
+    finally:
+        with suppress(StoreError):
+            await processes.leave(process)
+
+
+class Upkeep:
+    """The work that any process on a shared database and index does for all of them, one at a time."""
+
+    def __init__(
+        self, engine: Engine, index: Index, snapshots: Snapshots, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """`clock` in seconds."""
+        self._clock = clock
+        self._engine = engine
+        self._index = index
+        self._snapshots = snapshots
+        self._living: frozenset[str] | None = None  # when it was last looked; None: never yet
+        self._seen: deque[tuple[float, int]] = deque()  # when a generation was the last one
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        async with _beating(self.put_right, "upkeep"):
+            yield
+
+    async def put_right(self) -> None:
+        """Take back what the dead have left, unless another process is at it. Raises StoreError,
+        QdrantConnectionError."""
+        async with free(self._engine, "upkeep") as mine:
+            if mine:
+                await self._unstage()
+                await self._sweep()
+
+    async def _unstage(self) -> None:
+        living = frozenset(await Processes(self._engine).bury())
+        if self._living is None or not self._living <= living:
+            await self._index.unstage(living)
+        self._living = living
+
+    async def _sweep(self) -> None:
+        now = self._clock()
+        self._seen.append((now, await self._snapshots.now()))
+        old: int | None = None
+        while self._seen[0][0] <= now - UNSEEN:
+            old = self._seen.popleft()[1]
+        if old is not None:
+            await self._index.sweep(old)
+
+
+@asynccontextmanager
+async def _beating(work: Callable[[], Awaitable[None]], name: str) -> AsyncIterator[None]:
+    """Do it again and again, beside the block."""
+
+    async def beat() -> None:
+        while True:
+            await asyncio.sleep(BEAT)
+            try:
+                await work()
+            except (StoreError, RAGToolError) as error:
+                log.warning("%s: tried again: %s", name, error)
+
+    beating = asyncio.create_task(beat(), name=name)
+    try:
+        yield
+    finally:
+        beating.cancel()
+        await asyncio.gather(beating, return_exceptions=True)

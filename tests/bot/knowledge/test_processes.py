@@ -1,0 +1,366 @@
+"""Processes on one PostgreSQL and one Qdrant server: whatever one of them does, all see at once, whole, and once."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import text, update
+
+from bot.errors import SettingsError
+from bot.knowledge.content_store import content_store
+from bot.knowledge.documents import KnowledgeBase
+from bot.knowledge.snapshots import Snapshots
+from bot.knowledge.upkeep import UNSEEN, Upkeep, attending
+from bot.records import DocumentRow
+from bot.store.collections import Collections
+from bot.store.documents import Documents
+from bot.store.engine import Engine, connect, write
+from bot.store.locks import free, locked
+from bot.store.processes import Processes, this_process
+from bot.store.schema import processes
+from bot.store.searches import Searches
+from bot.store.vector_stores import IndexRow, VectorStores
+from bot.types import Upload, Verdict
+from retrieval.index.payload import STAGED
+from retrieval.index.server import ServerIndex
+from retrieval.ingest import Ingest
+from retrieval.loaders.loader import Loader
+from retrieval.search import Search
+from retrieval.sparse import TOKENIZER, SparseEncoder
+from retrieval.types import TEAM, Document, Passage, QdrantConnectionError, Readers, View
+from tests.fakes.qdrant import KEY, Drop, FakeQdrant, Refuse
+from tests.retrieval.test_ingest import HashEmbedder
+
+SPARSE = SparseEncoder()
+READERS = Readers(frozenset({TEAM}))
+COLLECTION = "shared"
+
+
+@dataclass
+class Process:
+    """What a process has open."""
+
+    name: str
+    engine: Engine
+    index: ServerIndex
+    knowledge: KnowledgeBase
+    snapshots: Snapshots
+    ingest: Ingest
+    embedder: HashEmbedder
+
+    async def add(self, name: str, said: str, collection: str = "docs") -> Verdict:
+        return await self.knowledge.add(Upload(name, said.encode(), collection, TEAM, "U1"), "en")
+
+    async def found(self, query: str = "harbour", collections: tuple[str, ...] | None = None) -> list[str]:
+        """What a search shows, in the order of the alphabet."""
+        hits = (await self.knowledge.search(query, READERS, collections, limit=50, min_relevance=0.0)).hits
+        return sorted(hit.passage.text for hit in hits)
+
+    async def shown(self) -> dict[str, int]:
+        """Each document's chunks as the index shows them to whoever asks now."""
+        view = View(READERS, await self.knowledge.generation())
+        counted: dict[str, int] = {}
+        offset: str | None = None
+        while True:
+            passages, offset = await self.index.scroll(view, offset=offset, limit=1000)
+            for passage in passages:
+                counted[passage.document_id] = counted.get(passage.document_id, 0) + 1
+            if offset is None:
+                return counted
+
+
+@dataclass
+class Machines:
+    """One database and one server; `process` is a start on one more machine."""
+
+    url: str
+    server: FakeQdrant
+    folder: Path
+    loader: Loader
+    stack: AsyncExitStack = field(default_factory=AsyncExitStack)
+
+    async def process(self, name: str) -> Process:
+        engine = connect(self.url)
+        self.stack.push_async_callback(engine.dispose)
+        embedder = HashEmbedder()
+        stores = VectorStores(engine, name)
+        row = await stores.open(embedder.name, embedder.dimensions, TOKENIZER)
+        index = await ServerIndex.open(
+            self.server.url,
+            KEY,
+            dimensions=embedder.dimensions,
+            embedder=embedder.name,
+            tokenizer=TOKENIZER,
+            collection=COLLECTION,
+            process=name,
+        )
+        self.stack.push_async_callback(index.close)
+        snapshots, ingest = Snapshots(index, stores, row), Ingest(embedder, SPARSE, index)
+        knowledge = KnowledgeBase(
+            documents=Documents(engine, embedder.name, process=name),
+            collections=Collections(engine),
+            searches=Searches(engine),
+            index=index,
+            ingest=ingest,
+            search=Search(index, embedder, SPARSE),
+            loader=self.loader,
+            kept=content_store(engine, self.folder / name),
+            snapshots=snapshots,
+        )
+        await knowledge.recover()
+        self.stack.push_async_callback(knowledge.close)
+        return Process(name, engine, index, knowledge, snapshots, ingest, embedder)
+
+
+@pytest.fixture
+async def machines(server_url: str, tmp_path: Path) -> AsyncIterator[Machines]:
+    async with FakeQdrant() as server, Loader() as loader:
+        made = Machines(server_url, server, tmp_path, loader)
+        async with made.stack:
+            yield made
+
+
+async def everything_is_whole(one: Process) -> None:
+    """The index shows just the documents that there are, each with all its chunks."""
+    rows = await Documents(one.engine, "").listed()
+    assert await one.shown() == {row.id: row.chunks for row in rows}
+
+
+# -- what one process does, another sees ----------------------------------------------------------------------------
+
+
+async def test_a_search_sees_what_another_process_has_just_changed(machines: Machines) -> None:
+    a, b = await machines.process("a"), await machines.process("b")
+    assert (await a.add("plan.md", "# Plan\n\nThe old harbour plan.\n")).status == "added"
+    assert await b.found() == ["The old harbour plan."]
+    assert (await b.add("plan.md", "# Plan\n\nThe new harbour plan.\n")).status == "replaced"
+    assert await a.found() == await b.found() == ["The new harbour plan."]
+    (row,) = await b.knowledge.documents(READERS)
+    assert await a.knowledge.forget(row.id)
+    assert await b.found() == []
+
+
+async def test_the_same_document_added_twice_at_once_is_there_once(machines: Machines) -> None:
+    a, b = await machines.process("a"), await machines.process("b")
+    said = "".join(f"## Part {n}\n\nThe harbour has a pier number {n}.\n\n" for n in range(40))
+    first, second = await asyncio.gather(a.add("pier.md", said), b.add("pier.md", said))
+    assert {first.status, second.status} == {"added", "unchanged"} and first.document_id == second.document_id
+    other, another = await asyncio.gather(a.add("pier.md", said + "One."), b.add("pier.md", said + "Two."))
+    assert {other.status, another.status} == {"replaced"}
+    await everything_is_whole(a)
+    assert len(await a.knowledge.documents(READERS)) == 1
+
+
+async def test_two_that_stage_one_document_show_one_version(machines: Machines) -> None:
+    a, b = await machines.process("a"), await machines.process("b")
+    kept = await a.add("plan.md", "# Plan\n\nThe old harbour plan.\n")
+    assert kept.document_id
+    await staged(b, kept.document_id)  # b is about to replace it as well
+    assert (await a.add("plan.md", "# Plan\n\nThe new harbour plan.\n")).status == "replaced"
+    assert await b.found() == ["The new harbour plan."]
+    await everything_is_whole(b)
+
+
+async def test_what_was_staged_and_lost_is_not_shown_in_part(machines: Machines) -> None:
+    a, b = await machines.process("a"), await machines.process("b")
+    await a.add("plan.md", "# Plan\n\nThe old harbour plan.\n")
+
+    class Late(Ingest):
+        """A process that stands still so long that the others take it for dead."""
+
+        async def stage(self, *document: Any, **about: Any) -> int:
+            count = await super().stage(*document, **about)
+            await b.index.unstage({"b"})
+            return count
+
+    vars(a.knowledge)["_ingest"] = Late(a.embedder, SPARSE, a.index)
+    refused = await a.add("plan.md", "# Plan\n\nThe new harbour plan.\n")
+    assert refused.status == "refused" and "Add it again" in (refused.reason or "")
+    assert await a.found() == await b.found() == ["The old harbour plan."]
+    await everything_is_whole(b)
+
+
+async def test_documents_of_many_processes_at_once_are_all_there(machines: Machines) -> None:
+    three = [await machines.process(name) for name in "abc"]
+    pages = [
+        (one, f"{one.name}{n}.md", f"# Page\n\nThe harbour of {one.name}{n}.\n") for n in range(8) for one in three
+    ]
+    verdicts = await asyncio.gather(*(one.add(name, said) for one, name, said in pages))
+    assert {verdict.status for verdict in verdicts} == {"added"}
+    for one in three:
+        assert len(await one.found()) == len(pages)
+    rows = await Documents(three[0].engine, "").listed()
+    assert len({row.born for row in rows}) == len(rows)  # each became visible in a step of its own
+    await everything_is_whole(three[0])
+
+
+async def test_a_collection_that_one_process_merges_is_merged_for_all(machines: Machines) -> None:
+    a, b = await machines.process("a"), await machines.process("b")
+    await a.add("one.md", "# One\n\nThe first harbour.\n", "old")
+    await b.add("two.md", "# Two\n\nThe second harbour.\n", "new")
+    assert await b.knowledge.merge("old", "new", READERS) == 1
+    assert await a.found(collections=("new",)) == ["The first harbour.", "The second harbour."]
+
+
+# -- a process that dies --------------------------------------------------------------------------------------------
+
+
+async def staged(one: Process, document: str = "d" * 32, born: int = STAGED) -> None:
+    about = Passage("docs", document, "half.md", 0, "", TEAM)
+    await one.ingest.write(Document("half.md", "# Half\n\nHalf a harbour.\n"), about, born=born, version="1")
+
+
+async def test_a_start_leaves_alone_what_another_process_is_adding(machines: Machines) -> None:
+    a = await machines.process("a")
+    async with attending(a.engine, "a", embedded=False):
+        await staged(a)
+        b = await machines.process("b")
+        await Upkeep(b.engine, b.index, b.snapshots).put_right()
+        assert await a.index.publish("d" * 32, at=1) == 1
+
+
+async def test_what_a_dead_process_has_staged_goes(machines: Machines) -> None:
+    a, b = await machines.process("a"), await machines.process("b")
+    await Processes(a.engine).alive("a", embedded=False)
+    await Processes(b.engine).alive("b", embedded=False)
+    await staged(a)
+    await staged(b, "e" * 32)
+    upkeep = Upkeep(b.engine, b.index, b.snapshots)
+    await upkeep.put_right()
+    assert await a.index.publish("d" * 32, at=1) == 1  # it lives
+    await a.index.roll_back(0)
+    await staged(a)
+    async with write(a.engine) as db:  # it is not seen any more
+        await db.execute(update(processes).where(processes.c.id == "a").values(until=text("now() - interval '1 s'")))
+    await upkeep.put_right()
+    assert await a.index.publish("d" * 32, at=1) == 0
+    assert await b.index.publish("e" * 32, at=1) == 1
+
+
+async def test_what_a_dead_process_published_and_did_not_commit_is_never_seen(machines: Machines) -> None:
+    a, b = await machines.process("a"), await machines.process("b")
+    kept = await a.add("plan.md", "# Plan\n\nThe old harbour plan.\n")
+    assert kept.document_id
+    born = await a.knowledge.generation() + 1
+    await staged(a, kept.document_id)
+    await a.index.publish(kept.document_id, at=born)  # and dies: the next commit has this generation
+    assert (await b.add("next.md", "# Next\n\nThe next harbour.\n")).status == "added"
+    assert await b.knowledge.generation() == born
+    assert await a.found() == await b.found() == ["The next harbour.", "The old harbour plan."]
+
+
+async def test_a_merge_that_a_dead_process_began_is_finished(machines: Machines) -> None:
+    a, b = await machines.process("a"), await machines.process("b")
+    await a.add("one.md", "# One\n\nThe first harbour.\n", "old")
+    await Collections(a.engine).merge("old", "new")  # and dies
+    assert await b.found(collections=("new",)) == []
+    await b.add("two.md", "# Two\n\nThe second harbour.\n", "new")
+    assert await b.found(collections=("new",)) == ["The first harbour.", "The second harbour."]
+    assert await VectorStores(b.engine).moves() == []
+
+
+async def test_whoever_has_lost_the_lock_commits_nothing_and_starts_again(machines: Machines) -> None:
+    a, b = await machines.process("a"), await machines.process("b")
+    kept = await a.add("plan.md", "# Plan\n\nThe old harbour plan.\n")
+
+    class Slow(Documents):
+        taken = False
+
+        async def commit(self, row: DocumentRow, *, generation: int, markdown: str | None = None) -> None:
+            if not self.taken:  # its connection is cut, and another process has its turn
+                self.taken = True
+                async with b.engine.connect() as db:
+                    await db.execute(text("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'"))
+                assert (await b.add("next.md", "# Next\n\nThe next harbour.\n")).status == "added"
+            await super().commit(row, generation=generation, markdown=markdown)
+
+    vars(a.knowledge)["_documents"] = Slow(a.engine, a.embedder.name, process="a")
+    again = await a.add("plan.md", "# Plan\n\nThe new harbour plan.\n")
+    assert (again.status, again.document_id) == ("replaced", kept.document_id)
+    assert await a.found() == await b.found() == ["The new harbour plan.", "The next harbour."]
+    await everything_is_whole(b)
+
+
+async def test_a_write_that_took_effect_though_it_failed_is_no_second_document(machines: Machines) -> None:
+    a, b = await machines.process("a"), await machines.process("b")
+    machines.server.order("points/batch", *[Drop(done=True)] * 2)
+    assert (await a.add("plan.md", "# Plan\n\nThe harbour plan.\n")).status == "added"
+    machines.server.order("points/batch", *[Refuse(500)] * 40)  # the index cannot even take it back
+    assert (await a.add("plan.md", "# Plan\n\nThe newer harbour plan.\n")).status == "refused"
+    machines.server.calm()
+    assert await b.found() == ["The harbour plan."]
+    assert (await b.add("next.md", "# Next\n\nThe next harbour.\n")).status == "added"
+    assert await a.found() == ["The harbour plan.", "The next harbour."]
+    await everything_is_whole(b)
+
+
+# -- together -------------------------------------------------------------------------------------------------------
+
+
+async def test_points_that_died_are_deleted_once_no_search_can_look_at_them(machines: Machines) -> None:
+    a, b = await machines.process("a"), await machines.process("b")
+    now = [0.0]
+    upkeep = Upkeep(b.engine, b.index, b.snapshots, clock=lambda: now[0])
+    await a.add("plan.md", "# Plan\n\nThe old harbour plan.\n")
+    before = await a.knowledge.generation()
+    await a.add("plan.md", "# Plan\n\nThe new harbour plan.\n")
+    await upkeep.put_right()
+    now[0] = UNSEEN - 1
+    await upkeep.put_right()
+    assert await a.index.count(View(READERS, before)) == 1  # a search of another process may be under way
+    now[0] = UNSEEN
+    await upkeep.put_right()
+    assert await a.index.count(View(READERS, before)) == 0
+    assert await a.found() == ["The new harbour plan."]
+
+
+async def test_an_index_that_was_swapped_is_not_searched_any_more(machines: Machines) -> None:
+    a, b = await machines.process("a"), await machines.process("b")
+    await a.add("plan.md", "# Plan\n\nThe harbour plan.\n")
+    await VectorStores(b.engine, "b").swap(IndexRow("other", 8, TOKENIZER, 1), {})
+    with pytest.raises(QdrantConnectionError, match="re-indexed with other"):
+        await a.found()
+    assert (await a.add("next.md", "# Next\n\nThe next harbour.\n")).status == "refused"
+
+
+async def test_processes_with_an_index_each_do_not_share_a_database(machines: Machines) -> None:
+    a = await machines.process("a")
+    async with attending(a.engine, "machine:1:a", embedded=False):
+        with pytest.raises(SettingsError, match=r"machine:1\) has this database open"):
+            async with attending(a.engine, "machine:2:b", embedded=True):
+                raise AssertionError
+        async with attending(a.engine, "machine:3:c", embedded=False):
+            assert [one.id for one in await Processes(a.engine).listed()] == ["machine:1:a", "machine:3:c"]
+    assert await Processes(a.engine).listed() == []
+    await Processes(a.engine).alive(this_process(), embedded=True)  # killed, and started again at once
+    async with attending(a.engine, this_process(), embedded=True):
+        pass
+
+
+async def test_a_lock_has_one_holder_among_all_and_goes_with_its_connection(machines: Machines) -> None:
+    a, b = await machines.process("a"), await machines.process("b")
+    async with free(a.engine, "job") as mine:
+        assert mine
+        async with free(b.engine, "job") as theirs, free(b.engine, "other") as other:
+            assert not theirs and other
+    order: list[str] = []
+    held, wanted = asyncio.Event(), asyncio.Event()
+
+    async def first() -> None:
+        async with locked(a.engine, "job"):
+            held.set()
+            await wanted.wait()
+            order.append("first")
+
+    async def second() -> None:
+        await held.wait()
+        wanted.set()
+        async with locked(b.engine, "job"):
+            order.append("second")
+
+    await asyncio.gather(first(), second())
+    assert order == ["first", "second"]

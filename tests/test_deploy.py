@@ -1,0 +1,43 @@
+"""The files that start several processes say what Kotae's settings say. Whether Compose takes them is tried by hand."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml  # type: ignore[import-untyped]
+
+ROOT = Path(__file__).parents[1]
+COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "deploy" / "compose.yaml").read_text())
+
+
+def kotae() -> list[dict[str, Any]]:
+    return [one for name, one in COMPOSE["services"].items() if name.startswith("kotae-")]
+
+
+def test_every_process_has_the_same_settings_and_a_home_of_its_own() -> None:
+    first, *others = kotae()
+    assert others
+    for other in others:
+        assert other["environment"] == first["environment"] and other["volumes"] != first["volumes"]
+    example = (ROOT / ".env.example").read_text()
+    assert all(re.search(rf"^# {name}=", example, re.MULTILINE) for name in first["environment"])
+    assert {"DATABASE_URL", "QDRANT_URL", "KOTAE_WEB_TOKEN"} <= first["environment"].keys()
+
+
+def test_all_that_is_named_is_there() -> None:
+    services, volumes = COMPOSE["services"], COMPOSE["volumes"]
+    for one in services.values():
+        assert set(one.get("depends_on", ())) <= services.keys()
+        for volume in one.get("volumes", ()):
+            source = volume.partition(":")[0]
+            assert source in volumes or (ROOT / "deploy" / source).exists(), volume
+    assert (ROOT / kotae()[0]["build"]["dockerfile"]).exists()
+    proxied = re.search(r"reverse_proxy (.+) \{", (ROOT / "deploy" / "Caddyfile").read_text())
+    assert proxied and proxied[1].split() == [f"{name}:8080" for name in services if name.startswith("kotae-")]
+
+
+def test_the_image_has_the_driver_that_the_lock_file_names() -> None:
+    command = re.search(r"sed -n '(.+?)' (\S+)", (ROOT / "deploy" / "Dockerfile").read_text())
+    assert command and command[1] == "/^asyncpg==/,/# via/p"
+    part = re.search(r"^asyncpg==.*?# via", (ROOT / command[2]).read_text(), re.MULTILINE | re.DOTALL)
+    assert part and "--hash=sha256:" in part[0] and part[0].count("==") <= 3
