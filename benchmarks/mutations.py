@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import discord_mutations, machine_mutations, source_mutations, web_mutations
+from benchmarks import discord_mutations, machine_mutations, server_mutations, source_mutations, web_mutations
 
 ROOT = Path(__file__).parents[1]
 LEFT_OUT = shutil.ignore_patterns(".venv", ".git", "__pycache__", ".*_cache", ".hypothesis", ".kotae", "*.egg-info")
@@ -1555,6 +1555,7 @@ MUTATIONS = (
         for each in (
             *discord_mutations.MUTATIONS,
             *machine_mutations.MUTATIONS,
+            *server_mutations.MUTATIONS,
             *source_mutations.MUTATIONS,
             *web_mutations.MUTATIONS,
         )

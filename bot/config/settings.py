@@ -233,6 +233,11 @@ class Settings(BaseSettings):
         return f"sqlite+aiosqlite:///{self.home / 'kotae.db'}"
 
     @property
+    def shared(self) -> bool:
+        """Whether the database is on a server, and holds the documents' texts and files that wait."""
+        return not self.database_url.startswith("sqlite")
+
+    @property
     def link(self) -> ServerLink:
         """The way to a database on a server."""
         return ServerLink(

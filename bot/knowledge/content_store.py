@@ -20,7 +20,7 @@ from retrieval.types import Document, Passage, QAPair, Readers, View
 
 log = logging.getLogger(__name__)
 
-_AT_ONCE = 50  # texts brought over in a transaction
+_AT_ONCE = 10  # texts brought over in a transaction
 
 
 class ContentLostError(Exception):

@@ -23,7 +23,7 @@ from bot.errors import SettingsError
 from bot.records import DocumentRow
 from bot.store.engine import Engine
 from bot.store.homes import Homes
-from bot.store.inspection import file_of, name_of
+from bot.store.inspection import name_of
 from retrieval.folder import home_in, sign
 from retrieval.i18n import Text
 from retrieval.types import Readers, View
@@ -92,7 +92,7 @@ class Identity:
     @classmethod
     def of(cls, settings: Settings, home: str | None, generation: int, rows: Sequence[DocumentRow]) -> "Identity":
         server = settings.qdrant_url is not None
-        texts = settings.home / "documents" if file_of(settings.database_url) else None
+        texts = None if settings.shared else settings.home / "documents"
         return cls(home, generation, rows, name_of(settings.database_url), texts, server)
 
     # -- the index --------------------------------------------------------------------------------------------------

@@ -176,6 +176,8 @@ class Ingestion:
             return await self._knowledge.add(upload, intake.language), digest
         except RAGToolError as refusal:
             reason = refusal.text(intake.language)
+        except StoreError:  # the file is there still, in a database that is not reached
+            raise
         except Exception:
             log.exception("a file could not be read", extra={"intake": intake.id})
             reason = _BROKEN.to(intake.language)

@@ -78,6 +78,5 @@ def _kept(db: AsyncConnection | Connection, address: str, data: bytes) -> Execut
 
 def _needed() -> ColumnElement[bool]:
     """By a document, or by an answer that is to be held against an earlier version."""
-    return exists().where(documents.c.markdown == contents.c.address) | exists().where(
-        changed_documents.c.before == contents.c.address
-    )
+    now = exists().where(documents.c.markdown == contents.c.address)
+    return now | exists().where(changed_documents.c.before == contents.c.address)

@@ -5,7 +5,7 @@ has as files, files that wait to be read, and erasures of persons on other machi
 """
 
 import json
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,7 @@ from bot.store.engine import change, look, read, snapshot, storable, write
 from bot.store.schema import changed_documents, contents, documents, erasures, held_files, metadata
 
 _ROWS = 500  # at a time
+_PAGE = 5_000  # of a file, which is gone through anew for each
 _TEXTS = 10
 _TABLES = [table for table in metadata.sorted_tables if table not in (contents, held_files, erasures)]
 
@@ -35,13 +36,13 @@ async def dump(server: AsyncEngine, file: AsyncEngine, text_of: Callable[[str, b
     """Copy one moment of the server's database into the empty SQLite `file`; `text_of` is given each text of a document
     with its address. Raises StoreError, and what `text_of` raises."""
     async with snapshot(server) as db:
+        texts = await db.stream(select(contents).execution_options(yield_per=_TEXTS))
+        async for row in texts:
+            await text_of(row.address, bytes(row.data))
         for table in _TABLES:
             found = await db.stream(select(*_read(table)).execution_options(yield_per=_ROWS))
             async for some in found.partitions():
                 await change(file, partial(_put, table=table, found=some))
-        texts = await db.stream(select(contents).execution_options(yield_per=_TEXTS))
-        async for row in texts:
-            await text_of(row.address, bytes(row.data))
         numbers = [(table, await db.run_sync(_last_on_server, table)) for table in _numbered()]
     for table, last in numbers:
         await change(file, partial(_number_in_file, table=table, last=last))
@@ -55,14 +56,20 @@ async def load(file: AsyncEngine, server: AsyncEngine, text_of: Callable[[str], 
             if await db.run_sync(_filled):
                 raise FilledError
             for table in _TABLES:
-                found = await source.execute(select(*_read(table)))
-                for some in found.partitions(_ROWS):
+                async for some in _pages(source, table):
                     await db.run_sync(_put, table, some)
             await _texts(db, source, text_of)
             for table in _numbered():
                 await db.run_sync(_number_on_server, table, await source.run_sync(_last_in_file, table))
     except IntegrityError as error:  # somebody has begun with it meanwhile
         raise FilledError from error
+
+
+async def _pages(source: AsyncConnection, table: Table) -> AsyncIterator[Sequence[Row[Any]]]:
+    wanted, start = select(*_read(table)).order_by(*table.primary_key).limit(_PAGE), 0
+    while found := (await source.execute(wanted.offset(start))).all():
+        yield found
+        start += len(found)
 
 
 async def _texts(db: AsyncConnection, source: AsyncConnection, text_of: Callable[[str], Awaitable[str | None]]) -> None:

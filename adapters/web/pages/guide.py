@@ -153,6 +153,7 @@ _HOLDS = Text(
     en="{documents} document{documents:|s}, {chunks} chunk{chunks:|s}", ja="文書 {documents} 件、チャンク {chunks} 件"
 )
 _FOLDERS = ("documents", "vectors", "uploads", "logs/agent_chat.log")
+_IN_DATABASE = ("documents", "uploads")  # where it is on a server
 _PROGRAMS = Text(en="For programs", ja="プログラム向け")
 _COMMANDS = Text(en="Commands", ja="コマンド")
 _COMMAND_TEXTS: Sequence[tuple[str, Text]] = (
@@ -256,7 +257,9 @@ async def _facts(site: Site, who: Visitor) -> list[tuple[Text, str]]:
         ),
         (
             Text(en="Folders", ja="フォルダー"),
-            "  ".join(f"{settings.home / folder}" for folder in _FOLDERS),
+            "  ".join(
+                f"{settings.home / each}" for each in _FOLDERS if not settings.shared or each not in _IN_DATABASE
+            ),
         ),
         (
             Text(en="Documents", ja="文書"),

@@ -643,6 +643,16 @@ async def test_an_index_that_cannot_be_read_is_built_anew_as_the_message_says(em
     assert {name for name, _ in await found(home)} == {*TEXTS} and len(kept(home)) == 3
 
 
+async def test_beside_a_database_on_a_server_the_index_alone_is_set_aside(embedded: Place, server_url: str) -> None:
+    home = embedded.home(DATABASE_URL=server_url)
+    await filled(home)
+    (damaged,) = (home.home / "vectors").rglob("kotae.json")
+    damaged.write_text("{")
+    folder = await set_aside(home)
+    assert [path.name for path in folder.iterdir()] == ["vectors"] and kept(home) == set()
+    assert {name for name, _ in await found(home)} == {*TEXTS}
+
+
 # -- backups and re-indexing carry it --------------------------------------------------------------------------------
 
 
@@ -716,3 +726,18 @@ async def test_an_index_built_anew_carries_the_identity_and_leaves_other_homes_a
 
 if __name__ == "__main__":
     main()
+
+
+async def test_a_home_moves_to_servers_where_any_machine_has_it_all_and_back(served: Place, server_url: str) -> None:
+    alone = replace(served, server=None)
+    await filled(alone.home("alone"))
+    made = (await back_up(alone.home("alone"), served.folder / "one.tar.gz")).file
+    one, other = (served.home(name, DATABASE_URL=server_url) for name in ("one", "other"))
+    await restored(made, one, served.embedder)
+    assert await found(one) == ALL and await found(other) == ALL
+    async with running(other, Redactor()) as app:
+        await add(app, "more.md", "# More\n\nThe new page.\n")
+    back = await back_up(other, served.folder / "two.tar.gz")  # nobody runs, so it asks the index itself
+    assert (back.documents, back.pairs_as_text) == (4, False)
+    await restored(back.file, alone.home("back"), served.embedder)
+    assert await found(alone.home("back")) == sorted([*ALL, ("more.md", None)])

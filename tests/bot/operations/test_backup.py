@@ -488,17 +488,16 @@ for home, left in wanted.items():  # each in a process of its own, which the imp
 """
 
 
-def restore_killed(file: Path, wanted: dict[Path, int]) -> list[list[int]]:
+def restore_killed(file: Path, wanted: dict[Path, int], **environ: str) -> list[list[int]]:
     """Each folder's restore is killed before its n-th change of the home's files. Returns what each ended in: how many
-    were left, if it lived to say so, and its status.
-    """
+    were left, if it lived to say so, and its status. `environ`: more settings."""
     done = subprocess.run(
         [sys.executable, "-c", KILLED, str(file), json.dumps({str(folder): after for folder, after in wanted.items()})],
         cwd=ROOT,
         capture_output=True,
         text=True,
         timeout=120,
-        env={"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/tmp")},
+        env={"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/tmp"), **environ},
     )
     assert done.returncode == 0, done.stderr
     return [[int(number) for number in line.split()] for line in done.stdout.splitlines()]

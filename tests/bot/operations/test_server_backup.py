@@ -1,6 +1,7 @@
 """A backup of a database on a server, and a restore into one: the way from one machine to several, and back."""
 
 import asyncio
+import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,7 +15,7 @@ from bot.config.settings import Settings
 from bot.knowledge.content_store import address_of
 from bot.operations.backup import BackupError, back_up
 from bot.operations.restore import Restored, restore
-from bot.operations.restore_marker import MANIFEST, UNFINISHED, unfinished
+from bot.operations.restore_marker import MANIFEST, UNFINISHED, refuse_unfinished, unfinished
 from bot.store.contents import Contents
 from bot.store.documents import Documents
 from bot.store.engine import change, connect, rows
@@ -24,7 +25,7 @@ from bot.store.schema import messages, turns
 from bot.store.transfer import FilledError, dump, load
 from bot.store.vector_stores import VectorStores
 from tests.bot import databases
-from tests.bot.operations.test_backup import at, home, texts
+from tests.bot.operations.test_backup import at, home, restore_killed, texts
 from tests.bot.store.everything import fill, rows_of_all
 from tests.bot.store.test_store import document
 from tests.retrieval.test_ingest import HashEmbedder
@@ -142,6 +143,36 @@ async def test_a_restore_cut_off_behind_its_commit_is_brought_to_its_end(server_
     with pytest.raises(BackupError, match="not empty"):
         await brought(other, server)
     assert await tables(server_url) == before
+
+
+async def test_a_restore_into_a_server_killed_anywhere_is_begun_anew_or_brought_to_its_end(
+    server_url: str, empty_server: Callable[[], None], tmp_path: Path
+) -> None:
+    settings = await home(tmp_path / "old")
+    async with opened(file_at(tmp_path / "old")) as engine:
+        await Homes(engine).identity()
+    file = (await back_up(settings, tmp_path / "one.tar.gz")).file
+
+    def killed_at(folder: Path, change: int) -> list[int]:
+        (ended,) = restore_killed(file, {folder: change}, DATABASE_URL=server_url)
+        return ended
+
+    left, status = await asyncio.to_thread(killed_at, tmp_path / "whole", 1_000_000)
+    wanted, changes = await tables(server_url), 1_000_000 - left
+    assert status == 0 and wanted["documents"]
+    states = set()
+    for number, step in enumerate((changes // 2, changes - 4, changes - 3, changes - 2)):
+        empty_server()
+        server = at(tmp_path / f"killed-{number}", DATABASE_URL=server_url)
+        assert await asyncio.to_thread(killed_at, server.home, step) == [-signal.SIGKILL]
+        there = await tables(server_url)
+        states.add((unfinished(server.home), bool(there["documents"])))
+        assert there == wanted or not any(there.values())
+        if unfinished(server.home) or not there["documents"]:
+            assert (await brought(file, server)).documents == 3
+        refuse_unfinished(server.home)
+        assert await tables(server_url) == wanted
+    assert {(True, False), (True, True)} <= states, states
 
 
 async def test_a_backup_of_a_server_is_of_one_moment(server_url: str, tmp_path: Path) -> None:

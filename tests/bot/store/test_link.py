@@ -119,6 +119,7 @@ async def test_a_server_that_does_not_answer_is_given_up() -> None:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         url = f"postgresql+asyncpg://u:CANARY@127.0.0.1:{silent.getsockname()[1]}/n"
-        with pytest.raises(StoreError) as away:
-            await encrypted(url, replace(ServerLink(), connect_seconds=1))
+        async with asyncio.timeout(10):
+            with pytest.raises(StoreError) as away:
+                await encrypted(url, replace(ServerLink(), connect_seconds=1))
     assert "cannot be reached" in away.value.text("en") and "CANARY" not in repr(away.value) + away.value.text("ja")

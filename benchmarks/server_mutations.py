@@ -1,0 +1,137 @@
+"""The safeguards of a database on a server that several machines share, for `benchmarks/mutations.py`: the name of
+each, its file, the text that is there once with what stands in its place, and the tests that notice, which need a
+PostgreSQL server and its driver. Source: machines.md §2."""
+
+TEXTS, CONTENTS = "tests/bot/store/test_contents.py", "bot/store/contents.py"
+MACHINES, KEPT = "tests/bot/knowledge/test_on_a_server.py", "bot/knowledge/content_store.py"
+MOVED, TRANSFER = "tests/bot/operations/test_server_backup.py", "bot/store/transfer.py"
+FORGOTTEN, RETENTION = "tests/bot/operations/test_retention.py", "bot/operations/retention.py"
+LINKED, ENGINE = "tests/bot/store/test_link.py", "bot/store/engine.py"
+TABLES = f"{MOVED}::test_a_home_moves_to_a_server_and_back_with_every_table"
+NUMBERS = f"{MOVED}::test_numbers_that_were_given_are_not_given_again"
+WITH_ITS_ROW = f"{TEXTS}::test_a_text_comes_with_its_row_and_goes_when_no_row_needs_it"
+BROUGHT_OVER = f"{MACHINES}::test_texts_of_a_version_before_are_brought_over_once_and_any_machine_can_use_them"
+EACH_MACHINE = f"{FORGOTTEN}::test_a_person_goes_from_the_chat_log_of_each_machine_once"
+
+MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
+    (
+        "Server: a text is not dropped that another machine brings along",
+        CONTENTS,
+        (".where(contents.c.address == address).with_for_update())", ".where(contents.c.address == address))"),
+        (f"{TEXTS}::test_a_text_that_another_machine_is_about_to_need_stays",),
+    ),
+    (
+        "Server: a text that is brought along is held, also where it is there",
+        CONTENTS,
+        (
+            'added.on_conflict_do_update(index_elements=["address"], set_={"data": added.excluded.data})',
+            'added.on_conflict_do_nothing(index_elements=["address"])',
+        ),
+        (f"{TEXTS}::test_a_text_that_another_machine_is_about_to_need_stays",),
+    ),
+    (
+        "Server: a text stays as long as an answer is to be held against it",
+        CONTENTS,
+        (
+            "exists().where(changed_documents.c.before == contents.c.address)",
+            "exists().where(documents.c.id.is_(None))",
+        ),
+        (WITH_ITS_ROW,),
+    ),
+    (
+        "Server: a text comes with the row that names it",
+        "bot/store/documents.py",
+        ("await keep(db, row.markdown, markdown)", "pass"),
+        (WITH_ITS_ROW, BROUGHT_OVER),
+    ),
+    (
+        "Server: a text that was changed is not taken for the document",
+        KEPT,
+        ("if data is None or hashlib.sha256(data).hexdigest() != address:", "if data is None:"),
+        (f"{TEXTS}::test_a_text_that_was_changed_is_lost_until_it_is_added_again",),
+    ),
+    (
+        "Server: texts of a version before are brought over",
+        "bot/knowledge/vector_store.py",
+        ("await bring_over(data.engine, texts, await data.documents.kept())", "pass"),
+        (BROUGHT_OVER,),
+    ),
+    (
+        "Server: a backup is of one moment",
+        ENGINE,
+        ('isolation_level="REPEATABLE READ"', 'isolation_level="READ COMMITTED"'),
+        (f"{MOVED}::test_a_backup_of_a_server_is_of_one_moment",),
+    ),
+    (
+        "Server: no backup is restored beside what is there",
+        TRANSFER,
+        ("            if await db.run_sync(_filled):\n                raise FilledError\n", ""),
+        (f"{MOVED}::test_a_server_that_is_used_is_left_alone",),
+    ),
+    (
+        "Server: a restore is brought to its end by its own backup only",
+        "bot/operations/restore.py",
+        ("if await Homes(server).known() != await Homes(file).identity(of_file):", "if False:"),
+        (f"{MOVED}::test_a_restore_cut_off_behind_its_commit_is_brought_to_its_end",),
+    ),
+    (
+        "Server: NULL stays NULL on the way",
+        TRANSFER,
+        ("JSON(none_as_null=True)", "JSON()"),
+        (TABLES,),
+    ),
+    (
+        "Server: a number that was given is not given again on a server",
+        TRANSFER,
+        ("await db.run_sync(_number_on_server, table, await source.run_sync(_last_in_file, table))", "pass"),
+        (NUMBERS,),
+    ),
+    (
+        "Server: a number that was given is not given again in a file",
+        TRANSFER,
+        ("        await change(file, partial(_number_in_file, table=table, last=last))\n", "        pass\n"),
+        (NUMBERS,),
+    ),
+    (
+        "Server: a person goes from the logs of other machines",
+        RETENTION,
+        ("await ErasedPeople(engine).add(who.platform, who.id, erased.turns)", "pass"),
+        (EACH_MACHINE,),
+    ),
+    (
+        "Server: a person who is back is not taken out again",
+        RETENTION,
+        ("await asyncio.to_thread(_note_applied, note, one.id)", "pass"),
+        (EACH_MACHINE,),
+    ),
+    (
+        "Server: whom it erased is not kept longer than the logs",
+        RETENTION,
+        ("await ErasedPeople(engine).expire(before)", "pass"),
+        (EACH_MACHINE,),
+    ),
+    (
+        "Server: files that wait go with their person",
+        "bot/store/erasure.py",
+        ("    db.execute(delete(held_files).where(held_files.c.key.in_(held)))\n", ""),
+        (f"{FORGOTTEN}::test_files_that_wait_go_with_the_person_who_gave_them",),
+    ),
+    (
+        "Server: its certificate is looked at",
+        "bot/store/link.py",
+        ("ssl.create_default_context(cafile=self.ca)", '"require"'),
+        (f"{LINKED}::test_it_is_encrypted_as_the_settings_want_it",),
+    ),
+    (
+        "Server: a statement has an end",
+        "bot/store/link.py",
+        ("str(self.statement_seconds * 1000)", '"0"'),
+        (f"{LINKED}::test_a_statement_has_an_end_but_cleaning_up_takes_as_long_as_it_takes",),
+    ),
+    (
+        "Server: one that does not answer is given up",
+        "bot/store/link.py",
+        ('{"timeout": self.connect_seconds}', '{"timeout": 20}'),
+        (f"{LINKED}::test_a_server_that_does_not_answer_is_given_up",),
+    ),
+)
