@@ -542,7 +542,7 @@ def _nearest(part: Part | int, vector: Vector | SparseVector, view: View, limit:
 
 
 def _kind(view: View, part: Part | int) -> tuple[int, str, str]:
-    """What requests have in common that differ in their vector only; a collision would cost time, nothing else."""
+    """Equal for requests that differ in their vector only; a collision would cost time, nothing else."""
     return (hash(view), "", "") if isinstance(part, int) else (hash(view), part[1], part[2] or "")
 
 
