@@ -135,6 +135,7 @@ class Run:
         self.today = config.today() if config.today else None
         self.draft: ModelMessage | None = None
         self.compared: frozenset[int] = frozenset()  # passages that are asked whether they contradict the answer
+        self._check: tuple[tuple[str, dict[int, Hit], dict[str, Any]], Checked] | None = None  # the last one
         self._steps: asyncio.Queue[Event | None] = asyncio.Queue()
         self._cost = Cost()
         self._failure: ModelError | None = None
@@ -348,8 +349,12 @@ class Run:
         return {n: hit for n, hit in hits.items() if hit.passage.document_id in there}
 
     async def _checked(self, text: str, **judged: Any) -> Checked:
-        """The check in code, and what the sources say against each other. `judged`: see `check`."""
-        return await asyncio.to_thread(self._held, text, await self._readable(), judged)
+        """The check in code, and what the sources say against each other. `judged`: see `check`. What a review leaves
+        as it was is not checked again, unless what is readable has changed."""
+        asked = (text, await self._readable(), judged)
+        if self._check is None or self._check[0] != asked:
+            self._check = asked, await asyncio.to_thread(self._held, *asked)
+        return self._check[1]
 
     def _held(self, text: str, hits: Mapping[int, Hit], judged: Mapping[str, Any]) -> Checked:
         language = self.ask.language

@@ -4,7 +4,7 @@ import asyncio
 import gc
 import logging
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -82,6 +82,7 @@ from retrieval import disk
 from retrieval.disk import Free
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.embeddings.local import LocalEmbedder
+from retrieval.embeddings.similarity import SentenceSimilarity
 from retrieval.folder import own
 from retrieval.i18n import Language, Text
 from retrieval.index import Index
@@ -435,7 +436,7 @@ async def running(
         if tidy:
             await knowledge.recover()
             await asyncio.to_thread(sweep, settings.home)
-        extractive = ExtractiveModel(_similarity(embedder), tokenise=sparse.terms, floor=settings.min_relevance)
+        extractive = ExtractiveModel(SentenceSimilarity(embedder), tokenise=sparse.terms, floor=settings.min_relevance)
         models = Models(settings, extractive, stack)
         models(settings.model_id)  # a wrong KOTAE_MODEL is said now, not to the first asker
         models(settings.judge_id)
@@ -680,17 +681,6 @@ async def make_embedder(settings: Settings, stack: AsyncExitStack) -> EmbeddingC
             return compatible
         case _:
             raise SettingsError(filled(_NO_EMBEDDER, name=settings.embedder))
-
-
-def _similarity(embedder: EmbeddingClient) -> Callable[[str, Sequence[str]], Awaitable[list[float]]]:
-    """The cosine of a question and each of some sentences, for where they share no script."""
-
-    async def similarity(question: str, sentences: Sequence[str]) -> list[float]:
-        asked = await embedder.embed_query(question)
-        vectors = await embedder.embed_documents(sentences)
-        return [sum(a * b for a, b in zip(asked, vector, strict=True)) for vector in vectors]
-
-    return similarity
 
 
 async def _trace(data: Database, knowledge: KnowledgeBase, turn: str, readers: Readers) -> Trace | None:

@@ -1,6 +1,10 @@
 """The process's memory, as far as an allocator keeps more of it than anybody uses."""
 
 import ctypes
+import sys
+from pathlib import Path
+
+_DONTNEED = 4  # MADV_DONTNEED of Linux
 
 
 def give_back() -> None:
@@ -9,3 +13,20 @@ def give_back() -> None:
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
+
+
+def let_go(folder: Path) -> None:
+    """Take the pages of the files in `folder` out of this process: what was read once to open a store need not stay.
+
+    They remain in the system's cache, with what was written to them, and come back when they are looked at. Only of
+    shared mappings, where that is so, and only on Linux.
+    """
+    if sys.platform != "linux":
+        return
+    advise = ctypes.CDLL(None).madvise
+    below = f"{folder.resolve()}/"
+    for line in Path("/proc/self/maps").read_text(errors="replace").splitlines():
+        span, flags, *_, path = line.split(maxsplit=5)
+        if flags.endswith("s") and path.startswith(below):
+            start, end = (int(edge, 16) for edge in span.split("-"))
+            advise(ctypes.c_void_p(start), ctypes.c_size_t(end - start), _DONTNEED)

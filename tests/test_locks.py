@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 BUILD = PROJECT["build-system"]["requires"]
 EXTRAS = PROJECT["project"]["optional-dependencies"]
+LEFT_OUT = {canonicalize_name(Requirement(text).name) for text in PROJECT["tool"]["uv"]["override-dependencies"]}
 WANTED = {
     "requirements-pip.lock": PROJECT["dependency-groups"]["pip"],
     "requirements.lock": [*PROJECT["project"]["dependencies"], *BUILD],
@@ -115,5 +116,7 @@ def reached(name: str, extras: frozenset[str]) -> set[str]:
 def needs(name: str, extras: frozenset[str]) -> Iterator[tuple[str, frozenset[str]]]:
     for text in distribution(name).requires or ():
         wanted = Requirement(text)
+        if canonicalize_name(wanted.name) in LEFT_OUT:
+            continue
         if wanted.marker is None or any(wanted.marker.evaluate({"extra": extra}) for extra in extras or {""}):
             yield canonicalize_name(wanted.name), frozenset(wanted.extras)

@@ -307,16 +307,23 @@ class _Checker:
         return tuple(sorted(self._evidence, key=lambda n: (-self._evidence[n].share(claim), n))[:1])
 
     def _elsewhere(self, claim: Claim, own: tuple[int, ...], before: Sequence[Claim]) -> tuple[int, ...]:
-        """A retrieved passage that says what the cited one does not. Never two of them together: one's number with the
-        other's subject would pass."""
+        """A retrieved passage that says what the cited one does not, word for word before in other words. Never two of
+        them together: one's number with the other's subject would pass."""
+        others = sorted(self._evidence.keys() - set(own))
+        verbatim = [n for n in others if self._evidence[n].says(claim.sentence.plain)]
+        for n in verbatim:
+            if self._bears_out(n, claim, before):
+                return (n,)
         best: tuple[float, tuple[int, ...]] = (0.0, ())
-        for n in sorted(self._evidence.keys() - set(own)):
+        for n in others:
             each = self._evidence[n]
-            share = each.share(claim) if each.language == claim.language else 0.0
-            better = share >= _ENOUGH and share > best[0]
-            if better and not self._refute(claim, (n,), before) and not self._doubt(claim, (n,))[0]:
+            share = each.share(claim) if n not in verbatim and each.language == claim.language else 0.0
+            if share >= _ENOUGH and share > best[0] and self._bears_out(n, claim, before):
                 best = (share, (n,))
         return best[1]
+
+    def _bears_out(self, n: int, claim: Claim, before: Sequence[Claim]) -> bool:
+        return not self._refute(claim, (n,), before) and not self._doubt(claim, (n,))[0]
 
     @staticmethod
     def _opposite(claim: Claim, sources: Sequence[Evidence]) -> str:

@@ -49,16 +49,12 @@ def contradictions(text: str, cited: Collection[int], hits: Mapping[int, Hit]) -
     plain = without_marks(text)
     told = frozenset(atom for fact in facts(plain) for atom in fact.any_of)
     squeezed = squeeze(plain)
-    every = [
-        _Statement(n, hit.passage, *read)
-        for n, hit in hits.items()
-        for read in _read(hit.passage.text, hit.passage.headings, hit.passage.question)
-    ]
+    mine = [one for n, hit in hits.items() if n in cited for one in _stated(n, hit)]
+    bearing = [one for one in mine if one.bears_on(told, squeezed)]
+    every = [other for n, hit in hits.items() for other in _stated(n, hit)] if bearing else []
     found: dict[tuple[str, str], dict[str, Side]] = {}  # by kind and own value: the sides, the own one first
-    for one in every:
-        alike = [other for other in every if one.like(other)] if one.n in cited else []
-        if not alike or not one.bears_on(told, squeezed):
-            continue
+    for one in bearing:
+        alike = [other for other in every if one.like(other)]
         for other in alike:
             differing = _differing(one, other)
             if differing is None or not differing.is_told(told, squeezed):
@@ -67,6 +63,11 @@ def contradictions(text: str, cited: Collection[int], hits: Mapping[int, Hit]) -
             _add(sides, differing.one, one)
             _add(sides, differing.other, other)
     return _distinct([Contradiction(kind, tuple(sides.values())) for (kind, _), sides in found.items()])[:MOST]
+
+
+def _stated(n: int, hit: Hit) -> list["_Statement"]:
+    passage = hit.passage
+    return [_Statement(n, passage, *read) for read in _read(passage.text, passage.headings, passage.question)]
 
 
 def _add(sides: dict[str, Side], value: str, statement: "_Statement") -> None:
@@ -82,7 +83,7 @@ def _add(sides: dict[str, Side], value: str, statement: "_Statement") -> None:
 class _Statement:
     """A sentence that may state a figure or who does something. `said`: with the question of a pair.
 
-    Most have no like among the others, so figures and names are read only of those that have.
+    Most bear on no answer, so figures and names are read only of those in passages that one cites.
     """
 
     n: int

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from contextlib import suppress
-from importlib import metadata, util
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -81,8 +81,8 @@ _CUT_SHORT = Text(
 
 
 def available() -> bool:
-    """Whether the weights and what repacks them are installed; where not, the model comes from the hub."""
-    return util.find_spec("onnx") is not None and source() is not None
+    """Whether the weights are installed; where not, the model comes from the hub."""
+    return source() is not None
 
 
 def folder_in(cache: Path) -> Path:
@@ -227,7 +227,7 @@ def make(source: Path, folder: Path) -> tuple[Form, float]:
     }
     for name, content in companions.items():
         (folder / name).write_text(json.dumps(content), encoding="utf-8")
-    exact, fast = (make_graph(weights, form).SerializeToString() for form in ("q4", "mix"))
+    exact, fast = (make_graph(weights, form) for form in ("q4", "mix"))
     agreement = float((_embed(exact, tokenizer) * _embed(fast, tokenizer)).sum(axis=1).min())
     form: Form = "mix" if agreement >= CLOSE_ENOUGH else "q4"
     (folder / "model.onnx").write_bytes(fast if form == "mix" else exact)

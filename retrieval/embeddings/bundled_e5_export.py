@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from retrieval.embeddings import onnx_format
+
 if TYPE_CHECKING:
-    import onnx
     from tokenizers import Tokenizer
 
 SOURCE_SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
@@ -137,50 +138,43 @@ class _Builder:
     """An ONNX graph in the making: values are known by name, and each call returns the name of its result."""
 
     def __init__(self) -> None:
-        self.nodes: list[onnx.NodeProto] = []
-        self.constants: list[onnx.TensorProto] = []
+        self.nodes: list[bytes] = []
+        self.constants: list[bytes] = []
 
     def constant(self, name: str, value: npt.NDArray[Any]) -> str:
-        from onnx import numpy_helper
-
-        self.constants.append(numpy_helper.from_array(value, name))
+        self.constants.append(onnx_format.constant(name, value))
         return name
 
-    def call(self, operator: str, inputs: Sequence[str], output: str, domain: str = "", **attributes: Any) -> str:
-        from onnx import helper
-
-        self.nodes.append(helper.make_node(operator, inputs, [output], domain=domain, **attributes))
+    def call(self, operator: str, inputs: Sequence[str], output: str, domain: str = "", **attributes: float) -> str:
+        self.nodes.append(onnx_format.node(operator, inputs, output, domain, attributes))
         return output
 
 
 _MICROSOFT = "com.microsoft"
 
 
-def make_graph(weights: ModelWeights, form: Form) -> "onnx.ModelProto":
+def make_graph(weights: ModelWeights, form: Form) -> bytes:
     """BERT as one ONNX graph: (input_ids, attention_mask), both int64 (batch, length) → last_hidden_state (batch,
     length, hidden)."""
-    from onnx import TensorProto, helper
-
     builder = _Builder()
     x = _embeddings(builder, weights)
-    mask = builder.call("Cast", ["attention_mask"], "mask", to=TensorProto.INT32)
+    mask = builder.call("Cast", ["attention_mask"], "mask", to=onnx_format.INT32)
     for layer in range(weights.layers):
         x = _layer(builder, weights, form, f"l{layer}.", x, mask)
     builder.call("Identity", [x], "last_hidden_state")
-    inputs = [helper.make_tensor_value_info(n, TensorProto.INT64, ["b", "s"]) for n in ("input_ids", "attention_mask")]
-    output = helper.make_tensor_value_info("last_hidden_state", TensorProto.FLOAT, ["b", "s", weights.hidden])
-    graph = helper.make_graph(builder.nodes, "multilingual-e5-small", inputs, [output], builder.constants)
-    opsets = [helper.make_opsetid("", 21), helper.make_opsetid(_MICROSOFT, 1)]
-    return helper.make_model(graph, opset_imports=opsets, ir_version=10)
+    inputs = [onnx_format.value(name, onnx_format.INT64, ["b", "s"]) for name in ("input_ids", "attention_mask")]
+    output = onnx_format.value("last_hidden_state", onnx_format.FLOAT, ["b", "s", weights.hidden])
+    opsets = {"": 21, _MICROSOFT: 1}
+    return onnx_format.model(
+        "multilingual-e5-small", builder.nodes, builder.constants, inputs, [output], opsets, version=10
+    )
 
 
 def _embeddings(builder: _Builder, weights: ModelWeights) -> str:
-    from onnx import TensorProto
-
     packed, scales = weights.blocks("emb.word", weights.vocabulary, weights.hidden)
     signed = (packed ^ 0x88).tobytes()  # unsigned with zero point 8 → two's complement
-    dims = [weights.vocabulary, weights.hidden]
-    builder.constants.append(TensorProto(name="words", data_type=TensorProto.INT4, dims=dims, raw_data=signed))
+    dimensions = (weights.vocabulary, weights.hidden)
+    builder.constants.append(onnx_format.tensor("words", onnx_format.INT4, dimensions, signed))
     builder.constant("words.scales", scales)
     words = builder.call(
         "GatherBlockQuantized",

@@ -7,6 +7,8 @@ it is not once in 10¹³."""
 
 import json
 import re
+import threading
+from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +28,7 @@ _SPECIALS = re.compile(f"({'|'.join(_SPECIAL)})")
 _SPACE = "▁"
 _SIEVE = np.uint64(64 - 21)  # of hashes, to see at once that most substrings are no piece
 _AT_ONCE = 20_000  # characters, about
+_REMEMBERED = 512  # texts
 _HASHES, _PIECES, _SCORES, _ABOUT = "unigram-hashes.npy", "unigram-pieces.npy", "unigram-scores.npy", "unigram.json"
 
 
@@ -59,6 +62,8 @@ class Unigram:
         about = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
         ends = np.cumsum(about["sizes"])[:-1]
         self._most = most
+        self._known: dict[str, array[int]] = {}  # the latest last
+        self._lock = threading.Lock()
         self._special = about["special"]
         self._unknown = self._special[_UNKNOWN]
         spaces = normalizers.Replace(Regex(" {2,}"), " ")
@@ -82,8 +87,20 @@ class Unigram:
         """How many tokens each has, uncut."""
         return [len(ids) + 2 for ids in self._encode(texts)]
 
-    def _encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """Without what every text begins and ends with."""
+    def _encode(self, texts: Sequence[str]) -> list[Sequence[int]]:
+        """Without what every text begins and ends with. A text is asked for up to five times: by whoever cuts it,
+        orders it and embeds it."""
+        with self._lock:
+            known: dict[str, Sequence[int]] = {text: self._known[text] for text in texts if text in self._known}
+        if new := [text for text in dict.fromkeys(texts) if text not in known]:
+            known |= zip(new, self._encoded(new), strict=True)
+        with self._lock:
+            self._known |= {text: array("I", known[text]) for text in new}
+            for text in list(self._known)[: max(0, len(self._known) - _REMEMBERED)]:
+                del self._known[text]
+        return [known[text] for text in texts]
+
+    def _encoded(self, texts: Sequence[str]) -> list[list[int]]:
         encoded: list[list[int]] = [[] for _ in texts]
         for some in _some(texts):
             parts = [(number, part) for number in some for part in self._parts(texts[number])]

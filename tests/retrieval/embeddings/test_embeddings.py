@@ -204,7 +204,8 @@ def test_other_weights_than_the_known_ones_are_refused(tmp_path: Path) -> None:
 
 EMBED = (
     "import asyncio, json, sys; from pathlib import Path\n"
-    "if len(sys.argv) < 3: sys.modules['onnx'] = None\n"  # as if not installed: the weights cannot be repacked
+    "from retrieval.embeddings import bundled_e5\n"
+    "if len(sys.argv) < 3: bundled_e5.source = lambda: None\n"  # as if the weights were not installed
     "from retrieval.embeddings.local import LocalEmbedder; from retrieval.types import EmbeddingError\n"
     "try:\n"
     "    embedder = LocalEmbedder(Path(sys.argv[1]), 2, *sys.argv[2:])\n"
