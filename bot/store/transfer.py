@@ -1,7 +1,7 @@
 """All rows of a database on a server into an SQLite file, and back: a backup, and the way from one machine to several.
 
 Both ends are at this version's schema. Left out is what belongs to the server alone: texts of documents, which a backup
-has as files, files that wait to be read, and erasures of persons on other machines.
+has as files, files that wait to be read, the processes that run, and erasures of persons on other machines.
 """
 
 import json
@@ -15,12 +15,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from bot.store.contents import keep
 from bot.store.engine import change, look, read, snapshot, storable, write
-from bot.store.schema import changed_documents, contents, documents, erasures, held_files, metadata
+from bot.store.schema import changed_documents, contents, documents, erasures, held_files, metadata, processes
 
 _ROWS = 500  # at a time
 _PAGE = 5_000  # of a file, which is gone through anew for each
 _TEXTS = 10
-_TABLES = [table for table in metadata.sorted_tables if table not in (contents, held_files, erasures)]
+_TABLES = [table for table in metadata.sorted_tables if table not in (contents, held_files, erasures, processes)]
 
 
 class FilledError(Exception):

@@ -21,6 +21,7 @@ from bot.store.documents import Documents
 from bot.store.engine import change, connect, rows
 from bot.store.held_files import HeldRows
 from bot.store.homes import Homes
+from bot.store.processes import Processes
 from bot.store.schema import messages, turns
 from bot.store.transfer import FilledError, dump, load
 from bot.store.vector_stores import VectorStores
@@ -30,7 +31,7 @@ from tests.bot.store.everything import fill, rows_of_all
 from tests.bot.store.test_store import document
 from tests.retrieval.test_ingest import HashEmbedder
 
-OF_THE_SERVER = {"contents", "held_files", "erasures"}
+OF_THE_SERVER = {"contents", "held_files", "erasures", "processes"}
 
 
 @asynccontextmanager
@@ -215,11 +216,13 @@ async def test_a_database_of_another_version_is_not_backed_up(server_url: str, t
     assert "kotae migrate" in older.value.text("ja") and not (tmp_path / "copy").exists()
 
 
-async def test_files_that_wait_and_erasures_stay_where_they_are(server_url: str, tmp_path: Path) -> None:
+async def test_what_is_the_servers_alone_stays_where_it_is(server_url: str, tmp_path: Path) -> None:
     async with opened(server_url) as engine:
         await HeldRows(engine).keep([b"secret"])
+        await Processes(engine).alive("one", embedded=True)
     made = await back_up(at(tmp_path / "new", DATABASE_URL=server_url), tmp_path / "copy")
     assert made.documents == 0
     await brought(made.file, at(tmp_path / "back"))
     async with opened(file_at(tmp_path / "back")) as engine:
-        assert (await rows_of_all(engine))["held_files"] == []
+        back = await rows_of_all(engine)
+    assert not any(back[table] for table in OF_THE_SERVER)
