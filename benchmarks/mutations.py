@@ -33,6 +33,7 @@ FORGOTTEN = "tests/hostile/test_disclosure.py::test_llm02_what_is_forgotten_or_n
 OBEDIENT = "tests/hostile/test_injection.py::test_an_obedient_model_is_contained"
 SLOW_FILE = "tests/hostile/test_uploads.py::test_llm06_a_slow_file_costs_what_it_may_and_no_more"
 WORDS = "tests/hostile/test_words.py"
+REACT_CALLS = "tests/agent/strategies/test_react_calls.py"
 KILLED = "tests/crash/test_kills.py"
 HOME = "tests/bot/config/test_home.py"
 LOCAL_FILES = "tests/bot/sources/test_local_files.py"
@@ -83,10 +84,28 @@ MUTATIONS = (
         ("tests/retrieval/index/test_index.py::test_a_view_of_a_server_shows_exactly_what_it_may",),
     ),
     Mutation(
+        "a check of the same draft after something was forgotten",
+        "agent/run.py",
+        ("if self._check is None or self._check[0] != asked:", "if self._check is None or self._check[0][0] != text:"),
+        (f"{REACT_CALLS}::test_a_draft_that_the_review_keeps_is_not_quoted_from_what_was_forgotten_meanwhile",),
+    ),
+    Mutation(
         "view in fetch",
         EDGE,
         ("for id, payload in found.items() if shows(view, payload)}", "for id, payload in found.items()}"),
         ("tests/retrieval/index/test_index.py::test_a_view_shows_exactly_what_it_may",),
+    ),
+    Mutation(
+        "searches together: each its own",
+        EDGE,
+        ("{part: found[n, part] for part in search.requests if (n, part) in found}", "{p: found[0, p] for p in search.requests if (0, p) in found}"),
+        ("tests/retrieval/index/test_index.py::test_searches_of_different_readers_at_once_get_each_their_own",),
+    ),
+    Mutation(
+        "searches together: each with its view",
+        EDGE,
+        ("_nearest(part, at, view, limit) for part", "_nearest(part, at, self._waiting[0].view if self._waiting else view, limit) for part"),
+        ("tests/retrieval/index/test_index.py::test_searches_of_different_readers_at_once_get_each_their_own",),
     ),
     Mutation(
         "scope in a view's own look",

@@ -216,6 +216,20 @@ async def test_a_bug_in_a_tool_surfaces() -> None:
 # -- what may be quoted ----------------------------------------------------------------------------------------------
 
 
+async def test_a_draft_that_the_review_keeps_is_not_quoted_from_what_was_forgotten_meanwhile() -> None:
+    asked = 0
+
+    async def still_readable(hits: Sequence[Hit]) -> Collection[str]:
+        nonlocal asked
+        asked += 1
+        return {each.passage.document_id for each in hits} if asked == 1 else set()
+
+    draft = Reply(text="Refunds take 30 days. [1]")
+    model = ScriptedModel(look("refunds"), draft, KEEP)
+    answer = answer_of(await events(model, "How long?", Searches(REFUNDS), still_readable=still_readable))
+    assert (answer.outcome, answer.citations) == ("unknown", ())
+
+
 async def test_what_was_forgotten_meanwhile_is_not_quoted() -> None:
     async def still_readable(hits: Sequence[Hit]) -> Collection[str]:
         return {each.passage.document_id for each in hits} - {REFUNDS.passage.document_id}

@@ -532,6 +532,25 @@ async def test_eight_searches_and_a_write_at_once(embedded: EdgeIndex) -> None:
     assert await embedded.count(see(2)) == 600
 
 
+async def test_searches_of_different_readers_at_once_get_each_their_own(embedded: EdgeIndex) -> None:
+    await embedded.put([point(f"d{n}", scope=f"place {n % 3}") for n in range(12)])
+    views = [see(1, f"place {n % 3}") for n in range(30)]
+    probe = Probe([1.0, 0.0, 0.0, 0.0], EVERYTHING, EVERYTHING, weigh=(1,))
+    alone = [await embedded.query(view, probe) for view in views[:3]]
+    assert all(len(found(candidates, branch)) == 4 for (candidates,) in alone for branch in ("dense", "words"))
+    together = await asyncio.gather(*(embedded.query(view, probe) for view in views))  # the first runs, the others wait
+    assert together == [alone[n % 3] for n in range(30)]
+
+
+async def test_one_of_the_searches_that_wait_together_fails_alone(embedded: EdgeIndex) -> None:
+    await embedded.put([point()])
+    good, bad = Probe([1.0, 0.0, 0.0, 0.0]), Probe([1.0, 0.0], EVERYTHING)
+    answers = await asyncio.gather(*(embedded.query(see(), bad if n % 3 == 2 else good) for n in range(12)))
+    for n, (candidates,) in enumerate(answers):
+        assert set(candidates.failed) == ({"dense"} if n % 3 == 2 else set())
+        assert ids(candidates.branches["words" if n % 3 == 2 else "dense"]) == [point().id]
+
+
 async def test_the_loop_goes_on_during_a_write(embedded: EdgeIndex) -> None:
     ticks = 0
 
