@@ -294,6 +294,7 @@ class Sources:
                 source, self._store, self._knowledge, self._documents,
                 forget_many=forget_many, keep_gone=keep_gone, progress=progress,
             )  # fmt: skip
+            begun = self._clock()
             try:
                 cursor = await work.run(self._made(source))
             except (RAGToolError, StoreError) as error:
@@ -307,7 +308,7 @@ class Sources:
             if report.gone or source.state == "asks":  # what was gone may be there again
                 asks = {"state": "asks" if report.gone else "on", "gone": report.gone}
             await self._store.leave(
-                source.id, owner=self._owner, cursor=cursor, failures=0, trouble=None, checked_at=now,
+                source.id, owner=self._owner, seen_at=begun, cursor=cursor, failures=0, trouble=None, checked_at=now,
                 due_at=now + timedelta(seconds=source.every), **asks,
             )  # fmt: skip
             return report

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import Connection, and_, delete, or_, select, update
+from sqlalchemy import Connection, and_, case, delete, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.records import AuditRecord
@@ -120,8 +120,12 @@ class FollowedSources:
         """At the start of the only process of this database: whoever held one is dead."""
         await change(self._engine, lambda db: db.execute(update(followed).values(owner=None, lease_until=None)))
 
-    async def leave(self, id: str, *, owner: str, **values: Any) -> None:
-        """Give it back, with what has become of it (`FollowedSource`'s fields)."""
+    async def leave(self, id: str, *, owner: str, seen_at: datetime | None = None, **values: Any) -> None:
+        """Give it back, with what has become of it (`FollowedSource`'s fields). Where somebody has hurried it after the
+        look at `seen_at`, it stays due."""
+        if seen_at is not None:
+            hurried = and_(followed.c.due_at > seen_at, followed.c.due_at < values["checked_at"])
+            values["due_at"] = case((hurried, followed.c.due_at), else_=values["due_at"])
         if "trouble" in values:
             values["trouble"] = _said(values["trouble"])
         given = update(followed).where(followed.c.id == id, followed.c.owner == owner)
