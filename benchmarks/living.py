@@ -383,7 +383,7 @@ async def promptness(history: History, scratch: Path, dice: random.Random) -> No
             await app.sources.sync(HOME, "replay", app.readers)
             seconds: list[float] = []
             async with app.looked_after():
-                for number, file in enumerate(dice.sample(sorted(tree.path.rglob("*.md")), EDITS[kind] * 4)):
+                for number, file in enumerate(_shuffled(tree, dice)):
                     text = file.read_text(encoding="utf-8")
                     fitting = [each for each in fit(text) if each in text]
                     one = await ask(app, number, dice.choice(fitting)) if fitting else None
@@ -396,6 +396,11 @@ async def promptness(history: History, scratch: Path, dice: random.Random) -> No
         print(
             f"{kind}: from an edit to the answer that says so, {len(seconds)} edits: at most {slowest:.1f} s; limit {limit} s"
         )
+
+
+def _shuffled(tree: Tree, dice: random.Random) -> list[Path]:
+    files = sorted(tree.path.rglob("*.md"))
+    return dice.sample(files, len(files))
 
 
 async def _until_edited(app: Application, turn: str, patience: float) -> float:
