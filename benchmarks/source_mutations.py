@@ -527,4 +527,16 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         ('"document": ids.get((one.collection, one.document)),', '"document": one.document,'),
         (f"{MCP}::test_a_program_searches_reads_asks_and_reports",),
     ),
+    (
+        "Sources: what changes during a look is looked at again",
+        "bot/store/followed.py",
+        ('for name in ("due_at", "cursor") if seen is not None else ():', "for name in ():"),
+        (f"{TESTS}::test_what_changes_during_a_look_is_looked_at_again",),
+    ),
+    (
+        "Folder: what changes between two calls is told",
+        FOLDER,
+        ("self._events = self._events or awatch(", "self._events = awatch("),
+        (f"{TESTS}::test_a_folder_tells_of_what_changes_between_two_calls",),
+    ),
 )

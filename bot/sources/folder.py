@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +29,7 @@ class FolderSource:
         self._path = path
         self._wanted = wanted
         self._dated = dated
+        self._events: AsyncGenerator[object] | None = None
 
     @asynccontextmanager
     async def look(self, cursor: str | None, known: Mapping[str, FollowedPage]) -> AsyncIterator[Listing | None]:
@@ -57,9 +58,10 @@ class FolderSource:
         return _Files(pages, found, self._dated)
 
     async def changed(self) -> None:
+        """One watch from the first call on: it also tells of what has changed between two calls."""
+        self._events = self._events or awatch(self._path, recursive=True, step=200)
         try:
-            async for _ in awatch(self._path, recursive=True, step=200):
-                return
+            await anext(self._events)
         except OSError:  # it is not there, or has too many folders to watch: the walk sees what changes
             await asyncio.Event().wait()
 

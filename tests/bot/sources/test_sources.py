@@ -11,7 +11,8 @@ import pytest
 
 from bot.knowledge.curation import NotAllowedError
 from bot.records import AuditRecord
-from bot.sources.base import Fetched, Listing, PageError, SourceError, SourcePage
+from bot.sources.base import Fetched, Listing, PageError, PageFilter, SourceError, SourcePage
+from bot.sources.folder import FolderSource
 from bot.sources.sources import EVERY, NewSource, Sources
 from bot.sources.sync import Sync
 from bot.store.audit import Audit
@@ -54,6 +55,43 @@ async def test_pages_are_added_replaced_and_removed_with_their_source(home: Home
     tree.write(de__boats_md=None)
     assert (await home.sync()).removed == 1
     assert await home.names() == ["harbour.md"]
+
+
+async def test_what_changes_during_a_look_is_looked_at_again(home: Home, clock: Clock) -> None:
+    tree = home.tree("folder")
+    tree.write(**pages(2))
+    await home.follow(tree)
+    (source,) = await home.store.listed()
+    assert source.due_at == clock.now + timedelta(seconds=source.every)
+    tree.write(**pages(2, 5))
+    changing: list[asyncio.Task[None]] = []
+
+    def meanwhile(done: int, total: int) -> None:
+        if not changing:
+            clock.now += timedelta(seconds=1)
+            changing.append(asyncio.create_task(home.store.hurry(source.id, clock.now)))
+            clock.now += timedelta(seconds=1)
+
+    await home.sources.sync(EDITOR, "wiki", READERS, meanwhile)
+    await asyncio.gather(*changing)
+    (source,) = await home.store.listed()
+    assert source.due_at == clock.now - timedelta(seconds=1)
+    await home.sync()
+    (source,) = await home.store.listed()
+    assert source.due_at == clock.now + timedelta(seconds=source.every)
+
+
+async def test_a_folder_tells_of_what_changes_between_two_calls(home: Home) -> None:
+    tree = home.tree("folder")
+    source = FolderSource(tree.path, PageFilter())
+    waiting, number = asyncio.create_task(source.changed()), 0
+    while not waiting.done():  # a watch takes a moment to begin
+        tree.write(**pages(1, number := number + 1))
+        await asyncio.wait({waiting}, timeout=0.1)
+    tree.write(**pages(1, 1000))
+    await asyncio.wait_for(source.changed(), 20)
+    assert source._events is not None
+    await source._events.aclose()
 
 
 async def test_a_damaged_mirror_is_made_anew(home: Home) -> None:
