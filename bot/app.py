@@ -259,6 +259,7 @@ class Application:
         work = daily(self.data.engine, self.settings.chat_log, keep=keep, forget_document=self._forget)
         tasks = (
             asyncio.create_task(work, name="retention"),
+            asyncio.create_task(self.data.signals.hear(), name="signals"),
             asyncio.create_task(self.doubts.watch(), name="doubts"),
             asyncio.create_task(self.sources.watch(), name="sources"),
             *([asyncio.create_task(self.living.watch(), name="living")] if self.settings.living == "on" else []),

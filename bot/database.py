@@ -18,6 +18,7 @@ from bot.store.engine import Engine, connect
 from bot.store.feedback import Votes
 from bot.store.inspection import probe
 from bot.store.searches import Searches
+from bot.store.signals import Signals
 from bot.store.unanswered import UnansweredQuestions
 from bot.store.web_messages import Messages
 from bot.types import Audience, Place
@@ -42,6 +43,7 @@ class Database:
     searches: Searches
     votes: Votes
     messages: Messages  # of the browser's rooms
+    signals: Signals  # between the processes of this database
 
     @property
     def readers(self) -> Readers:
@@ -81,6 +83,7 @@ async def database(settings: Settings) -> AsyncIterator[Database]:
             searches=Searches(engine),
             votes=Votes(engine),
             messages=Messages(engine),
+            signals=Signals(engine),
         )
     finally:
         await collections.close()
