@@ -71,7 +71,7 @@ async def database(settings: Settings) -> AsyncIterator[Database]:
     settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
     await asyncio.to_thread(upgrade, settings.database_url)
     engine = connect(settings.database_url)
-    collections = Collections(engine)
+    collections, signals = Collections(engine), Signals(engine)
     try:
         yield Database(
             settings=settings,
@@ -82,8 +82,8 @@ async def database(settings: Settings) -> AsyncIterator[Database]:
             conversations=Conversations(engine),
             searches=Searches(engine),
             votes=Votes(engine),
-            messages=Messages(engine),
-            signals=Signals(engine),
+            messages=Messages(engine, signals),
+            signals=signals,
         )
     finally:
         await collections.close()

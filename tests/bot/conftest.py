@@ -91,6 +91,10 @@ _EMPTY = (  # 10 ms, where a database for each test takes 250
 )
 
 
+def empty(address: str) -> None:
+    _run(address, *_EMPTY)
+
+
 def _run(address: str, *statements: str) -> None:
     async def run() -> None:
         server = create_async_engine(address, isolation_level="AUTOCOMMIT")
@@ -109,7 +113,7 @@ def url(request: pytest.FixtureRequest) -> str:
     if request.param == "sqlite":
         return str(request.getfixturevalue("sqlite_url"))
     address = str(request.getfixturevalue("postgresql_database"))
-    _run(address, *_EMPTY)
+    empty(address)
     return address
 
 

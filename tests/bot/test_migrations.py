@@ -42,6 +42,7 @@ from bot.store.qa_jobs import ChunkPlace, PairJobs
 from bot.store.qa_pairs import PairRows, Tracked
 from bot.store.schema import metadata
 from bot.store.searches import Searches
+from bot.store.signals import Signals
 from bot.store.tokens import ProgramTokens
 from bot.store.turns import TurnStore
 from bot.store.unanswered import MissedQuestion, UnansweredQuestions
@@ -389,7 +390,7 @@ async def fill(url: str) -> None:
     assert await jobs.store("j" * 32, task, "done", owner="me", now=moment, made=made, cost=Cost(1, 400, 60, 20))
     await PairRows(engine).track(Tracked(page.id, 0, page.collection, page.scope, "Q&A: 経費.md.json"))
     await Homes(engine).identity("f" * 32)
-    room = Messages(engine)
+    room = Messages(engine, Signals(engine))
     asked = await room.post("general", "aki", "@kotae 経費の締切は？", None, {"strategy": "react"})
     assert asked is not None
     await room.put(BotMessage("general", asked.id, held.id, "answer", "25日です。[1]", data={"outcome": "answered"}))
