@@ -1,7 +1,9 @@
 """The port: a platform provides it; what it is given is `bot.bot.Bot`."""
 
 import asyncio
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from agent.events import Answered, Events, Step
@@ -11,12 +13,26 @@ if TYPE_CHECKING:  # a terminal that asks over the socket needs no database
     from bot.bot import Bot
 
 
+@dataclass(frozen=True, slots=True)
+class WebhookReply:
+    """The answer to what a platform posts to an address of ours."""
+
+    status: int
+    body: str = ""
+    kind: str = "text/plain"
+
+
+Webhook = Callable[[Mapping[str, str], bytes], Awaitable[WebhookReply]]
+"""Is given the headers, their names in lower case, and the body as it came; sees by itself who calls."""
+
+
 class Adapter(Protocol):
     """A platform as the application runs it."""
 
     platform: str  # as `Place.platform` has it; capitalised it is what people call it
     who: str  # whom the bot is there, such as `@kotae in Acme`; known when it is ready
     ready: asyncio.Event  # set when messages can arrive for the first time
+    webhooks: Mapping[str, Webhook]  # by the paths, on the address of `kotae run`, that the platform posts to
 
     @property
     def connected(self) -> bool:
@@ -95,4 +111,15 @@ async def relay(events: Events, view: ThreadView) -> bool:
     return answered
 
 
-__all__ = ["Adapter", "Card", "GoneError", "PostError", "PostKind", "ThreadView", "TurnView", "relay"]
+__all__ = [
+    "Adapter",
+    "Card",
+    "GoneError",
+    "PostError",
+    "PostKind",
+    "ThreadView",
+    "TurnView",
+    "Webhook",
+    "WebhookReply",
+    "relay",
+]

@@ -14,6 +14,7 @@ from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
+from adapters.port import Webhook
 from adapters.shared import feedback, recovery
 from adapters.shared.channels import find
 from adapters.shared.follow_ups import is_follow_up
@@ -23,6 +24,7 @@ from adapters.slack.audience import Places
 from adapters.slack.context import SlackContext
 from adapters.slack.events import (
     PLATFORM,
+    POSTED_TO,
     Asked,
     Deleted,
     Edited,
@@ -38,7 +40,9 @@ from adapters.slack.events import (
 from adapters.slack.thread_context import ThreadContext
 from adapters.slack.transport.api import CredentialsError, GoneError, SlackApi, SlackError, UnsupportedError
 from adapters.slack.transport.channel_names import CHANNEL_ID, channels
-from adapters.slack.transport.socket_mode import NOT_STORED, Connections, DisabledError
+from adapters.slack.transport.dispatch import NOT_STORED
+from adapters.slack.transport.http_events import HttpEvents
+from adapters.slack.transport.socket_mode import Connections, DisabledError
 from adapters.slack.turn_view import SlackThread
 from bot.bot import Bot
 from bot.config.settings import SlackSettings, filled
@@ -76,12 +80,16 @@ class SlackAdapter:
         self._language = language
         self._context: SlackContext | None = None
         self._connections: Connections | None = None
+        secret = settings.signing_secret
+        self._http = HttpEvents(secret) if settings.app_token is None and secret is not None else None
+        self.webhooks: Mapping[str, Webhook] = {} if self._http is None else {POSTED_TO: self._http.take}
         self.who = ""
         self.ready = asyncio.Event()
 
     @property
     def connected(self) -> bool:
-        return self._connections is not None and self._connections.connected
+        way = self._http or self._connections
+        return way is not None and way.connected
 
     async def run(self, bot: Bot) -> None:
         """Serve until cancelled; then take nothing new in and let what runs end, for at most 20 seconds.
@@ -102,16 +110,15 @@ class SlackAdapter:
                 PLATFORM, bot, context.tasks, partial(_view, context), around, language=context.language
             )
             app = self._app(context, questions, around)
-            opening = AsyncWebClient(base_url=slack.web.base_url, retry_handlers=[])
-            self._connections = Connections(app, opening, self._settings.app_token.get_secret_value())
+            way = self._http or self._connect(slack)
             self._context = context
             self.who = f"@{slack.me.name} in {slack.me.team_name}"
             chores = [
-                asyncio.create_task(self._tell(), name="slack-ready"),
+                asyncio.create_task(self._tell(way.first), name="slack-ready"),
                 asyncio.create_task(self._look_after(context, questions), name="slack-leftovers"),
             ]
             try:
-                await self._connections.run()
+                await way.run(app)
             except DisabledError as error:
                 raise _refused(error.code) from None
             finally:
@@ -163,9 +170,14 @@ class SlackAdapter:
             raise ConnectionError("Slack is not connected")
         return self._context
 
-    async def _tell(self) -> None:
-        assert self._connections is not None
-        await self._connections.first.wait()
+    def _connect(self, slack: SlackApi) -> Connections:
+        assert self._settings.app_token is not None
+        opening = AsyncWebClient(base_url=slack.web.base_url, retry_handlers=[])
+        self._connections = Connections(opening, self._settings.app_token.get_secret_value())
+        return self._connections
+
+    async def _tell(self, first: asyncio.Event) -> None:
+        await first.wait()
         self.ready.set()
 
     async def _look_after(self, context: SlackContext, questions: RunningTurns) -> None:
@@ -200,7 +212,7 @@ class SlackAdapter:
             logger=_bolt,
             client=AsyncWebClient(base_url=slack.web.base_url),
             authorize=authorize,
-            request_verification_enabled=False,  # Socket Mode: there is no signature
+            request_verification_enabled=False,  # Socket Mode has no signature, and `HttpEvents` has seen to it
             ignoring_self_events_enabled=False,  # `seen` leaves them out, and its answer is acknowledged
         )
 

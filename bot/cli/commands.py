@@ -118,7 +118,9 @@ def run(
                 await app.warm()  # nobody's first question waits for it
                 await stack.enter_async_context(aside(_say_problems(settings)))
             platforms = await stack.enter_async_context(connected(adapters, app.bot, _say_who))
-            await stack.enter_async_context(serving(app, address, web=web, platforms=lambda: platforms.connected))
+            hooks = {path: webhook for adapter in others for path, webhook in adapter.webhooks.items()}
+            served = serving(app, address, web=web, webhooks=hooks, platforms=lambda: platforms.connected)
+            await stack.enter_async_context(served)
             posted_to = settings.digest_channel or (None if others else BROWSER_ROOM)
             app.bot.commands.post_digest = posting(adapters, posted_to, app.digest_card, app.clock)
             app.bot.asking.reach = PeopleReach(adapters, posted_to)
