@@ -32,7 +32,6 @@ class Adapter(Protocol):
     platform: str  # as `Place.platform` has it; capitalised it is what people call it
     who: str  # whom the bot is there, such as `@kotae in Acme`; known when it is ready
     ready: asyncio.Event  # set when messages can arrive for the first time
-    webhooks: Mapping[str, Webhook]  # by the paths, on the address of `kotae run`, that the platform posts to
 
     @property
     def connected(self) -> bool:

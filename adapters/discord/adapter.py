@@ -6,7 +6,7 @@ platform"; reliability.md R3, R5, R8, R10, R32 and R57."""
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from functools import partial
@@ -49,7 +49,7 @@ from adapters.discord.transport.gateway import (
     token_refused,
 )
 from adapters.discord.turn_view import DiscordThread
-from adapters.port import PostError, Webhook
+from adapters.port import PostError
 from adapters.shared import recovery
 from adapters.shared.channels import Named, find
 from adapters.shared.follow_ups import is_follow_up, says_something
@@ -79,7 +79,6 @@ class DiscordAdapter:
     """One application. `run` serves it; `place` and `announce` work while it runs."""
 
     platform = PLATFORM
-    webhooks: Mapping[str, Webhook] = {}
 
     def __init__(
         self, settings: DiscordSettings, *, language: Language, look_every: float = recovery.EVERY_SECONDS

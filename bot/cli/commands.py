@@ -107,7 +107,7 @@ def run(
         from bot.app import make_adapters
 
         assert address is not None  # `first` has run
-        others, web = make_adapters(settings), web_adapter(app, address.url)
+        (others, webhooks), web = make_adapters(settings), web_adapter(app, address.url)
         adapters = [*others, web]
         async with AsyncExitStack() as stack:
             stopped = await stack.enter_async_context(until_stopped())
@@ -118,8 +118,7 @@ def run(
                 await app.warm()  # nobody's first question waits for it
                 await stack.enter_async_context(aside(_say_problems(settings)))
             platforms = await stack.enter_async_context(connected(adapters, app.bot, _say_who))
-            hooks = {path: webhook for adapter in others for path, webhook in adapter.webhooks.items()}
-            served = serving(app, address, web=web, webhooks=hooks, platforms=lambda: platforms.connected)
+            served = serving(app, address, web=web, webhooks=webhooks, platforms=lambda: platforms.connected)
             await stack.enter_async_context(served)
             posted_to = settings.digest_channel or (None if others else BROWSER_ROOM)
             app.bot.commands.post_digest = posting(adapters, posted_to, app.digest_card, app.clock)

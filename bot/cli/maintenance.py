@@ -89,7 +89,7 @@ def setup(
             metavar="ADDRESS",
             help=_(
                 "Slack: events over HTTP, at this address of kotae run (https://…), instead of Socket Mode.",
-                "Socket Mode の代わりに、kotae run のこのアドレス（https://…）で Slack のイベントを受け取ります。",
+                "Socket Mode の代わりに、このアドレス（https://…）で Slack のイベントを受け取ります。",
             ),
         ),
     ] = None,

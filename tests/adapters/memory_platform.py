@@ -2,12 +2,11 @@
 has to bring (`adapters/port.py`) and what it is given, and passes the suite that all of them pass."""
 
 import asyncio
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import count
 
 from adapters.markdown.events import StepSummary, answer_markdown, step_text
-from adapters.port import TurnView, Webhook
+from adapters.port import TurnView
 from adapters.shared import asking, digest_cards, feedback, recovery
 from adapters.shared.expert_answers import heading
 from adapters.shared.follow_ups import is_follow_up
@@ -112,7 +111,6 @@ class MemoryAdapter:
     """See `adapters.port.Adapter`; and what people do there, as the platform's events would tell it."""
 
     platform, who = PLATFORM, "@kotae"
-    webhooks: Mapping[str, Webhook] = {}
 
     def __init__(self, channel: MemoryPlatform, *, look_every: float = recovery.EVERY_SECONDS) -> None:
         self._channel = channel

@@ -62,10 +62,13 @@ _NEVER_HEARD = Text(
 _LISTEN = Text(
     en="If a mention gets no answer: api.slack.com/apps → your app → Event Subscriptions: turned on, and under "
     "“Subscribe "
-    "to bot events” {events}. kotae setup slack --wait waits for a mention and names what is missing.",
+    "to bot events” {events}.{wait}",
     ja="メンションに反応しないときは、api.slack.com/apps → アプリ → Event Subscriptions を有効にし、"
-    "「Subscribe to bot events」に {events} があるか確認してください。kotae setup slack --wait を実行すると、"
-    "メンションを待って不足しているイベントを表示します。",
+    "「Subscribe to bot events」に {events} があるか確認してください。{wait}",
+)
+_OR_WAIT = Text(
+    en=" kotae setup slack --wait waits for a mention and names what is missing.",
+    ja="kotae setup slack --wait を実行すると、メンションを待って不足しているイベントを表示します。",
 )
 _LACKS = Text(en="Missing scopes: {scopes}.", ja="スコープが足りません: {scopes}。")
 _COSTS = Text(en="{name} ({without})", ja="{name}（{without}）")
@@ -428,7 +431,9 @@ async def _checked(settings: Settings) -> list[Remark]:
 
 async def _events(settings: Settings) -> Remark:
     """Earlier arrivals say more than Slack does."""
-    listen = filled(_LISTEN, events=", ".join(manifest.events()))
+    over_http = settings.slack is not None and settings.slack.app_token is None
+    wait = Text(en="", ja="") if over_http else _OR_WAIT
+    listen = filled(_LISTEN, events=", ".join(manifest.events()), wait=wait)
     last = await heard(settings, "slack")
     if last is None:
         return warning(_NEVER_HEARD, listen)

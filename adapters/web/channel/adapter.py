@@ -5,10 +5,9 @@ StoreError when the database does not work, ConnectionError while the adapter do
 §6; reliability.md R3, R5, R10, R11 and R57."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
 
-from adapters.port import Webhook
 from adapters.shared import asking, expert_answers, feedback, recovery
 from adapters.shared import ingestion as shared_ingestion
 from adapters.web.channel import digest, ingestion
@@ -45,7 +44,6 @@ class WebAdapter:
     """The rooms of `adapters/web/channel/rooms.py`. `run` serves them; `board` shows them also while it does not."""
 
     platform = PLATFORM
-    webhooks: Mapping[str, Webhook] = {}
     who = "@kotae"
 
     def __init__(
