@@ -230,9 +230,9 @@ class Application:
             now=datetime.now(UTC),
         )
 
-    def clock(self, announce: Announce) -> DigestClock:
-        """Has the digest announced when it is due."""
-        return DigestClock(Digests(self.data.engine), self.schedule, announce, owner=self.owner)
+    def clock(self, announce: Announce, ready: Callable[[], bool] = lambda: True) -> DigestClock:
+        """Has the digest announced when it is due, by a process that is `ready` to."""
+        return DigestClock(Digests(self.data.engine), self.schedule, announce, owner=self.owner, ready=ready)
 
     async def digest_card(self, period: Period, place: Place, audience: Audience) -> Card:
         """The digest for everyone who reads a place."""

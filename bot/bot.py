@@ -1,4 +1,4 @@
-"""Seven services that a platform is given, each the class that does the work."""
+"""Eight services that a platform is given, each the class that does the work."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from bot.channel_settings import Channels, Models
 from bot.config.settings import Settings
 from bot.database import Database
+from bot.holding import Holding
 from bot.knowledge.documents import KnowledgeBase
 from bot.knowledge.ingestion import Ingestion
 from bot.slash_commands import SlashCommands
 from bot.sources.sources import Sources
 from bot.store.audit import Audit
 from bot.store.channel_settings import ChannelSettings
+from bot.store.exclusive import Leases
 from bot.store.ingestions import IngestionStore
 from bot.store.notifications import Notices
 from bot.store.outbox import Outbox
@@ -34,6 +36,7 @@ class Bot:
     asking: Asking  # a question brought to a person at once
     channels: Channels  # what was chosen for a channel
     commands: SlashCommands  # /kotae …
+    holding: Holding  # what one process of several does at a time
 
 
 def make_bot(
@@ -60,4 +63,5 @@ def make_bot(
         asking=asking,
         channels=channels,
         commands=SlashCommands(settings, data, knowledge, channels, answers, asking, sources, audit, make_digest),
+        holding=Holding(Leases(data.engine), owner=owner),
     )

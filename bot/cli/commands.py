@@ -126,7 +126,8 @@ def run(
             await stack.enter_async_context(aside(app.bot.asking.watch()))
             if posted_to is not None:
                 adapter, channel = digest_target(adapters, posted_to)
-                await stack.enter_async_context(aside(app.clock(announcing(adapter, channel, app.digest_card)).run()))
+                clock = app.clock(announcing(adapter, channel, app.digest_card), adapter.ready.is_set)
+                await stack.enter_async_context(aside(clock.run()))
             output.banner(app.settings, await app.knowledge.collections(app.readers), LANGUAGE)
             if app.sample_folder.exists():
                 output.say(

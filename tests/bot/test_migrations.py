@@ -32,6 +32,7 @@ from bot.store.channel_settings import ChannelSettings
 from bot.store.digests import Digests
 from bot.store.documents import Documents
 from bot.store.engine import connect
+from bot.store.exclusive import Leases
 from bot.store.feedback import Votes
 from bot.store.followed import FollowedPage, FollowedSource, FollowedSources
 from bot.store.homes import Homes
@@ -58,7 +59,7 @@ from tests.disks import small_disk
 
 FILES = Path(__file__).parents[1] / "files"
 GOLDEN = sorted(FILES.glob("database-*.sql"))
-HEAD = "0015"
+HEAD = "0019"
 
 
 def url_of(file: Path) -> str:
@@ -390,6 +391,7 @@ async def fill(url: str) -> None:
     assert await jobs.store("j" * 32, task, "done", owner="me", now=moment, made=made, cost=Cost(1, 400, 60, 20))
     await PairRows(engine).track(Tracked(page.id, 0, page.collection, page.scope, "Q&A: 経費.md.json"))
     await Homes(engine).identity("f" * 32)
+    assert await Leases(engine).take("discord", "me", now=moment, until=until)
     room = Messages(engine, Signals(engine))
     asked = await room.post("general", "aki", "@kotae 経費の締切は？", None, {"strategy": "react"})
     assert asked is not None

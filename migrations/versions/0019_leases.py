@@ -1,0 +1,21 @@
+"""Things that one process at a time does.
+
+Why: of several processes on one database one alone is connected to Discord, which tells each session everything;
+another takes over when its lease has passed.
+"""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0019"
+down_revision = "0015"
+
+
+def upgrade() -> None:
+    op.create_table(
+        "leases",
+        sa.Column("name", sa.String(length=80), nullable=False),
+        sa.Column("owner", sa.String(length=80), nullable=False),
+        sa.Column("until", sa.DateTime(timezone=True), nullable=False),
+        sa.PrimaryKeyConstraint("name", name="pk_leases"),
+    )
