@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from bot.channel_settings import Channels, Models
 from bot.config.settings import Settings
 from bot.database import Database
-from bot.holding import Holding
 from bot.knowledge.documents import KnowledgeBase
 from bot.knowledge.ingestion import Ingestion
+from bot.operations.holding import Holding
 from bot.slash_commands import SlashCommands
 from bot.sources.sources import Sources
 from bot.store.audit import Audit

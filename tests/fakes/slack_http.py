@@ -19,7 +19,7 @@ from tests.fakes.slack_world import App
 Json = dict[str, Any]
 
 SIGNING_SECRET = "8f742231b10e8888abcd99eeefff85a5"
-AGAIN = (0.0, 60.0, 300.0)
+AGAIN: tuple[float, ...] = (0.0, 60.0, 300.0)
 
 
 def encoded(kind: str, payload: Json) -> tuple[str, bytes]:

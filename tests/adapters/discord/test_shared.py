@@ -15,7 +15,7 @@ from sqlalchemy import text
 from adapters.discord.adapter import DiscordAdapter
 from bot.bot import Bot
 from bot.config.settings import DiscordSettings
-from bot.holding import LEASE, Holding
+from bot.operations.holding import LEASE, Holding
 from bot.store.engine import Engine, change, connect
 from bot.store.exclusive import Leases
 from tests.adapters.acting import Player, answers, process, settings, until

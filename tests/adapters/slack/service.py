@@ -61,8 +61,9 @@ async def _connected(
 ) -> AsyncIterator[SlackAdapter]:
     """Over HTTP where this Slack posts somewhere, else over Socket Mode."""
     over_http = bool(slack.posts.url)
-    way_in = (None, SecretStr(SIGNING_SECRET)) if over_http else (SecretStr(slack.app_token), None)
-    tokens = SlackSettings(SecretStr(slack.bot_token), *way_in, slack.api_url)
+    app_token, secret = SecretStr(slack.app_token), SecretStr(SIGNING_SECRET)
+    way_in = {"app_token": None if over_http else app_token, "signing_secret": secret if over_http else None}
+    tokens = SlackSettings(bot_token=SecretStr(slack.bot_token), api_url=slack.api_url, **way_in)
     adapter = SlackAdapter(tokens, language=language, look_every=look_every)
     async with serving(adapter, bot):
         if over_http:

@@ -182,7 +182,7 @@ def test_nobody_else_gets_in(door: tuple[Service, Ear], name: str) -> None:
     method, path, headers, body, status = REFUSED[name]
     before = len(ear.heard)
     given = {"Content-Type": JSON} | headers()
-    sent = httpx.Headers([(key, value.encode("latin-1")) for key, value in given.items()])
+    sent = httpx.Headers([(key.encode(), value.encode("latin-1")) for key, value in given.items()])
     content = iter([LONG[:500_000], LONG[500_000:]]) if body == "chunks" else body
     with service.client() as client:
         found = client.request(method, path, content=content, headers=sent)
@@ -304,7 +304,7 @@ async def test_buttons_forms_and_commands_come_the_same_way(tmp_path: Path) -> N
         async with bot(slack, tmp_path) as here:
             found, turn = await answer(here)
             pressed = await slack.presses("U2", found, FEEDBACK, "negative")
-            await slack.wait_for(lambda: slack.world.views)
+            await slack.wait_for(lambda: bool(slack.world.views))
             sent = await slack.submits("U2", {"reason": "outdated", "text": "it is 14 days now"})
             assert pressed.acked and sent.acked and not slack.sockets.opened
 
@@ -313,7 +313,7 @@ async def test_buttons_forms_and_commands_come_the_same_way(tmp_path: Path) -> N
 
             assert await until(votes, bool) == ["outdated"]
             commanded = await slack.command("/kotae", "help", "U1", "C1")
-            assert commanded.acked and await slack.wait_for(lambda: slack.whispers("U1"))
+            assert commanded.acked and await slack.wait_for(lambda: bool(slack.whispers("U1")))
 
 
 # -- the whole program ------------------------------------------------------------------------------------------------
@@ -334,8 +334,8 @@ async def test_kotae_run_answers_what_slack_posts_to_its_address(tmp_path: Path)
             "KOTAE_WEB_TOKEN": TOKEN,
             "KOTAE_WEB_PORT": str(port),
         }
-        quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
-        process = Process("run", env=environment(tmp_path, **given), **quiet)
+        env = environment(tmp_path, **given)
+        process = Process("run", env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         try:
             body = json.dumps({"type": "url_verification", "challenge": "c"}).encode()
             async with aiohttp.ClientSession() as session:

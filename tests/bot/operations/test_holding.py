@@ -9,8 +9,8 @@ import pytest
 from sqlalchemy import func, select, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from bot import holding
-from bot.holding import LEASE, SURE_SECONDS, TAKEN_OVER_SECONDS, Holding
+from bot.operations import holding
+from bot.operations.holding import LEASE, SURE_SECONDS, TAKEN_OVER_SECONDS, Holding
 from bot.store.engine import change, connect, rows
 from bot.store.exclusive import Leases
 from bot.store.schema import leases
