@@ -1,4 +1,4 @@
-"""Eight services that a platform is given, each the class that does the work."""
+"""Nine services that a platform is given, each the class that does the work."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -17,6 +17,7 @@ from bot.store.exclusive import Leases
 from bot.store.ingestions import IngestionStore
 from bot.store.notifications import Notices
 from bot.store.outbox import Outbox
+from bot.store.rates import Rates
 from bot.turns.turns import Turns
 from bot.unanswered.asking import Asking
 from bot.unanswered.corrections import ExpertAnswers
@@ -37,6 +38,7 @@ class Bot:
     channels: Channels  # what was chosen for a channel
     commands: SlashCommands  # /kotae …
     holding: Holding  # what one process of several does at a time
+    rates: Rates  # limits of a platform that they keep together
 
 
 def make_bot(
@@ -64,4 +66,5 @@ def make_bot(
         channels=channels,
         commands=SlashCommands(settings, data, knowledge, channels, answers, asking, sources, audit, make_digest),
         holding=Holding(Leases(data.engine), owner=owner),
+        rates=Rates(data.engine),
     )

@@ -18,6 +18,7 @@ from adapters.port import Webhook
 from adapters.shared import feedback, recovery
 from adapters.shared.channels import find
 from adapters.shared.follow_ups import is_follow_up
+from adapters.shared.rate_limit import Limit
 from adapters.shared.turns import RunningTurns
 from adapters.slack import commands, digest, home, ingestion
 from adapters.slack.audience import Places
@@ -97,7 +98,7 @@ class SlackAdapter:
         Raises SettingsError when Slack refuses the tokens for good, ConnectionError when it cannot be reached.
         """
         token, url = self._settings.bot_token.get_secret_value(), self._settings.api_url
-        async with SlackApi(token, url) as slack:
+        async with SlackApi(token, url, shared=partial(_shared, bot) if bot.rates.shared else None) as slack:
             try:
                 await slack.identify()
             except (CredentialsError, UnsupportedError) as error:
@@ -299,6 +300,14 @@ async def _card_over(context: SlackContext, reply: Replied) -> Post | None:
     """The card in whose thread a reply stands. Raises StoreError."""
     post = await context.bot.outbox.find(reply.place, reply.thread)
     return post if post is not None and post.kind == "card" else None
+
+
+async def _shared(bot: Bot, name: str, limit: Limit) -> float:
+    """What the processes keep together; without their database Slack itself says when there is too much."""
+    try:
+        return await bot.rates.take(f"{PLATFORM}:{name}", limit.burst, limit.a_minute)
+    except StoreError:
+        return 0.0
 
 
 def _refused(code: str) -> SettingsError:

@@ -573,3 +573,11 @@ leases = Table(
     Column("owner", String(80), nullable=False),
     Column("until", Moment, nullable=False),
 )
+
+# Limits of platforms that the processes of this database keep together: when each has all its calls again.
+rates = Table(
+    "rates",
+    metadata,
+    Column("name", String(120), primary_key=True),
+    Column("full_at", Moment, nullable=False),
+)

@@ -41,6 +41,7 @@ from bot.store.notifications import Notices, Telling
 from bot.store.outbox import Outbox
 from bot.store.qa_jobs import ChunkPlace, PairJobs
 from bot.store.qa_pairs import PairRows, Tracked
+from bot.store.rates import Rates
 from bot.store.schema import metadata
 from bot.store.searches import Searches
 from bot.store.signals import Signals
@@ -392,6 +393,7 @@ async def fill(url: str) -> None:
     await PairRows(engine).track(Tracked(page.id, 0, page.collection, page.scope, "Q&A: 経費.md.json"))
     await Homes(engine).identity("f" * 32)
     assert await Leases(engine).take("discord", "me", now=moment, until=until)
+    assert await Rates(engine).take("slack:chat.update", 10, 40) == 0
     room = Messages(engine, Signals(engine))
     asked = await room.post("general", "aki", "@kotae 経費の締切は？", None, {"strategy": "react"})
     assert asked is not None

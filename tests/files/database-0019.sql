@@ -49,8 +49,8 @@ CREATE TABLE audit (
 	result TEXT NOT NULL, 
 	CONSTRAINT pk_audit PRIMARY KEY (id)
 );
-INSERT INTO "audit" VALUES(1,'2026-11-25 03:05:51.100056','slack:U1','source add','hall','on');
-INSERT INTO "audit" VALUES(2,'2026-11-25 03:05:51.111386','slack:U1','token add','editor','team');
+INSERT INTO "audit" VALUES(1,'2026-11-25 03:10:53.459870','slack:U1','source add','hall','on');
+INSERT INTO "audit" VALUES(2,'2026-11-25 03:10:53.471453','slack:U1','token add','editor','team');
 INSERT INTO "audit" VALUES(3,'2026-11-21 12:00:00.000000','slack:U1','teach','経費の締切は？','answered');
 INSERT INTO "audit" VALUES(4,'2026-11-21 12:00:00.000000','slack:U1','teach','経費の締切は？','answered');
 CREATE TABLE changed_documents (
@@ -60,14 +60,14 @@ CREATE TABLE changed_documents (
 	at DATETIME NOT NULL, 
 	CONSTRAINT pk_changed_documents PRIMARY KEY (document)
 );
-INSERT INTO "changed_documents" VALUES('dddddddddddddddddddddddddddddddd','経費.md','m','2026-11-25 03:05:51.073240');
+INSERT INTO "changed_documents" VALUES('dddddddddddddddddddddddddddddddd','経費.md','m','2026-11-25 03:10:53.441764');
 CREATE TABLE collections (
 	name VARCHAR(80) NOT NULL, 
 	description TEXT NOT NULL, 
 	created_at DATETIME NOT NULL, owner VARCHAR(120), 
 	CONSTRAINT pk_collections PRIMARY KEY (name)
 );
-INSERT INTO "collections" VALUES('handbook','','2026-11-25 03:05:51.063783',NULL);
+INSERT INTO "collections" VALUES('handbook','','2026-11-25 03:10:53.429501',NULL);
 CREATE TABLE digests (
 	due DATETIME NOT NULL, 
 	state VARCHAR(12) NOT NULL, 
@@ -148,7 +148,7 @@ CREATE TABLE home (
 	made_at DATETIME NOT NULL, 
 	CONSTRAINT pk_home PRIMARY KEY (place)
 );
-INSERT INTO "home" VALUES(1,'ffffffffffffffffffffffffffffffff','2026-11-25 03:05:51.245855');
+INSERT INTO "home" VALUES(1,'ffffffffffffffffffffffffffffffff','2026-11-25 03:10:53.599656');
 CREATE TABLE indexes (
 	embedder VARCHAR(200) NOT NULL, 
 	dimensions INTEGER NOT NULL, 
@@ -199,8 +199,8 @@ CREATE TABLE messages (
 	deleted_at DATETIME, 
 	CONSTRAINT uq_messages_about UNIQUE (about, kind, part)
 );
-INSERT INTO "messages" VALUES(1,'general',NULL,'aki','text','@kotae 経費の締切は？','{"strategy": "react"}',NULL,0,'2026-11-25 03:05:51.261187',NULL,NULL);
-INSERT INTO "messages" VALUES(2,'general',1,'kotae','answer','25日です。[1]','{"outcome": "answered"}','tttttttttttttttttttttttttttttttt',0,'2026-11-25 03:05:51.264981',NULL,NULL);
+INSERT INTO "messages" VALUES(1,'general',NULL,'aki','text','@kotae 経費の締切は？','{"strategy": "react"}',NULL,0,'2026-11-25 03:10:53.636465',NULL,NULL);
+INSERT INTO "messages" VALUES(2,'general',1,'kotae','answer','25日です。[1]','{"outcome": "answered"}','tttttttttttttttttttttttttttttttt',0,'2026-11-25 03:10:53.640014',NULL,NULL);
 CREATE TABLE notices (
 	id INTEGER NOT NULL, 
 	turn VARCHAR(32) NOT NULL, 
@@ -215,7 +215,7 @@ CREATE TABLE notices (
 	CONSTRAINT fk_notices_turn FOREIGN KEY(turn) REFERENCES turns (id) ON DELETE CASCADE, 
 	CONSTRAINT uq_notices_turn UNIQUE (turn)
 );
-INSERT INTO "notices" VALUES(1207083455,'tttttttttttttttttttttttttttttttt','経費の締切は？','毎月25日です。','slack:U3',NULL,NULL,0,'2026-11-21 12:00:00.000000',0,NULL);
+INSERT INTO "notices" VALUES(2140657653,'tttttttttttttttttttttttttttttttt','経費の締切は？','毎月25日です。','slack:U3',NULL,NULL,0,'2026-11-21 12:00:00.000000',0,NULL);
 CREATE TABLE opt_outs (
 	person VARCHAR(120) NOT NULL, 
 	at DATETIME NOT NULL, 
@@ -296,7 +296,7 @@ CREATE TABLE places (
 	changed_at DATETIME NOT NULL, follow VARCHAR(12), 
 	CONSTRAINT pk_places PRIMARY KEY (platform, workspace, channel)
 );
-INSERT INTO "places" VALUES('slack','T1','C1',NULL,NULL,'off','["handbook"]','2026-11-25 03:05:51.140949',NULL);
+INSERT INTO "places" VALUES('slack','T1','C1',NULL,NULL,'off','["handbook"]','2026-11-25 03:10:53.513208',NULL);
 CREATE TABLE posts (
 	about VARCHAR(80) NOT NULL, 
 	kind VARCHAR(12) NOT NULL, 
@@ -310,7 +310,7 @@ CREATE TABLE posts (
 	at DATETIME NOT NULL, 
 	CONSTRAINT pk_posts PRIMARY KEY (about, kind, part)
 );
-INSERT INTO "posts" VALUES('tttttttttttttttttttttttttttttttt','answer',0,'slack','T1','C1','1.0','2.0','{}','2026-11-25 03:05:51.147273');
+INSERT INTO "posts" VALUES('tttttttttttttttttttttttttttttttt','answer',0,'slack','T1','C1','1.0','2.0','{}','2026-11-25 03:10:53.515900');
 CREATE TABLE "questions" (
 	id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, 
 	turn VARCHAR(32) NOT NULL, 
@@ -328,6 +328,12 @@ CREATE TABLE "questions" (
 );
 INSERT INTO "questions" VALUES(1,'tttttttttttttttttttttttttttttttt','経費の締切は？','low_confidence','','["handbook"]',0.3,'team',NULL,'2026-11-21 12:00:00.000000','2026-11-21 12:00:00.000000','answered',NULL,NULL);
 INSERT INTO "questions" VALUES(2,'tttttttttttttttttttttttttttttttt','経費の締切は？','reported','outdated: 古いです','[]',0.3,'place:slack:T1:C1','https://x.y/z','2026-11-21 12:00:00.000000',NULL,NULL,NULL,NULL);
+CREATE TABLE rates (
+	name VARCHAR(120) NOT NULL, 
+	full_at DATETIME NOT NULL, 
+	CONSTRAINT pk_rates PRIMARY KEY (name)
+);
+INSERT INTO "rates" VALUES('slack:chat.update','2026-11-25 03:10:55.133222');
 CREATE TABLE refusals (
 	turn VARCHAR(32) NOT NULL, 
 	reason VARCHAR(20) NOT NULL, 
