@@ -303,7 +303,7 @@ async def _card_over(context: SlackContext, reply: Replied) -> Post | None:
 
 
 async def _shared(bot: Bot, name: str, limit: Limit) -> float:
-    """What the processes keep together; without their database Slack itself says when there is too much."""
+    """`Pacer`'s part of what all processes keep; without their database Slack itself says when there is too much."""
     try:
         return await bot.rates.take(f"{PLATFORM}:{name}", limit.burst, limit.a_minute)
     except StoreError:
