@@ -52,8 +52,11 @@ class Holding:
         if not self.shared:
             yield lost
             return
-        while not await self._taken(name):
+        if not await self._taken(name):
+            log.info("%s is held by another process; this one waits", name)
             await self._sleep(LOOK_SECONDS)
+            while not await self._taken(name):
+                await self._sleep(LOOK_SECONDS)
         keeping = asyncio.create_task(self._keep(name, lost), name=f"holding-{name}")
         try:
             yield lost
