@@ -1,8 +1,9 @@
 """The port: a platform provides it; what it is given is `bot.bot.Bot`."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from agent.events import Answered, Events, Step
@@ -10,6 +11,19 @@ from bot.types import Card, PostKind, Recipient
 
 if TYPE_CHECKING:  # a terminal that asks over the socket needs no database
     from bot.bot import Bot
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookReply:
+    """The answer to what a platform posts to an address of ours."""
+
+    status: int
+    body: str = ""
+    kind: str = "text/plain"
+
+
+Webhook = Callable[[Mapping[str, str], bytes], Awaitable[WebhookReply]]
+"""Is given the headers, their names in lower case, and the body as it came; sees by itself who calls."""
 
 
 class Adapter(Protocol):
@@ -106,4 +120,16 @@ async def relay(events: Events, view: ThreadView) -> bool:
     return answered
 
 
-__all__ = ["Adapter", "Card", "GoneError", "PostError", "PostKind", "ThreadView", "TurnView", "as_lookup", "relay"]
+__all__ = [
+    "Adapter",
+    "Card",
+    "GoneError",
+    "PostError",
+    "PostKind",
+    "ThreadView",
+    "TurnView",
+    "Webhook",
+    "WebhookReply",
+    "as_lookup",
+    "relay",
+]

@@ -17,7 +17,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import discord_mutations, machine_mutations, server_mutations, source_mutations, web_mutations
+from benchmarks import (
+    discord_mutations,
+    machine_mutations,
+    process_mutations,
+    server_mutations,
+    source_mutations,
+    web_mutations,
+)
 
 ROOT = Path(__file__).parents[1]
 LEFT_OUT = shutil.ignore_patterns(".venv", ".git", "__pycache__", ".*_cache", ".hypothesis", ".kotae", "*.egg-info")
@@ -1129,13 +1136,13 @@ MUTATIONS = (
     Mutation(
         "Slack: what is not stored is not acknowledged",
         "adapters/slack/transport/socket_mode.py",
-        ("        if response.status == NOT_STORED:\n            return\n", ""),
+        ("    if response.status == NOT_STORED:\n        return\n", ""),
         (f"{SLACK}/transport/test_socket_mode.py::test_what_could_not_be_stored_is_not_acknowledged_and_comes_again",),
     ),
     Mutation(
         "Slack: whatever comes is acknowledged",
-        "adapters/slack/transport/socket_mode.py",
-        ("            response = BoltResponse(status=200)\n        try:\n", "            return\n        try:\n"),
+        "adapters/slack/transport/dispatch.py",
+        ("        return BoltResponse(status=200)\n    return response", "        return BoltResponse(status=NOT_STORED)\n    return response"),
         (f"{SLACK}/transport/test_socket_mode.py::test_whatever_comes_is_acknowledged_once",),
     ),
     Mutation(
@@ -1571,13 +1578,15 @@ MUTATIONS = (
     ),
     *(
         Mutation(*each)
-        for each in (
-            *discord_mutations.MUTATIONS,
-            *machine_mutations.MUTATIONS,
-            *server_mutations.MUTATIONS,
-            *source_mutations.MUTATIONS,
-            *web_mutations.MUTATIONS,
+        for beside in (
+            discord_mutations,
+            machine_mutations,
+            process_mutations,
+            server_mutations,
+            source_mutations,
+            web_mutations,
         )
+        for each in beside.MUTATIONS
     ),
 )  # fmt: skip
 

@@ -4,7 +4,7 @@ import asyncio
 import gc
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -13,7 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import get_args
 
-from adapters.port import Adapter
+from adapters.port import Adapter, Webhook
 from agent.extractive.model import ExtractiveModel
 from agent.model_call import PROTOCOL_RETRIES
 from agent.models.base import ChatModel
@@ -240,9 +240,9 @@ class Application:
             now=datetime.now(UTC),
         )
 
-    def clock(self, announce: Announce) -> DigestClock:
-        """Has the digest announced when it is due."""
-        return DigestClock(Digests(self.data.engine), self.schedule, announce, owner=self.owner)
+    def clock(self, announce: Announce, ready: Callable[[], bool] = lambda: True) -> DigestClock:
+        """Has the digest announced when it is due, by a process that is `ready` to."""
+        return DigestClock(Digests(self.data.engine), self.schedule, announce, owner=self.owner, ready=ready)
 
     async def digest_card(self, period: Period, place: Place, audience: Audience) -> Card:
         """The digest for everyone who reads a place."""
@@ -270,6 +270,7 @@ class Application:
         erasing = follow_erasures(self.data.engine, self.settings.chat_log) if on_server(self.data.engine) else None
         tasks = (
             asyncio.create_task(work, name="retention"),
+            asyncio.create_task(self.data.signals.hear(), name="signals"),
             asyncio.create_task(self.doubts.watch(), name="doubts"),
             asyncio.create_task(self.sources.watch(), name="sources"),
             *([asyncio.create_task(self.living.watch(), name="living")] if self.settings.living == "on" else []),
@@ -607,18 +608,22 @@ async def running(
         )
 
 
-def make_adapters(settings: Settings) -> list[Adapter]:
-    """The platforms that are set up; none of them is connected yet."""
+def make_adapters(settings: Settings) -> tuple[list[Adapter], Mapping[str, Webhook]]:
+    """The platforms that are set up, none of them connected yet; and by their paths what takes the posts of those that
+    come to our address."""
     made: list[Adapter] = []
+    webhooks: Mapping[str, Webhook] = {}
     if settings.slack is not None:
         from adapters.slack.adapter import SlackAdapter
 
-        made.append(SlackAdapter(settings.slack, language=settings.language))
+        slack = SlackAdapter(settings.slack, language=settings.language)
+        webhooks = slack.webhooks
+        made.append(slack)
     if settings.discord is not None:
         from adapters.discord.adapter import DiscordAdapter
 
         made.append(DiscordAdapter(settings.discord, language=settings.language))
-    return made
+    return made, webhooks
 
 
 # -- parts ----------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Eight services that a platform is given, each the class that does the work."""
+"""Ten services that a platform is given, each the class that does the work."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -8,13 +8,16 @@ from bot.config.settings import Settings
 from bot.database import Database
 from bot.knowledge.documents import KnowledgeBase
 from bot.knowledge.ingestion import Ingestion
+from bot.operations.holding import Holding
 from bot.slash_commands import SlashCommands
 from bot.sources.sources import Sources
 from bot.store.audit import Audit
 from bot.store.channel_settings import ChannelSettings
+from bot.store.exclusive import Leases
 from bot.store.ingestions import IngestionStore
 from bot.store.notifications import Notices
 from bot.store.outbox import Outbox
+from bot.store.rates import Rates
 from bot.turns.turns import Turns
 from bot.unanswered.asking import Asking
 from bot.unanswered.corrections import ExpertAnswers
@@ -35,6 +38,8 @@ class Bot:
     channels: Channels  # what was chosen for a channel
     commands: SlashCommands  # /kotae …
     sources: Sources  # what documents follow, channels of the platform too
+    holding: Holding  # what one process of several does at a time
+    rates: Rates  # limits of a platform that they keep together
 
 
 def make_bot(
@@ -62,4 +67,6 @@ def make_bot(
         channels=channels,
         commands=SlashCommands(settings, data, knowledge, channels, answers, asking, sources, audit, make_digest),
         sources=sources,
+        holding=Holding(Leases(data.engine), owner=owner),
+        rates=Rates(data.engine),
     )

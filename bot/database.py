@@ -18,6 +18,7 @@ from bot.store.engine import Engine, connect
 from bot.store.feedback import Votes
 from bot.store.inspection import probe
 from bot.store.searches import Searches
+from bot.store.signals import Signals
 from bot.store.unanswered import UnansweredQuestions
 from bot.store.web_messages import Messages
 from bot.types import Audience, Place
@@ -42,6 +43,7 @@ class Database:
     searches: Searches
     votes: Votes
     messages: Messages  # of the browser's rooms
+    signals: Signals  # between the processes of this database
 
     @property
     def readers(self) -> Readers:
@@ -69,7 +71,7 @@ async def database(settings: Settings) -> AsyncIterator[Database]:
     settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
     await asyncio.to_thread(upgrade, settings.database_url, link=settings.link.arguments())
     engine = connect(settings.database_url, settings.link)
-    collections = Collections(engine)
+    collections, signals = Collections(engine), Signals(engine)
     try:
         yield Database(
             settings=settings,
@@ -80,7 +82,8 @@ async def database(settings: Settings) -> AsyncIterator[Database]:
             conversations=Conversations(engine),
             searches=Searches(engine),
             votes=Votes(engine),
-            messages=Messages(engine),
+            messages=Messages(engine, signals),
+            signals=signals,
         )
     finally:
         await collections.close()

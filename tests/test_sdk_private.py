@@ -44,8 +44,8 @@ ALLOWED = {
     },
     "adapters/discord/transport/registration.py": {"http": _LISTED, "discord.http.Route": _LISTED},
     "adapters/slack/transport/socket_mode.py": {
-        "slack_bolt.adapter.socket_mode.async_internals.run_async_bolt_app": _TWO,
         "slack_bolt.adapter.socket_mode.async_internals.send_async_response": _TWO,
+        "slack_bolt.adapter.socket_mode.internals.build_headers": _TWO,
     },
 }
 

@@ -91,53 +91,77 @@ class DiscordAdapter:
         self._context: DiscordContext | None = None
         self._client: Client | None = None
         self._identifies = Identifies()
+        self._waits = False  # another process of the database is connected
         self.who = ""
         self.ready = asyncio.Event()
 
     @property
     def connected(self) -> bool:
-        return self._client is not None and self._client.up
+        """Also while another process is, to which everything is told instead."""
+        return self._waits or (self._client is not None and self._client.up)
 
     async def run(self, bot: Bot) -> None:
-        """Serve until cancelled; then take nothing new in and let what runs end, for at most 20 seconds.
+        """Serve until cancelled; then take nothing new in and let what runs end, for at most 20 seconds. Of the
+        processes of a database one serves, as each session is told everything; the others wait to take over.
 
         Raises SettingsError when Discord refuses the token or the intents for good, ConnectionError when it cannot be
         reached.
         """
-        token = self._settings.token.get_secret_value()
         with pointed_at(self._settings):
-            content = await hears_others(token)
-            async with AsyncExitStack() as ending:
-                client = await ending.enter_async_context(Client(self._identifies, content=content))
-                rest = DiscordApi(client)
-                ending.push_async_callback(rest.close)
-                context = DiscordContext(client, rest, bot, Places(client, rest, self._settings.guilds), self._language)
-                around = ThreadContext(context)
-                questions = RunningTurns(
-                    PLATFORM,
-                    bot,
-                    context.tasks,
-                    partial(_view, context),
-                    around,
-                    language=context.language,
-                )
-                events = _Events(context, questions, around)
-                events.register(client)
-                commands.register(client, context)
-                asking.register(client, context)
-                feedback.register(client, context)
-                turn_view.register(client, context)
-                await enter(client, token)
-                self._client, self._context = client, context
-                await self._serve(client, context, questions, events)
+            content = await hears_others(self._settings.token.get_secret_value())
+            while True:
+                self._waits = bot.holding.shared
+                try:
+                    async with bot.holding.hold(PLATFORM) as lost:
+                        self._waits = False
+                        await self._connect(bot, content, lost)
+                finally:
+                    self._waits = False
+                log.warning("another process may be connected to Discord now: this one is not any more")
 
-    async def _serve(self, client: Client, context: DiscordContext, questions: RunningTurns, events: "_Events") -> None:
+    async def _connect(self, bot: Bot, content: bool, lost: asyncio.Event) -> None:
+        token = self._settings.token.get_secret_value()
+        async with AsyncExitStack() as ending:
+            client = await ending.enter_async_context(Client(self._identifies, content=content))
+            rest = DiscordApi(client)
+            ending.push_async_callback(rest.close)
+            context = DiscordContext(client, rest, bot, Places(client, rest, self._settings.guilds), self._language)
+            around = ThreadContext(context)
+            questions = RunningTurns(
+                PLATFORM,
+                bot,
+                context.tasks,
+                partial(_view, context),
+                around,
+                language=context.language,
+            )
+            events = _Events(context, questions, around)
+            events.register(client)
+            commands.register(client, context)
+            asking.register(client, context)
+            feedback.register(client, context)
+            turn_view.register(client, context)
+            await enter(client, token)
+            self._client, self._context = client, context
+            await self._serve(client, context, questions, events, lost)
+
+    async def _serve(
+        self,
+        client: Client,
+        context: DiscordContext,
+        questions: RunningTurns,
+        events: "_Events",
+        lost: asyncio.Event,
+    ) -> None:
+        """Until the lease is `lost`."""
         listening = asyncio.create_task(listen(client), name="discord-gateway")
         refused = asyncio.create_task(context.rest.refused.wait(), name="discord-refused")
+        ended = asyncio.create_task(lost.wait(), name="discord-lost")
         history = DiscordHistory(self, context, lambda: client.heard)
         reading = context.bot.sources.channels.read(PLATFORM, history, self.ready)
         chores = [
             refused,
+            ended,
             asyncio.create_task(reading, name="discord-history"),
             asyncio.create_task(self._tell(client, context), name="discord-ready"),
             asyncio.create_task(_catch_up(client, events), name="discord-missed"),
@@ -146,10 +170,11 @@ class DiscordAdapter:
             ),
         ]
         try:
-            await asyncio.wait({listening, refused}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({listening, refused, ended}, return_when=asyncio.FIRST_COMPLETED)
             if refused.done():
                 raise token_refused()
-            listening.result()
+            if not ended.done():
+                listening.result()
         finally:
             self._client = self._context = None
             self.ready.clear()

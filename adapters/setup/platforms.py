@@ -8,9 +8,11 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 
 from adapters.discord.setup import check as discord
 from adapters.setup.wizard import FAILED, UNCHECKED, USAGE, FlagValues, StopError, Terminal, Wizard, WizardQuestion
+from adapters.slack.events import POSTED_TO
 from adapters.slack.setup import app_creation
 from adapters.slack.setup import check as slack
 from bot.config.dotenv import EnvFileError, ProbeError, digest_channel, machine_timezone, problem
@@ -20,11 +22,14 @@ from bot.config.tokens import (
     GEMINI_AT,
     SLACK_APP_AT,
     SLACK_BOT_AT,
+    SLACK_SECRET_AT,
     discord_token,
     gemini_key,
     slack_app_token,
     slack_bot_token,
+    slack_signing_secret,
 )
+from bot.doctor.findings import warning
 from bot.errors import SettingsError
 from retrieval.i18n import Text
 
@@ -51,6 +56,14 @@ APP_TOKEN = WizardQuestion(
     Text(en="App-level token (xapp-)", ja="アプリレベルトークン（xapp-）"),
     slack_app_token,
     SLACK_APP_AT,
+    secret=True,
+)
+SIGNING_SECRET = WizardQuestion(
+    "SLACK_SIGNING_SECRET",
+    "--signing-secret",
+    Text(en="Signing secret", ja="Signing Secret"),
+    slack_signing_secret,
+    SLACK_SECRET_AT,
     secret=True,
 )
 DISCORD_TOKEN = WizardQuestion(
@@ -97,6 +110,8 @@ QUESTIONS: Mapping[What, tuple[WizardQuestion, ...]] = {
     "gemini": (KEY,),
 }
 
+_SLACK_OVER_HTTP = (BOT_TOKEN, SIGNING_SECRET, *QUESTIONS["slack"][2:])
+
 # -- words -----------------------------------------------------------------------------------------------------------
 
 _WHICH = Text(en="What should be set up? (slack, discord, gemini)", ja="何を設定しますか？（slack、discord、gemini）")
@@ -105,6 +120,17 @@ _NAME_ONE = Text(
     ja="何を設定するか指定してください: kotae setup slack、kotae setup discord、kotae setup gemini",
 )
 _NOT_FOR = Text(en="{flag} is not for kotae setup {what}.", ja="{flag} は kotae setup {what} では使えません。")
+_NO_ADDRESS = Text(
+    en="--http should be the address at which Slack reaches kotae run, such as https://kotae.example.com.",
+    ja="--http には、Slack から kotae run に届くアドレスを指定してください（例: https://kotae.example.com）。",
+)
+_SOCKET_FIRST = warning(
+    Text(
+        en="SLACK_APP_TOKEN is set too, and then events come over Socket Mode.",
+        ja="SLACK_APP_TOKEN も設定されているため、イベントは Socket Mode で受け取られます。",
+    ),
+    Text(en="Take SLACK_APP_TOKEN out.", ja="SLACK_APP_TOKEN を外してください。"),
+)
 _SLACK_THEN = Text(
     en="""In Slack:
   1. In the channel where people ask:  /invite @{name}
@@ -173,15 +199,17 @@ async def set_up(
         chosen = next((name for name in WHATS if name == (what or "").strip().lower()), None)
         if chosen is None:
             raise StopError(USAGE, _NAME_ONE)
-        known = {question.name: question.flag for questions in QUESTIONS.values() for question in questions}
-        fitting = {question.name for question in QUESTIONS[chosen]}
+        questions = _SLACK_OVER_HTTP if chosen == "slack" and given.http is not None else QUESTIONS[chosen]
+        known = {each.name: each.flag for all_of in (*QUESTIONS.values(), _SLACK_OVER_HTTP) for each in all_of}
+        fitting = {question.name for question in questions}
         flags = [known[name] for name in given.values if name not in fitting]
         flags += ["--manifest"] if given.manifest and chosen != "slack" else []
         flags += ["--embeddings"] if given.embeddings is not None and chosen != "gemini" else []
+        flags += ["--http"] if given.http is not None and chosen != "slack" else []
         strange = [filled(_NOT_FOR, flag=flag, what=chosen) for flag in flags]
         if strange:
             raise StopError(USAGE, *strange)
-        wizard = Wizard(QUESTIONS[chosen], terminal, given, environ, env_file)
+        wizard = Wizard(questions, terminal, given, environ, env_file)
         match chosen:
             case "slack":
                 return await _slack(wizard, environ, env_file)
@@ -200,7 +228,9 @@ async def set_up(
 async def _slack(wizard: Wizard, environ: Mapping[str, str], env_file: Path) -> int:
     terminal, api_url = wizard.terminal, wizard.now.get("SLACK_API_URL")
     made = any(BOT_TOKEN.name in known for known in (wizard.now, wizard.given.values))
-    wizard.begin(app_creation.steps(wizard, made=made, target=wizard.given.manifest, folder=env_file.parent))
+    address = None if wizard.given.http is None else _posted_to(wizard.given.http)
+    target, folder = wizard.given.manifest, env_file.parent
+    wizard.begin(app_creation.steps(wizard, made=made, target=target, folder=folder, address=address))
     bot: slack.SlackBot | None = None
 
     async def whose(token: str) -> None:
@@ -218,14 +248,21 @@ async def _slack(wizard: Wizard, environ: Mapping[str, str], env_file: Path) -> 
             terminal.show(await slack.digest(slack.web_client(bot_token, api_url), bot, channel))
 
     bot_token = await wizard.answer(BOT_TOKEN, whose)
-    app_token = await wizard.answer(APP_TOKEN, connects)
+    app_token = None
+    if address is None:
+        app_token = await wizard.answer(APP_TOKEN, connects)
+    else:
+        await wizard.answer(SIGNING_SECRET)
     await wizard.answer(DIGEST_CHANNEL, postable)
     await _common(wizard, environ)
     wizard.save()
+    if address is not None and APP_TOKEN.name in wizard.then:
+        terminal.show([_SOCKET_FIRST])
     if bot:
         client = slack.web_client(bot_token, api_url)
-        terminal.show([*await slack.same_app(client, bot, app_token), *await slack.membership(client, bot)])
-    if bot and _shall_wait(wizard):
+        of_tokens = [] if app_token is None else await slack.same_app(client, bot, app_token)
+        terminal.show([*of_tokens, *await slack.membership(client, bot)])
+    if bot and app_token is not None and _shall_wait(wizard):
         from adapters.slack.setup.first_mention import WAIT_SECONDS, first_mention
 
         terminal.say(filled(_WAITING, name=bot.name, minutes=f"{WAIT_SECONDS / 60:.0f}"))
@@ -233,6 +270,14 @@ async def _slack(wizard: Wizard, environ: Mapping[str, str], env_file: Path) -> 
     else:
         terminal.say(filled(_SLACK_THEN, name=bot.name if bot else "kotae"))
     return wizard.end("kotae run")
+
+
+def _posted_to(address: str) -> str:
+    """The address that events are posted to. Raises StopError."""
+    parts = urlsplit(address.strip())
+    if parts.scheme != "https" or not parts.hostname or parts.query or parts.fragment:
+        raise StopError(USAGE, _NO_ADDRESS)
+    return address.strip().rstrip("/").removesuffix(POSTED_TO) + POSTED_TO
 
 
 def _shall_wait(wizard: Wizard) -> bool:

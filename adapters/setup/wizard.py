@@ -141,6 +141,7 @@ class FlagValues:
     wait: bool | None = None  # None: ask
     manifest: Path | None = None  # the file that Slack's is written to
     embeddings: bool | None = None  # Gemini's; None: ask
+    http: str | None = None  # the address at which Slack reaches `kotae run`; None: Socket Mode
 
 
 Probe = Callable[[str], Awaitable[None]]

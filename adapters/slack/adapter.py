@@ -14,16 +14,18 @@ from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
-from adapters.port import as_lookup
+from adapters.port import Webhook, as_lookup
 from adapters.shared import expert_answers, feedback, recovery
 from adapters.shared.channels import find
 from adapters.shared.follow_ups import is_follow_up
+from adapters.shared.rate_limit import Limit
 from adapters.shared.turns import RunningTurns
 from adapters.slack import commands, digest, home, ingestion
 from adapters.slack.audience import Places
 from adapters.slack.context import SlackContext
 from adapters.slack.events import (
     PLATFORM,
+    POSTED_TO,
     Asked,
     Deleted,
     Edited,
@@ -41,7 +43,9 @@ from adapters.slack.thread_context import ThreadContext
 from adapters.slack.transport.api import CredentialsError, SlackApi, SlackError, UnsupportedError
 from adapters.slack.transport.channel_history import SlackHistory
 from adapters.slack.transport.channel_names import CHANNEL_ID, channels
-from adapters.slack.transport.socket_mode import NOT_STORED, Connections, DisabledError
+from adapters.slack.transport.dispatch import NOT_STORED
+from adapters.slack.transport.http_events import HttpEvents
+from adapters.slack.transport.socket_mode import Connections, DisabledError
 from adapters.slack.turn_view import SlackThread
 from bot.bot import Bot
 from bot.config.settings import SlackSettings, filled
@@ -76,21 +80,25 @@ class SlackAdapter:
         *,
         language: Language,
         look_every: float = recovery.EVERY_SECONDS,
-        api: Callable[[str, str | None], SlackApi] = SlackApi,
+        api: Callable[..., SlackApi] = SlackApi,
     ) -> None:
-        """`look_every`: seconds between two looks for what was left; `api` calls Slack, by token and address."""
+        """`look_every`: seconds between two looks for what was left; `api` calls Slack, as `SlackApi` does."""
         self._api = api
         self._settings = settings
         self._look_every = look_every
         self._language = language
         self._context: SlackContext | None = None
         self._connections: Connections | None = None
+        secret = settings.signing_secret
+        self._http = HttpEvents(secret) if settings.app_token is None and secret is not None else None
+        self.webhooks: Mapping[str, Webhook] = {} if self._http is None else {POSTED_TO: self._http.take}
         self.who = ""
         self.ready = asyncio.Event()
 
     @property
     def connected(self) -> bool:
-        return self._connections is not None and self._connections.connected
+        way = self._http or self._connections
+        return way is not None and way.connected
 
     async def run(self, bot: Bot) -> None:
         """Serve until cancelled; then take nothing new in and let what runs end, for at most 20 seconds.
@@ -98,7 +106,7 @@ class SlackAdapter:
         Raises SettingsError when Slack refuses the tokens for good, ConnectionError when it cannot be reached.
         """
         token, url = self._settings.bot_token.get_secret_value(), self._settings.api_url
-        async with self._api(token, url) as slack:
+        async with self._api(token, url, shared=partial(_shared, bot) if bot.rates.shared else None) as slack:
             try:
                 await slack.identify()
             except (CredentialsError, UnsupportedError) as error:
@@ -112,19 +120,17 @@ class SlackAdapter:
                 PLATFORM, bot, context.tasks, partial(_view, context), around, language=context.language
             )
             app = self._app(context, questions, around, us)
-            opening = AsyncWebClient(base_url=slack.web.base_url, retry_handlers=[])
-            self._connections = Connections(app, opening, self._settings.app_token.get_secret_value())
+            way = self._http or self._connect(slack)
             self._context = context
-            connections = self._connections
-            history = SlackHistory(self, context, us, lambda: connections.heard)
+            history = SlackHistory(self, context, us, lambda: way.heard)
             self.who = f"@{slack.me.name} in {slack.me.team_name}"
             chores = [
-                asyncio.create_task(self._tell(), name="slack-ready"),
+                asyncio.create_task(self._tell(way.first), name="slack-ready"),
                 asyncio.create_task(self._look_after(context, questions), name="slack-leftovers"),
                 asyncio.create_task(bot.sources.channels.read(PLATFORM, history, self.ready), name="slack-history"),
             ]
             try:
-                await self._connections.run()
+                await way.run(app)
             except DisabledError as error:
                 raise _refused(error.code) from None
             finally:
@@ -164,9 +170,14 @@ class SlackAdapter:
             raise ConnectionError("Slack is not connected")
         return self._context
 
-    async def _tell(self) -> None:
-        assert self._connections is not None
-        await self._connections.first.wait()
+    def _connect(self, slack: SlackApi) -> Connections:
+        assert self._settings.app_token is not None
+        opening = AsyncWebClient(base_url=slack.web.base_url, retry_handlers=[])
+        self._connections = Connections(opening, self._settings.app_token.get_secret_value())
+        return self._connections
+
+    async def _tell(self, first: asyncio.Event) -> None:
+        await first.wait()
         self.ready.set()
 
     async def _look_after(self, context: SlackContext, questions: RunningTurns) -> None:
@@ -192,7 +203,7 @@ class SlackAdapter:
             logger=_bolt,
             client=AsyncWebClient(base_url=slack.web.base_url),
             authorize=authorize,
-            request_verification_enabled=False,  # Socket Mode: there is no signature
+            request_verification_enabled=False,  # Socket Mode has no signature, and `HttpEvents` has seen to it
             ignoring_self_events_enabled=False,  # `seen` leaves them out, and its answer is acknowledged
         )
 
@@ -294,6 +305,14 @@ async def _card_over(context: SlackContext, reply: Replied) -> Post | None:
     post = await context.bot.outbox.find(reply.place, reply.thread)
     actor = partial(context.places.actor, reply.author, stranger=reply.stranger)
     return post if post is not None and await expert_answers.takes(post, reply.text, actor) else None
+
+
+async def _shared(bot: Bot, name: str, limit: Limit) -> float:
+    """`Pacer`'s part of what all processes keep; without their database Slack itself says when there is too much."""
+    try:
+        return await bot.rates.take(f"{PLATFORM}:{name}", limit.burst, limit.a_minute)
+    except StoreError:
+        return 0.0
 
 
 def _refused(code: str) -> SettingsError:

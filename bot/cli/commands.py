@@ -105,7 +105,7 @@ def run(
         from bot.app import make_adapters
 
         assert address is not None  # `first` has run
-        others, web = make_adapters(settings), web_adapter(app, address.url)
+        (others, webhooks), web = make_adapters(settings), web_adapter(app, address.url)
         adapters = [*others, web]
         async with AsyncExitStack() as stack:
             stopped = await stack.enter_async_context(until_stopped())
@@ -116,14 +116,16 @@ def run(
                 await app.warm()  # nobody's first question waits for it
                 await stack.enter_async_context(aside(_say_problems(settings)))
             platforms = await stack.enter_async_context(connected(adapters, app.bot, _say_who))
-            await stack.enter_async_context(serving(app, address, web=web, platforms=lambda: platforms.connected))
+            served = serving(app, address, web=web, webhooks=webhooks, platforms=lambda: platforms.connected)
+            await stack.enter_async_context(served)
             posted_to = settings.digest_channel or (None if others else BROWSER_ROOM)
             app.bot.commands.post_digest = posting(adapters, posted_to, app.digest_card, app.clock)
             app.bot.asking.reach = PeopleReach(adapters, posted_to)
             await stack.enter_async_context(aside(app.bot.asking.watch()))
             if posted_to is not None:
                 adapter, channel = digest_target(adapters, posted_to)
-                await stack.enter_async_context(aside(app.clock(announcing(adapter, channel, app.digest_card)).run()))
+                clock = app.clock(announcing(adapter, channel, app.digest_card), adapter.ready.is_set)
+                await stack.enter_async_context(aside(clock.run()))
             output.banner(app.settings, await app.knowledge.collections(app.readers), LANGUAGE)
             if app.sample_folder.exists():
                 output.say(

@@ -77,6 +77,22 @@ def setup(
             help=_("Slack: app-level token (xapp-); - as above.", "Slack のアプリレベルトークン（- で標準入力から）。")
         ),
     ] = None,
+    signing_secret: Annotated[
+        str | None,
+        typer.Option(
+            help=_("Slack over HTTP: signing secret; - as above.", "HTTP で使う Slack の Signing Secret です。")
+        ),
+    ] = None,
+    http: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help=_(
+                "Slack: events over HTTP, at this address of kotae run (https://…), instead of Socket Mode.",
+                "Socket Mode の代わりに、このアドレス（https://…）で Slack のイベントを受け取ります。",
+            ),
+        ),
+    ] = None,
     token: Annotated[
         str | None,
         typer.Option(
@@ -146,6 +162,7 @@ def setup(
     values = {
         "SLACK_BOT_TOKEN": bot_token,
         "SLACK_APP_TOKEN": app_token,
+        "SLACK_SIGNING_SECRET": signing_secret,
         "DISCORD_TOKEN": token,
         "GEMINI_API_KEY": key,
         "KOTAE_DISCORD_GUILDS": guilds,
@@ -160,6 +177,7 @@ def setup(
         wait,
         manifest,
         embeddings,
+        http,
     )
 
     def read(prompt: str, hidden: bool) -> str:

@@ -16,7 +16,15 @@ from pydantic import Field, SecretStr, ValidationError, model_validator
 from pydantic.functional_validators import ModelWrapValidatorHandler
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from bot.config.tokens import SLACK_APP_AT, SLACK_BOT_AT, discord_token, slack_app_token, slack_bot_token
+from bot.config.tokens import (
+    SLACK_APP_AT,
+    SLACK_BOT_AT,
+    SLACK_SECRET_AT,
+    discord_token,
+    slack_app_token,
+    slack_bot_token,
+    slack_signing_secret,
+)
 from bot.config.types import (
     LOWER,
     TEXT,
@@ -62,8 +70,11 @@ LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 
 @dataclass(frozen=True, slots=True)
 class SlackSettings:
+    """Events come over Socket Mode where there is an `app_token`, else over HTTP, signed with the `signing_secret`."""
+
     bot_token: SecretStr
-    app_token: SecretStr
+    app_token: SecretStr | None
+    signing_secret: SecretStr | None
     api_url: str | None  # of a stand-in server
 
 
@@ -140,6 +151,7 @@ class Settings(BaseSettings):
 
     slack_bot_token: Secret | None = Field(None, alias="SLACK_BOT_TOKEN")
     slack_app_token: Secret | None = Field(None, alias="SLACK_APP_TOKEN")
+    slack_signing_secret: Secret | None = Field(None, alias="SLACK_SIGNING_SECRET")
     slack_api_url: Address | None = Field(None, alias="SLACK_API_URL")
 
     discord_token: Secret | None = Field(None, alias="DISCORD_TOKEN")
@@ -257,9 +269,10 @@ class Settings(BaseSettings):
 
     @property
     def slack(self) -> SlackSettings | None:
-        if self.slack_bot_token is None or self.slack_app_token is None:
+        if self.slack_bot_token is None or not (self.slack_app_token or self.slack_signing_secret):
             return None
-        return SlackSettings(self.slack_bot_token, self.slack_app_token, self.slack_api_url)
+        secret = self.slack_signing_secret if self.slack_app_token is None else None
+        return SlackSettings(self.slack_bot_token, self.slack_app_token, secret, self.slack_api_url)
 
     @property
     def discord(self) -> DiscordSettings | None:
@@ -342,6 +355,13 @@ _ALSO = Text(
     en="{name} is not set, but {because} is: set both, or neither. It is found at: {where}",
     ja="{because} はありますが {name} がありません。両方を設定するか、どちらも消してください。取得場所: {where}",
 )
+_WAY_IN = Text(
+    en="SLACK_APP_TOKEN is not set, but SLACK_BOT_TOKEN is: set both, or neither. It is found at: {app}. For events "
+    "over HTTP instead of Socket Mode set SLACK_SIGNING_SECRET, found at: {secret}.",
+    ja="SLACK_BOT_TOKEN はありますが SLACK_APP_TOKEN がありません。両方を設定するか、どちらも消してください。"
+    "取得場所: {app}。Socket Mode を使わず HTTP でイベントを受け取る場合は、代わりに SLACK_SIGNING_SECRET を"
+    "設定してください。取得場所: {secret}。",
+)
 _NEEDS = Text(
     en="{because} needs {name}, which is not set.", ja="{because} には {name} が必要ですが、設定されていません。"
 )
@@ -383,20 +403,23 @@ def _wants(annotation: Any, metadata: list[Any]) -> Wants:
 
 def _between(values: Mapping[str, Any]) -> list[Text]:
     """The faults of values together, and tokens of the wrong kind; on the raw text, so that it is always said."""
-    bot, app, discord = (_text(values, name) for name in ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "DISCORD_TOKEN"))
+    names = ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET", "DISCORD_TOKEN")
+    bot, app, secret, discord = (_text(values, name) for name in names)
     problems = [
         problem
         for problem in (
             slack_bot_token(bot) if bot else None,
             slack_app_token(app) if app else None,
+            slack_signing_secret(secret) if secret else None,
             discord_token(discord) if discord else None,
         )
         if problem
     ]
-    if bot and not app:
-        problems.append(filled(_ALSO, name="SLACK_APP_TOKEN", because="SLACK_BOT_TOKEN", where=SLACK_APP_AT))
-    if app and not bot:
-        problems.append(filled(_ALSO, name="SLACK_BOT_TOKEN", because="SLACK_APP_TOKEN", where=SLACK_BOT_AT))
+    if bot and not app and not secret:
+        problems.append(filled(_WAY_IN, app=SLACK_APP_AT, secret=SLACK_SECRET_AT))
+    if (app or secret) and not bot:
+        because = "SLACK_APP_TOKEN" if app else "SLACK_SIGNING_SECRET"
+        problems.append(filled(_ALSO, name="SLACK_BOT_TOKEN", because=because, where=SLACK_BOT_AT))
     for because in ("KOTAE_MODEL", "KOTAE_JUDGE_MODEL", "KOTAE_EMBEDDER"):
         chosen = _text(values, because)
         for provider, enough in (("gemini:", ("GEMINI_API_KEY",)), ("openai:", ("OPENAI_API_KEY", "OPENAI_BASE_URL"))):
@@ -409,7 +432,7 @@ def _between(values: Mapping[str, Any]) -> list[Text]:
     for name in ("DISCORD_API_URL", "DISCORD_GATEWAY_URL", "DISCORD_CDN_URL", "KOTAE_DISCORD_GUILDS"):
         if values.get(name) and not discord:
             problems.append(filled(_NEEDS, because=name, name="DISCORD_TOKEN"))
-    if values.get("SLACK_API_URL") and not bot and not app:
+    if values.get("SLACK_API_URL") and not bot and not app and not secret:
         problems += [
             filled(_NEEDS, because="SLACK_API_URL", name=name) for name in ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN")
         ]

@@ -42,6 +42,10 @@ SLACK_APP_AT = Text(
     en="api.slack.com/apps → your app → App-Level Tokens, on the page that opens (scope connections:write)",
     ja="api.slack.com/apps → アプリ → 最初に開くページの App-Level Tokens（スコープ connections:write）",
 )
+SLACK_SECRET_AT = Text(
+    en="api.slack.com/apps → your app → Signing Secret, on the page that opens",
+    ja="api.slack.com/apps → アプリ → 最初に開くページの Signing Secret",
+)
 DISCORD_AT = Text(
     en="discord.com/developers/applications → your application → Bot → Reset Token",
     ja="discord.com/developers/applications → アプリケーション → Bot → Reset Token",
@@ -65,6 +69,15 @@ def slack_app_token(token: str) -> Text | None:
     wanted = Text(en="an app-level token (xapp-)", ja="アプリレベルトークン（xapp-）")
     return _complaint("SLACK_APP_TOKEN", _slack_kind(token), wanted, SLACK_APP_AT)
 
+
+def slack_signing_secret(secret: str) -> Text | None:
+    """The fault of SLACK_SIGNING_SECRET; None: nothing that can be seen (a client secret has the same shape)."""
+    if re.fullmatch(r"[0-9a-f]{32}", secret):
+        return None
+    return _complaint("SLACK_SIGNING_SECRET", _slack_kind(secret), _SIGNING_SECRET, SLACK_SECRET_AT)
+
+
+_SIGNING_SECRET = Text(en="a signing secret (32 digits and letters a–f)", ja="Signing Secret（0–9 と a–f の 32 文字）")
 
 _DISCORD_KINDS: tuple[tuple[re.Pattern[str], Text], ...] = (
     (re.compile(r"[\w-]{32}"), Text(en="a client secret", ja="クライアントシークレット（Client Secret）")),

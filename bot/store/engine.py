@@ -5,7 +5,7 @@ Source: reliability.md R45 and R47.
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any, Literal, TypeVar
 
@@ -32,6 +32,7 @@ POOL_SECONDS = 30.0
 BUSY_TIMEOUT_MS = 5_000
 BEGIN_TRIES = 4
 _USUAL = ServerLink()
+LISTEN_SECONDS = 5.0
 
 _ADDRESS = Text(
     en="DATABASE_URL should be sqlite+aiosqlite:///path/to/file.db or postgresql+asyncpg://user:password@host/name.",
@@ -251,6 +252,38 @@ async def alone(engine: AsyncEngine, **options: Any) -> AsyncIterator[AsyncConne
     """
     async with _place(engine, "write"), engine.connect() as db:
         yield await db.execution_options(**{"as": "statement"}, **options)
+
+
+@asynccontextmanager
+async def listening(
+    engine: AsyncEngine, channel: str, heard: Callable[[str], None], ended: Callable[[], None]
+) -> AsyncIterator[Callable[[str], Awaitable[None]]]:
+    """A connection beside the others to a PostgreSQL server, which calls `heard` with each notice on the channel and
+    `ended` when it has ended; yields what sends a notice over it. Raises StoreError."""
+    import asyncpg  # type: ignore[import-untyped]
+
+    db, connection = _Patient(engine), None
+    with in_words():
+        try:
+            async with _place(engine, "read"):
+                await finished(db.start())
+                connection = (await db.get_raw_connection()).driver_connection
+                assert connection is not None
+                await db.run_sync(lambda taken: taken.detach())  # the pool makes another in its place
+            connection.add_termination_listener(lambda _: ended())
+            async with asyncio.timeout(LISTEN_SECONDS):
+                await connection.add_listener(channel, lambda _connection, _pid, _channel, said: heard(said))
+
+            async def notify(said: str) -> None:
+                await connection.execute("SELECT pg_notify($1, $2)", channel, said)
+
+            yield notify
+        except (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError) as error:
+            raise StoreError(_UNREACHABLE) from error
+        finally:
+            if connection is not None:
+                connection.terminate()  # a farewell could wait for a server that says nothing any more
+            await finished(_close(db))
 
 
 def _place(engine: AsyncEngine, kind: _Kind) -> asyncio.Semaphore:

@@ -630,3 +630,20 @@ messages = Table(
     Index("ix_messages_created_at", "created_at"),
     sqlite_autoincrement=True,  # an id is what a question is claimed by: never another message's
 )
+
+# Things that one process of this database does at a time, by their names.
+leases = Table(
+    "leases",
+    metadata,
+    Column("name", String(80), primary_key=True),
+    Column("owner", String(80), nullable=False),
+    Column("until", Moment, nullable=False),
+)
+
+# Limits of platforms that the processes of this database keep together: when each has all its calls again.
+rates = Table(
+    "rates",
+    metadata,
+    Column("name", String(120), primary_key=True),
+    Column("full_at", Moment, nullable=False),
+)

@@ -3,7 +3,8 @@
 Source: product.md §6; reliability.md R6 (said once) and R61 (how long, and for whom).
 """
 
-from collections.abc import Collection, Mapping, Sequence
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,14 +14,29 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from bot.records import BOT, BROWSER, BotMessage, MessageKind, RoomMessage, RoomReplies
 from bot.store.engine import change, insert, rows, storable
 from bot.store.schema import documents, messages
+from bot.store.signals import Signals
 from retrieval.types import Readers
+
+_CHANNEL = "rooms"
+
+News = Callable[[tuple[str, int | None, int] | None], None]
+"""Called with the room, thread and id of a message that another process changed; with None when some may have been."""
 
 
 class Messages:
-    """All raise StoreError."""
+    """All raise StoreError. What is changed here the other processes of the database hear of."""
 
-    def __init__(self, engine: AsyncEngine) -> None:
+    def __init__(self, engine: AsyncEngine, signals: Signals) -> None:
         self._engine = engine
+        self._signals = signals
+
+    def listen(self, news: News) -> None:
+        """From now on, tell of what the other processes change."""
+        self._signals.listen(_CHANNEL, lambda said: news(None if said is None else tuple(json.loads(said))))
+
+    async def changed(self, message: RoomMessage) -> None:
+        """Something about it changed that is kept elsewhere."""
+        await self._signals.say_now(_CHANNEL, _news(message))
 
     # -- people ------------------------------------------------------------------------------------------------------
 
@@ -34,7 +50,7 @@ class Messages:
         def post(db: Connection) -> RoomMessage | None:
             if thread is not None and db.execute(root).first() is None:
                 return None
-            return _message(db.execute(insert(db, messages).values(values).returning(messages)).one())
+            return self._told(db, db.execute(insert(db, messages).values(values).returning(messages)).one())
 
         return await change(self._engine, post)
 
@@ -59,14 +75,19 @@ class Messages:
         def put(db: Connection) -> RoomMessage:
             added = insert(db, messages).values(values)
             upserted = added.on_conflict_do_update(index_elements=["about", "kind", "part"], set_=anew)
-            return _message(db.execute(upserted.returning(messages)).one())
+            return self._told(db, db.execute(upserted.returning(messages)).one())
 
         return await change(self._engine, put, durable=False)
 
     async def drop(self, ids: Collection[int]) -> None:
         """Deletes what the bot said and nobody needs any longer."""
-        gone = delete(messages).where(messages.c.id.in_(ids), messages.c.author == BOT)
-        await change(self._engine, lambda db: db.execute(gone), durable=False)
+        gone = delete(messages).where(messages.c.id.in_(ids), messages.c.author == BOT).returning(messages)
+
+        def drop(db: Connection) -> None:
+            for row in db.execute(gone).all():
+                self._told(db, row)
+
+        await change(self._engine, drop, durable=False)
 
     async def of(self, about: str) -> list[RoomMessage]:
         """All that the bot said about this, by kind and part."""
@@ -134,8 +155,16 @@ class Messages:
         return {(row.collection, row.name): row.id for row in found}
 
     async def _one(self, statement: Any) -> RoomMessage | None:
-        row = await change(self._engine, lambda db: db.execute(statement).first())
-        return None if row is None else _message(row)
+        def one(db: Connection) -> RoomMessage | None:
+            row = db.execute(statement).first()
+            return None if row is None else self._told(db, row)
+
+        return await change(self._engine, one)
+
+    def _told(self, db: Connection, row: Any) -> RoomMessage:
+        message = _message(row)
+        self._signals.say(db, _CHANNEL, _news(message))
+        return message
 
 
 # -- what is not kept any longer, inside the caller's transaction ------------------------------------------------------
@@ -204,6 +233,10 @@ def _values(
         "part": 0,
         "created_at": datetime.now(UTC),
     }
+
+
+def _news(message: RoomMessage) -> str:
+    return json.dumps([message.room, message.thread, message.id])
 
 
 def _message(row: Any) -> RoomMessage:

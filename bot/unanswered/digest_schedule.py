@@ -194,14 +194,17 @@ class DigestClock:
         announce: Announce,
         *,
         owner: str,
+        ready: Callable[[], bool] = lambda: True,
         clock: Callable[[], datetime] = _now,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """`owner` names this process among those of the database; `sleep` takes seconds."""
+        """`owner` names this process among those of the database; `ready`: it can post now, else what is due is left to
+        another; `sleep` takes seconds."""
         self._digests = digests
         self._schedule = schedule
         self._announce = announce
         self._owner = owner
+        self._ready = ready
         self._clock = clock
         self._sleep = sleep
 
@@ -221,7 +224,11 @@ class DigestClock:
         now = self._clock()
         due = self._schedule.latest(now)
         await self._digests.begin(now)
-        if due is None or not await self._digests.claim(due, owner=self._owner, now=now, until=now + LEASE):
+        if (
+            due is None
+            or not self._ready()
+            or not await self._digests.claim(due, owner=self._owner, now=now, until=now + LEASE)
+        ):
             return False
         try:
             period = self._schedule.period(due, await self._digests.last_sent(before=due))

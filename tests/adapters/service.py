@@ -8,13 +8,14 @@ from collections.abc import Callable, Coroutine, Mapping
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, Self, TypeVar
 
 import httpx
 from pydantic import SecretStr
 from sqlalchemy import create_engine, text
 
+from adapters.port import Webhook
 from adapters.web.channel.adapter import web_adapter
 from adapters.web.server.patience import Patience
 from adapters.web.server.server import serving
@@ -44,6 +45,7 @@ class Service:
         change: Callable[[Application], Application] = lambda app: app,
         pages: bool = False,
         patience: Patience | None = None,
+        webhooks: Mapping[str, Webhook] = MappingProxyType({}),
         **given: Any,
     ) -> None:
         self.home = home
@@ -53,6 +55,7 @@ class Service:
         self._change = change
         self._pages = pages
         self._patience = patience
+        self._webhooks = webhooks
         self._address: Address = listen(host, 0, token=SecretStr(token) if token else None)
         self.port, self.url = self._address.port, self._address.url  # also when it has stopped
         self._started = threading.Event()
@@ -126,7 +129,7 @@ class Service:
             try:
                 web = web_adapter(self.app, self.url) if self._pages else None
                 how: dict[str, Any] = {"web": web, "platforms": self._platforms, "patience": self._patience}
-                async with serving(self.app, self._address, **how):
+                async with serving(self.app, self._address, webhooks=self._webhooks, **how):
                     self._started.set()
                     await self._stopped.wait()
             finally:

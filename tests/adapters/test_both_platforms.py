@@ -30,7 +30,7 @@ async def test_an_answer_given_in_slack_reaches_whoever_asked_in_discord(tmp_pat
             "DISCORD_CDN_URL": discord.cdn_url,
         }
         settings = Settings.model_validate(given)
-        adapters = make_adapters(settings)
+        adapters, _ = make_adapters(settings)
         async with running(settings, Redactor()) as app, connected(adapters, app.bot) as platforms:
             for adapter in adapters:
                 await adapter.ready.wait()

@@ -37,7 +37,7 @@ BETTER = "@kotae How long do refunds take?"
 EDITED = "The question was edited"
 
 
-@pytest_asyncio.fixture(params=["memory", "slack", "discord", "web"])
+@pytest_asyncio.fixture(params=["memory", "slack", "slack over HTTP", "discord", "web"])
 async def place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[World]:
     async with world(request.param, tmp_path) as made:
         yield made

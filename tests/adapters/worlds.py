@@ -294,6 +294,10 @@ async def world(platform: str, home: Path) -> AsyncIterator[World]:
         case "slack":
             async with FakeSlack(limits=False) as slack:
                 yield SlackWorld(home, slack)
+        case "slack over HTTP":
+            async with FakeSlack(limits=False) as slack:
+                slack.posts.url = "http://127.0.0.1:9/slack/events"  # nobody is there until a process is
+                yield SlackWorld(home, slack)
         case "discord":
             async with FakeDiscord(limits=False) as discord:
                 yield DiscordWorld(home, discord)

@@ -71,10 +71,14 @@ _EMPTY = (  # 10 ms, where a database for each test takes 250
 )
 
 
+def empty(address: str) -> None:
+    postgres_server.execute(address, *_EMPTY)
+
+
 @pytest.fixture
 def server_url(postgresql_database: str) -> str:
     """An empty database at this version, on a server."""
-    postgres_server.execute(postgresql_database, *_EMPTY)
+    empty(postgresql_database)
     return postgresql_database
 
 

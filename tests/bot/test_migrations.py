@@ -34,6 +34,7 @@ from bot.store.digests import Digests
 from bot.store.documents import Documents
 from bot.store.engine import change, connect
 from bot.store.erased_people import ErasedPeople
+from bot.store.exclusive import Leases
 from bot.store.feedback import Votes
 from bot.store.followed import FollowedPage, FollowedSource, FollowedSources
 from bot.store.held_files import HeldRows
@@ -44,9 +45,11 @@ from bot.store.outbox import Outbox
 from bot.store.processes import Processes
 from bot.store.qa_jobs import ChunkPlace, PairJobs
 from bot.store.qa_pairs import PairRows, Tracked
+from bot.store.rates import Rates
 from bot.store.schema import contents as kept
 from bot.store.schema import metadata
 from bot.store.searches import Searches
+from bot.store.signals import Signals
 from bot.store.tokens import ProgramTokens
 from bot.store.turns import TurnStore
 from bot.store.unanswered import MissedQuestion, UnansweredQuestions
@@ -62,7 +65,7 @@ from tests.disks import small_disk
 
 FILES = Path(__file__).parents[1] / "files"
 GOLDEN = sorted(FILES.glob("database-*.sql"))
-HEAD = "0018"
+HEAD = "0019"
 
 
 def url_of(file: Path) -> str:
@@ -403,7 +406,9 @@ async def fill(url: str) -> None:
     await change(engine, lambda db: db.execute(kept.insert().values(address="m" * 64, data=b"# Leave")))
     await HeldRows(engine).keep([b"# Plan"])
     await ErasedPeople(engine).add("slack", "U9", ["t1"])
-    room = Messages(engine)
+    assert await Leases(engine).take("discord", "me", now=moment, until=until)
+    assert await Rates(engine).take("slack:chat.update", 10, 40) == 0
+    room = Messages(engine, Signals(engine))
     asked = await room.post("general", "aki", "@kotae 経費の締切は？", None, {"strategy": "react"})
     assert asked is not None
     await room.put(BotMessage("general", asked.id, held.id, "answer", "25日です。[1]", data={"outcome": "answered"}))

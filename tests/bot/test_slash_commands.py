@@ -27,6 +27,7 @@ from bot.store.followed import FollowedSources
 from bot.store.notifications import Notices
 from bot.store.outbox import Outbox
 from bot.store.searches import Searches
+from bot.store.signals import Signals
 from bot.store.unanswered import UnansweredQuestions
 from bot.store.web_messages import Messages
 from bot.types import Actor, AnswerGiven, Audience, Card, Command, Link, Place, Preferences, Upload, Visibility
@@ -104,9 +105,10 @@ async def office(tmp_path: Path) -> AsyncIterator[Office]:
         async def similarity(question: str, sentences: object) -> list[float]:
             return []
 
+        signals = Signals(engine)
         data = Database(
             *(chosen, engine, library.documents, library.collections, questions),
-            *(Conversations(engine), Searches(engine), Votes(engine), Messages(engine)),
+            *(Conversations(engine), Searches(engine), Votes(engine), Messages(engine, signals), signals),
         )
         audit = Audit(engine)
         models = Models(chosen, ExtractiveModel(similarity, tokenise=SPARSE.terms), stack)

@@ -14,6 +14,7 @@ from aiohttp import web
 
 from tests.fakes import slack_payloads as payloads
 from tests.fakes.slack_gate import SCOPES, Fault, Refused
+from tests.fakes.slack_http import Posts
 from tests.fakes.slack_server import Entry, Journal, Server
 from tests.fakes.slack_socket import Delivery, Sockets, Timing
 from tests.fakes.slack_world import TEAM, App, Channel, Clock, File, Message, ResponseUrl, View, World
@@ -51,6 +52,7 @@ class FakeSlack:
         self.world.changed = self._changed
         self.journal = Journal()
         self.sockets = Sockets(self.clock, timing or Timing(), self._changed)
+        self.posts = Posts(self.sockets.timing, self.sockets.acks, self.sockets.deliveries, self._changed)
         self.journal.acks, self.journal.deliveries = self.sockets.acks, self.sockets.deliveries
         self.apps: list[App] = []
         self.server = Server(self.world, self.sockets, self.apps, self.journal, without)
@@ -95,6 +97,7 @@ class FakeSlack:
     ) -> None:
         self.server.close()
         await self.sockets.close()
+        await self.posts.close()
         await self._runner.cleanup()
 
     # -- what goes wrong --------------------------------------------------------------------------------------------
@@ -146,7 +149,12 @@ class FakeSlack:
         channel = self.world.channels.get(str(event.get("channel", "")))
         shared = channel is not None and channel.ext_shared
         made = payloads.callback(app, event, event_id, int(time.time()), shared=shared) | more
-        return [self.sockets.send(app, "events_api", made) for _ in range(self.copies)]
+        return [self.wire.send(app, "events_api", made) for _ in range(self.copies)]
+
+    @property
+    def wire(self) -> Sockets | Posts:
+        """The way on which this Slack brings what happens."""
+        return self.posts if self.posts.url else self.sockets
 
     # -- people -----------------------------------------------------------------------------------------------------
 
@@ -279,7 +287,7 @@ class FakeSlack:
             except Refused as refused:  # the person is told that the app failed
                 self.journal.entries.append(Entry("ack", answer, time.monotonic(), answer={"error": refused.error}))
 
-        delivery = self.sockets.send(self.app, "slash_commands", payload, answerable=True, told=told)
+        delivery = self.wire.send(self.app, "slash_commands", payload, answerable=True, told=told)
         await delivery.finished.wait()
         return delivery
 
@@ -368,7 +376,7 @@ class FakeSlack:
         return payloads.gesture(kind, self.app, self.world.users[user], self.world.new_trigger(user))
 
     async def _gestures(self, payload: Json, copies: int = 1) -> Delivery:
-        sent = [self.sockets.send(self.app, "interactive", payload, answerable=True) for _ in range(copies)]
+        sent = [self.wire.send(self.app, "interactive", payload, answerable=True) for _ in range(copies)]
         for each in sent:
             await each.finished.wait()
         return sent[0]
@@ -466,7 +474,7 @@ class FakeSlack:
 
         def idle() -> bool:
             still = time.monotonic() - self.server.last >= quiet
-            return still and not self.server.busy and self.sockets.idle
+            return still and not self.server.busy and self.sockets.idle and self.posts.idle
 
         await self.wait_for(idle, timeout)
 

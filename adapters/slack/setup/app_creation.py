@@ -44,6 +44,18 @@ _TOKENS = Text(
 3. アプリの最初のページの「App-Level Tokens」でスコープ connections:write を付けて作成し、
    コピーしてください（xapp-）。""",
 )
+_HTTP_TOKENS = Text(
+    en="""
+2. “Install App” → Install. Copy the “Bot User OAuth Token” (xoxb-).
+3. On the app's first page: Signing Secret → Show. Copy it.
+4. Once kotae run runs and {address} leads to it:
+   “Event Subscriptions” → Request URL → Retry, until it says Verified.""",
+    ja="""
+2. 「Install App」からインストールし、「Bot User OAuth Token」（xoxb-）をコピーしてください。
+3. アプリの最初のページの「Signing Secret」で「Show」を押し、コピーしてください。
+4. kotae run を起動し、{address} から届くようにしてから、
+   「Event Subscriptions」の Request URL で「Retry」を押し、「Verified」になることを確かめてください。""",
+)
 _SHALL_WRITE = Text(
     en="Write the app's manifest to {file}, to paste it where the link cannot be followed? (y, n)",
     ja="リンクを開けない場合に貼り付けられるよう、アプリのマニフェストを {file} に書き出しますか？（y、n）",
@@ -59,33 +71,35 @@ _THERE = Text(
 _UNWRITABLE = Text(en="{file} cannot be written: {why}.", ja="{file} に書き込めません: {why}。")
 
 
-def steps(wizard: Wizard, *, made: bool, target: Path | None, folder: Path) -> Text:
+def steps(wizard: Wizard, *, made: bool, target: Path | None, folder: Path, address: str | None) -> Text:
     """The steps to take in Slack, with the page opened or the manifest written where somebody is there who wants it.
 
-    `made`: there is an app already. `target`: where the manifest was asked for by a flag. Raises StopError when it
-    cannot be written there."""
+    `made`: there is an app already. `target`: where the manifest was asked for by a flag. `address`: where Slack posts
+    events; None: Socket Mode. Raises StopError when it cannot be written there."""
     terminal = wizard.terminal
-    opened = wizard.asks and not made and terminal.open is not None and terminal.open(manifest.link())
+    url, made_of = manifest.link(address), manifest.text(address)
+    opened = wizard.asks and not made and terminal.open is not None and terminal.open(url)
     written = None
     if target is not None:
-        written = _written(wizard, target)
+        written = _written(wizard, target, made_of)
         if written is None:
             raise StopError(FAILED, filled(_THERE, file=str(target)))
     elif wizard.asks and not made and not opened and wizard.agrees(filled(_SHALL_WRITE, file=str(folder / FILE)), True):
-        written = _written(wizard, folder / FILE)
+        written = _written(wizard, folder / FILE, made_of)
     paste = filled(_PASTE, file=str(written)) if written else _WRITES
-    link = terminal.link(manifest.link(), _LABEL)
+    link = terminal.link(url, _LABEL)
     first = filled(_OPENED, paste=paste) if opened else filled(_LINK, link=link, paste=paste)
-    return Text(en=first.en + _TOKENS.en, ja=first.ja + _TOKENS.ja)
+    rest = _TOKENS if address is None else filled(_HTTP_TOKENS, address=address)
+    return Text(en=first.en + rest.en, ja=first.ja + rest.ja)
 
 
-def _written(wizard: Wizard, file: Path) -> Path | None:
+def _written(wizard: Wizard, file: Path, text: str) -> Path | None:
     """The file, once the manifest is in it; None: something else is, and stays. Raises StopError."""
     try:
-        other = file.exists() and file.read_text(encoding="utf-8", errors="replace") != manifest.text()
+        other = file.exists() and file.read_text(encoding="utf-8", errors="replace") != text
         if other and not (wizard.asks and wizard.agrees(filled(_REPLACE, file=str(file)), False)):
             return None
-        file.write_text(manifest.text(), encoding="utf-8")
+        file.write_text(text, encoding="utf-8")
     except OSError as error:
         why = error.strerror or type(error).__name__
         raise StopError(FAILED, filled(_UNWRITABLE, file=str(file), why=why)) from None

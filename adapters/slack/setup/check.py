@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pydantic import SecretStr
+
 from adapters.shared.channels import Named, UnclearError, find
 from adapters.slack.setup import manifest
 from adapters.slack.transport.channel_names import CHANNEL_ID, channels
@@ -37,6 +39,19 @@ _APP_OF_TOKEN = re.compile(r"xapp-\d+-(A[A-Z0-9]{8,})-")
 _CONNECTED = Text(en="Connected as {bot} in {team}.", ja="{team} に {bot} として接続できます。")
 _SCOPES_THERE = Text(en="All {count} scopes are granted.", ja="必要なスコープ {count} 個がすべてあります。")
 SOCKET_IS_ON = fine(Text(en="Socket Mode is on.", ja="Socket Mode は有効です。"))
+_OVER_HTTP = fine(
+    Text(
+        en="Events come over HTTP, signed with SLACK_SIGNING_SECRET. Slack does not tell whether it can reach you.",
+        ja="イベントは SLACK_SIGNING_SECRET の署名付きで HTTP で届きます（Slack から到達できるかは確認できません）。",
+    ),
+    Text(
+        en="The Request URL is https://<the address of kotae run>/slack/events, the same in Event Subscriptions, "
+        "Interactivity & Shortcuts and Slash Commands; Slack checks it while kotae run runs. Socket Mode is off.",
+        ja="Request URL は https://<kotae run のアドレス>/slack/events です（Event Subscriptions、Interactivity & "
+        "Shortcuts、Slash Commands のすべてで同じ。kotae run の起動中に Slack が確認します）。"
+        "Socket Mode は無効にします。",
+    ),
+)
 _HEARD = Text(
     en="Mentions arrive: the last question came on {day}.", ja="メンションは届いています（最後の質問: {day}）。"
 )
@@ -46,10 +61,13 @@ _NEVER_HEARD = Text(
 )
 _LISTEN = Text(
     en="If a mention gets no answer: api.slack.com/apps → your app → Event Subscriptions: turned on, and under "
-    "“Subscribe to bot events” {events}. kotae setup slack --wait waits for a mention and names what is missing.",
+    "“Subscribe to bot events” {events}.{wait}",
     ja="メンションに反応しないときは、api.slack.com/apps → アプリ → Event Subscriptions を有効にし、"
-    "「Subscribe to bot events」に {events} があるか確認してください。kotae setup slack --wait を実行すると、"
-    "メンションを待って不足しているイベントを表示します。",
+    "「Subscribe to bot events」に {events} があるか確認してください。{wait}",
+)
+_OR_WAIT = Text(
+    en=" kotae setup slack --wait waits for a mention and names what is missing.",
+    ja="kotae setup slack --wait を実行すると、メンションを待って不足しているイベントを表示します。",
 )
 _LACKS = Text(en="Missing scopes: {scopes}.", ja="スコープが足りません: {scopes}。")
 _COSTS = Text(en="{name} ({without})", ja="{name}（{without}）")
@@ -384,18 +402,20 @@ async def look(settings: Settings) -> list[Remark]:
     """Everything Slack says of these settings; nothing where Slack is not set up."""
     if settings.slack is None:
         return []
-    app_token, api_url = settings.slack.app_token.get_secret_value(), settings.slack.api_url
-    of_bot, of_socket = await asyncio.gather(_bot(settings), _socket(app_token, api_url))
+    app_token, api_url = settings.slack.app_token, settings.slack.api_url
+    of_bot, way_in = await asyncio.gather(_bot(settings), _way_in(app_token, api_url))
     bot, remarks = of_bot
     if bot is None:
-        return [*remarks, *(remark for remark in of_socket if remark not in remarks)]
+        return [*remarks, *(remark for remark in way_in if remark not in remarks)]
     client = web_client(settings.slack.bot_token.get_secret_value(), api_url)
-    works = [membership(client, bot), same_app(client, bot, app_token)]
+    works = [membership(client, bot)]
+    if app_token is not None:
+        works.append(same_app(client, bot, app_token.get_secret_value()))
     channel = digest_channel(settings.digest_channel, "slack", alone=settings.discord is None)
     if channel is not None:
         works.append(digest(client, bot, channel))
     more = [remark for found in await asyncio.gather(*works) for remark in found]
-    return [*remarks, *of_socket, *more]
+    return [*remarks, *way_in, *more]
 
 
 async def _checked(settings: Settings) -> list[Remark]:
@@ -407,7 +427,9 @@ async def _checked(settings: Settings) -> list[Remark]:
 
 async def _events(settings: Settings) -> Remark:
     """Earlier arrivals say more than Slack does."""
-    listen = filled(_LISTEN, events=", ".join(manifest.events()))
+    over_http = settings.slack is not None and settings.slack.app_token is None
+    wait = Text(en="", ja="") if over_http else _OR_WAIT
+    listen = filled(_LISTEN, events=", ".join(manifest.events()), wait=wait)
     last = await heard(settings, "slack")
     if last is None:
         return warning(_NEVER_HEARD, listen)
@@ -423,9 +445,11 @@ async def _bot(settings: Settings) -> tuple[SlackBot | None, list[Remark]]:
     return bot, [connected(bot), *scopes(bot)]
 
 
-async def _socket(app_token: str, api_url: str | None) -> list[Remark]:
+async def _way_in(app_token: SecretStr | None, api_url: str | None) -> list[Remark]:
+    if app_token is None:
+        return [_OVER_HTTP]
     try:
-        await connects(app_token, api_url)
+        await connects(app_token.get_secret_value(), api_url)
     except ProbeError as error:
         return [error.remark]
     return [SOCKET_IS_ON]

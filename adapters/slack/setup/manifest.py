@@ -243,13 +243,25 @@ EVENTS = (
 
 
 @cache
-def text() -> str:
-    """The manifest as it is pasted: JSON."""
+def _kept() -> str:
     return (files(__package__) / "manifest.json").read_text(encoding="utf-8")
 
 
-def manifest() -> dict[str, Any]:
-    return dict(json.loads(text()))
+def text(address: str | None = None) -> str:
+    """The manifest as it is pasted: JSON. `address`: where Slack posts events over HTTP; None: Socket Mode."""
+    return _kept() if address is None else json.dumps(manifest(address), indent=2, ensure_ascii=False) + "\n"
+
+
+def manifest(address: str | None = None) -> dict[str, Any]:
+    made = dict(json.loads(_kept()))
+    if address is not None:
+        settings = made["settings"]
+        settings["socket_mode_enabled"] = False
+        for posted in (settings["event_subscriptions"], settings["interactivity"]):
+            posted["request_url"] = address
+        for command in made["features"]["slash_commands"]:
+            command["url"] = address
+    return made
 
 
 def scopes() -> tuple[str, ...]:
@@ -268,7 +280,7 @@ def missing(granted: Iterable[str]) -> list[Need]:
     return [need for need in SCOPES if need.name in scopes() and need.name not in held]
 
 
-def link() -> str:
+def link(address: str | None = None) -> str:
     """Opens Slack's "create an app" with everything filled in; a workspace is chosen there."""
-    whole = json.dumps(manifest(), ensure_ascii=False, separators=(",", ":"))
+    whole = json.dumps(manifest(address), ensure_ascii=False, separators=(",", ":"))
     return f"https://api.slack.com/apps?new_app=1&manifest_json={quote(whole, safe=':,/')}"

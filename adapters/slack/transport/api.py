@@ -33,6 +33,7 @@ from adapters.slack.transport.errors import (
     UnsupportedError,
 )
 from adapters.slack.transport.idempotency import Mark, post_marked
+from adapters.slack.transport.rate_limits import Shared
 from adapters.slack.transport.response_url import API, Addresses, Responses
 from bot.waiting import Sleep
 
@@ -96,13 +97,15 @@ class SlackApi:
         sleep: Sleep = asyncio.sleep,
         chance: Callable[[], float] = random.random,
         seconds: float = CALL_SECONDS,
+        shared: Shared | None = None,
     ) -> None:
-        """`seconds` is what one try may take; `chance` is evenly spread over 0..1."""
+        """`seconds` is what one try may take; `chance` is evenly spread over 0..1; `shared`: limits that other
+        processes keep too."""
         # The SDK's client, for Bolt; what is called through it is neither repeated nor paced.
         self.web = AsyncWebClient(token=token, base_url=base_url or API, retry_handlers=[], logger=_sdk)
         self.addresses = Addresses(self.web.base_url)
         self.sleep = sleep
-        self._caller = Caller(self.web, clock=clock, sleep=sleep, chance=chance, seconds=seconds)
+        self._caller = Caller(self.web, clock=clock, sleep=sleep, chance=chance, seconds=seconds, shared=shared)
         self._edits = Edits()
         self._responses = Responses(self.addresses, clock=clock, sleep=sleep, chance=chance, seconds=seconds)
         self._me: Me | None = None

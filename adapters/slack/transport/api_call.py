@@ -32,7 +32,7 @@ from adapters.slack.transport.errors import (
     UnsupportedError,
     refusal,
 )
-from adapters.slack.transport.rate_limits import Pacer
+from adapters.slack.transport.rate_limits import Pacer, Shared
 from bot.waiting import Sleep
 
 
@@ -140,6 +140,7 @@ class Caller:
         sleep: Sleep,
         chance: Callable[[], float] = random.random,
         seconds: float = CALL_SECONDS,
+        shared: Shared | None = None,
     ) -> None:
         """`web` has no retry handlers and the session all calls share. `seconds` is what one try may take."""
         self._web = web
@@ -147,7 +148,7 @@ class Caller:
         self._chance = chance
         self._seconds = seconds
         self._absent = _Absent(clock)
-        self.pacer = Pacer(clock=clock, sleep=sleep)
+        self.pacer = Pacer(clock=clock, sleep=sleep, shared=shared)
 
     def tries(self, most: int = TRIES) -> Tries:
         return Tries(most, chance=self._chance)

@@ -12,11 +12,12 @@ import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from slack_bolt.adapter.socket_mode.async_internals import run_async_bolt_app, send_async_response
+from slack_bolt.adapter.socket_mode.async_internals import send_async_response
+from slack_bolt.adapter.socket_mode.internals import build_headers
 from slack_bolt.app.async_app import AsyncApp
-from slack_bolt.response import BoltResponse
 from slack_sdk.errors import SlackApiError
 from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.socket_mode.async_client import AsyncBaseSocketModeClient
@@ -25,6 +26,7 @@ from slack_sdk.socket_mode.response import SocketModeResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.shared.tasks import Tasks
+from adapters.slack.transport.dispatch import NOT_STORED, dispatch
 
 log = logging.getLogger(__name__)
 _sdk = logging.getLogger(f"{__name__}.sdk")
@@ -32,9 +34,6 @@ _sdk.setLevel(logging.CRITICAL)  # it logs a traceback for what is said here in 
 
 CONNECTIONS = 2
 SILENCE = 60.0  # seconds without a connection; what Slack tries to send in a shorter time it sends again
-NOT_STORED = (
-    503  # a middleware's answer to an event that could not be stored: not acknowledged, so Slack sends it again
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +72,8 @@ class DisabledError(Exception):
 class Connections:
     """Keeps connections open for an app. `connected`: events can arrive now."""
 
-    def __init__(self, app: AsyncApp, web: AsyncWebClient, app_token: str, *, pace: ReconnectPace = PACE) -> None:
+    def __init__(self, web: AsyncWebClient, app_token: str, *, pace: ReconnectPace = PACE) -> None:
         """`web` is for `apps.connections.open`."""
-        self._app = app
         self._web = web
         self._token = app_token
         self._pace = pace
@@ -89,9 +87,9 @@ class Connections:
     def connected(self) -> bool:
         return bool(self._up)
 
-    async def run(self) -> None:
+    async def run(self, app: AsyncApp) -> None:
         """Until cancelled. Raises DisabledError."""
-        keepers = [asyncio.create_task(self._keep(n), name=f"slack-connection-{n}") for n in range(CONNECTIONS)]
+        keepers = [asyncio.create_task(self._keep(n, app), name=f"slack-connection-{n}") for n in range(CONNECTIONS)]
         try:
             await asyncio.gather(*keepers)
         finally:
@@ -100,7 +98,7 @@ class Connections:
             await asyncio.gather(*keepers, return_exceptions=True)
             await self._farewells.drain(2 * self._pace.closing)
 
-    async def _keep(self, number: int) -> None:
+    async def _keep(self, number: int, app: AsyncApp) -> None:
         pace = self._pace
         wait = pace.again
         while True:
@@ -109,7 +107,7 @@ class Connections:
             try:
                 async with asyncio.timeout(pace.opening):
                     url = await self._address()
-                good, reason = await self._serve(number, url)
+                good, reason = await self._serve(number, url, app)
             except TimeoutError:
                 log.warning("Slack does not answer; trying again")
             except _BusyError as error:
@@ -146,10 +144,10 @@ class Connections:
         except Exception as error:  # what aiohttp and json raise is not the same everywhere
             raise ConnectionError(type(error).__name__) from None
 
-    async def _serve(self, number: int, url: str) -> tuple[bool, str]:
+    async def _serve(self, number: int, url: str, app: AsyncApp) -> tuple[bool, str]:
         """One connection from its start to its end: whether it ever was one, and the reason Slack gave for its end, or
         "". Raises TimeoutError, OSError."""
-        client = _Client(self._token, self._web, self._handle, self._pace)
+        client = _Client(self._token, self._web, partial(_handle, app), self._pace)
         try:
             client.wss_uri = url
             async with asyncio.timeout(self._pace.opening):
@@ -171,22 +169,17 @@ class Connections:
             self._up.discard(number)
             self._farewells.start(client.end(), "slack-farewell")  # the next connection does not wait for it
 
-    async def _handle(self, client: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
-        began = time.time()
-        try:
-            response = await run_async_bolt_app(self._app, request)
-        except Exception:
-            log.exception("an envelope of type %s could not be worked on", request.type)
-            response = BoltResponse(status=200)
-        if response.status == NOT_STORED:
-            return
-        if response.status != 200:
-            log.info("nobody works on an envelope of type %s", request.type)
-            response = BoltResponse(status=200)
-        try:
-            await send_async_response(client, request, response, began)
-        except OSError:
-            log.info("an envelope was not acknowledged: its connection had ended; Slack sends it again")
+
+async def _handle(app: AsyncApp, client: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
+    began = time.time()
+    made = {"mode": "socket_mode", "body": request.payload, "headers": build_headers(request)}
+    response = await dispatch(app, request.type, **made)
+    if response.status == NOT_STORED:
+        return
+    try:
+        await send_async_response(client, request, response, began)
+    except OSError:
+        log.info("an envelope was not acknowledged: its connection had ended; Slack sends it again")
 
 
 class _BusyError(Exception):

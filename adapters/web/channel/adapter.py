@@ -193,7 +193,7 @@ class WebAdapter:
         answer = await self._kind(member, message, "answer")
         given = Feedback(answer.about or "", member.id, vote, reason, text[: feedback.TEXT_CHARACTERS])
         kept = await context.bot.turns.vote(given)
-        self.board.changed(answer)
+        await self.board.changed(answer)
         return kept
 
     async def votes(self, member: Member, messages: Collection[int]) -> dict[int, Feedback]:

@@ -56,21 +56,29 @@ class Changes:
         return change
 
     def tell(self, change: Change) -> None:
-        if change.room in self._rooms:
-            if len(self._pending) >= PENDING:
-                self._pending = dict.fromkeys(Change(name) for name in sorted(self._rooms))
-            else:
-                self._pending[change] = None
+        if change.room not in self._rooms:
+            return
+        if len(self._pending) >= PENDING:
+            self.tell_all()
+        else:
+            self._pending[change] = None
             self._news.set()
+
+    def tell_all(self) -> None:
+        """Anything may have changed."""
+        self._pending = dict.fromkeys(Change(name) for name in sorted(self._rooms))
+        self._news.set()
 
 
 class Board:
-    """One for the process. All that reads or writes raises StoreError."""
+    """One for the process; pages also hear of what other processes change. All that reads or writes raises
+    StoreError."""
 
     def __init__(self, data: Database, knowledge: KnowledgeBase) -> None:
         self._messages = data.messages
         self._knowledge = knowledge
         self._subscribed: set[Changes] = set()
+        self._messages.listen(self._heard)
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
@@ -199,17 +207,27 @@ class Board:
         """The latest that people wrote since then, in any room, oldest first."""
         return await self._messages.written_since(moment, limit)
 
-    def changed(self, message: RoomMessage) -> None:
+    async def changed(self, message: RoomMessage) -> None:
         """Something about it changed that is kept elsewhere: a vote."""
         self._told(message)
+        await self._messages.changed(message)
 
     # -- parts -------------------------------------------------------------------------------------------------------
 
     def _told(self, message: RoomMessage) -> RoomMessage:
-        change = Change(message.room, message.thread, message.id)
+        self._tell(Change(message.room, message.thread, message.id))
+        return message
+
+    def _heard(self, news: tuple[str, int | None, int] | None) -> None:
+        if news is None:
+            for each in self._subscribed:
+                each.tell_all()
+        else:
+            self._tell(Change(*news))
+
+    def _tell(self, change: Change) -> None:
         for each in self._subscribed:
             each.tell(change)
-        return message
 
     def _entered(self, message: RoomMessage, member: Member) -> Room:
         try:

@@ -56,6 +56,7 @@ class Guard:
     in.
     `own`: what paths begin with that only our own pages ask for.
     `own_tokens`: a path that asks for tokens of its own, which are good for nothing else.
+    `signed`: paths that platforms post to, by whatever name this server has there; what they serve sees who calls.
     `open_to_all`: paths that need no token, and are told by `STRANGER` that it was not shown.
     """
 
@@ -74,6 +75,7 @@ class Guard:
         own: Collection[str] = (),
         open_to_all: Collection[str] = (),
         own_tokens: str | None = None,
+        signed: Collection[str] = (),
     ) -> None:
         self._app = app
         self._kinds = kinds
@@ -87,6 +89,7 @@ class Guard:
         self._own = tuple(own)
         self._open_to_all = frozenset(open_to_all)
         self._own_tokens = own_tokens
+        self._signed = frozenset(signed)
         self._uploads = asyncio.Semaphore(_UPLOADS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -108,7 +111,7 @@ class Guard:
             await send(message)
 
         try:
-            if not self._local:
+            if not self._local and scope["path"] not in self._signed:
                 self._of_this_host(headers)
                 self._from_here(headers, led=scope["method"] not in _WRITES and not scope["path"].startswith(self._own))
                 if scope["path"] != self._own_tokens and _of_program(headers):

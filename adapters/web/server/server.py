@@ -10,12 +10,15 @@ import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from types import MappingProxyType
 
 import uvicorn
 from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from adapters.mcp.endpoint import PATH, McpEndpoint
+from adapters.port import Webhook
 from adapters.terminal.channel import PASSING
 from adapters.web.api import routes, rpc
 from adapters.web.api.errors import language_asked
@@ -48,12 +51,13 @@ async def serving(
     address: Address | None = None,
     *,
     web: WebAdapter | None = None,
+    webhooks: Mapping[str, Webhook] = MappingProxyType({}),
     platforms: Callable[[], Mapping[str, bool]] = dict,
     patience: Patience | None = None,
 ) -> AsyncIterator[None]:
-    """Serve the API while the block runs, for the owner of its home, and with `web` the pages at its address; then take
-    nothing new in, and let what runs end for at most 20 seconds. A home whose file system has no sockets is served
-    without one. `patience`: with who sends half a request to the address.
+    """Serve the API while the block runs, for the owner of its home, and with `web` the pages at its address, and there
+    the `webhooks` by their paths; then take nothing new in, and let what runs end for at most 20 seconds. A home whose
+    file system has no sockets is served without one. `patience`: with who sends half a request to the address.
     """
     language = app.settings.language
     context = ApiContext(app, Replies(app.bot.turns), platforms=platforms)
@@ -71,7 +75,7 @@ async def serving(
         if address is not None:
             if web is not None:
                 browser = Browser(Site(app, web, platforms, address.url))
-            programs = _for_programs(context, address, browser, mcp)
+            programs = _for_programs(context, address, browser, mcp, webhooks)
             servers.append(_Server(programs, list(address.sockets), patience or Patience(language)))
         for server in servers:
             await server.begin()
@@ -97,12 +101,19 @@ def _for_commands(context: ApiContext) -> ASGIApp:
     return Guard(inside, kinds={**routes.KINDS, **rpc.KINDS}, language=language, local=True)
 
 
-def _for_programs(context: ApiContext, address: Address, browser: Browser | None, mcp: ASGIApp) -> ASGIApp:
+def _for_programs(
+    context: ApiContext,
+    address: Address,
+    browser: Browser | None,
+    mcp: ASGIApp,
+    webhooks: Mapping[str, Webhook],
+) -> ASGIApp:
     programs = make_api(context)
     inside = programs if browser is None else Front(programs, browser)
+    own = {PATH: mcp, **{path: _posted(webhook) for path, webhook in webhooks.items()}}
 
     async def either(scope: Scope, receive: Receive, send: Send) -> None:
-        await (mcp if scope["type"] == "http" and scope["path"] == PATH else inside)(scope, receive, send)
+        await (own.get(scope["path"], inside) if scope["type"] == "http" else inside)(scope, receive, send)
 
     return Guard(
         either,
@@ -114,7 +125,21 @@ def _for_programs(context: ApiContext, address: Address, browser: Browser | None
         pages=None if browser is None else ROOT,
         own=OWN,
         open_to_all=routes.OPEN,
+        signed=webhooks,
     )
+
+
+def _posted(webhook: Webhook) -> ASGIApp:
+    async def answered(scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        if request.method == "POST":
+            told = await webhook(request.headers, await request.body())
+            response = Response(told.body, told.status, media_type=told.kind)
+        else:
+            response = Response(status_code=405, headers={"Allow": "POST"})
+        await response(scope, receive, send)
+
+    return answered
 
 
 class _Server(uvicorn.Server):

@@ -1,6 +1,7 @@
 """The set-up as a newcomer meets it: links first, wrong tokens named, each token checked at once, `.env` kept whole."""
 
 import asyncio
+import json
 import os
 import pty
 import stat
@@ -29,6 +30,7 @@ from tests.bot.program import Done, Process, environment, kotae
 from tests.fakes import slack_gate as gate
 from tests.fakes.gemini import FakeGemini, Reply, text
 from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_http import SIGNING_SECRET
 
 USER_TOKEN = "xoxp-1-CANARYCANARY"
 APP_TOKEN = "xapp-1-A1-CANARYCANARY"
@@ -90,14 +92,14 @@ def run(env_file: Path) -> Run:
         wait: bool | None = None,
         manifest: Path | None = None,
         embeddings: bool | None = None,
+        http: str | None = None,
         opens: Callable[[str], bool] | None = None,
         follows: bool = False,
         **given: str,
     ) -> int:
         terminal = Terminal(language, person, opens, follows)
-        return await set_up(
-            what, FlagValues(given, check, yes, wait, manifest, embeddings), terminal, environ or {}, env_file
-        )
+        flags = FlagValues(given, check, yes, wait, manifest, embeddings, http)
+        return await set_up(what, flags, terminal, environ or {}, env_file)
 
     return run
 
@@ -119,6 +121,32 @@ async def test_slack_by_flags_is_checked_and_saved(
     for part in ("SLACK_BOT_TOKEN, SLACK_APP_TOKEN", "Next: kotae run", "/invite @kotae", "@kotae What do you know?"):
         assert part in said.out, part
     assert slack.bot_token not in said.out and slack.app_token not in said.out
+
+
+async def test_slack_over_http_by_flags(run: Run, env_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It asks for the signing secret instead of an app token, and for the address that the app is made with."""
+    async with FakeSlack() as slack:
+        tokens = {"SLACK_BOT_TOKEN": slack.bot_token, "SLACK_SIGNING_SECRET": SIGNING_SECRET}
+        environ, file = {"SLACK_API_URL": slack.api_url}, env_file.parent / "manifest.json"
+        for wrong in ("http://kotae.example.com", "kotae.example.com", "https://", "https://h/?a=b"):
+            assert await run("slack", environ=environ, http=wrong, **tokens) == 2
+        assert await run("slack", environ=environ, SLACK_SIGNING_SECRET=SIGNING_SECRET) == 2  # without --http
+        assert await run("gemini", http="https://h", GEMINI_API_KEY="k") == 2
+        assert not await asyncio.to_thread(env_file.exists)
+        capsys.readouterr()
+        status = await run(
+            "slack", environ=environ, http="https://kotae.example.com/", manifest=file, yes=True, **tokens
+        )
+        said = capsys.readouterr()
+        assert (status, said.err) == (0, ""), said
+        assert {name: values(env_file)[name] for name in tokens} == tokens
+        address = "https://kotae.example.com/slack/events"
+        assert "Signing Secret → Show" in said.out and address in said.out and SIGNING_SECRET not in said.out
+        assert json.loads(file.read_text()) == manifest.manifest(address)
+        put(env_file, f"SLACK_APP_TOKEN={slack.app_token}\n")
+        assert await run("slack", environ=environ, http="https://kotae.example.com", yes=True, **tokens) == 0
+        assert "Take SLACK_APP_TOKEN out" in capsys.readouterr().out
+        assert not slack.journal.calls("apps.connections.open")
 
 
 async def test_slack_by_questions(run: Run, env_file: Path, capsys: pytest.CaptureFixture[str]) -> None:

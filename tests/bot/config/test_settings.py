@@ -14,6 +14,7 @@ from bot.errors import SettingsError
 
 BOT = "xoxb-1111111111-CANARYCANARY"
 APP = "xapp-1-A11111111-CANARYCANARY"
+SECRET = "0123456789abcdef" * 2
 DISCORD = "MTE4NzY1NDMyMTA5ODc2NTQzMg.GCANAR.CANARYCANARYCANARYCANARYCANARYCANARY00"
 CLIENT_SECRET = "CANARYCANARYCANARYCANARYCANARY00"
 CERTIFICATE = Path(__file__).parents[2] / "files" / "certificate.pem"
@@ -91,6 +92,7 @@ ONE: dict[str, tuple[str, object]] = {  # a value of each setting, and what it b
     "KOTAE_DATABASE_CA": (str(CERTIFICATE), CERTIFICATE),
     "SLACK_BOT_TOKEN": (BOT, BOT),
     "SLACK_APP_TOKEN": (APP, APP),
+    "SLACK_SIGNING_SECRET": ("01234567890123456789012345678901", "01234567890123456789012345678901"),
     "SLACK_API_URL": ("http://h/api/", "http://h/api/"),
     "DISCORD_TOKEN": (DISCORD, DISCORD),
     "DISCORD_API_URL": ("http://h", "http://h"),
@@ -135,6 +137,7 @@ BESIDE = {  # what a setting is nothing without
     "KOTAE_JUDGE_MODEL": ("OPENAI_BASE_URL",),
     "SLACK_BOT_TOKEN": ("SLACK_APP_TOKEN",),
     "SLACK_APP_TOKEN": ("SLACK_BOT_TOKEN",),
+    "SLACK_SIGNING_SECRET": ("SLACK_BOT_TOKEN",),
     "SLACK_API_URL": ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN"),
     "QDRANT_API_KEY": ("QDRANT_URL",),
     "KOTAE_DATABASE_CA": ("KOTAE_DATABASE_TLS",),
@@ -335,8 +338,10 @@ def test_time_zones_that_are_none(dotenv: Path, zone: str) -> None:
     ("values", "expected"),
     [
         ({"SLACK_BOT_TOKEN": BOT}, ["SLACK_APP_TOKEN is not set", "App-Level Tokens"]),
+        ({"SLACK_BOT_TOKEN": BOT}, ["SLACK_SIGNING_SECRET", "Signing Secret"]),
         ({"SLACK_APP_TOKEN": APP}, ["SLACK_BOT_TOKEN is not set", "OAuth & Permissions"]),
         ({"KOTAE_DATABASE_CA": str(CERTIFICATE)}, ["KOTAE_DATABASE_TLS=verify"]),
+        ({"SLACK_SIGNING_SECRET": SECRET}, ["SLACK_BOT_TOKEN is not set, but SLACK_SIGNING_SECRET is"]),
         ({"SLACK_API_URL": "http://h/api/"}, ["SLACK_BOT_TOKEN", "SLACK_APP_TOKEN"]),
         ({"DISCORD_API_URL": "http://h"}, ["DISCORD_TOKEN"]),
         ({"KOTAE_DISCORD_GUILDS": "1"}, ["DISCORD_TOKEN"]),
@@ -350,6 +355,14 @@ def test_time_zones_that_are_none(dotenv: Path, zone: str) -> None:
 def test_half_set_is_said(dotenv: Path, values: dict[str, str], expected: list[str]) -> None:
     said = "\n".join(problems(dotenv, **values))
     assert all(part in said for part in expected)
+
+
+def test_an_app_token_means_socket_mode_and_a_signing_secret_alone_http(dotenv: Path) -> None:
+    both = made(dotenv, SLACK_BOT_TOKEN=BOT, SLACK_APP_TOKEN=APP, SLACK_SIGNING_SECRET=SECRET).slack
+    assert both is not None and both.app_token is not None and both.signing_secret is None
+    alone = made(dotenv, SLACK_BOT_TOKEN=BOT, SLACK_SIGNING_SECRET=SECRET)
+    assert alone.slack is not None and alone.slack.app_token is None and alone.platforms == ("Slack",)
+    assert alone.slack.signing_secret is not None and SECRET in alone.secrets() and SECRET not in repr(alone)
 
 
 def test_two_platforms_half_set_and_a_wrong_number_are_one_run(dotenv: Path) -> None:
@@ -366,6 +379,7 @@ def test_two_platforms_half_set_and_a_wrong_number_are_one_run(dotenv: Path) -> 
         ({"SLACK_BOT_TOKEN": "CANARY"}, "something else", "a bot token", "OAuth & Permissions"),
         ({"SLACK_APP_TOKEN": BOT}, "a bot token (xoxb-)", "an app-level token (xapp-)", "App-Level Tokens"),
         ({"SLACK_APP_TOKEN": "0123456789abcdef" * 2}, "signing secret", "an app-level token", "App-Level Tokens"),
+        ({"SLACK_SIGNING_SECRET": APP}, "an app-level token", "a signing secret", "Signing Secret, on the page"),
         ({"DISCORD_TOKEN": CLIENT_SECRET}, "a client secret", "the bot's token", "Reset Token"),
         ({"DISCORD_TOKEN": "118765432109876543"}, "an application or user id", "the bot's token", "Reset Token"),
         ({"DISCORD_TOKEN": f"Bot {DISCORD}"}, "a token with “Bot” before it", "the bot's token", "Reset Token"),

@@ -7,11 +7,12 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.records import BOT, BotMessage, RoomMessage
 from bot.store.engine import change
+from bot.store.signals import Signals
 from bot.store.web_messages import Messages, expire_messages, forget_author, forget_turns
 
 
 async def test_a_forgotten_person_and_old_messages_leave_nothing(engine: AsyncEngine) -> None:
-    messages = Messages(engine)
+    messages = Messages(engine, Signals(engine))
 
     async def wrote(author: str, text: str, thread: int | None = None) -> RoomMessage:
         posted = await messages.post("general", author, text, thread, {"files": []})

@@ -17,6 +17,7 @@ from bot.doctor.findings import Finding, Remark
 from bot.doctor.run import examine
 from tests.fakes import slack_gate as gate
 from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_http import SIGNING_SECRET
 from tests.fakes.slack_socket import Timing
 
 CANARY = "CANARYCANARY"
@@ -56,6 +57,16 @@ async def test_a_well_set_up_slack_is_echoed_by_name() -> None:
     for part in ("@kotae", "Loopback", "16 scopes", "Socket Mode is on", "#general"):
         assert part in said, said
     assert not slack.sockets.opened  # nothing was connected
+
+
+async def test_over_http_nothing_is_asked_of_socket_mode() -> None:
+    async with FakeSlack() as slack:
+        over_http = {"SLACK_APP_TOKEN": "", "SLACK_SIGNING_SECRET": SIGNING_SECRET}
+        findings = await found(slack, **over_http)
+        assert await check.problems(settings(slack, **over_http)) == []
+    said = "\n".join(f"{one.what.en} {one.todo.en if one.todo else ''}" for one in findings)
+    assert "over HTTP" in said and "/slack/events" in said and "@kotae" in said
+    assert "--wait" not in said and not slack.journal.calls("apps.connections.open")
 
 
 async def test_where_slack_is_not_set_up_nothing_is_asked_or_said() -> None:

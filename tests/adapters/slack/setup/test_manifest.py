@@ -71,3 +71,14 @@ def test_a_scope_that_is_missing_is_named(scope: str) -> None:
 
 def test_more_scopes_than_are_asked_for_are_no_fault() -> None:
     assert manifest.missing({*manifest.scopes(), "files:write"}) == []
+
+
+def test_over_http_every_address_is_the_one_that_slack_posts_to() -> None:
+    address = "https://kotae.example.com/slack/events"
+    made, usual = manifest.manifest(address), manifest.manifest()
+    settings = made["settings"]
+    assert not settings["socket_mode_enabled"] and usual["settings"]["socket_mode_enabled"]
+    assert settings["event_subscriptions"]["request_url"] == settings["interactivity"]["request_url"] == address
+    assert {command["url"] for command in made["features"]["slash_commands"]} == {address}
+    assert settings["event_subscriptions"]["bot_events"] == usual["settings"]["event_subscriptions"]["bot_events"]
+    assert json.loads(manifest.text(address)) == made and address.split("//")[1] in manifest.link(address)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from adapters.shared.rate_limit import Priority
+from adapters.shared.rate_limit import CallTicket, Limit, Priority
 from adapters.slack.transport.api import Mark
 from adapters.slack.transport.rate_limits import Pacer
 from tests.adapters.slack.clocks import Time, connected
@@ -68,6 +68,38 @@ async def test_a_burst_then_an_even_pace(night: Night, pacer: Pacer) -> None:
     noted = noting(night, times)
     await night.of(*(noted(pacer.turn("chat.postMessage", "C1")) for _ in range(6)))
     assert times == [0, 0, 0, 1, 2, 3]
+
+
+async def test_processes_that_share_a_limit_keep_it_together_and_each_its_own_order(night: Night) -> None:
+    buckets: dict[str, float] = {}
+
+    async def shared(name: str, limit: Limit) -> float:
+        every = 60 / limit.a_minute
+        full_at = max(buckets.get(name, night.now), night.now) + every
+        if (missing := full_at - night.now - limit.burst * every) > 1e-6:
+            return missing
+        buckets[name] = full_at
+        return 0.0
+
+    pacers = [Pacer(clock=night, sleep=night.sleep, shared=shared) for _ in range(3)]
+    times: list[float] = []
+    order: list[list[str]] = [[], [], []]
+
+    async def turn(number: int, worth: Priority, name: str) -> None:
+        await pacers[number].turn("chat.postMessage", "C1", worth)
+        times.append(round(night.now, 3))
+        order[number].append(name)
+
+    works = [turn(n, Priority.STEP, f"step {k}") for n in range(3) for k in range(4)]
+    await night.of(*works, *(turn(n, Priority.FINAL, "answer") for n in range(3)))
+    assert len(times) == 15 and all(sum(at <= each < at + 1 for each in times) <= 3 for at in times)
+    assert times[-1] == 12 and set(buckets) == {"chat.postMessage:C1", "chat.postMessage"}
+    assert all(each.index("answer") <= 3 for each in order)  # before what waits with it
+
+    ticket = CallTicket(Priority.STEP)
+    ticket.drop()
+    buckets["chat.postMessage:C1"] = night.now + 10_000
+    await pacers[0].turn("chat.postMessage", "C1", ticket)  # nobody waits for what is not to be said any more
 
 
 @pytest.mark.parametrize(

@@ -51,9 +51,9 @@ def app_of(slack: FakeSlack, answer: BoltResponse | None = None, when: asyncio.E
 class Link:
     """Connections at work; `over` is how they ended."""
 
-    def __init__(self, slack: FakeSlack, heard: Heard, connections: Connections) -> None:
+    def __init__(self, slack: FakeSlack, heard: Heard, connections: Connections, app: AsyncApp) -> None:
         self.slack, self.heard, self.connections = slack, heard, connections
-        self.over = asyncio.create_task(connections.run())
+        self.over = asyncio.create_task(connections.run(app))
 
     def event(self, number: int) -> Delivery:
         (sent,) = self.slack.event({"type": "of_the_future", "number": number})
@@ -70,7 +70,7 @@ async def linked(
 ) -> AsyncIterator[Link]:
     heard = Heard(slack)
     opening = client_of(slack, slack.app_token)
-    link = Link(slack, heard, Connections(app or heard.app, opening, slack.app_token, pace=pace))
+    link = Link(slack, heard, Connections(opening, slack.app_token, pace=pace), app or heard.app)
     try:
         if wait:
             await slack.connected(CONNECTIONS)

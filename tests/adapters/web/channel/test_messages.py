@@ -150,6 +150,44 @@ async def test_every_page_hears_of_what_changes_in_its_rooms_once(board: Board) 
         await asyncio.gather(*waiting, return_exceptions=True)
 
 
+async def test_pages_of_another_process_hear_of_every_change(
+    tmp_path: Path, library: Library, shared_database: str
+) -> None:
+    """Two processes of one database: what is said, said anew, edited, voted on, dropped and deleted at one shows at the
+    other."""
+    given = settings(tmp_path, DATABASE_URL=shared_database)
+    async with database(given) as here, database(given) as there:
+        one, other = Board(here, library.knowledge), Board(there, library.knowledge)
+        hearing = asyncio.create_task(there.signals.hear())
+        try:
+            with other.subscribe(BEN) as changes:
+
+                async def heard(count: int) -> list[Change]:
+                    return [await asyncio.wait_for(anext(changes), 30) for _ in range(count)]
+
+                assert await heard(1) == [Change("general")]  # anything may have changed until now
+                root = await one.post(GENERAL, AKI, "Root")
+                await one.post(LEADS, AKI, "Secret")
+                at_root, below = Change("general", None, root.id), None
+                assert await heard(1) == [at_root]
+                assert texts(await other.messages(GENERAL, BEN)) == ["Root"]
+                for text in ("one", "two"):
+                    said = await put(one, root, "steps", text)
+                    below = Change("general", root.id, said.id)
+                    assert await heard(1) == [below]
+                await one.edit(AKI, root.id, "Root 2")
+                assert await heard(1) == [at_root]
+                await one.changed(said)
+                assert await heard(1) == [below]
+                await one.drop([said])
+                assert await heard(1) == [below]
+                await one.delete(AKI, root.id)
+                assert await heard(1) == [at_root] and await other.messages(GENERAL, BEN) == []
+        finally:
+            hearing.cancel()
+            await asyncio.gather(hearing, return_exceptions=True)
+
+
 # -- quotations ------------------------------------------------------------------------------------------------------
 
 

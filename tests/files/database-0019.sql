@@ -3,7 +3,7 @@ CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL, 
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
 );
-INSERT INTO "alembic_version" VALUES('0018');
+INSERT INTO "alembic_version" VALUES('0019');
 CREATE TABLE answers (
 	turn VARCHAR(32) NOT NULL, 
 	text TEXT NOT NULL, 
@@ -49,8 +49,8 @@ CREATE TABLE audit (
 	result TEXT NOT NULL, 
 	CONSTRAINT pk_audit PRIMARY KEY (id)
 );
-INSERT INTO "audit" VALUES(1,'2026-11-25 02:58:41.047389','slack:U1','source add','hall','on');
-INSERT INTO "audit" VALUES(2,'2026-11-25 02:58:41.054116','slack:U1','token add','editor','team');
+INSERT INTO "audit" VALUES(1,'2026-11-25 03:24:07.582229','slack:U1','source add','hall','on');
+INSERT INTO "audit" VALUES(2,'2026-11-25 03:24:07.601431','slack:U1','token add','editor','team');
 INSERT INTO "audit" VALUES(3,'2026-11-21 12:00:00.000000','slack:U1','teach','経費の締切は？','answered');
 INSERT INTO "audit" VALUES(4,'2026-11-21 12:00:00.000000','slack:U1','teach','経費の締切は？','answered');
 CREATE TABLE changed_documents (
@@ -60,14 +60,14 @@ CREATE TABLE changed_documents (
 	at DATETIME NOT NULL, 
 	CONSTRAINT pk_changed_documents PRIMARY KEY (document)
 );
-INSERT INTO "changed_documents" VALUES('dddddddddddddddddddddddddddddddd','経費.md','m','2026-11-25 02:58:41.036491');
+INSERT INTO "changed_documents" VALUES('dddddddddddddddddddddddddddddddd','経費.md','m','2026-11-25 03:24:07.555442');
 CREATE TABLE collections (
 	name VARCHAR(80) NOT NULL, 
 	description TEXT NOT NULL, 
 	created_at DATETIME NOT NULL, owner VARCHAR(120), 
 	CONSTRAINT pk_collections PRIMARY KEY (name)
 );
-INSERT INTO "collections" VALUES('handbook','','2026-11-25 02:58:41.032644',NULL);
+INSERT INTO "collections" VALUES('handbook','','2026-11-25 03:24:07.550140',NULL);
 CREATE TABLE contents (
 	address VARCHAR(64) NOT NULL, 
 	data BLOB NOT NULL, 
@@ -111,7 +111,7 @@ CREATE TABLE erasures (
 	at DATETIME NOT NULL, 
 	CONSTRAINT pk_erasures PRIMARY KEY (id)
 );
-INSERT INTO "erasures" VALUES('b83eaedc5efb40dda2a3f5d526f39e7c','slack','U9','["t1"]','2026-11-25 02:58:41.090648');
+INSERT INTO "erasures" VALUES('9588deb60eca474e9b7db46ea73cbd2f','slack','U9','["t1"]','2026-11-25 03:24:07.682229');
 CREATE TABLE feedback (
 	turn VARCHAR(32) NOT NULL, 
 	author VARCHAR(80) NOT NULL, 
@@ -165,14 +165,14 @@ CREATE TABLE held_files (
 	at DATETIME NOT NULL, 
 	CONSTRAINT pk_held_files PRIMARY KEY ("key", part)
 );
-INSERT INTO "held_files" VALUES('bbeba95a295c4bb19afb048c3a59bfd5',0,X'2320506C616E','2026-11-25 02:58:41.089599');
+INSERT INTO "held_files" VALUES('14eb97ff07bf47f39e464da5685bab83',0,X'2320506C616E','2026-11-25 03:24:07.680535');
 CREATE TABLE home (
 	place INTEGER NOT NULL, 
 	id VARCHAR(32) NOT NULL, 
 	made_at DATETIME NOT NULL, 
 	CONSTRAINT pk_home PRIMARY KEY (place)
 );
-INSERT INTO "home" VALUES(1,'ffffffffffffffffffffffffffffffff','2026-11-25 02:58:41.087873');
+INSERT INTO "home" VALUES(1,'ffffffffffffffffffffffffffffffff','2026-11-25 03:24:07.664973');
 CREATE TABLE indexes (
 	embedder VARCHAR(200) NOT NULL, 
 	dimensions INTEGER NOT NULL, 
@@ -201,6 +201,13 @@ CREATE TABLE intakes (
 	CONSTRAINT uq_intakes_claim UNIQUE (claim)
 );
 INSERT INTO "intakes" VALUES('iiiiiiiiiiiiiiiiiiiiiiiiiiiiiiii','slack:1','slack','T1','C1',NULL,'U1','handbook','team','ja','[{"name": "\u7d4c\u8cbb.pdf", "ref": {"file": "F1"}}]',0,'me','2026-11-21 12:00:15.000000','2026-11-21 12:00:00.000000');
+CREATE TABLE leases (
+	name VARCHAR(80) NOT NULL, 
+	owner VARCHAR(80) NOT NULL, 
+	until DATETIME NOT NULL, 
+	CONSTRAINT pk_leases PRIMARY KEY (name)
+);
+INSERT INTO "leases" VALUES('discord','me','2026-11-21 12:00:15.000000');
 CREATE TABLE messages (
 	id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, 
 	room VARCHAR(80) NOT NULL, 
@@ -216,8 +223,8 @@ CREATE TABLE messages (
 	deleted_at DATETIME, 
 	CONSTRAINT uq_messages_about UNIQUE (about, kind, part)
 );
-INSERT INTO "messages" VALUES(1,'general',NULL,'aki','text','@kotae 経費の締切は？','{"strategy": "react"}',NULL,0,'2026-11-25 02:58:41.091849',NULL,NULL);
-INSERT INTO "messages" VALUES(2,'general',1,'kotae','answer','25日です。[1]','{"outcome": "answered"}','tttttttttttttttttttttttttttttttt',0,'2026-11-25 02:58:41.093695',NULL,NULL);
+INSERT INTO "messages" VALUES(1,'general',NULL,'aki','text','@kotae 経費の締切は？','{"strategy": "react"}',NULL,0,'2026-11-25 03:24:07.687760',NULL,NULL);
+INSERT INTO "messages" VALUES(2,'general',1,'kotae','answer','25日です。[1]','{"outcome": "answered"}','tttttttttttttttttttttttttttttttt',0,'2026-11-25 03:24:07.689610',NULL,NULL);
 CREATE TABLE moves (
 	id INTEGER NOT NULL, 
 	source VARCHAR(80) NOT NULL, 
@@ -239,7 +246,7 @@ CREATE TABLE notices (
 	CONSTRAINT fk_notices_turn FOREIGN KEY(turn) REFERENCES turns (id) ON DELETE CASCADE, 
 	CONSTRAINT uq_notices_turn UNIQUE (turn)
 );
-INSERT INTO "notices" VALUES(1954815533,'tttttttttttttttttttttttttttttttt','経費の締切は？','毎月25日です。','slack:U3',NULL,NULL,0,'2026-11-21 12:00:00.000000',0,NULL);
+INSERT INTO "notices" VALUES(351088821,'tttttttttttttttttttttttttttttttt','経費の締切は？','毎月25日です。','slack:U3',NULL,NULL,0,'2026-11-21 12:00:00.000000',0,NULL);
 CREATE TABLE opt_outs (
 	person VARCHAR(120) NOT NULL, 
 	at DATETIME NOT NULL, 
@@ -320,7 +327,7 @@ CREATE TABLE places (
 	changed_at DATETIME NOT NULL, follow VARCHAR(12), 
 	CONSTRAINT pk_places PRIMARY KEY (platform, workspace, channel)
 );
-INSERT INTO "places" VALUES('slack','T1','C1',NULL,NULL,'off','["handbook"]','2026-11-25 02:58:41.067708',NULL);
+INSERT INTO "places" VALUES('slack','T1','C1',NULL,NULL,'off','["handbook"]','2026-11-25 03:24:07.618299',NULL);
 CREATE TABLE posts (
 	about VARCHAR(80) NOT NULL, 
 	kind VARCHAR(12) NOT NULL, 
@@ -334,7 +341,7 @@ CREATE TABLE posts (
 	at DATETIME NOT NULL, 
 	CONSTRAINT pk_posts PRIMARY KEY (about, kind, part)
 );
-INSERT INTO "posts" VALUES('tttttttttttttttttttttttttttttttt','answer',0,'slack','T1','C1','1.0','2.0','{}','2026-11-25 02:58:41.069274');
+INSERT INTO "posts" VALUES('tttttttttttttttttttttttttttttttt','answer',0,'slack','T1','C1','1.0','2.0','{}','2026-11-25 03:24:07.622920');
 CREATE TABLE processes (
 	id VARCHAR(80) NOT NULL, 
 	embedded BOOLEAN NOT NULL, 
@@ -342,7 +349,7 @@ CREATE TABLE processes (
 	until DATETIME NOT NULL, 
 	CONSTRAINT pk_processes PRIMARY KEY (id)
 );
-INSERT INTO "processes" VALUES('machine:1:a',0,'2026-11-25 02:58:41.030442','2026-11-25 02:59:11.030442');
+INSERT INTO "processes" VALUES('machine:1:a',0,'2026-11-25 03:24:07.549002','2026-11-25 03:24:37.549002');
 CREATE TABLE "questions" (
 	id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, 
 	turn VARCHAR(32) NOT NULL, 
@@ -360,6 +367,12 @@ CREATE TABLE "questions" (
 );
 INSERT INTO "questions" VALUES(1,'tttttttttttttttttttttttttttttttt','経費の締切は？','low_confidence','','["handbook"]',0.3,'team',NULL,'2026-11-21 12:00:00.000000','2026-11-21 12:00:00.000000','answered',NULL,NULL);
 INSERT INTO "questions" VALUES(2,'tttttttttttttttttttttttttttttttt','経費の締切は？','reported','outdated: 古いです','[]',0.3,'place:slack:T1:C1','https://x.y/z','2026-11-21 12:00:00.000000',NULL,NULL,NULL,NULL);
+CREATE TABLE rates (
+	name VARCHAR(120) NOT NULL, 
+	full_at DATETIME NOT NULL, 
+	CONSTRAINT pk_rates PRIMARY KEY (name)
+);
+INSERT INTO "rates" VALUES('slack:chat.update','2026-11-25 03:24:09.185380');
 CREATE TABLE refusals (
 	turn VARCHAR(32) NOT NULL, 
 	reason VARCHAR(20) NOT NULL, 
@@ -418,7 +431,7 @@ CREATE TABLE traces (
 );
 INSERT INTO "traces" VALUES('tttttttttttttttttttttttttttttttt',0,0,'thought','{"text": "探します。"}');
 INSERT INTO "traces" VALUES('tttttttttttttttttttttttttttttttt',1,0,'tool_result','{"id": "1", "name": "search_rag_knowledge_base", "summary": "1 件", "failed": false, "hits": [{"collection": "handbook", "document_id": "dddddddddddddddddddddddddddddddd", "chunk": 0, "relevance": 0.3, "scores": {"dense": 0.8}, "mark": "b615c6da5f707ef9"}]}');
-INSERT INTO "traces" VALUES('tttttttttttttttttttttttttttttttt',2,0,'answer','{"outcome": "answered", "unsure": true, "marked": false, "cited": [["dddddddddddddddddddddddddddddddd", 0]]}');
+INSERT INTO "traces" VALUES('tttttttttttttttttttttttttttttttt',2,1,'answer','{"outcome": "answered", "unsure": true, "marked": false, "cited": [["dddddddddddddddddddddddddddddddd", 0]]}');
 CREATE TABLE turns (
 	sequence INTEGER NOT NULL, 
 	id VARCHAR(32) NOT NULL, 

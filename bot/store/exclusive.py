@@ -1,0 +1,36 @@
+"""Things that one process of a database does at a time, and who does them now."""
+
+from datetime import datetime
+
+from sqlalchemy import Connection, delete, or_
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from bot.store.engine import change, insert
+from bot.store.leases import lease
+from bot.store.schema import leases
+
+
+class Leases:
+    """All raise StoreError. `shared`: other processes may have this database open; an SQLite file has one."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine
+        self.shared = engine.dialect.name == "postgresql"
+
+    async def take(self, name: str, owner: str, *, now: datetime, until: datetime) -> bool:
+        """Take it, or keep it, until then; False: another has it."""
+
+        def take(db: Connection) -> bool:
+            at, end = lease(db, now, until)
+            given = insert(db, leases).values(name=name, owner=owner, until=end)
+            free = or_(leases.c.owner == owner, leases.c.until <= at)
+            taken = given.on_conflict_do_update(
+                index_elements=["name"], set_={"owner": owner, "until": end}, where=free
+            )
+            return db.execute(taken.returning(leases.c.name)).first() is not None
+
+        return await change(self._engine, take)
+
+    async def give_back(self, name: str, owner: str) -> None:
+        mine = delete(leases).where(leases.c.name == name, leases.c.owner == owner)
+        await change(self._engine, lambda db: db.execute(mine))

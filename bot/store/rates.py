@@ -1,0 +1,46 @@
+"""Limits that platforms set on all calls of a workspace, kept by all processes of a database together: eight that knew
+nothing of each other had 125 of 151 posts to one busy channel refused, and 14 of 40 messages given up.
+
+Source: machines.md §1, row 14, and §2; the generic cell rate algorithm: one moment a limit says how full it is.
+"""
+
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy import Connection, delete, select, update
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from bot.store.engine import change, insert
+from bot.store.leases import present
+from bot.store.schema import rates
+
+_FORGOTTEN = timedelta(hours=1)  # of what has been full for so long nothing need be known
+
+
+class Rates:
+    """Raises StoreError. `shared`: other processes may have this database open; an SQLite file has one."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine
+        self.shared = engine.dialect.name == "postgresql"
+
+    async def take(self, name: str, burst: int, a_minute: int) -> float:
+        """Takes a call of a limit of so many at once, then so many a minute: 0. Where there is none now, nothing is
+        taken: how many seconds until there is one."""
+        every = timedelta(minutes=1) / a_minute
+        full = select(rates.c.full_at).where(rates.c.name == name)
+
+        def take(db: Connection) -> tuple[float, bool]:
+            now = present(db, datetime.now(UTC))
+            begun = insert(db, rates).values(name=name, full_at=now).on_conflict_do_nothing(index_elements=["name"])
+            new = db.execute(begun.returning(rates.c.name)).first() is not None
+            full_at = max(db.execute(full.with_for_update()).scalar_one(), now) + every
+            if (missing := full_at - now - burst * every) > timedelta():
+                return missing.total_seconds(), new
+            db.execute(update(rates).where(rates.c.name == name).values(full_at=full_at))
+            return 0.0, new
+
+        seconds, new = await change(self._engine, take, durable=False)
+        if new:
+            old = delete(rates).where(rates.c.full_at < datetime.now(UTC) - _FORGOTTEN)
+            await change(self._engine, lambda db: db.execute(old), durable=False)
+        return seconds
