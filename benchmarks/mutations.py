@@ -1135,8 +1135,8 @@ MUTATIONS = (
     ),
     Mutation(
         "Slack: what is not stored is not acknowledged",
-        "adapters/slack/transport/socket_mode.py",
-        ("    if response.status == NOT_STORED:\n        return\n", ""),
+        "adapters/slack/transport/dispatch.py",
+        ("if response.status not in (200, NOT_STORED):", "if response.status != 200:"),
         (f"{SLACK}/transport/test_socket_mode.py::test_what_could_not_be_stored_is_not_acknowledged_and_comes_again",),
     ),
     Mutation(

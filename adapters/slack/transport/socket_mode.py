@@ -26,7 +26,7 @@ from slack_sdk.socket_mode.response import SocketModeResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.shared.tasks import Tasks
-from adapters.slack.transport.dispatch import NOT_STORED, dispatch
+from adapters.slack.transport.dispatch import dispatch
 
 log = logging.getLogger(__name__)
 _sdk = logging.getLogger(f"{__name__}.sdk")
@@ -174,10 +174,8 @@ async def _handle(app: AsyncApp, client: AsyncBaseSocketModeClient, request: Soc
     began = time.time()
     made = {"mode": "socket_mode", "body": request.payload, "headers": build_headers(request)}
     response = await dispatch(app, request.type, **made)
-    if response.status == NOT_STORED:
-        return
     try:
-        await send_async_response(client, request, response, began)
+        await send_async_response(client, request, response, began)  # nothing where it could not be stored
     except OSError:
         log.info("an envelope was not acknowledged: its connection had ended; Slack sends it again")
 

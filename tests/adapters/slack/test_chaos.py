@@ -47,8 +47,8 @@ STREAMS = ("chat.startStream", "chat.appendStream", "chat.stopStream")
 class FastSlack(SlackApi):
     """The client, whose waits and limits take a twentieth of their time; as do those of the server."""
 
-    def __init__(self, token: str, base_url: str | None = None) -> None:
-        super().__init__(token, base_url, clock=lambda: time.monotonic() * FAST, sleep=_sleep)
+    def __init__(self, token: str, base_url: str | None = None, **more: Any) -> None:
+        super().__init__(token, base_url, clock=lambda: time.monotonic() * FAST, sleep=_sleep, **more)
 
 
 async def _sleep(seconds: float) -> None:
