@@ -97,6 +97,12 @@ MUTATIONS = (
         (f"{REACT_CALLS}::test_a_draft_that_the_review_keeps_is_not_quoted_from_what_was_forgotten_meanwhile",),
     ),
     Mutation(
+        "pages let go of: shared ones only",
+        "retrieval/memory.py",
+        ('if flags.endswith("s") and path', "if path"),
+        ("tests/retrieval/test_memory.py",),
+    ),
+    Mutation(
         "view in fetch",
         EDGE,
         ("for id, payload in found.items() if shows(view, payload)}", "for id, payload in found.items()}"),

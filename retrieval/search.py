@@ -81,16 +81,25 @@ def fuse(
     `dbsf`: each list's scores are stretched so that mean ± 3 standard deviations become 0..1, then added.
     `rrf`: 1 / (2 + place) is added, the first place being 0.
     """
+    totals = _totals(branches, method, weights)
+    scores: dict[str, dict[Branch, float]] = {id: {} for id in totals}
+    for branch, ranked in branches.items():
+        for scored in ranked:
+            scores[scored.id][branch] = scored.score
+    order = sorted(totals, key=lambda id: (-totals[id], id))
+    return [Fused(id, totals[id], scores[id]) for id in order]
+
+
+def _totals(
+    branches: Mapping[Branch, Sequence[Scored]], method: Fusion, weights: Mapping[Branch, float] | None
+) -> dict[str, float]:
     totals: dict[str, float] = {}
-    scores: dict[str, dict[Branch, float]] = {}
     for branch, ranked in branches.items():
         points = _dbsf(ranked) if method == "dbsf" else [1 / (RRF_K + place) for place in range(len(ranked))]
         weight = (weights or {}).get(branch, 1.0)
         for scored, score in zip(ranked, points, strict=True):
             totals[scored.id] = totals.get(scored.id, 0.0) + weight * score
-            scores.setdefault(scored.id, {})[branch] = scored.score
-    order = sorted(totals, key=lambda id: (-totals[id], id))
-    return [Fused(id, totals[id], scores[id]) for id in order]
+    return totals
 
 
 def merge(lists: Sequence[Sequence[Fused]]) -> list[Fused]:
@@ -277,13 +286,12 @@ class Search:
     def _judge(self, query: str, found: Candidates) -> Judge:
         """Relevance was fitted on places in the order of an asker's query, so it looks at those whoever wrote this
         one."""
-        fused = fuse(found.branches, "dbsf", {"words": ASKED, "ngrams": ASKED})
         return Judge(
             self._space,
             language_of(query),
             found.weights,
             dense=found.branches.get("dense"),
-            fused={one.id: one.score for one in fused},
+            fused=_totals(found.branches, "dbsf", {"words": ASKED, "ngrams": ASKED}),
         )
 
     # -- reading ----------------------------------------------------------------------------------------------------

@@ -1,0 +1,45 @@
+"""What is let go of is still there."""
+
+import mmap
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from retrieval.memory import let_go
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells which pages are whose")
+def test_pages_are_let_go_of_with_nothing_lost_and_no_others(tmp_path: Path) -> None:
+    size = 64 * mmap.PAGESIZE
+    maps = {}
+    for name in ("store", "beside"):
+        file = tmp_path / name / "data"
+        file.parent.mkdir()
+        file.write_bytes(bytes(size))
+        descriptor = os.open(file, os.O_RDWR)
+        shared = mmap.mmap(descriptor, size)
+        private = mmap.mmap(descriptor, size, flags=mmap.MAP_PRIVATE)
+        os.close(descriptor)
+        private[:5] = b"draft"
+        shared[:] = b"x" * size
+        maps[name] = shared, private
+    let_go(tmp_path / "store")
+    assert _resident(tmp_path / "store" / "data", "s") == 0
+    assert _resident(tmp_path / "beside" / "data", "s") == size
+    for shared, private in maps.values():
+        assert private[:5] == b"draft"
+        assert shared[:] == b"x" * size
+
+
+def _resident(file: Path, kind: str) -> int:
+    """Bytes of a file's mappings, shared or private, that are in this process now."""
+    found, ours = 0, False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        first, *rest = line.split()
+        if not first.endswith(":"):
+            ours = line.endswith(str(file)) and rest[0].endswith(kind)
+        elif ours and first == "Rss:":
+            found += int(rest[0]) * 1024
+    return found
