@@ -204,9 +204,9 @@ class _Visit:
             url, depth = waiting.popleft()
             if not self._ours(url) or not self._robots.can_fetch(url, AGENT):
                 continue
-            if len(self._pages) + len(self._failed) >= self._source._most:  # what is beyond would seem to be gone
-                raise SourceError(TOO_MANY, most=self._source._most)
             page = await self._page(url, first=listed is None and depth == 0)
+            if len(self._pages) + len(self._failed) > self._source._most:  # what is beyond would seem to be gone
+                raise SourceError(TOO_MANY, most=self._source._most)
             if page is None:
                 continue
             if listed is not None:

@@ -197,6 +197,15 @@ async def test_more_pages_than_are_read_are_said_and_nothing_seems_to_be_gone(ho
     assert len(await home.names()) == 4
 
 
+async def test_what_is_no_page_does_not_count(home: Home, site: Site) -> None:
+    site.pages["/docs/c.html?x=1"] = html("C", "Pier three is open.", "away")
+    site.answers["/docs/away"] = lambda request: web.Response(status=302, headers={"Location": "https://x.example/"})
+    source = await home.sources.add(EDITOR, NewSource("website", f"{site.url}/docs/", name="wiki"))
+    sync = Sync(source, home.store, home.library.knowledge, home.library.documents)
+    await sync.run(WebsiteSource(source.location, memory=home.folder / "m.json", private=True, pages=4))
+    assert sync.report.added == 4 and ("/docs/away", 302) in site.asked
+
+
 async def test_a_site_of_the_own_network_is_not_reached_for_others(home: Home, site: Site) -> None:
     source = await home.sources.add(
         Actor("slack", "T", "U1", "editor"), NewSource("website", f"{site.url}/docs/", name="wiki")
