@@ -259,7 +259,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Channels: a listing goes on where it was",
         CHANNEL,
-        ("known.since, known.on or None)", "known.since, None)"),
+        ("now, cursor=str(self._pass), since=since)", "now, since=since)"),
         (f"{TALKS}::test_half_a_listing_removes_nothing_and_goes_on",),
     ),
     (
