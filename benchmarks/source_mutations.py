@@ -289,7 +289,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Channels: one without the bot pauses",
         SOURCES,
-        ('**({"state": "paused"} if isinstance(error, PausedError) else {})', "**{}"),
+        ('{"state": "paused"} if isinstance(error, PausedError) else {}', "{}"),
         (f"{TALKS}::test_a_channel_that_the_bot_was_removed_from_pauses_and_keeps_what_it_had",),
     ),
     (

@@ -360,6 +360,7 @@ class Sources:
         """The source keeps what it had, and is tried again later and later."""
         failures = source.failures + 1
         wait = min(LONGEST_BACKOFF, max(source.every, BACKOFF * 2 ** min(failures - 1, 12)))
+        paused: Mapping[str, Any] = {"state": "paused"} if isinstance(error, PausedError) else {}
         with suppress(StoreError):
             await self._store.leave(
                 source.id,
@@ -367,7 +368,7 @@ class Sources:
                 failures=failures,
                 trouble=Text(en=error.text("en"), ja=error.text("ja")),
                 due_at=self._clock() + timedelta(seconds=wait),
-                **({"state": "paused"} if isinstance(error, PausedError) else {}),
+                **paused,
             )
 
     def _alone(self, source: FollowedSource) -> "_Lease":
