@@ -21,7 +21,7 @@ async def test_a_bot_that_starts_again_finds_its_commands_there(tmp_path: Path) 
             async with bot(fake, tmp_path):
                 await fake.wait_for(lambda: fake.app.commands)
                 await fake.wait_for_idle()
-            assert len(fake.journal.calls(PUT)) == 1 and len(fake.app.commands) == 14
+            assert len(fake.journal.calls(PUT)) == 1 and len(fake.app.commands) == 15
         assert len(fake.journal.calls(GET)) == 2
 
 
@@ -65,4 +65,4 @@ async def test_commands_that_differ_in_anything_people_see_are_told_again(tmp_pa
         gone = next(each["id"] for each in fake.app.commands.values() if each["name"] == "settings")
         await call(fake, "DELETE", f"{path}/{gone}")
         assert (await told_again(), await told_again()) == (1, 0)
-        assert len(fake.app.commands) == 14
+        assert len(fake.app.commands) == 15
