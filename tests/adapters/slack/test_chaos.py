@@ -193,13 +193,10 @@ def _kind(message: Message) -> str:
 async def chaos(seed: int, home: Path) -> None:
     """Raises AssertionError."""
     chance = random.Random(seed)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("adapters.slack.adapter.SlackApi", FastSlack)
-        await _chaos(chance, home)
-
-
-async def _chaos(chance: random.Random, home: Path) -> None:
-    async with LateSlack(chance) as slack, bot(slack, home, acts(chance), KOTAE_STEPS="off") as here:
+    async with (
+        LateSlack(chance) as slack,
+        bot(slack, home, acts(chance), api=FastSlack, KOTAE_STEPS="off") as here,
+    ):
         for n in range(THREADS):
             slack.world.add_channel(f"C{n + 10}", members=("U1", "U2", slack.bot_user), kind=chance.choice(_KINDS))
         for n in range(WITH_STEPS):
