@@ -263,7 +263,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Channels: a listing goes on where it was",
         CHANNEL,
-        ("known.since, known.on or None)", "known.since, None)"),
+        ("now, cursor=str(self._pass), since=since)", "now, since=since)"),
         (f"{TALKS}::test_half_a_listing_removes_nothing_and_goes_on",),
     ),
     (
@@ -293,7 +293,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Channels: one without the bot pauses",
         SOURCES,
-        ('**({"state": "paused"} if isinstance(error, PausedError) else {})', "**{}"),
+        ('{"state": "paused"} if isinstance(error, PausedError) else {}', "{}"),
         (f"{TALKS}::test_a_channel_that_the_bot_was_removed_from_pauses_and_keeps_what_it_had",),
     ),
     (

@@ -256,7 +256,7 @@ class Sources:
         due = self._clock()
         await self._store.turn(source.id, state, due_at=due, trace=trace)
         self._stirred.set()
-        return replace(source, due_at=due)
+        return replace(source, due_at=due, cursor=None if state == "on" else source.cursor)
 
     def _as_editor(self, actor: Actor) -> None:
         if role(actor, self._settings) != "editor":

@@ -258,8 +258,11 @@ async def test_many_threads_that_are_gone_wait_for_a_word(tmp_path: Path) -> Non
         here.now.later(days=8)
         assert (await here.sync()).gone == 45
         assert (await here.source()).state == "asks" and len(await here.documents()) == 50
+        await here.fake.edits([*here.fake.world.messages][99][1], "Edited while it waits.")
+        await here.heard()
         await bot.sources.resume(EDITOR, "talk", PUBLIC, "forget")
-        assert len(await here.documents()) == 5
+        left = await here.documents()
+        assert len(left) == 5 and "Edited while it waits." in left["Question 49?"]
 
 
 @BOTH
