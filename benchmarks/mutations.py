@@ -19,7 +19,6 @@ from pathlib import Path
 
 from benchmarks import (
     discord_mutations,
-    machine_mutations,
     process_mutations,
     server_mutations,
     source_mutations,
@@ -1586,7 +1585,6 @@ MUTATIONS = (
         Mutation(*each)
         for beside in (
             discord_mutations,
-            machine_mutations,
             process_mutations,
             server_mutations,
             source_mutations,

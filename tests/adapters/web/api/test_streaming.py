@@ -77,6 +77,7 @@ def test_who_leaves_before_the_answer_withdraws_the_question(tmp_path: Path) -> 
         assert act.cancelled.wait(10) and settled(service) == ["done"]
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # nor is that one ever closed
 def test_what_runs_when_it_stops_is_answered(tmp_path: Path) -> None:
     act = Long()
     found: list[httpx.Response] = []
