@@ -133,7 +133,9 @@ async def run(folder: Path, documents: int) -> None:
         started = time.perf_counter()
         await rest.write_many(entries, born=ROUNDS + 1)
         store = len(known) / (time.perf_counter() - started)
-        print(f"{len(entries)} documents, {len(texts)} chunks, {sum(map(len, texts)) / len(texts):.0f} characters each.\n")
+        print(
+            f"{len(entries)} documents, {len(texts)} chunks, {sum(map(len, texts)) / len(texts):.0f} characters each.\n"
+        )
         print("| what | chunks/s |\n|---|---|")
         bare, whole = (ROUNDS * len(texts) / taken for taken in seconds)
         print(f"| the bare embedder | {bare:.1f} |")
