@@ -7,6 +7,7 @@ MACHINES, KEPT = "tests/bot/knowledge/test_on_a_server.py", "bot/knowledge/conte
 MOVED, TRANSFER = "tests/bot/operations/test_server_backup.py", "bot/store/transfer.py"
 FORGOTTEN, RETENTION = "tests/bot/operations/test_retention.py", "bot/operations/retention.py"
 LINKED, ENGINE = "tests/bot/store/test_link.py", "bot/store/engine.py"
+DATASETS, JOBS = "tests/bot/knowledge/test_datasets_on_a_server.py", "bot/store/dataset_jobs.py"
 TABLES = f"{MOVED}::test_a_home_moves_to_a_server_and_back_with_every_table"
 NUMBERS = f"{MOVED}::test_numbers_that_were_given_are_not_given_again"
 WITH_ITS_ROW = f"{TEXTS}::test_a_text_comes_with_its_row_and_goes_when_no_row_needs_it"
@@ -133,5 +134,29 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         "bot/store/link.py",
         ('{"timeout": self.connect_seconds}', '{"timeout": 20}'),
         (f"{LINKED}::test_a_server_that_does_not_answer_is_given_up",),
+    ),
+    (
+        "Server: a dataset is not taken from a process that lives",
+        JOBS,
+        (
+            "free = or_(dataset_jobs.c.owner.is_(None), dataset_jobs.c.lease_until <= at)",
+            "free = dataset_jobs.c.id.is_not(None)",
+        ),
+        (f"{DATASETS}::test_what_a_process_that_is_gone_had_begun_another_goes_on_with",),
+    ),
+    (
+        "Server: a dataset that was stopped elsewhere is stopped",
+        JOBS,
+        (
+            "return and_(dataset_jobs.c.id == id, dataset_jobs.c.owner == owner, _RUNNING)",
+            "return dataset_jobs.c.id == id",
+        ),
+        (f"{DATASETS}::test_a_job_is_seen_refused_and_stopped_from_the_other",),
+    ),
+    (
+        "Server: a dataset's file is where any process finds it",
+        "bot/knowledge/dataset_uploads.py",
+        ("await self._shared.get(path.name) if self._shared is not None else None", "None"),
+        (f"{DATASETS}::test_what_a_process_that_is_gone_had_begun_another_goes_on_with",),
     ),
 )

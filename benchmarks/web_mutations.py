@@ -156,7 +156,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Web: a dataset's job is its readers'",
         "adapters/web/pages/datasets/jobs.py",
-        ("self.site.app.datasets.jobs() if job.order.scope in self.who.readers.scopes]", "self.site.app.datasets.jobs()]"),
+        ("for job in known if job.order.scope in self.who.readers.scopes]", "for job in known]"),
         (PRIVATE_DATASET,),
     ),
     (

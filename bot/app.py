@@ -52,6 +52,7 @@ from bot.store.digests import Digests
 from bot.store.documents import Documents
 from bot.store.engine import on_server
 from bot.store.followed import FollowedSources
+from bot.store.held_files import HeldRows
 from bot.store.ingestions import IngestionStore
 from bot.store.metrics import MetricsStore
 from bot.store.notifications import Notices
@@ -273,6 +274,7 @@ class Application:
             asyncio.create_task(self.data.signals.hear(), name="signals"),
             asyncio.create_task(self.doubts.watch(), name="doubts"),
             asyncio.create_task(self.sources.watch(), name="sources"),
+            asyncio.create_task(self.datasets.watch(), name="datasets"),
             *([asyncio.create_task(self.living.watch(), name="living")] if self.settings.living == "on" else []),
             *([asyncio.create_task(erasing, name="erasures")] if erasing else []),
         )
@@ -567,19 +569,19 @@ async def running(
             trace=partial(_trace, data, knowledge),
             timezone=settings.timezone,
         )
-        own_files = DatasetUploads(settings.home / "datasets")
-        if tidy:
-            await own_files.clear()  # of a process that has died
-        datasets = Datasets(knowledge, Audit(data.engine), own_files)
+        shared = HeldRows(data.engine) if on_server(data.engine) else None
+        own_files = DatasetUploads(settings.home / "datasets", shared=shared)
+        datasets = Datasets(knowledge, data.engine, own_files, owner=inbox.owner)
         stack.push_async_callback(datasets.close)
         pairs = Pairs(
             settings, data.engine, knowledge, index, embedder, models=models, budget=budget, owner=inbox.owner
         )
         if settings.database is None:  # then it is this home's, and whoever held something there is dead
             others = (IngestionStore(data.engine), Notices(data.engine), Digests(data.engine))
-            for held in (inbox, *others, pairs, sources):
+            for held in (inbox, *others, pairs, sources, datasets):
                 await held.inherit()
         if tidy:
+            await datasets.tidy()
             await sources.silence()
         curating = Curation(knowledge, data.searches, Audit(data.engine), settings)
         stack.push_async_callback(curating.close)

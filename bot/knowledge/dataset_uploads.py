@@ -1,19 +1,23 @@
-"""Files that people give as datasets: kept on the disk while somebody looks at them or adds from them, no longer."""
+"""Files that people give as datasets: kept while somebody looks at them or adds from them, no longer; in the home
+beside an SQLite file, in the database on a server, so that another machine can go on with them."""
 
 import asyncio
-import shutil
 import uuid
-from collections.abc import AsyncIterable
-from dataclasses import dataclass
+from collections.abc import AsyncIterable, Collection
+from dataclasses import replace
 from pathlib import Path
 
+from bot.knowledge.held_files import HeldFiles
+from bot.store.dataset_jobs import DatasetUpload
 from retrieval import disk
-from retrieval.datasets import Columns, DatasetError, LocalSource, Split
+from retrieval.datasets import DatasetError, LocalSource
 from retrieval.disk import Free
-from retrieval.durable import make_folder
+from retrieval.durable import make_folder, replacing
 from retrieval.i18n import Text
 from retrieval.loaders.limits import MIB, size
 from retrieval.loaders.sanitize import clean_line
+
+__all__ = ["DatasetUpload", "DatasetUploads"]
 
 LARGEST = 200 * MIB
 RESERVE = 500 * MIB  # bytes that stay free on the disk
@@ -33,25 +37,17 @@ _WRITING = Text(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class DatasetUpload:
-    """A file that was taken. `columns` and `split` None: as its inspection guesses; else as people chose."""
-
-    id: str
-    name: str
-    columns: Columns | None = None
-    split: Split | None = None
-
-
 class DatasetUploads:
-    """The files of one home. `free` tells the bytes left on the disk of a folder."""
+    """The files of one home, or with `shared` of all machines: then its folder has copies of what is read here. `free`
+    tells the bytes left on the disk of a folder."""
 
-    def __init__(self, folder: Path, *, free: Free = disk.free) -> None:
+    def __init__(self, folder: Path, *, shared: HeldFiles | None = None, free: Free = disk.free) -> None:
         self._folder = folder
+        self._shared = shared
         self._free = free
 
     async def keep(self, name: str, data: AsyncIterable[bytes]) -> DatasetUpload:
-        """Raises DatasetError: too large, no space, no file that can be read row by row."""
+        """Raises DatasetError: too large, no space, no file that can be read row by row; StoreError."""
         name = clean_line(Path(name.replace("\\", "/")).name, 200) or "?"
         file = DatasetUpload(uuid.uuid4().hex, name)
         path = self._path(file)
@@ -63,33 +59,59 @@ class DatasetUploads:
                     if out.tell() + len(piece) > LARGEST:
                         raise DatasetError(_LARGE, name=name, limit=size(LARGEST))
                     await asyncio.to_thread(out.write, piece)
-            await asyncio.to_thread(self.source(file).inspect)
+            await asyncio.to_thread((await self.source(file)).inspect)
+            if self._shared is None:
+                return file
+            (key,) = await self._shared.keep([await asyncio.to_thread(path.read_bytes)])
+            shared = replace(file, id=key)
+            path.replace(self._path(shared))
+            return shared
         except BaseException as error:
             path.unlink(missing_ok=True)
             if isinstance(error, OSError):
                 raise DatasetError(_WRITING, why=error.strerror or type(error).__name__) from error
             raise
-        return file
 
-    def source(self, file: DatasetUpload) -> LocalSource:
-        """Raises DatasetError when it is gone."""
+    async def source(self, file: DatasetUpload) -> LocalSource:
+        """Raises DatasetError when it is gone; StoreError."""
         path = self._path(file)
-        if not path.is_file():
-            raise DatasetError(_NO_FILE)
+        if not await asyncio.to_thread(path.is_file):
+            data = await self._shared.get(path.name) if self._shared is not None else None
+            if data is None:
+                raise DatasetError(_NO_FILE)
+            await asyncio.to_thread(self._copy, path, data)
         return LocalSource(path, file.name, file.columns, file.split)
 
     async def drop(self, file: DatasetUpload) -> None:
-        await asyncio.to_thread(self._path(file).unlink, missing_ok=True)
+        """Raises StoreError."""
+        path = self._path(file)
+        await asyncio.to_thread(path.unlink, missing_ok=True)
+        if self._shared is not None:
+            await self._shared.drop([path.name])
 
-    async def clear(self) -> None:
-        """Give all of them up: also those that an earlier process has left."""
-        await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
+    async def clear(self, wanted: Collection[DatasetUpload] = ()) -> None:
+        """Delete from the folder all but these: what an earlier process has left."""
+        await asyncio.to_thread(self._clear, {self._path(file) for file in wanted})
 
     def check_space(self) -> None:
         """Raises DatasetError when the disk is nearly full."""
         free = self._free(self._folder)
         if free < RESERVE:
             raise DatasetError(_DISK, free=size(free), needed=size(RESERVE))
+
+    def _copy(self, path: Path, data: bytes) -> None:
+        try:
+            make_folder(self._folder)
+            self.check_space()
+            with replacing(path) as out:
+                out.write(data)
+        except OSError as error:
+            raise DatasetError(_WRITING, why=error.strerror or type(error).__name__) from error
+
+    def _clear(self, wanted: Collection[Path]) -> None:
+        for path in self._folder.glob("*"):
+            if path not in wanted:
+                path.unlink(missing_ok=True)
 
     def _path(self, file: DatasetUpload) -> Path:
         return self._folder / uuid.UUID(file.id).hex

@@ -1,24 +1,36 @@
 """Datasets into the knowledge: looked at first, then added in the background, a document at a time.
 
-A job lives in this process. What it has added stays whatever becomes of it, and the same job started again finds those
-documents unchanged: that is how it goes on. Source: product.md §3, §6; seeds/0_agent_rag.md §1.2, §4.2.
+A job is a row that a process holds by a lease. What it has added stays whatever becomes of it, and the same job begun
+again finds those documents unchanged: that is how it goes on, also in another process when its own has died.
+Source: product.md §3, §6; machines.md §1; seeds/0_agent_rag.md §1.2, §4.2.
 """
 
 import asyncio
 import logging
 import uuid
 from collections import Counter, deque
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 from bot.access import valid_scope
-from bot.errors import StoreError
-from bot.knowledge.dataset_uploads import DatasetUpload, DatasetUploads
+from bot.errors import LostError, StoreError
+from bot.knowledge.dataset_uploads import DatasetUploads
 from bot.knowledge.documents import KnowledgeBase
-from bot.store.audit import Audit
+from bot.records import AuditRecord
+from bot.store.dataset_jobs import (
+    Choice,
+    DatasetJob,
+    DatasetJobRows,
+    DatasetUpload,
+    Order,
+    Outcome,
+    State,
+    Upstream,
+)
+from bot.store.engine import Engine
 from bot.types import Upload, Verdict
 from retrieval.datasets import (
     NAMED,
@@ -36,7 +48,7 @@ from retrieval.datasets import (
     StreamLimits,
     steps,
 )
-from retrieval.i18n import Language, Text
+from retrieval.i18n import Text
 from retrieval.types import TEAM, RAGToolError, Readers
 
 if TYPE_CHECKING:
@@ -44,12 +56,15 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-State = Literal["running", "done", "cancelled", "failed"]
-Outcome = Literal["added", "replaced", "unchanged", "refused"]
+__all__ = ["Choice", "DatasetJob", "Datasets", "Order", "Outcome", "Sample", "State", "Upstream"]
 
 MOST = 100_000  # documents of one job
 PREVIEW = 50  # rows
-JOBS = 50  # finished ones that are remembered
+JOBS = 50  # that are listed
+LEASE = timedelta(seconds=15)
+TRIES = 3  # a job that ended so many processes, and added nothing in the last of them, is not begun again
+_BEAT = 5.0  # seconds
+_SHOWN_EVERY = 1.0  # seconds, while rows are only left out
 _LOOK_EVERY = 50  # documents
 _IN_A_ROW = 10  # refused documents after which something else must be wrong
 _REFUSALS = 20  # that are shown
@@ -71,17 +86,11 @@ _BROKEN = Text(
     en="Something went wrong on my side. What was added stays; start it again.",
     ja="こちらの問題で中断しました。追加済みの文書は残っています。もう一度開始してください。",
 )
+_INTERRUPTED = Text(
+    en="I was interrupted {n} time{n:|s} without getting further. What was added stays; start it again.",
+    ja="処理が {n} 回中断され、先へ進めませんでした。追加済みの文書は残っています。もう一度開始してください。",
+)
 _DESCRIBED = Text(en="{description} {licence}", ja="{description} {licence}")
-
-
-@dataclass(frozen=True, slots=True)
-class Upstream:
-    """A named dataset: wikipedia_ja, cc_news or livedoor."""
-
-    name: str
-
-
-Choice = Upstream | DatasetUpload
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,66 +102,29 @@ class Sample:
     reason: Dropped | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
-    """An order: what to add, where to, for whom (`slack:U1`, `web:…`), and how much of it."""
-
-    choice: Choice
-    collection: str
-    scope: str
-    author: str
-    language: Language
-    limits: StreamLimits = field(default_factory=StreamLimits)
-
-
-@dataclass(frozen=True, slots=True)
-class DatasetJob:
-    """How far an order is. `counts`: documents by what became of them, and rows left out by reason."""
-
-    id: str
-    order: Order
-    name: str  # of the dataset or file
-    state: State
-    counts: Mapping[Outcome | Dropped, int]
-    rows: int  # looked at
-    characters: int  # of the documents that are in
-    fetched: int  # bytes
-    refusals: tuple[Verdict, ...]  # the first ones, in words
-    started: datetime
-    finished: datetime | None = None
-    ended: Ended | None = None  # of a job that is done: which end it reached
-    problem: str = ""  # of one that failed, in words
-
-    @property
-    def documents(self) -> int:
-        """That are in the collection through this job, unchanged ones too."""
-        return sum(self.counts.get(what, 0) for what in ("added", "replaced", "unchanged"))
-
-    @property
-    def share(self) -> float:
-        """0..1, of the documents that were ordered."""
-        taken = self.documents + self.counts.get("refused", 0)
-        return 1.0 if self.state == "done" else min(1.0, taken / max(1, self.order.limits.documents))
-
-
 class Datasets:
-    """Looks into datasets and adds them; owns the tasks that do it."""
+    """Looks into datasets and adds them; owns the tasks that do it. All that is about jobs raises StoreError."""
 
     def __init__(
         self,
         knowledge: KnowledgeBase,
-        audit: Audit,
+        engine: Engine,
         files: DatasetUploads,
         *,
+        owner: str,
         hub: "Hub | None" = None,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
+        """`owner` names this process in the leases; `sleep` is the waiting between two looks at them."""
         self._knowledge = knowledge
-        self._audit = audit
+        self._rows = DatasetJobRows(engine)
         self._files = files
+        self._owner = owner
         self._hub = hub
-        self._jobs: dict[str, DatasetJob] = {}
+        self._clock = clock
+        self._sleep = sleep
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._changed = asyncio.Condition()
 
     # -- what there is ----------------------------------------------------------------------------------------------
 
@@ -161,23 +133,29 @@ class Datasets:
         return tuple(NAMED.values())
 
     async def keep(self, name: str, data: AsyncIterable[bytes]) -> DatasetUpload:
-        """Take a csv, tsv, txt, json or jsonl file, at most 200 MiB. It stays until a job with it is done, it is
-        dropped, or the process ends. Raises DatasetError, also for a file that cannot be read row by row."""
+        """Take a csv, tsv, txt, json or jsonl file, at most 200 MiB. It stays until a job with it is done, or it is
+        dropped. Raises DatasetError, also for a file that cannot be read row by row."""
         return await self._files.keep(name, data)
 
     async def inspect(self, file: DatasetUpload) -> Inspected:
         """Its encoding, its columns and which of them seem to be title, text and address. Raises DatasetError."""
-        return await asyncio.to_thread(self._files.source(file).inspect)
+        source = await self._files.source(file)
+        return await asyncio.to_thread(source.inspect)
 
     async def drop(self, file: DatasetUpload) -> None:
         """The file is not wanted any longer; a job that reads it fails."""
         await self._files.drop(file)
 
+    async def tidy(self) -> None:
+        """At the start of a home's process: give up the files that an earlier one has left and no job reads."""
+        choices = (job.order.choice for job in await self._rows.running())
+        await self._files.clear([choice for choice in choices if isinstance(choice, DatasetUpload)])
+
     async def preview(self, choice: Choice, rows: int = 10, limits: StreamLimits | None = None) -> tuple[Sample, ...]:
         """The first rows (at most 50) before and after cleaning. Raises DatasetError."""
         few = replace(limits or StreamLimits(), documents=MOST, rows=max(1, min(rows, PREVIEW)))
         samples: list[Sample] = []
-        async with aclosing(steps(self._source(choice), few)) as seen:
+        async with aclosing(steps(await self._source(choice), few)) as seen:
             async for step in seen:
                 match step:
                     case Prepared():
@@ -190,140 +168,187 @@ class Datasets:
 
     # -- jobs -------------------------------------------------------------------------------------------------------
 
-    def start(self, order: Order) -> DatasetJob:
+    async def start(self, order: Order) -> DatasetJob:
         """Begin to add. Who may add for which scope was asked before (`bot.access.scopes`); ValueError for none.
 
         Raises DatasetError: unknown dataset, file gone, disk full, or another job adds to this collection.
         """
         if not valid_scope(order.scope):
             raise ValueError(f"not a scope: {order.scope}")
-        if any(job.order.collection == order.collection for job in self._jobs.values() if job.state == "running"):
-            raise DatasetError(_TAKEN, collection=order.collection)
         self._files.check_space()
-        source = self._source(order.choice)
+        await self._source(order.choice)
         limits = replace(order.limits, documents=max(1, min(order.limits.documents, MOST)))
-        order = replace(order, limits=limits)
-        job = DatasetJob(
-            id=uuid.uuid4().hex,
-            order=order,
-            name=order.choice.name,
-            state="running",
-            counts={},
-            rows=0,
-            characters=0,
-            fetched=0,
-            refusals=(),
-            started=datetime.now(UTC),
-        )
-        self._remember(job)
-        task = asyncio.create_task(self._run(job.id, source), name=f"dataset-{job.name}")
-        self._tasks[job.id] = task
-        task.add_done_callback(lambda _: self._over(job.id))
+        now = self._clock()
+        job = DatasetJob(uuid.uuid4().hex, replace(order, limits=limits), started=now)
+        if not await self._rows.begin(job, owner=self._owner, now=now, until=now + LEASE):
+            raise DatasetError(_TAKEN, collection=order.collection)
+        self._work_on(job)
         return job
 
-    def resume(self, job_id: str) -> DatasetJob:
+    async def resume(self, job_id: str) -> DatasetJob:
         """Start a job's order again: what it has added already is found unchanged. Raises as `start`."""
-        job = self._jobs.get(job_id)
+        job = await self._rows.get(job_id)
         if job is None:
             raise DatasetError(_NO_JOB)
-        return self.start(job.order)
+        return await self.start(job.order)
 
     async def cancel(self, job_id: str) -> bool:
         """Stop a job between two documents or in the middle of one, which is then not added; False: it was not
-        running."""
+        running. Another process that works on it learns it with the next document, or after seconds."""
+        stopped = await self._rows.cancel(job_id, now=self._clock(), trace=_trace)
         task = self._tasks.get(job_id)
-        if task is None:
+        if stopped and task is not None:
+            task.cancel()
+            await asyncio.wait({task})
+        return stopped
+
+    async def job(self, job_id: str) -> DatasetJob | None:
+        return await self._rows.get(job_id)
+
+    async def jobs(self) -> tuple[DatasetJob, ...]:
+        """Newest first."""
+        return await self._rows.listed(JOBS)
+
+    async def watch(self) -> None:
+        """Go on with jobs that no living process holds; until cancelled. What fails is tried again later."""
+        while True:
+            try:
+                while await self.take_over():
+                    pass
+            except (LostError, StoreError):
+                log.warning("no look for datasets that are left", exc_info=True)
+            await self._sleep(_BEAT)
+
+    async def take_over(self) -> bool:
+        """Go on with the oldest job that was left, from its first row; False: there is none."""
+        now = self._clock()
+        job = await self._rows.claim(owner=self._owner, now=now, until=now + LEASE, but=tuple(self._tasks))
+        if job is None:
             return False
-        task.cancel()
-        await asyncio.wait({task})
+        log.info("going on with dataset %s", job.name, extra={"job": job.id})
+        if job.tries > TRIES:
+            await self._end(replace(job, state="failed", problem=_INTERRUPTED.to(job.order.language, n=TRIES)))
+        else:
+            self._work_on(replace(job, counts={}, rows=0, characters=0, fetched=0, refusals=()))
         return True
 
-    def job(self, job_id: str) -> DatasetJob | None:
-        return self._jobs.get(job_id)
-
-    def jobs(self) -> tuple[DatasetJob, ...]:
-        """Newest first."""
-        return tuple(reversed(self._jobs.values()))
-
-    async def watch(self, job_id: str) -> AsyncIterator[DatasetJob]:
-        """The job now and whenever it has moved on, until it has ended. Nothing for one that is not known."""
-        shown: DatasetJob | None = None
-        while (job := self._jobs.get(job_id)) is not None:
-            if job is not shown:
-                yield (shown := job)
-            if job.state != "running":
-                return
-            async with self._changed:
-                await self._changed.wait_for(lambda: self._jobs.get(job_id) is not shown)
+    async def inherit(self) -> None:
+        """At the start of the only process of this database: jobs of one that has died go on at once."""
+        await self._rows.inherit()
 
     async def close(self) -> None:
-        """Stop the jobs and give up the files."""
+        """Leave the jobs to whoever looks for some, or to the next start. Never raises."""
         tasks = set(self._tasks.values())
         for task in tasks:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
-        await self._files.clear()
+            try:
+                await self._rows.release(owner=self._owner)
+            except StoreError:
+                log.warning("datasets could not be given back", exc_info=True)
 
     # -- one job ----------------------------------------------------------------------------------------------------
 
-    async def _run(self, job_id: str, source: DatasetSource) -> None:
-        job = self._jobs[job_id]
-        reading = DatasetReading()
-        try:
-            await self._describe(job.order)
-            async with aclosing(steps(source, job.order.limits, reading)) as seen:
-                ended = await self._work(job_id, seen, reading)
-            if isinstance(job.order.choice, DatasetUpload):
-                await self.drop(job.order.choice)
-            await self._end(job_id, "done", ended=ended)
-        except asyncio.CancelledError:
-            await self._end(job_id, "cancelled")
-            raise
-        except (RAGToolError, StoreError) as error:
-            log.warning("a dataset could not be added: %s", type(error).__name__, exc_info=True)
-            await self._end(job_id, "failed", problem=error.text(job.order.language))
-        except Exception:
-            log.exception("a dataset could not be added")
-            await self._end(job_id, "failed", problem=_BROKEN.to(job.order.language))
+    def _work_on(self, job: DatasetJob) -> None:
+        task = asyncio.create_task(self._hold(job), name=f"dataset-{job.name}")
+        self._tasks[job.id] = task
+        task.add_done_callback(lambda _: self._tasks.pop(job.id))
 
-    async def _work(
-        self, job_id: str, seen: "AsyncGenerator[Prepared | Left | End, None]", reading: DatasetReading
-    ) -> Ended | None:
-        order = self._jobs[job_id].order
+    async def _hold(self, job: DatasetJob) -> None:
+        """Work on a job for as long as it is this process's."""
+        work = asyncio.create_task(self._run(job))
+        beat = asyncio.create_task(self._beat(job.id))
+        try:
+            await asyncio.wait({work, beat}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            work.cancel()
+            beat.cancel()
+            await asyncio.gather(work, beat, return_exceptions=True)
+
+    async def _beat(self, job_id: str) -> None:
+        """Until somebody has stopped it, or another process has it."""
+        held = True
+        while held:
+            await self._sleep(_BEAT)
+            now = self._clock()
+            try:
+                held = await self._rows.renew(job_id, owner=self._owner, now=now, until=now + LEASE)
+            except StoreError:
+                log.warning("the lease on a dataset could not be renewed", exc_info=True)
+
+    async def _run(self, job: DatasetJob) -> None:
+        loop = asyncio.get_running_loop()
+        taken, stored = 0, loop.time()
+        try:
+            try:
+                await self._describe(job.order)
+                source = await self._source(job.order.choice)
+                async with aclosing(self._pass(job, source)) as seen:
+                    async for job in seen:
+                        if job.taken > taken or loop.time() >= stored + _SHOWN_EVERY:
+                            await self._rows.keep(job, owner=self._owner)
+                            taken, stored = job.taken, loop.time()
+                job = replace(job, state="done")
+            except LostError:
+                raise
+            except (RAGToolError, StoreError) as error:
+                log.warning("a dataset could not be added: %s", type(error).__name__, exc_info=True)
+                job = replace(job, state="failed", problem=error.text(job.order.language))
+            except Exception:
+                log.exception("a dataset could not be added")
+                job = replace(job, state="failed", problem=_BROKEN.to(job.order.language))
+            await self._end(job)
+            if job.state == "done" and isinstance(job.order.choice, DatasetUpload):
+                await self.drop(job.order.choice)
+        except LostError:
+            log.info("a dataset was stopped, or another process has it", extra={"job": job.id})
+        except StoreError:
+            log.warning("what has become of a dataset could not be stored", exc_info=True)
+
+    async def _pass(self, job: DatasetJob, source: DatasetSource) -> AsyncGenerator[DatasetJob]:
+        """The job after each row."""
+        order, reading = job.order, DatasetReading()
         counts: Counter[Outcome | Dropped] = Counter()
         refusals: deque[Verdict] = deque()
+        ended: Ended | None = None
         rows = characters = in_a_row = 0
-        async for step in seen:
-            match step:
-                case End(why):
-                    return why
-                case Left(_, reason):
-                    counts[reason] += 1
-                case Prepared():
-                    if counts.total() % _LOOK_EVERY == 0:
-                        await asyncio.to_thread(self._files.check_space)
-                    verdict = await self._add(order, step)
-                    counts[verdict.status] += 1
-                    if verdict.status == "refused":
-                        in_a_row += 1
-                        if len(refusals) < _REFUSALS:
-                            refusals.append(verdict)
-                        if in_a_row == _IN_A_ROW:
-                            raise DatasetError(_NOTHING_GOES, count=in_a_row, last=verdict.reason)
-                    else:
-                        in_a_row = 0
-                        characters += len(step.text)
-            rows += 1
-            await self._show(
-                job_id,
+
+        def now() -> DatasetJob:
+            return replace(
+                job,
                 counts=dict(counts),
                 rows=rows,
                 characters=characters,
                 fetched=reading.bytes,
                 refusals=tuple(refusals),
+                ended=ended,
             )
-        return None
+
+        async with aclosing(steps(source, order.limits, reading)) as seen:
+            async for step in seen:
+                match step:
+                    case End(ended):
+                        break
+                    case Left(_, reason):
+                        counts[reason] += 1
+                    case Prepared():
+                        if counts.total() % _LOOK_EVERY == 0:
+                            await asyncio.to_thread(self._files.check_space)
+                        verdict = await self._add(order, step)
+                        counts[verdict.status] += 1
+                        if verdict.status == "refused":
+                            in_a_row += 1
+                            if len(refusals) < _REFUSALS:
+                                refusals.append(verdict)
+                            if in_a_row == _IN_A_ROW:
+                                raise DatasetError(_NOTHING_GOES, count=in_a_row, last=verdict.reason)
+                        else:
+                            in_a_row = 0
+                            characters += len(step.text)
+                rows += 1
+                yield now()
+        yield now()
 
     async def _add(self, order: Order, document: Prepared) -> Verdict:
         upload = Upload(document.name, document.data, order.collection, order.scope, order.author, document.url)
@@ -343,40 +368,18 @@ class Datasets:
             )
             await self._knowledge.describe(order.collection, words)
 
-    async def _end(self, job_id: str, state: State, *, ended: Ended | None = None, problem: str = "") -> None:
-        job = self._jobs[job_id]
-        counted = ", ".join(f"{what} {count}" for what, count in job.counts.items())
-        log.info("dataset %s: %s (%s)", job.name, state, counted, extra={"job": job_id})
-        subject = f"{job.order.collection}/{job.name} ({job.order.scope})"
-        try:
-            await self._audit.note(job.order.author, "dataset", subject, f"{state}: {counted}")
-        except StoreError:
-            log.warning("what a dataset brought could not be noted", exc_info=True)
-        await self._show(job_id, state=state, ended=ended, problem=problem, finished=datetime.now(UTC))
-
-    async def _show(self, job_id: str, **changes: object) -> None:
-        self._jobs[job_id] = replace(self._jobs[job_id], **changes)  # type: ignore[arg-type]
-        async with self._changed:
-            self._changed.notify_all()
-
-    def _over(self, job_id: str) -> None:
-        """A task that was cancelled before its first step has not said so itself."""
-        self._tasks.pop(job_id, None)
-        if self._jobs[job_id].state == "running":
-            self._jobs[job_id] = replace(self._jobs[job_id], state="cancelled", finished=datetime.now(UTC))
-
-    def _remember(self, job: DatasetJob) -> None:
-        self._jobs[job.id] = job
-        over = [known.id for known in self._jobs.values() if known.state != "running"][: max(0, len(self._jobs) - JOBS)]
-        for job_id in over:
-            del self._jobs[job_id]
+    async def _end(self, job: DatasetJob) -> None:
+        job = replace(job, finished=self._clock())
+        trace = _trace(job)
+        await self._rows.keep(job, owner=self._owner, trace=trace)
+        log.info("dataset %s: %s", job.name, trace.result, extra={"job": job.id})
 
     # -- parts ------------------------------------------------------------------------------------------------------
 
-    def _source(self, choice: Choice) -> DatasetSource:
+    async def _source(self, choice: Choice) -> DatasetSource:
         """Raises DatasetError."""
         if isinstance(choice, DatasetUpload):
-            return self._files.source(choice)
+            return await self._files.source(choice)
         dataset = NAMED.get(choice.name)
         if dataset is None:
             raise DatasetError(_UNKNOWN, name=choice.name, known=", ".join(NAMED))
@@ -384,3 +387,9 @@ class Datasets:
 
         self._hub = self._hub or Hub()
         return HubSource(self._hub, dataset)
+
+
+def _trace(job: DatasetJob) -> AuditRecord:
+    counted = ", ".join(f"{what} {count}" for what, count in job.counts.items())
+    subject = f"{job.order.collection}/{job.name} ({job.order.scope})"
+    return AuditRecord(job.order.author, "dataset", subject, f"{job.state}: {counted}")

@@ -35,6 +35,7 @@ from bot.store.schema import (
     asks,
     audit,
     collections,
+    dataset_jobs,
     documents,
     feedback,
     followed,
@@ -75,6 +76,7 @@ _IN_TEXTS: Mapping[Table, tuple[str, ...]] = {
     notices: ("question", "answer"),
     pairs: ("question", "answer"),
     intakes: ("files",),
+    dataset_jobs: ("choice", "progress", "problem"),
     audit: ("subject", "result"),
     followed_pages: ("people",),
 }
@@ -120,9 +122,9 @@ class Erasure:
         """Delete what was asked before `before`, and before `inbox_before` what was claimed and ended without an
         answer.
 
-        With a turn go its posts and notices. Posts of else, messages of the browser's rooms, and intakes that were
-        never done, go before `before`, done intakes before `inbox_before`, the traces of privileged acts before
-        `audit_before`.
+        With a turn go its posts and notices. Posts of else, messages of the browser's rooms, ended dataset jobs, and
+        intakes that were never done, go before `before`, done intakes before `inbox_before`, the traces of privileged
+        acts before `audit_before`.
 
         A turn with an open miss is the team's to do: question, place and link of the miss stay, the person, the answer,
         its trace and the votes go. Open turns that somebody holds are left alone. Raises StoreError.
@@ -139,6 +141,7 @@ class Erasure:
             await self._delete(posts, posts.c.at < before),
             await self._slices(lambda db: expire_messages(db, before, self._batch)),
             await self._delete(intakes, or_(done, intakes.c.made_at < before)),
+            await self._delete(dataset_jobs, (dataset_jobs.c.state != "running") & (dataset_jobs.c.finished < before)),
             await self._delete(audit, audit.c.at < audit_before),
         ]
         return Expired(deleted, emptied, gone, sum(others))
@@ -226,15 +229,17 @@ class Erasure:
 async def close_open_turns(engine: AsyncEngine) -> int:
     """Questions, files and notices that were open when this database was copied: whoever held them has long answered,
     read and said them, and asked whoever was to be asked. Q/A pairs that were being written wait until somebody asks
-    for them again: they cost money."""
+    for them again: they cost money. Datasets that were being added are stopped."""
     closed = update(turns).where(turns.c.state != "done").values(state="done", owner=None, lease_until=None)
     read = update(intakes).where(intakes.c.done.is_(False)).values(done=True, owner=None, lease_until=None)
 
     paused = update(pair_jobs).where(pair_jobs.c.state == "running")
+    stopped = update(dataset_jobs).where(dataset_jobs.c.state == "running")
 
     def close(db: Connection) -> int:
         db.execute(read)
         db.execute(paused.values(state="paused", reason="asked", owner=None, lease_until=None))
+        db.execute(stopped.values(state="cancelled", finished=dataset_jobs.c.started, owner=None, lease_until=None))
         db.execute(delete(notices))
         db.execute(delete(asks).where(asks.c.sent_at.is_(None)))
         return db.execute(closed).rowcount
@@ -318,14 +323,17 @@ def _delete_some(db: Connection, table: Table, which: ColumnElement[bool], most:
 
 
 def _delete_acts(db: Connection, platform: str, person: str) -> None:
-    """Deletes what they wrote in the browser's rooms; files they were adding; their name on what they did to the
-    team's knowledge and look after, on questions they were asked, and on answers still to be told."""
+    """Deletes what they wrote in the browser's rooms; files and datasets they were adding; their name on what they did
+    to the team's knowledge and look after, on questions they were asked, and on answers still to be told."""
     forget_author(db, platform, person)
     theirs = and_(intakes.c.platform == platform, intakes.c.author == person)
     held = [file["ref"].get("held") for files in db.scalars(select(intakes.c.files).where(theirs)) for file in files]
+    who = f"{platform}:{person}"
+    given = dataset_jobs.c.author == who
+    held += [choice.get("id") for choice in db.scalars(select(dataset_jobs.c.choice).where(given))]
     db.execute(delete(held_files).where(held_files.c.key.in_(held)))
     db.execute(delete(intakes).where(theirs))
-    who = f"{platform}:{person}"
+    db.execute(delete(dataset_jobs).where(given))
     db.execute(update(audit).where(audit.c.actor == who).values(actor=f"{platform}:{FORGOTTEN}"))
     db.execute(update(notices).where(notices.c.by == who).values(by=None))
     db.execute(delete(asks).where(or_(asks.c.by == who, asks.c.recipient == who)))

@@ -23,6 +23,7 @@ from sqlalchemy import (
     TypeDecorator,
     UniqueConstraint,
     false,
+    text,
 )
 
 
@@ -474,6 +475,35 @@ intakes = Table(
     Column("lease_until", Moment, nullable=True),
     Column("made_at", Moment, nullable=False),
     Index("ix_intakes_done", "done"),
+)
+
+# Datasets that are being added, or were; `author`: platform:id. One job at a time adds to a collection.
+dataset_jobs = Table(
+    "dataset_jobs",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("collection", String(80), nullable=False),
+    Column("scope", String(200), nullable=False),
+    Column("author", String(160), nullable=False),
+    Column("language", String(2), nullable=False),
+    Column("choice", JSON, nullable=False),  # a dataset's name, or a file's id, name, columns and split
+    Column("limits", JSON, nullable=False),
+    Column("state", String(12), nullable=False),  # running | done | cancelled | failed
+    Column("progress", JSON, nullable=False),  # of the last pass: counts, rows, characters, fetched, refusals
+    Column("ended", String(12), nullable=True),
+    Column("problem", Text, nullable=False),
+    Column("tries", Integer, nullable=False),  # passes begun since one added something
+    Column("owner", String(80), nullable=True),
+    Column("lease_until", Moment, nullable=True),
+    Column("started", Moment, nullable=False),
+    Column("finished", Moment, nullable=True),
+    Index(
+        "ix_dataset_jobs_running",
+        "collection",
+        unique=True,
+        sqlite_where=text("state = 'running'"),
+        postgresql_where=text("state = 'running'"),
+    ),
 )
 
 # Who changed what everybody reads, and with what result.

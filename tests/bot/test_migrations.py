@@ -30,6 +30,7 @@ from bot.records import AuditRecord, BotMessage, DocumentRow, ProgramToken
 from bot.store.asks import Asks, PersonAsk
 from bot.store.channel_settings import ChannelSettings
 from bot.store.collections import Collections
+from bot.store.dataset_jobs import DatasetJob, DatasetJobRows, DatasetUpload, Order
 from bot.store.digests import Digests
 from bot.store.documents import Documents
 from bot.store.engine import change, connect
@@ -59,13 +60,14 @@ from bot.store.web_messages import Messages
 from bot.turns.trace import Recording
 from bot.types import Audience, Feedback, FileRef, Incoming, IngestionRequest, Place, Post, Preferences
 from migrations import MigrationError, NewerDatabaseError, Upgraded, upgrade
+from retrieval.datasets import Columns
 from retrieval.i18n import Text
-from retrieval.types import Hit, Passage, SearchMetrics
+from retrieval.types import TEAM, Hit, Passage, SearchMetrics
 from tests.disks import small_disk
 
 FILES = Path(__file__).parents[1] / "files"
 GOLDEN = sorted(FILES.glob("database-*.sql"))
-HEAD = "0019"
+HEAD = "0020"
 
 
 def url_of(file: Path) -> str:
@@ -408,6 +410,8 @@ async def fill(url: str) -> None:
     await ErasedPeople(engine).add("slack", "U9", ["t1"])
     assert await Leases(engine).take("discord", "me", now=moment, until=until)
     assert await Rates(engine).take("slack:chat.update", 10, 40) == 0
+    ports = Order(DatasetUpload("f" * 32, "港.csv", Columns(("本文",))), "港", TEAM, "web:aki", "ja")
+    await DatasetJobRows(engine).begin(DatasetJob("d" * 32, ports, moment), owner="me", now=moment, until=moment)
     room = Messages(engine, Signals(engine))
     asked = await room.post("general", "aki", "@kotae 経費の締切は？", None, {"strategy": "react"})
     assert asked is not None

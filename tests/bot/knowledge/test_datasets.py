@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,12 @@ from bot.knowledge.datasets import DatasetJob, Datasets, Order, Upstream
 from bot.logs import Redactor
 from bot.records import DocumentRow
 from bot.store.audit import Audit
+from bot.store.dataset_jobs import DatasetJobRows
 from retrieval.datasets import NAMED, Columns, DatasetError, Sieve, StreamLimits
 from retrieval.datasets.hub import Hub
 from retrieval.i18n import Text
 from retrieval.types import TEAM, EmbeddingError, Readers, Vectors
+from tests.adapters.acting import until
 from tests.bot.library import READERS, Library, opened
 from tests.fakes.hub import Cut, FakeHub, Refuse, parquet
 from tests.retrieval.test_ingest import HashEmbedder
@@ -48,19 +51,20 @@ def hub_of(*rows: dict[str, str]) -> FakeHub:
 
 
 class Embedder(HashEmbedder):
-    """Stops before the given text, or has failed."""
+    """Stops before the given text until it may go on, or has failed."""
 
     def __init__(self) -> None:
         super().__init__()
         self.stop_at = ""
         self.failed = False
+        self.go_on = asyncio.Event()
 
     async def embed_documents(self, texts: Sequence[str]) -> Vectors:
         if self.failed:
             raise EmbeddingError(Text(en="No model.", ja="モデルがありません。"))
         if self.stop_at and any(self.stop_at in text for text in texts):
             self.waiting.set()
-            await asyncio.Event().wait()
+            await self.go_on.wait()
         return await super().embed_documents(texts)
 
 
@@ -76,13 +80,15 @@ class Desk:
     async def on(self, hub: FakeHub, *, free: int = 10**12) -> AsyncIterator[Datasets]:
         files = DatasetUploads(self.folder / "own", free=lambda _: free)
         client = Hub(hub.url, False, pause=lambda reading, seconds: None)
-        datasets = Datasets(self.library.knowledge, Audit(self.library.engine), files, hub=client)
+        datasets = Datasets(self.library.knowledge, self.library.engine, files, owner="me", hub=client)
         try:
             yield datasets
         finally:
             await datasets.close()
             await asyncio.to_thread(close_session)
             self.embedder.stop_at, self.embedder.failed = "", False
+            self.embedder.waiting.clear()
+            self.embedder.go_on.clear()
 
     async def rows(self, collection: str) -> list[DocumentRow]:
         return await self.library.documents.listed(collection=collection)
@@ -103,9 +109,15 @@ def order(collection: str, **changes: Any) -> Order:
     return replace(Order(Upstream("wikipedia_ja"), collection, TEAM, "web:1", "ja"), **changes)
 
 
+async def known(datasets: Datasets, job: DatasetJob) -> DatasetJob:
+    found = await datasets.job(job.id)
+    assert found is not None
+    return found
+
+
 async def ended(datasets: Datasets, job: DatasetJob) -> DatasetJob:
     async with asyncio.timeout(30):
-        *_, job = [each async for each in datasets.watch(job.id)]
+        job = await until(lambda: known(datasets, job), lambda now: now.state != "running")
     assert job.state != "running" and job.finished is not None
     return job
 
@@ -118,14 +130,13 @@ async def pieces(*data: bytes) -> AsyncIterator[bytes]:
 async def test_articles_are_found_with_their_address_and_licence(desk: Desk) -> None:
     rows = (*(article(n) for n in range(6)), EMPTY_ROW, SHORT_ROW, article(5))
     async with hub_of(*rows) as hub, desk.on(hub) as datasets:
-        job = datasets.start(order("wiki"))
-        seen = [each async for each in datasets.watch(job.id)]
-        assert (seen[0].state, seen[0].documents, seen[-1].state) == ("running", 0, "done")
-        last = seen[-1]
+        job = await datasets.start(order("wiki"))
+        assert (job.state, job.documents) == ("running", 0)
+        last = await ended(datasets, job)
+        assert last.state == "done"
         assert dict(last.counts) == {"added": 6, "empty": 1, "short": 1, "duplicate": 1}
         assert (last.rows, last.documents, last.ended, last.share) == (9, 6, "all", 1.0)
         assert last.fetched > 0 and last.characters > 300
-        assert sorted(each.documents for each in seen) == [each.documents for each in seen]
         added = await desk.rows("wiki")
         assert [row.name for row in added] == [f"wikipedia_ja/{n}.md" for n in range(6)]
         third = added[3]
@@ -136,7 +147,7 @@ async def test_articles_are_found_with_their_address_and_licence(desk: Desk) -> 
         (trace, *_) = await Audit(desk.library.engine).listed()
         assert (trace.actor, trace.action, trace.subject) == ("web:1", "dataset", "wiki/wikipedia_ja (team)")
         assert trace.result.startswith("done: added 6")
-        assert datasets.jobs() == (last,) and datasets.job(job.id) is last
+        assert (await datasets.jobs())[0] == last == await datasets.job(job.id)
 
 
 async def test_a_look_shows_rows_before_and_after_cleaning_and_adds_nothing(desk: Desk) -> None:
@@ -146,7 +157,7 @@ async def test_a_look_shows_rows_before_and_after_cleaning_and_adds_nothing(desk
         assert [(each.before.id, each.reason) for each in samples] == [("1", None), ("91", "short"), ("2", None)]
         assert samples[0].after is not None and samples[0].after.title == "図書館1"
         assert len(await datasets.preview(Upstream("wikipedia_ja"), 999)) == 50
-        assert await desk.library.knowledge.generation() == generation and datasets.jobs() == ()
+        assert await desk.library.knowledge.generation() == generation
         assert [dataset.name for dataset in datasets.named()] == ["wikipedia_ja", "cc_news", "livedoor"]
         with pytest.raises(DatasetError, match="wikipedia_ja, cc_news, livedoor"):
             await datasets.preview(Upstream("wikipedia"))
@@ -155,45 +166,68 @@ async def test_a_look_shows_rows_before_and_after_cleaning_and_adds_nothing(desk
 async def test_a_job_that_was_cancelled_goes_on_and_finds_its_documents_unchanged(desk: Desk) -> None:
     async with hub_of(*(article(n) for n in range(6))) as hub, desk.on(hub) as datasets:
         desk.embedder.stop_at = "第3号館"
-        job = datasets.start(order("stopped"))
+        job = await datasets.start(order("stopped"))
         with pytest.raises(DatasetError, match="already"):
-            datasets.start(order("stopped", choice=Upstream("livedoor")))
+            await datasets.start(order("stopped", choice=Upstream("livedoor")))
         await asyncio.wait_for(desk.embedder.waiting.wait(), 30)
         assert await datasets.cancel(job.id) and not await datasets.cancel(job.id)
         assert dict((await ended(datasets, job)).counts) == {"added": 3}
         assert len(await desk.found("図書館", "stopped")) == len(await desk.rows("stopped")) == 3
         desk.embedder.stop_at = ""
-        again = await ended(datasets, datasets.resume(job.id))
+        again = await ended(datasets, await datasets.resume(job.id))
         assert dict(again.counts) == {"unchanged": 3, "added": 3} and again.documents == 6
-        assert [each.state for each in datasets.jobs()] == ["done", "cancelled"]
+        assert [each.state for each in (await datasets.jobs())[:2]] == ["done", "cancelled"]
         with pytest.raises(DatasetError, match="no longer known"):
-            datasets.resume("another")
-        assert [each async for each in datasets.watch("another")] == []
+            await datasets.resume("another")
+        assert await datasets.job("another") is None and not await datasets.cancel("another")
 
 
-async def test_a_job_that_was_stopped_before_its_first_step_is_over_too(desk: Desk) -> None:
+async def test_a_job_goes_on_after_a_restart_and_finds_its_documents_unchanged(desk: Desk) -> None:
+    async with hub_of(*(article(n) for n in range(6))) as hub:
+        async with desk.on(hub) as datasets:
+            desk.embedder.stop_at = "第3号館"
+            job = await datasets.start(order("one"))
+            await asyncio.wait_for(desk.embedder.waiting.wait(), 30)
+            await datasets.close()
+            assert (await known(datasets, job)).state == "running"
+            desk.embedder.stop_at = ""
+        async with desk.on(hub) as datasets:
+            with pytest.raises(DatasetError, match="already"):
+                await datasets.start(order("one"))
+            assert await datasets.take_over() and not await datasets.take_over()
+            last = await ended(datasets, job)
+            assert (last.state, dict(last.counts)) == ("done", {"unchanged": 3, "added": 3})
+
+
+async def test_a_job_that_ends_processes_is_given_up(desk: Desk) -> None:
+    rows = DatasetJobRows(desk.library.engine)
+    now = datetime.now(UTC)
+    job = DatasetJob("d" * 32, order("deadly"), started=now)
+    assert await rows.begin(job, owner="a", now=now, until=now)
+    for owner in "bcd":  # each dies before anything is added
+        taken = await rows.claim(owner=owner, now=now, until=now)
+        assert taken is not None and taken.id == job.id
     async with hub_of(article(1)) as hub, desk.on(hub) as datasets:
-        jobs = [datasets.start(order("one")), datasets.start(order("two"))]
-        await datasets.close()
-        assert [job.state for job in datasets.jobs()] == ["cancelled", "cancelled"] and hub.asked == []
-        assert (await ended(datasets, datasets.resume(jobs[0].id))).state == "done"
+        assert await datasets.take_over()
+        last = await ended(datasets, job)
+        assert last.state == "failed" and "3 回中断され" in last.problem and hub.asked == []
 
 
 async def test_the_limit_on_documents_is_kept_and_a_higher_one_goes_on(desk: Desk) -> None:
     async with hub_of(*(article(n) for n in range(9))) as hub, desk.on(hub) as datasets:
-        few = await ended(datasets, datasets.start(order("few", limits=StreamLimits(documents=2))))
+        few = await ended(datasets, await datasets.start(order("few", limits=StreamLimits(documents=2))))
         assert (few.documents, few.ended) == (2, "documents")
-        more = await ended(datasets, datasets.start(order("few", limits=StreamLimits(documents=5))))
+        more = await ended(datasets, await datasets.start(order("few", limits=StreamLimits(documents=5))))
         assert dict(more.counts) == {"unchanged": 2, "added": 3}
         assert len(await desk.rows("few")) == 5
 
 
 async def test_an_article_that_has_changed_replaces_the_old_one(desk: Desk) -> None:
     async with hub_of(article(1), article(2)) as hub, desk.on(hub) as datasets:
-        await ended(datasets, datasets.start(order("changing")))
+        await ended(datasets, await datasets.start(order("changing")))
     closed = article(2, "第2号館は昨年の夏に閉館しました。跡地は港の公園になり、ベンチが並びます。" * 2)
     async with hub_of(article(1), closed) as hub, desk.on(hub) as datasets:
-        assert dict((await ended(datasets, datasets.start(order("changing")))).counts) == {
+        assert dict((await ended(datasets, await datasets.start(order("changing")))).counts) == {
             "unchanged": 1,
             "replaced": 1,
         }
@@ -204,11 +238,11 @@ async def test_an_article_that_has_changed_replaces_the_old_one(desk: Desk) -> N
 async def test_the_scope_of_a_job_hides_its_documents_from_others(desk: Desk) -> None:
     place = "place:slack:T:C"
     async with hub_of(article(1)) as hub, desk.on(hub) as datasets:
-        await ended(datasets, datasets.start(order("private", scope=place)))
+        await ended(datasets, await datasets.start(order("private", scope=place)))
         assert len(await desk.found("図書館", "private", Readers(frozenset({place})))) == 1
         assert not any(row.collection == "private" for row in await desk.library.documents.listed(READERS))
         with pytest.raises(ValueError, match="not a scope"):
-            datasets.start(order("private", scope="somebody"))
+            await datasets.start(order("private", scope="somebody"))
 
 
 async def test_what_the_hub_takes_away_in_the_middle_leaves_what_was_added(desk: Desk) -> None:
@@ -216,10 +250,11 @@ async def test_what_the_hub_takes_away_in_the_middle_leaves_what_was_added(desk:
     rows = [article(n) if n % 16 == 0 else article(n, text) for n, text in enumerate(bulk)]
     limits = StreamLimits(sieve=Sieve(longest=1_000))
     async with hub_of(*rows) as hub, desk.on(hub) as datasets:
-        job = datasets.start(order("cut", limits=limits))
-        async for now in datasets.watch(job.id):
-            if now.documents == 1:
-                hub.fail("bytes", *[Cut()] * 40)
+        desk.embedder.stop_at = "第16号館"
+        job = await datasets.start(order("cut", limits=limits))
+        await asyncio.wait_for(desk.embedder.waiting.wait(), 30)
+        hub.fail("bytes", *[Cut()] * 40)
+        desk.embedder.go_on.set()
         failed = await ended(datasets, job)
         assert failed.state == "failed" and "何度も切れました" in failed.problem
         assert 1 <= failed.documents == len(await desk.rows("cut")) < 8
@@ -229,24 +264,24 @@ async def test_what_the_hub_takes_away_in_the_middle_leaves_what_was_added(desk:
 async def test_a_job_where_nothing_goes_stops_early_and_says_why(desk: Desk) -> None:
     async with hub_of(*(article(n) for n in range(30))) as hub, desk.on(hub) as datasets:
         desk.embedder.failed = True
-        job = await ended(datasets, datasets.start(order("nothing")))
+        job = await ended(datasets, await datasets.start(order("nothing")))
         assert job.state == "failed" and "モデルがありません" in job.problem and job.documents == 0
         assert job.refusals[0].name == "wikipedia_ja/0.md" and len(job.refusals) <= 10
         hub.fail("info", Refuse(403, {"X-Error-Code": "GatedRepo"}))
-        gated = await ended(datasets, datasets.start(order("nothing", language="en")))
+        gated = await ended(datasets, await datasets.start(order("nothing", language="en")))
         assert gated.state == "failed" and "is gated" in gated.problem
         assert await desk.rows("nothing") == []
-        nameless = await ended(datasets, datasets.start(order("a,b")))
+        nameless = await ended(datasets, await datasets.start(order("a,b")))
         assert nameless.state == "failed" and "コレクション名" in nameless.problem
 
 
 async def test_a_full_disk_is_said_before_anything_is_read(desk: Desk) -> None:
     async with hub_of(article(1)) as hub, desk.on(hub, free=10_000_000) as datasets:
         with pytest.raises(DatasetError, match=r"Only 9\.537 MiB are free"):
-            datasets.start(order("full"))
+            await datasets.start(order("full"))
         with pytest.raises(DatasetError, match="free on the disk"):
             await datasets.keep("x.csv", pieces(b"text\nlong enough\n"))
-        assert hub.asked == [] and datasets.jobs() == ()
+        assert hub.asked == [] and not [job for job in await datasets.jobs() if job.order.collection == "full"]
 
 
 async def test_a_file_of_ones_own_is_looked_at_added_with_chosen_columns_and_given_up(desk: Desk) -> None:
@@ -263,14 +298,14 @@ async def test_a_file_of_ones_own_is_looked_at_added_with_chosen_columns_and_giv
         few = StreamLimits(sieve=Sieve(shortest=5))
         samples = await datasets.preview(chosen, limits=few)
         assert [each.after.title for each in samples if each.after] == ["休館日", "駐車場"]
-        job = await ended(datasets, datasets.start(Order(chosen, "faq", TEAM, "web:1", "ja", few)))
+        job = await ended(datasets, await datasets.start(Order(chosen, "faq", TEAM, "web:1", "ja", few)))
         assert dict(job.counts) == {"added": 2} and job.name == "案内.csv"
         assert {(row.title, row.url) for row in await desk.rows("faq")} == {
             ("休館日", "https://example.com/1"),
             ("駐車場", None),
         }
         assert any("月曜日です" in text and "休みは" in text for text in await desk.found("月曜日", "faq"))
-        assert not any((desk.folder / "own").iterdir())
+        await until(lambda: asyncio.to_thread(lambda: not any((desk.folder / "own").iterdir())))
         with pytest.raises(DatasetError, match="Upload it again"):
             await datasets.inspect(file)
 
@@ -301,4 +336,5 @@ async def test_the_application_has_it_and_clears_what_an_earlier_process_left(tm
             "x.jsonl", pieces(json.dumps({"text": "The harbour opens at six."}).encode())
         )
         assert (await application.datasets.inspect(file)).guess == Columns(("text",))
-    assert not left.parent.exists()
+    async with running(settings, Redactor()):
+        assert not any(left.parent.iterdir())

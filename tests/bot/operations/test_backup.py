@@ -140,7 +140,8 @@ async def test_every_table_comes_back(tmp_path: Path) -> None:
     """What was under way is not taken up again, nothing else differs: a new table is in it without being named here."""
     settings = await home(tmp_path / "old")
     engine = connect(f"sqlite+aiosqlite:///{tmp_path}/old/kotae.db")
-    await fill(engine, "words", {"intakes": {"done": False}, "pair_jobs": {"state": "running"}})
+    running = {"state": "running"}
+    await fill(engine, "words", {"intakes": {"done": False}, "pair_jobs": running, "dataset_jobs": running})
     before = await rows_of_all(engine)
     await engine.dispose()
     assert all(before.values())
@@ -156,8 +157,10 @@ async def test_every_table_comes_back(tmp_path: Path) -> None:
         for column in old
         if old[column] != new[column]
     }
-    held = {(table, column) for table in ("turns", "intakes", "pair_jobs") for column in ("owner", "lease_until")}
+    leased = ("turns", "intakes", "pair_jobs", "dataset_jobs")
+    held = {(table, column) for table in leased for column in ("owner", "lease_until")}
     ended = {("turns", "state"), ("intakes", "done"), ("pair_jobs", "state"), ("pair_jobs", "reason")}
+    ended.add(("dataset_jobs", "state"))
     assert changed == held | ended and not after["notices"]
 
 

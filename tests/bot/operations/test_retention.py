@@ -32,6 +32,7 @@ from bot.operations.retention import (
 from bot.records import AuditRecord, DocumentRow
 from bot.store import erasure
 from bot.store.audit import Audit
+from bot.store.dataset_jobs import DatasetJob, DatasetJobRows, DatasetUpload, Order
 from bot.store.documents import Documents
 from bot.store.engine import connect, on_server, rows, write
 from bot.store.erased_people import ErasedPeople
@@ -168,6 +169,7 @@ STAYS = {  # the team's, or words of ours: names of collections, numbers, what a
     "followed": {"location", "options", "cursor", "trouble"},
     "followed_pages": {"refusal"},
     "erasures": {"turns"},
+    "dataset_jobs": {"limits"},
 }
 
 
@@ -548,6 +550,22 @@ async def test_files_that_wait_go_with_the_person_who_gave_them(engine: AsyncEng
         assert await taken is not None
     await Erasure(engine).forget(PERSON.platform, PERSON.id)
     assert [await HeldRows(engine).get(key) for key in (theirs, others)] == [None, b"others"]
+
+
+async def test_datasets_go_with_the_person_who_gave_them_and_ended_ones_with_time(engine: AsyncEngine) -> None:
+    jobs, files = DatasetJobRows(engine), HeldRows(engine)
+    keys = await files.keep([b"theirs", b"others", b"running"])
+    for author, key in zip((f"{PERSON.platform}:{PERSON.id}", "slack:U2", "slack:U3"), keys, strict=True):
+        order = Order(DatasetUpload(key, "a.csv"), author, TEAM, author, "en")
+        assert await jobs.begin(DatasetJob(key, order, OLD), owner="me", now=NOW, until=NOW)
+    await Erasure(engine).forget(PERSON.platform, PERSON.id)
+    assert [await files.get(key) for key in keys] == [None, b"others", b"running"]
+    ended = await jobs.cancel(
+        keys[1], now=OLD, trace=lambda job: AuditRecord("slack:U2", "dataset", job.name, job.state)
+    )
+    assert ended and {job.id for job in await jobs.listed(9)} == {*keys[1:]}
+    await Erasure(engine).expire(before=NOW - KEEP, inbox_before=NOW - KEEP, audit_before=NOW - KEEP)
+    assert [job.id for job in await jobs.listed(9)] == keys[2:]
 
 
 def _has(machine: Kept, words: bytes) -> bool:

@@ -1,7 +1,7 @@
 """Adding a dataset, on its page: which columns of a file, how much, where to and for whom; looked at before it is
 added."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 from nicegui import ui
@@ -59,7 +59,7 @@ _NO_ROWS = Text(en="It has no rows.", ja="行がありません。")
 class AddDatasets:
     """The choices of somebody who is about to add datasets. `started` is called after a start."""
 
-    def __init__(self, site: Site, who: Visitor, started: Callable[[], None]) -> None:
+    def __init__(self, site: Site, who: Visitor, started: Callable[[], Awaitable[None]]) -> None:
         self._site = site
         self._who = who
         self._started = started
@@ -180,11 +180,11 @@ class AddDatasets:
                 collection = (where.value or "").strip()
                 check_name(collection)
                 author = person(self._who).id
-                app.datasets.start(Order(choice(), collection, scope.value, author, language, given()))
+                await app.datasets.start(Order(choice(), collection, scope.value, author, language, given()))
                 self._file = None  # the job gives it up
                 ui.notify(_STARTED.to(language), type="positive")
                 await self.close()
-                self._started()
+                await self._started()
 
         with ui.row():
             preview = (

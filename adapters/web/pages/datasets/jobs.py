@@ -18,8 +18,8 @@ from retrieval.loaders.limits import size
 
 _TITLE = Text(en="Jobs", ja="ジョブ")
 _NONE = Text(
-    en="Nothing has been added here since Kotae was started. Choose a dataset above.",
-    ja="前回の起動以降、ここから追加したデータセットはありません。上からデータセットを選択してください。",
+    en="Nothing has been added here yet. Choose a dataset above.",
+    ja="ここから追加したデータセットはまだありません。上からデータセットを選択してください。",
 )
 _STATES: dict[State, Text] = {
     "running": Text(en="Adding…", ja="追加中です…"),
@@ -71,17 +71,18 @@ class DatasetJobs:
         self.who = who
         self._scopes = frozenset(site.app.curating.scopes(person(who)))
 
-    def build(self) -> None:
+    async def build(self) -> None:
         language = self.who.language
         components.heading(_TITLE.to(language))
         self.ground = ui.element("div")  # of dialogs, which outlive the cards they were opened from
         self._none = ui.label(_NONE.to(language)).classes("kotae-empty")
         self._cards = LiveCards(ui.column().classes("full-width"), lambda: _Card(self))
-        self.refresh()
+        await self.refresh()
 
-    def refresh(self) -> None:
+    async def refresh(self) -> None:
         """Show them as they are now: those that add what this visitor may read."""
-        jobs = [job for job in self.site.app.datasets.jobs() if job.order.scope in self.who.readers.scopes]
+        known = await self.site.app.datasets.jobs()
+        jobs = [job for job in known if job.order.scope in self.who.readers.scopes]
         self._none.set_visibility(not jobs)
         self._cards.show({job.id: job for job in jobs})
 
@@ -122,7 +123,7 @@ class _Card:
         return self._job
 
     def put(self, job: DatasetJob) -> None:
-        if job is self._job:
+        if job == self._job:
             return
         self._job = job
         who, language = self._jobs.who, self._jobs.who.language
@@ -161,12 +162,12 @@ class _Card:
         with self._jobs.ground, saying(language):
             if await confirmed(_SURE.to(language), _CANCEL.to(language), language):
                 await self._jobs.site.app.datasets.cancel(job)
-                self._jobs.refresh()
+                await self._jobs.refresh()
 
-    def _do_resume(self) -> None:
+    async def _do_resume(self) -> None:
         with saying(self._jobs.who.language):
-            self._jobs.site.app.datasets.resume(self._now.id)
-            self._jobs.refresh()
+            await self._jobs.site.app.datasets.resume(self._now.id)
+            await self._jobs.refresh()
 
 
 def source_name(job: DatasetJob, language: Language) -> str:

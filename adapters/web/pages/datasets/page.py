@@ -48,7 +48,7 @@ class _Datasets:
         self._jobs = DatasetJobs(site, who)
         self._adding = AddDatasets(site, who, self._jobs.refresh)
 
-    def build(self) -> None:
+    async def build(self) -> None:
         language = self._who.language
         ui.label(_ABOUT.to(language)).classes("kotae-quiet")
         with ui.element("div").classes("kotae-offers"):
@@ -56,7 +56,7 @@ class _Datasets:
                 self._offer(dataset)
             self._own()
         self._adding.build()
-        self._jobs.build()
+        await self._jobs.build()
         ui.context.client.on_delete(self._adding.drop)
         ui.timer(_EVERY, self._tick, immediate=False)
 
@@ -100,13 +100,13 @@ class _Datasets:
             file = await datasets.keep(event.file.name, event.file.iterate())
             await self._adding.file(file, await datasets.inspect(file))
 
-    def _tick(self) -> None:
+    async def _tick(self) -> None:
         with saying(self._who.language):
-            self._jobs.refresh()
+            await self._jobs.refresh()
 
 
 async def _build(site: Site, who: Visitor, request: Request) -> None:
-    _Datasets(site, who).build()
+    await _Datasets(site, who).build()
 
 
 PAGE = Page("/datasets", _TITLE, "dataset", _build)

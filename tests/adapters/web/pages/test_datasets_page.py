@@ -16,7 +16,6 @@ from adapters.web.visitor import Site
 from bot.access import scope_of
 from bot.knowledge.dataset_uploads import DatasetUploads
 from bot.knowledge.datasets import DatasetJob, Datasets, Order, Upstream
-from bot.store.audit import Audit
 from retrieval.datasets import NAMED
 from retrieval.datasets.hub import Hub
 from retrieval.types import EVERYONE
@@ -60,7 +59,11 @@ async def site(site: Site, hub: FakeHub, tmp_path: Path) -> AsyncIterator[Site]:
     app = site.app
     client = Hub(hub.url, False, pause=lambda reading, seconds: None)
     datasets = Datasets(
-        app.knowledge, Audit(app.data.engine), DatasetUploads(tmp_path / "own", free=lambda _: 10**12), hub=client
+        app.knowledge,
+        app.data.engine,
+        DatasetUploads(tmp_path / "own", free=lambda _: 10**12),
+        owner="page",
+        hub=client,
     )
     yield replace(site, app=replace(app, datasets=datasets))
     await datasets.close()
@@ -72,10 +75,11 @@ async def kept(site: Site, collection: str) -> list[str]:
 
 async def ended(site: Site, state: str = "done") -> DatasetJob:
     async def over() -> bool:
-        return bool(site.app.datasets.jobs()) and site.app.datasets.jobs()[0].state == state
+        jobs = await site.app.datasets.jobs()
+        return bool(jobs) and jobs[0].state == state
 
     await until(over)
-    return site.app.datasets.jobs()[0]
+    return (await site.app.datasets.jobs())[0]
 
 
 async def upload(user: User, name: str, data: bytes) -> None:
@@ -95,7 +99,7 @@ async def test_a_named_dataset_is_looked_at_and_added_within_its_limits(visit: V
     await user.should_see("出典のない一覧")  # before cleaning
     shown = [str(one.text) for one in user.find(kind=ui.label).elements if HOSTILE in str(one.text)]
     assert len(shown) == 2 and sum("脚注" in text for text in shown) == 1
-    assert site.app.datasets.jobs() == ()
+    assert await site.app.datasets.jobs() == ()
 
     fill(user, "documents", 0)
     press(user, "start")
@@ -147,7 +151,7 @@ async def test_a_job_is_stopped_and_gone_on_with(visit: Visit, site: Site, hub: 
     await again.should_see("Adding…")
     press(again, "cancel")
     await sees(again, "Stop adding? What was added stays")
-    assert site.app.datasets.jobs()[0].state == "running"
+    assert (await site.app.datasets.jobs())[0].state == "running"
     agree(again, "Stop adding")
     await ended(site, "cancelled")
     await sees(again, "Stopped. What was added stays.")
@@ -159,7 +163,7 @@ async def test_a_job_is_stopped_and_gone_on_with(visit: Visit, site: Site, hub: 
 
 
 async def test_a_job_is_gone_on_with_by_who_may_add_for_its_readers(visit: Visit, site: Site) -> None:
-    site.app.datasets.start(Order(Upstream("livedoor"), "news", EVERYONE, "web:aki", "en"))
+    await site.app.datasets.start(Order(Upstream("livedoor"), "news", EVERYONE, "web:aki", "en"))
     await ended(site, "failed")
     for member, may in (("aki", True), ("ben", False)):
         user = visit(member)
@@ -193,7 +197,7 @@ async def test_a_file_of_one_s_own_with_its_columns_for_a_private_room(visit: Vi
     assert dict(job.counts) == {"added": 1} and job.order.scope == LEADS
     assert await kept(site, "leads-shelf") == ["図書館/1.md"]
     await ben.open("/app/datasets")
-    await ben.should_see("Nothing has been added here since Kotae was started.")
+    await ben.should_see("Nothing has been added here yet.")
     for words in ("図書館.csv", "leads"):
         await ben.should_not_see(words, retries=1)
     await upload(ben, "notes.txt", ("The harbour opens at six in the morning, and closes late. " * 2).encode())

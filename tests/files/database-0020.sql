@@ -3,7 +3,7 @@ CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL, 
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
 );
-INSERT INTO "alembic_version" VALUES('0019');
+INSERT INTO "alembic_version" VALUES('0020');
 CREATE TABLE answers (
 	turn VARCHAR(32) NOT NULL, 
 	text TEXT NOT NULL, 
@@ -49,8 +49,8 @@ CREATE TABLE audit (
 	result TEXT NOT NULL, 
 	CONSTRAINT pk_audit PRIMARY KEY (id)
 );
-INSERT INTO "audit" VALUES(1,'2026-11-25 03:24:07.582229','slack:U1','source add','hall','on');
-INSERT INTO "audit" VALUES(2,'2026-11-25 03:24:07.601431','slack:U1','token add','editor','team');
+INSERT INTO "audit" VALUES(1,'2026-11-25 03:49:56.925722','slack:U1','source add','hall','on');
+INSERT INTO "audit" VALUES(2,'2026-11-25 03:49:56.932507','slack:U1','token add','editor','team');
 INSERT INTO "audit" VALUES(3,'2026-11-21 12:00:00.000000','slack:U1','teach','経費の締切は？','answered');
 INSERT INTO "audit" VALUES(4,'2026-11-21 12:00:00.000000','slack:U1','teach','経費の締切は？','answered');
 CREATE TABLE changed_documents (
@@ -60,20 +60,40 @@ CREATE TABLE changed_documents (
 	at DATETIME NOT NULL, 
 	CONSTRAINT pk_changed_documents PRIMARY KEY (document)
 );
-INSERT INTO "changed_documents" VALUES('dddddddddddddddddddddddddddddddd','経費.md','m','2026-11-25 03:24:07.555442');
+INSERT INTO "changed_documents" VALUES('dddddddddddddddddddddddddddddddd','経費.md','m','2026-11-25 03:49:56.915452');
 CREATE TABLE collections (
 	name VARCHAR(80) NOT NULL, 
 	description TEXT NOT NULL, 
 	created_at DATETIME NOT NULL, owner VARCHAR(120), 
 	CONSTRAINT pk_collections PRIMARY KEY (name)
 );
-INSERT INTO "collections" VALUES('handbook','','2026-11-25 03:24:07.550140',NULL);
+INSERT INTO "collections" VALUES('handbook','','2026-11-25 03:49:56.910957',NULL);
 CREATE TABLE contents (
 	address VARCHAR(64) NOT NULL, 
 	data BLOB NOT NULL, 
 	CONSTRAINT pk_contents PRIMARY KEY (address)
 );
 INSERT INTO "contents" VALUES('mmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmm',X'23204C65617665');
+CREATE TABLE dataset_jobs (
+	id VARCHAR(32) NOT NULL, 
+	collection VARCHAR(80) NOT NULL, 
+	scope VARCHAR(200) NOT NULL, 
+	author VARCHAR(160) NOT NULL, 
+	language VARCHAR(2) NOT NULL, 
+	choice JSON NOT NULL, 
+	limits JSON NOT NULL, 
+	state VARCHAR(12) NOT NULL, 
+	progress JSON NOT NULL, 
+	ended VARCHAR(12), 
+	problem TEXT NOT NULL, 
+	tries INTEGER NOT NULL, 
+	owner VARCHAR(80), 
+	lease_until DATETIME, 
+	started DATETIME NOT NULL, 
+	finished DATETIME, 
+	CONSTRAINT pk_dataset_jobs PRIMARY KEY (id)
+);
+INSERT INTO "dataset_jobs" VALUES('dddddddddddddddddddddddddddddddd','港','team','web:aki','ja','{"id": "ffffffffffffffffffffffffffffffff", "name": "\u6e2f.csv", "columns": {"text": ["\u672c\u6587"], "title": null, "url": null, "id": null}, "split": null}','{"documents": 1000, "characters": 50000000, "bytes": 2147483648, "rows": 1000000, "sieve": {"shortest": 50, "longest": 200000}}','running','{"counts": {}, "rows": 0, "characters": 0, "fetched": 0, "refusals": []}',NULL,'',0,'me','2026-11-21 12:00:00.000000','2026-11-21 12:00:00.000000',NULL);
 CREATE TABLE digests (
 	due DATETIME NOT NULL, 
 	state VARCHAR(12) NOT NULL, 
@@ -111,7 +131,7 @@ CREATE TABLE erasures (
 	at DATETIME NOT NULL, 
 	CONSTRAINT pk_erasures PRIMARY KEY (id)
 );
-INSERT INTO "erasures" VALUES('9588deb60eca474e9b7db46ea73cbd2f','slack','U9','["t1"]','2026-11-25 03:24:07.682229');
+INSERT INTO "erasures" VALUES('57df77cd335e4b1f8be3d48dda2c84d2','slack','U9','["t1"]','2026-11-25 03:49:56.964066');
 CREATE TABLE feedback (
 	turn VARCHAR(32) NOT NULL, 
 	author VARCHAR(80) NOT NULL, 
@@ -165,14 +185,14 @@ CREATE TABLE held_files (
 	at DATETIME NOT NULL, 
 	CONSTRAINT pk_held_files PRIMARY KEY ("key", part)
 );
-INSERT INTO "held_files" VALUES('14eb97ff07bf47f39e464da5685bab83',0,X'2320506C616E','2026-11-25 03:24:07.680535');
+INSERT INTO "held_files" VALUES('514f70a9fcc44c7d9a6fd08bf5d3bcf7',0,X'2320506C616E','2026-11-25 03:49:56.962936');
 CREATE TABLE home (
 	place INTEGER NOT NULL, 
 	id VARCHAR(32) NOT NULL, 
 	made_at DATETIME NOT NULL, 
 	CONSTRAINT pk_home PRIMARY KEY (place)
 );
-INSERT INTO "home" VALUES(1,'ffffffffffffffffffffffffffffffff','2026-11-25 03:24:07.664973');
+INSERT INTO "home" VALUES(1,'ffffffffffffffffffffffffffffffff','2026-11-25 03:49:56.960945');
 CREATE TABLE indexes (
 	embedder VARCHAR(200) NOT NULL, 
 	dimensions INTEGER NOT NULL, 
@@ -223,8 +243,8 @@ CREATE TABLE messages (
 	deleted_at DATETIME, 
 	CONSTRAINT uq_messages_about UNIQUE (about, kind, part)
 );
-INSERT INTO "messages" VALUES(1,'general',NULL,'aki','text','@kotae 経費の締切は？','{"strategy": "react"}',NULL,0,'2026-11-25 03:24:07.687760',NULL,NULL);
-INSERT INTO "messages" VALUES(2,'general',1,'kotae','answer','25日です。[1]','{"outcome": "answered"}','tttttttttttttttttttttttttttttttt',0,'2026-11-25 03:24:07.689610',NULL,NULL);
+INSERT INTO "messages" VALUES(1,'general',NULL,'aki','text','@kotae 経費の締切は？','{"strategy": "react"}',NULL,0,'2026-11-25 03:49:56.970631',NULL,NULL);
+INSERT INTO "messages" VALUES(2,'general',1,'kotae','answer','25日です。[1]','{"outcome": "answered"}','tttttttttttttttttttttttttttttttt',0,'2026-11-25 03:49:56.972324',NULL,NULL);
 CREATE TABLE moves (
 	id INTEGER NOT NULL, 
 	source VARCHAR(80) NOT NULL, 
@@ -246,7 +266,7 @@ CREATE TABLE notices (
 	CONSTRAINT fk_notices_turn FOREIGN KEY(turn) REFERENCES turns (id) ON DELETE CASCADE, 
 	CONSTRAINT uq_notices_turn UNIQUE (turn)
 );
-INSERT INTO "notices" VALUES(351088821,'tttttttttttttttttttttttttttttttt','経費の締切は？','毎月25日です。','slack:U3',NULL,NULL,0,'2026-11-21 12:00:00.000000',0,NULL);
+INSERT INTO "notices" VALUES(768047220,'tttttttttttttttttttttttttttttttt','経費の締切は？','毎月25日です。','slack:U3',NULL,NULL,0,'2026-11-21 12:00:00.000000',0,NULL);
 CREATE TABLE opt_outs (
 	person VARCHAR(120) NOT NULL, 
 	at DATETIME NOT NULL, 
@@ -327,7 +347,7 @@ CREATE TABLE places (
 	changed_at DATETIME NOT NULL, follow VARCHAR(12), 
 	CONSTRAINT pk_places PRIMARY KEY (platform, workspace, channel)
 );
-INSERT INTO "places" VALUES('slack','T1','C1',NULL,NULL,'off','["handbook"]','2026-11-25 03:24:07.618299',NULL);
+INSERT INTO "places" VALUES('slack','T1','C1',NULL,NULL,'off','["handbook"]','2026-11-25 03:49:56.938974',NULL);
 CREATE TABLE posts (
 	about VARCHAR(80) NOT NULL, 
 	kind VARCHAR(12) NOT NULL, 
@@ -341,7 +361,7 @@ CREATE TABLE posts (
 	at DATETIME NOT NULL, 
 	CONSTRAINT pk_posts PRIMARY KEY (about, kind, part)
 );
-INSERT INTO "posts" VALUES('tttttttttttttttttttttttttttttttt','answer',0,'slack','T1','C1','1.0','2.0','{}','2026-11-25 03:24:07.622920');
+INSERT INTO "posts" VALUES('tttttttttttttttttttttttttttttttt','answer',0,'slack','T1','C1','1.0','2.0','{}','2026-11-25 03:49:56.942418');
 CREATE TABLE processes (
 	id VARCHAR(80) NOT NULL, 
 	embedded BOOLEAN NOT NULL, 
@@ -349,7 +369,7 @@ CREATE TABLE processes (
 	until DATETIME NOT NULL, 
 	CONSTRAINT pk_processes PRIMARY KEY (id)
 );
-INSERT INTO "processes" VALUES('machine:1:a',0,'2026-11-25 03:24:07.549002','2026-11-25 03:24:37.549002');
+INSERT INTO "processes" VALUES('machine:1:a',0,'2026-11-25 03:49:56.909940','2026-11-25 03:50:26.909940');
 CREATE TABLE "questions" (
 	id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, 
 	turn VARCHAR(32) NOT NULL, 
@@ -372,7 +392,7 @@ CREATE TABLE rates (
 	full_at DATETIME NOT NULL, 
 	CONSTRAINT pk_rates PRIMARY KEY (name)
 );
-INSERT INTO "rates" VALUES('slack:chat.update','2026-11-25 03:24:09.185380');
+INSERT INTO "rates" VALUES('slack:chat.update','2026-11-25 03:49:58.466805');
 CREATE TABLE refusals (
 	turn VARCHAR(32) NOT NULL, 
 	reason VARCHAR(20) NOT NULL, 
@@ -431,7 +451,7 @@ CREATE TABLE traces (
 );
 INSERT INTO "traces" VALUES('tttttttttttttttttttttttttttttttt',0,0,'thought','{"text": "探します。"}');
 INSERT INTO "traces" VALUES('tttttttttttttttttttttttttttttttt',1,0,'tool_result','{"id": "1", "name": "search_rag_knowledge_base", "summary": "1 件", "failed": false, "hits": [{"collection": "handbook", "document_id": "dddddddddddddddddddddddddddddddd", "chunk": 0, "relevance": 0.3, "scores": {"dense": 0.8}, "mark": "b615c6da5f707ef9"}]}');
-INSERT INTO "traces" VALUES('tttttttttttttttttttttttttttttttt',2,1,'answer','{"outcome": "answered", "unsure": true, "marked": false, "cited": [["dddddddddddddddddddddddddddddddd", 0]]}');
+INSERT INTO "traces" VALUES('tttttttttttttttttttttttttttttttt',2,0,'answer','{"outcome": "answered", "unsure": true, "marked": false, "cited": [["dddddddddddddddddddddddddddddddd", 0]]}');
 CREATE TABLE turns (
 	sequence INTEGER NOT NULL, 
 	id VARCHAR(32) NOT NULL, 
@@ -505,6 +525,7 @@ CREATE INDEX ix_changed_documents_at ON changed_documents (at);
 CREATE INDEX ix_answers_show_at ON answers (show_at);
 CREATE INDEX ix_followed_pages_due_at ON followed_pages (due_at);
 CREATE INDEX ix_held_files_at ON held_files (at);
+CREATE UNIQUE INDEX ix_dataset_jobs_running ON dataset_jobs (collection) WHERE state = 'running';
 DELETE FROM "sqlite_sequence";
 INSERT INTO "sqlite_sequence" VALUES('questions',2);
 INSERT INTO "sqlite_sequence" VALUES('pairs',1);
