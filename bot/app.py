@@ -260,7 +260,8 @@ class Application:
     @asynccontextmanager
     async def looked_after(self) -> AsyncIterator[None]:
         """The work of a bot that runs for long beside answering: it deletes what is too old, compares what it was not
-        sure of, syncs sources, checks answers whose pages have changed, and writes Q/A pairs.
+        sure of, syncs sources, checks answers whose pages have changed, writes Q/A pairs, and goes on with datasets
+        that were left.
 
         What has been loaded by now stays, so garbage collections leave it out: each full one stalls the loop 0.1 s.
         """

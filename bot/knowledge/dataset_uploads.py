@@ -20,6 +20,7 @@ from retrieval.loaders.sanitize import clean_line
 __all__ = ["DatasetUpload", "DatasetUploads"]
 
 LARGEST = 200 * MIB
+SHARED = 128 * MIB  # of all that wait in a database on a server, chats' files too, which have room for as many more
 RESERVE = 500 * MIB  # bytes that stay free on the disk
 
 _NO_FILE = Text(
@@ -27,6 +28,10 @@ _NO_FILE = Text(
     ja="このファイルはもうありません。もう一度アップロードしてください。",
 )
 _LARGE = Text(en="“{name}” is larger than {limit}.", ja="「{name}」が上限の {limit} を超えています。")
+_MANY = Text(
+    en="Too many files are waiting in the database. Upload this one when some of them have been added.",
+    ja="データベースで待機中のファイルが多すぎます。ほかのファイルの追加が終わってから、もう一度アップロードしてください。",
+)
 _DISK = Text(
     en="Only {free} are free on the disk, and {needed} must stay free. Make room or choose fewer documents.",
     ja="ディスクの空きが {free} しかありません。{needed} は空けておく必要があります。空きを増やすか、"
@@ -47,7 +52,8 @@ class DatasetUploads:
         self._free = free
 
     async def keep(self, name: str, data: AsyncIterable[bytes]) -> DatasetUpload:
-        """Raises DatasetError: too large, no space, no file that can be read row by row; StoreError."""
+        """Raises DatasetError: too large, no space, too many that wait, no file that can be read row by row;
+        StoreError."""
         name = clean_line(Path(name.replace("\\", "/")).name, 200) or "?"
         file = DatasetUpload(uuid.uuid4().hex, name)
         path = self._path(file)
@@ -62,7 +68,10 @@ class DatasetUploads:
             await asyncio.to_thread((await self.source(file)).inspect)
             if self._shared is None:
                 return file
-            (key,) = await self._shared.keep([await asyncio.to_thread(path.read_bytes)])
+            whole = await asyncio.to_thread(path.read_bytes)
+            if await self._shared.size() + len(whole) > SHARED:
+                raise DatasetError(_MANY)
+            (key,) = await self._shared.keep([whole])
             shared = replace(file, id=key)
             path.replace(self._path(shared))
             return shared

@@ -5,7 +5,7 @@ import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -325,7 +325,7 @@ async def test_a_file_that_is_too_large_or_unreadable_is_not_kept(desk: Desk, mo
             await datasets.inspect(DatasetUpload("../../kotae.db", "x.csv"))
 
 
-async def test_the_application_has_it_and_clears_what_an_earlier_process_left(tmp_path: Path) -> None:
+async def test_the_application_clears_what_an_earlier_process_left_and_goes_on_with_its_job(tmp_path: Path) -> None:
     left = tmp_path / "datasets" / "left"
     left.parent.mkdir()
     left.write_text("x")
@@ -336,5 +336,14 @@ async def test_the_application_has_it_and_clears_what_an_earlier_process_left(tm
             "x.jsonl", pieces(json.dumps({"text": "The harbour opens at six."}).encode())
         )
         assert (await application.datasets.inspect(file)).guess == Columns(("text",))
-    async with running(settings, Redactor()):
-        assert not any(left.parent.iterdir())
+        unwanted = await application.datasets.keep("y.jsonl", pieces(b'{"text": "It closes at ten."}'))
+        few = StreamLimits(sieve=Sieve(shortest=5))
+        job = DatasetJob("d" * 32, order("ports", choice=file, limits=few), started=datetime.now(UTC))
+        begun = DatasetJobRows(application.data.engine).begin(
+            job, owner="dead", now=job.started, until=job.started + timedelta(days=1)
+        )
+        assert await begun
+    async with running(settings, Redactor()) as application, application.looked_after():
+        assert not (left.parent / unwanted.id).exists()
+        assert dict((await ended(application.datasets, job)).counts) == {"added": 1}
+        await until(lambda: asyncio.to_thread(lambda: not any(left.parent.iterdir())))

@@ -1,6 +1,7 @@
 """Datasets on a server that two processes share: gone on with, stopped and refused by either."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -98,6 +99,21 @@ async def test_a_job_is_seen_refused_and_stopped_from_the_other(server_url: str,
         embedder.stop_at = ""
         again = await ended(other, await other.resume(job.id))
         assert dict(again.counts) == {"unchanged": 3, "added": 3}
+
+
+async def test_files_of_datasets_leave_room_for_those_of_chats(
+    server_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.knowledge.dataset_uploads.SHARED", 300)
+    engine = connect(server_url)
+    files = DatasetUploads(tmp_path, shared=HeldRows(engine), free=lambda _: 10**12)
+    lines = "\n".join(LINES).encode()
+    assert 150 < len(lines) <= 300
+    await files.keep("a.txt", pieces(lines))
+    with pytest.raises(DatasetError, match="Too many files are waiting"):
+        await files.keep("b.txt", pieces(lines))
+    assert len(await asyncio.to_thread(os.listdir, tmp_path)) == 1 and await HeldRows(engine).size() == len(lines)
+    await engine.dispose()
 
 
 async def _none(held: HeldRows) -> bool:
