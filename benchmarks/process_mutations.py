@@ -118,6 +118,15 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         ("tests/adapters/slack/transport/test_rate_limits.py",),
     ),
     (
+        "Processes: what the dead left in a thread never waits for each other",
+        "bot/store/turns.py",
+        (
+            'row.state == "running" or _order(row) < _order(mine)',
+            'row.sequence < mine.sequence or row.state in ("running", "answered")',
+        ),
+        ("tests/bot/turns/test_queue.py::test_two_that_the_dead_left_in_a_thread_do_not_wait_for_each_other",),
+    ),
+    (
         "Processes: a search asks which generation it is",
         SNAPSHOTS,
         ("            self.current = max(self.current, row.generation)\n", ""),

@@ -16,6 +16,7 @@ from sqlalchemy import (
     Select,
     and_,
     bindparam,
+    case,
     exists,
     or_,
     select,
@@ -128,7 +129,9 @@ class TurnStore:
     async def start(
         self, claimed: Claimed, *, owner: str, now: datetime, held: Collection[str] = ()
     ) -> Started | Blocked:
-        """Start a turn if nothing of its thread runs and nothing that came before it is held by a living owner.
+        """Start a turn if nothing of its thread runs and nothing that goes before it is held by a living owner: what
+        came earlier, and, since it has only to be shown, what is answered already. So of two that were left by the
+        dead one always waits for the other, never each for the other.
 
         Raises LostError. One that has started with its claim is not looked up again.
         """
@@ -147,7 +150,7 @@ class TurnStore:
                 for row in queue
                 if row.id != mine.id
                 and _alive(row, at, held)
-                and (row.sequence < mine.sequence or row.state in ("running", "answered"))
+                and (row.state == "running" or _order(row) < _order(mine))
             ]
             if blocking:
                 return Blocked(frozenset(blocking))
@@ -370,6 +373,11 @@ def _thread(message: Incoming) -> Thread:
     return (place.platform, place.workspace, place.channel, message.thread)
 
 
+def _order(row: Any) -> tuple[bool, int]:
+    """Its place among the open turns of a thread."""
+    return row.state != "answered", row.sequence
+
+
 def _free(now: datetime) -> ColumnElement[bool]:
     """Given back, or left by an owner whose lease has passed."""
     return or_(turns.c.owner.is_(None), turns.c.lease_until <= now)
@@ -405,12 +413,14 @@ def _take(
     abandoned = (
         update(turns)
         .where(turns.c.claim.in_(claims), turns.c.state != "done", _free(now), turns.c.id.not_in(held))
-        .values(owner=owner, lease_until=until)
+        .values(owner=owner, lease_until=until, state=_STOPPED)
         .returning(turns)
     )
     taken: Sequence[Any] = db.execute(abandoned).all()
     return taken
 
+
+_STOPPED = case((turns.c.state == "running", "waiting"), else_=turns.c.state)  # what its owner left runs no more
 
 # What every turn runs is put together once: that takes SQLAlchemy longer than the statement takes the database.
 

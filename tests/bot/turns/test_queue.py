@@ -361,6 +361,27 @@ async def test_a_thread_that_was_left_behind_does_not_hold_up_a_claim(
     assert (await taking_over).attempt == (2 if began_with_its_claim else 1)
 
 
+async def test_two_that_the_dead_left_in_a_thread_do_not_wait_for_each_other(
+    process: Process, clock: Clock, engine: AsyncEngine
+) -> None:
+    dead, late, one = process("dead"), process("late"), process("one")
+    earlier = await claimed(dead, asked("1"))
+    await dead.start(earlier)
+    clock.pass_(LEASE)  # it runs no more, and nobody has taken it yet
+    later = await claimed(late, asked("2"))
+    await late.start(later)
+    await late.finish(later, DONE, [], ())
+    clock.pass_(LEASE)  # its answer was never shown
+    first, second = await claimed(one, asked("1")), await claimed(one, asked("2"))
+    waits = asyncio.create_task(one.start(first))
+    shown = await asyncio.wait_for(one.start(second), 10)
+    assert shown.answer is not None  # it has only to be shown
+    await inbox_idle(waits)
+    await one.shown(second)
+    assert (await waits).answer is None
+    assert await states(engine) == ["running", "done"]
+
+
 async def test_the_queue_of_a_thread_is_bounded(process: Process) -> None:
     one, two = process("one"), process("two")
     running = await claimed(one, asked("running"))
