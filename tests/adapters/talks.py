@@ -1,6 +1,7 @@
 """People who talk in a channel that documents follow: the same gestures on Slack's and Discord's fake, each behind the
 real client."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -25,6 +26,7 @@ from tests.fakes.slack import FakeSlack
 EDITOR = Actor("terminal", "", "terminal", "editor")
 PUBLIC = Readers(frozenset({TEAM, EVERYONE}))
 PLATFORMS = ("slack", "discord")
+_TOLD = ("discord-raw_", "discord-message")  # the tasks of events
 
 
 @dataclass
@@ -136,6 +138,8 @@ class Talk:
     async def heard(self) -> None:
         """All that people did has come to the bot, and the moment in which more may come is over."""
         await self.fake.wait_for_idle()
+        noting = [task for task in asyncio.all_tasks() if task.get_name().startswith(_TOLD)]
+        await asyncio.gather(*noting)  # Discord is not told when an event was written down
         self.now.later(seconds=10)
 
     async def source(self) -> FollowedSource:
