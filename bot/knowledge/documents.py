@@ -284,7 +284,8 @@ class KnowledgeBase:
 
     @asynccontextmanager
     async def _staging(self, document_id: str) -> AsyncIterator[None]:
-        """Nobody else in this process stages this document meanwhile: what is staged is shown together."""
+        """Nobody else in this process stages this document meanwhile: what is staged is shown together. What is left
+        staged after a failure is taken back."""
         async with self._alone(document_id):
             try:
                 yield
@@ -326,7 +327,6 @@ class KnowledgeBase:
                 await self._documents.commit(row, generation=born, markdown=markdown)
             except BaseException as error:
                 await self._shelves.take_back(row.id, born)
-                await generations.take_back(row.id, STAGED)
                 await self._shelves.drop_unneeded(row.markdown)
                 if isinstance(error, OvertakenError):
                     return None
