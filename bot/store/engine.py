@@ -140,9 +140,9 @@ def connect(
             raise StoreError(_ADDRESS)
 
 
-def on_server(engine: AsyncEngine) -> bool:
+def on_server(db: AsyncEngine | Connection) -> bool:
     """Whether the database is on a server, where several machines share it."""
-    return engine.dialect.name != "sqlite"
+    return db.dialect.name != "sqlite"
 
 
 def _prepare(connection: Any, record: Any) -> None:

@@ -28,7 +28,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.access import THREAD
 from bot.errors import StoreError
-from bot.store.engine import alone, change, rows
+from bot.store.engine import alone, change, on_server, rows
 from bot.store.followed import leave_out
 from bot.store.schema import (
     answers,
@@ -252,7 +252,7 @@ async def compact(engine: AsyncEngine) -> bool:
 
     On PostgreSQL the space is given free; the server overwrites it in its own time.
     """
-    sqlite = engine.dialect.name == "sqlite"
+    sqlite = not on_server(engine)
     try:
         if sqlite:
             async with alone(engine) as db:

@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import Connection, delete, or_
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from bot.store.engine import change, insert
+from bot.store.engine import change, insert, on_server
 from bot.store.leases import lease
 from bot.store.schema import leases
 
@@ -15,7 +15,7 @@ class Leases:
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
-        self.shared = engine.dialect.name == "postgresql"
+        self.shared = on_server(engine)
 
     async def take(self, name: str, owner: str, *, now: datetime, until: datetime) -> bool:
         """Take it, or keep it, until then; False: another has it."""

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy import Connection, delete, select, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from bot.store.engine import change, insert
+from bot.store.engine import change, insert, on_server
 from bot.store.leases import present
 from bot.store.schema import rates
 
@@ -21,7 +21,7 @@ class Rates:
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
-        self.shared = engine.dialect.name == "postgresql"
+        self.shared = on_server(engine)
 
     async def take(self, name: str, burst: int, a_minute: int) -> float:
         """Takes a call of a limit of so many at once, then so many a minute: 0. Where there is none now, nothing is

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, func, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.errors import StoreError
-from bot.store.engine import change, listening
+from bot.store.engine import change, listening, on_server
 from bot.waiting import Sleep, sleep_unless
 
 log = logging.getLogger(__name__)
@@ -49,17 +49,17 @@ class Signals:
     def say(self, db: Connection, channel: str, payload: str) -> None:
         """Inside the caller's transaction: heard by the other processes when it commits, not by this one. `channel` is
         one word; at most 7,900 bytes in all."""
-        if db.dialect.name == "postgresql":
+        if on_server(db):
             db.execute(select(func.pg_notify(_WIRE, f"{self._process} {channel} {payload}")))
 
     async def say_now(self, channel: str, payload: str) -> None:
         """`say`, in a transaction of its own. Raises StoreError."""
-        if self._engine.dialect.name == "postgresql":
+        if on_server(self._engine):
             await change(self._engine, lambda db: self.say(db, channel, payload), durable=False)
 
     async def hear(self, *, sleep: Sleep = asyncio.sleep) -> None:
         """Until cancelled; ends at once where there is nobody to hear."""
-        while self._engine.dialect.name == "postgresql":
+        while on_server(self._engine):
             try:
                 await self._hear(sleep)
             except StoreError as error:

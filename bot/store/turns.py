@@ -29,7 +29,7 @@ from agent.events import Answered
 from bot.errors import LostError
 from bot.store.batching import WriteBatcher
 from bot.store.conversations import answered, incoming, keep_answers
-from bot.store.engine import change, insert, look, rows, storable, write
+from bot.store.engine import change, insert, look, on_server, rows, storable, write
 from bot.store.erasure import forget_answer, forget_searches
 from bot.store.leases import lease, present
 from bot.store.schema import answers, messages, posts, turns
@@ -96,7 +96,7 @@ class TurnStore:
             at, end = lease(db, now, until)
             ahead = _open_turns(db, messages.values(), at, held)
             # On PostgreSQL the claims of others show only when they are committed: there `start` decides.
-            free = {thread for thread, others in ahead.items() if not others} if db.dialect.name == "sqlite" else set()
+            free = {thread for thread, others in ahead.items() if not others} if not on_server(db) else set()
             new = []
             for turn, message in messages.items():
                 started = _thread(message) in free
