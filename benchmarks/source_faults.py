@@ -108,15 +108,15 @@ async def bearable(life: Life, world: World, seen: Seen) -> None:
     assert rows.keys() <= known, f"{world.name}: nobody wrote {sorted(rows.keys() - known)}"
 
 
-async def whole(life: Life, world: World, seen: Seen, *, same: bool = True) -> None:
-    """Afterwards. `same`: a renamed page has kept its document."""
+async def whole(life: Life, world: World, seen: Seen) -> None:
+    """Afterwards."""
     rows = await life.rows(world)
     assert rows.keys() == world.truth.keys(), (
         f"{world.name}: missing {sorted(world.truth.keys() - rows.keys())}, left {sorted(rows.keys() - world.truth.keys())}"
     )
     for name, word in world.truth.items():
         assert word in await life.library.knowledge.markdown(rows[name]), f"{world.name}: {name} is an old one"
-    for name, old in world.renamed.items() if same else ():
+    for name, old in world.renamed.items():
         assert rows[name].id == seen.ids.get(old, rows[name].id), f"{world.name}: {old} lost its document by a new name"
     (status,) = [one for one in await life.sources.listed(READERS) if one.source.name == world.name]
     assert status.source.state == "on", f"{world.name} {status.source.state} for {status.source.gone}"
@@ -165,7 +165,7 @@ async def fault(life: Life, world: World, name: str, seen: Seen, dice: random.Ra
         if world.kind != "git":
             raise
         await life.sync(world)  # a mirror that is found damaged is made anew
-    await whole(life, world, seen, same=name not in ("torn mirror", "emptied"))
+    await whole(life, world, seen)
 
 
 async def unemptied(life: Life, seen: Seen, world: World) -> None:

@@ -80,6 +80,12 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{TESTS}::test_a_rename_keeps_the_document",),
     ),
     (
+        "Sources: a repository's renames are known also where git does not know from what",
+        GIT,
+        ("            follow_renames(pages, known)", "            pass"),
+        (f"{TESTS}::test_pages_that_are_gone_for_a_while_and_come_back_renamed_keep_their_documents",),
+    ),
+    (
         "Sources: a page that fails does not stop the others",
         SYNC,
         ("        except PageError as error:\n", "        except PageError as error:\n            raise\n"),

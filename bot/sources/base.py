@@ -5,7 +5,7 @@ Source: sources.md §1 and §2. A listing is always whole, since what is missing
 
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Protocol
@@ -119,6 +119,15 @@ class PageFilter:
         if any(part.startswith(".") for part in path.split("/")) or suffix_of(path) not in SUFFIXES:
             return None
         return path if not self.globs or any(_matches(path, glob) for glob in self.globs) else None
+
+
+def follow_renames(pages: dict[str, SourcePage], known: Mapping[str, FollowedPage]) -> None:
+    """Let each new page that says what one said which is not there any more be that one. A version ends in the hash of
+    what is said."""
+    gone = {page.version.rpartition(" ")[2]: ref for ref, page in known.items() if ref not in pages}
+    for ref, page in pages.items():
+        if ref not in known and (was := gone.pop(page.version.rpartition(" ")[2], None)) is not None:
+            pages[ref] = replace(page, was=was)
 
 
 def _matches(path: str, glob: str) -> bool:

@@ -9,7 +9,17 @@ from pathlib import Path
 
 from watchfiles import awatch
 
-from bot.sources.base import MOST_PAGES, TOO_MANY, Fetched, Listing, PageError, PageFilter, SourceError, SourcePage
+from bot.sources.base import (
+    MOST_PAGES,
+    TOO_MANY,
+    Fetched,
+    Listing,
+    PageError,
+    PageFilter,
+    SourceError,
+    SourcePage,
+    follow_renames,
+)
 from bot.sources.local_files import LocalFile, NotReadError, local_files
 from bot.store.followed import FollowedPage
 from retrieval.i18n import Text
@@ -51,10 +61,7 @@ class FolderSource:
             found[file.name], pages[file.name] = file, SourcePage(file.name, version, name)
             if len(pages) > MOST_PAGES:
                 raise SourceError(TOO_MANY, most=MOST_PAGES)
-        gone = {page.version.rpartition(" ")[2]: ref for ref, page in known.items() if ref not in pages}
-        for ref, page in pages.items():
-            if ref not in known and (was := gone.pop(page.version.rpartition(" ")[2], None)) is not None:
-                pages[ref] = SourcePage(ref, page.version, page.name, was=was)
+        follow_renames(pages, known)
         return _Files(pages, found, self._dated)
 
     async def changed(self) -> None:

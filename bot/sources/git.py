@@ -12,7 +12,7 @@ import re
 import shutil
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
@@ -26,6 +26,7 @@ from bot.sources.base import (
     PageRefusedError,
     SourceError,
     SourcePage,
+    follow_renames,
 )
 from bot.store.followed import FollowedPage
 from retrieval.i18n import Text
@@ -99,10 +100,10 @@ class GitSource:
         try:
             await self._git.fetch(ref)
             pages = await self._pages(head, ref)
+            follow_renames(pages, known)  # also where git does not know from what, as after a forced push
             for new, old in (await self._renames(cursor, head)).items():
                 if new in pages and new not in known and old in known and old not in pages:
-                    page = pages[new]
-                    pages[new] = SourcePage(new, page.version, page.name, page.url, was=old)
+                    pages[new] = replace(pages[new], was=old)
             async with self._git.blobs() as blobs:
                 yield _Tree(pages, head, await self._dates(cursor, head), blobs)
         except SourceError:

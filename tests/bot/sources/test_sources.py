@@ -393,6 +393,23 @@ async def test_a_rename_keeps_the_document(home: Home, kind: str) -> None:
     assert {hit.passage.document for hit in (*found.hits, *found.rejected)} == {"places/port.md", "boats.md"}
 
 
+@BOTH
+async def test_pages_that_are_gone_for_a_while_and_come_back_renamed_keep_their_documents(
+    home: Home, kind: str
+) -> None:
+    tree = home.tree(kind)
+    tree.write(**pages(12))
+    await home.follow(tree)
+    before = {row.name: row.id for row in await home.library.documents.listed()}
+    texts = {name: (tree.path / name).read_bytes() for name in before}
+    tree.write(**{name.replace(".", "_"): None for name in before})
+    assert (await home.sync()).gone == 12
+    tree.write(**{f"moved__{name.replace('.', '_')}": text for name, text in texts.items()})
+    assert (await home.sync()).renamed == 12
+    after = {row.name: row.id for row in await home.library.documents.listed()}
+    assert after == {f"moved/{name}": id for name, id in before.items()}
+
+
 async def test_a_page_that_is_renamed_and_changed_in_one_commit_keeps_its_document(home: Home) -> None:
     tree = home.tree("git")
     tree.write(harbour_md=f"# Harbour\n\n{BODY}\n")
