@@ -141,12 +141,13 @@ class Files(World):
             yield
 
     def _emptied(self, dice: random.Random) -> Iterator[None]:
+        texts = {self.tree.path / name: (self.tree.path / name).read_bytes() for name in self.truth}
         for name in self.truth:
             self.drop(name)
         self.ready()
         yield
-        for name, word in self.truth.items():
-            self.write(name, word)
+        for file, text in texts.items():
+            file.write_bytes(text)
         self.ready()
 
     def _unseen(self, dice: random.Random) -> Iterator[None]:
