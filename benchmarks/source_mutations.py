@@ -17,6 +17,8 @@ QUIET = f"{SETTLED}::test_a_thread_is_settled_after_a_quiet_day_up_to_there"
 MARKED = f"{SETTLED}::test_a_mark_counts_from_whoever_asked_or_an_editor"
 PEOPLE = f"{SETTLED}::test_two_people_speak_that_are_no_bots_outsiders_or_left_out"
 OUTAGE = f"{TALKS}::test_after_an_outage_what_was_said_lately_is_compared_and_weekly_all"
+DISCORD_CHANNELS = "adapters/discord/transport/channel_history.py"
+PRIVATE_THREADS = f"{TALKS}::test_a_private_thread_is_not_read_archived_or_not"
 FROM_FOLDER = (
     "tests/bot/cli/test_commands.py::test_what_is_gone_from_a_folder_is_said_and_forgotten_when_that_is_wanted"
 )
@@ -436,6 +438,24 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         "bot/turns/withdrawal.py",
         ("if len(changes) < len(answered.changes):", "if False:"),
         (f"{LIVING}::test_a_renamed_document_is_still_withdrawn_and_still_compared",),
+    ),
+    (
+        "Discord: a private thread is not read, whoever says that it has changed",
+        DISCORD_CHANNELS,
+        (" or thread.is_private():", ":"),
+        (PRIVATE_THREADS,),
+    ),
+    (
+        "Discord: a forum is told once",
+        "adapters/discord/transport/outbox.py",
+        ("if (one.parent_id, one.owner_id, one.name) == (forum.id, context.me, title):", "if False:"),
+        (f"{TALKS}::test_a_forum_is_told_by_one_post_with_a_tag_where_it_takes_one",),
+    ),
+    (
+        "Sources: the title of a post is left out with whoever gave it",
+        CHANNEL,
+        ('thread.title if said[0].id == thread.root else ""', "thread.title"),
+        (f"{SETTLED}::test_a_given_title_counts_while_whoever_gave_it_does",),
     ),
     (
         "Discord: edits of old messages that are refused silence nothing else",

@@ -50,6 +50,7 @@ from adapters.discord.transport.gateway import (
     pointed_at,
     token_refused,
 )
+from adapters.discord.transport.message_links import place_at
 from adapters.discord.turn_view import DiscordThread
 from adapters.port import PostError, as_lookup
 from adapters.shared import expert_answers, recovery
@@ -157,7 +158,7 @@ class DiscordAdapter:
         listening = asyncio.create_task(listen(client), name="discord-gateway")
         refused = asyncio.create_task(context.rest.refused.wait(), name="discord-refused")
         ended = asyncio.create_task(lost.wait(), name="discord-lost")
-        history = DiscordHistory(self, context, lambda: client.heard)
+        history = DiscordHistory(self, partial(self._found, forums=True), context, lambda: client.heard)
         reading = context.bot.sources.channels.read(PLATFORM, history, self.ready)
         chores = [
             refused,
@@ -202,16 +203,21 @@ class DiscordAdapter:
     async def find(self, recipient: str) -> Recipient:
         """A channel by its id or name, or a member by `@` and the id. Raises LookupError when the bot cannot post
         there, or a name does not say which channel, ConnectionError while Discord is not connected."""
+        return await self._found(recipient)
+
+    async def _found(self, recipient: str, *, forums: bool = False) -> Recipient:
+        """See `find`. `forums`: they, too, in which the bot may post."""
         context, channel = self._at_work(), recipient
         if recipient.startswith("@"):
             with as_lookup():
                 return await context.places.recipient(recipient[1:])
         if not (channel.isascii() and channel.isdigit()):
-            channel = find(channel, self._channels(context)).id
+            channel = find(channel, self._channels(context, forums=forums)).id
         with as_lookup():
-            found = await _channel(context, int(channel))
+            found = await place_at(context.rest, context.client, int(channel))
         where = spot(found)
-        if where is None or not isinstance(found, discord.abc.Messageable):
+        takes = isinstance(found, discord.abc.Messageable) or (forums and isinstance(found, discord.ForumChannel))
+        if where is None or not takes:
             raise LookupError("50008")
         if isinstance(found, discord.abc.GuildChannel | discord.Thread):
             rights = found.permissions_for(found.guild.me)
@@ -222,14 +228,14 @@ class DiscordAdapter:
         audience = await context.places.audience(channel)
         return Recipient(Place(PLATFORM, where.place.workspace, channel), audience, name)
 
-    def _channels(self, context: DiscordContext) -> list[Named]:
-        """Those that take messages, in the servers that are set."""
+    def _channels(self, context: DiscordContext, *, forums: bool) -> list[Named]:
+        """Those that take messages, and `forums`, in the servers that are set."""
         chosen = self._settings.guilds
         return [
             Named(str(channel.id), channel.name, channel.permissions_for(guild.me).view_channel, guild.name)
             for guild in context.client.guilds
             if chosen is None or str(guild.id) in chosen
-            for channel in guild.text_channels
+            for channel in (*guild.text_channels, *(guild.forums if forums else ()))
         ]
 
     async def announce(self, channel: str, card: Card, *, about: str) -> None:
@@ -271,6 +277,7 @@ class _Events:
         started("raw_reaction_add", self._reaction)
         started("raw_reaction_remove", self._reaction)
         started("raw_thread_delete", self._thread_gone)
+        started("thread_update", self._thread_changed)
         for change in ("guild_channel_update", "guild_role_update", "member_update"):
             started(change, self._changed)
 
@@ -288,6 +295,11 @@ class _Events:
     async def _thread_gone(self, told: discord.RawThreadDeleteEvent) -> None:
         place = Place(PLATFORM, str(told.guild_id), str(told.parent_id))
         await self._noted(place, str(told.thread_id), known=True)
+
+    async def _thread_changed(self, before: discord.Thread, after: discord.Thread) -> None:
+        """Of a forum's post the name is its title."""
+        if before.name != after.name:
+            await self._stir(after.id)
 
     async def _noted(self, place: Place, root: str, *, known: bool) -> None:
         try:
@@ -439,7 +451,7 @@ class _Events:
 
     async def _where(self, channel: int) -> Spot | None:
         try:
-            return spot(await _channel(self._context, channel))
+            return spot(await place_at(self._context.rest, self._context.client, channel))
         except PostError as error:
             log.warning("a channel could not be looked up: %s", error)
             return None
@@ -453,14 +465,6 @@ async def _tell_once(context: DiscordContext, message: Incoming) -> None:
         text = f"-# {_NO_CONTENT.to(context.language)}"
         sent = await context.rest.post(message.thread, text, mark=Mark(about, "notice", 0))
         await context.bot.outbox.confirm(replace(post, message=sent.id))
-
-
-async def _channel(context: DiscordContext, channel: int) -> Any:
-    """Raises PostError."""
-    found: Any = context.client.get_channel(channel)
-    if found is None:
-        found = await context.rest.call("channel", str(channel), lambda: context.client.fetch_channel(channel))
-    return found
 
 
 def _view(context: DiscordContext, claimed: Claimed, preferences: Preferences) -> DiscordThread:

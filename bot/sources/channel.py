@@ -93,10 +93,11 @@ class Said:
 @dataclass(frozen=True, slots=True)
 class Thread:
     """A thread as it is now, oldest first. `root`: by which it is known; of what is no thread's first message, the
-    thread that it stands in."""
+    thread that it stands in. `title`: in the words of whoever began it."""
 
     root: str
     said: tuple[Said, ...]
+    title: str = ""
 
 
 class ChannelHistory(Protocol):
@@ -163,9 +164,11 @@ def _who(actor: Actor) -> str:
     return f"{actor.platform}:{actor.id}"
 
 
-def written(said: Sequence[Said], channel: str, hidden: Redactor) -> bytes:
-    """A thread in Markdown: its title from the first message, then who wrote what and when, without secrets."""
-    title = shortened(" ".join(hidden(said[0].text).split()).lstrip("#>*- "), _TITLE) or channel
+def written(thread: Thread, said: Sequence[Said], channel: str, hidden: Redactor) -> bytes:
+    """What is `said` of a thread, in Markdown: its title, or the first message's where it has none or whoever gave it
+    is left out; then who wrote what and when, without secrets."""
+    given = thread.title if said[0].id == thread.root else ""
+    title = shortened(" ".join(hidden(given or said[0].text).split()).lstrip("#>*- "), _TITLE) or channel
     parts = [f"**{one.name}** ({one.at:%Y-%m-%d}):\n\n{hidden(one.text)}" for one in said]
     return "\n\n".join((f"# {title}", *parts)).encode()
 
@@ -287,7 +290,7 @@ class ChannelSource:
             raise none
         last = part[-1].at.astimezone(UTC)
         return Fetched(
-            written(part, self._here.name, self._channels.hidden),
+            written(thread, part, self._here.name, self._channels.hidden),
             last.date().isoformat(),
             said_in=self._here.name,
             people=tuple(sorted({_who(one.author) for one in part if one.author is not None})),

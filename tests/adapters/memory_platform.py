@@ -1,19 +1,25 @@
-"""The smallest platform: a channel in memory, with threads, edits, deletions, votes and cards. It shows what a platform
-has to bring (`adapters/port.py`) and what it is given, and passes the suite that all of them pass."""
+"""The smallest platform: a channel in memory, with threads, edits, deletions, votes, cards, and a history that documents
+follow. It shows what a platform has to bring (`adapters/port.py`) and what it is given, and passes the suites that all of
+them pass."""
 
 import asyncio
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from itertools import count
+from uuid import uuid4
 
 from adapters.markdown.events import StepSummary, answer_markdown, step_text
 from adapters.port import TurnView
 from adapters.shared import asking, digest_cards, feedback, recovery
+from adapters.shared.channel_history import PlatformHistory
 from adapters.shared.expert_answers import DigestCards, heading
 from adapters.shared.follow_ups import is_follow_up
 from adapters.shared.tasks import Tasks
 from adapters.shared.turns import RunningTurns
 from agent.events import Answered, Step
 from bot.bot import Bot
+from bot.sources.channel import Said, Thread
 from bot.types import (
     Actor,
     Audience,
@@ -31,8 +37,9 @@ from bot.types import (
 
 PLATFORM = "memory"
 CHANNEL = Place(PLATFORM, "here", "general")
-PUBLIC = Audience("public")
-PEOPLE = frozenset({"ann", "ben"})
+PUBLIC, PRIVATE = Audience("public"), Audience("private")
+PEOPLE = frozenset({"ann", "ben", "olga"})
+EDITOR = "olga"
 MENTION = "@kotae "
 
 
@@ -42,13 +49,17 @@ class Message:
     thread: str  # the id of its first message, which may be itself
     author: str
     text: str
+    at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    checks: list[str] = field(default_factory=list)  # who marked it with ✅
 
 
 class MemoryPlatform:
-    """What outlives the bot's process: the messages of one channel, in their order."""
+    """What outlives the bot's process: one channel, who reads it and whether the bot is in it, and its messages in their
+    order."""
 
     def __init__(self) -> None:
         self.messages: dict[str, Message] = {}
+        self.audience, self.invited = PUBLIC, True
         self._ids = count(1)
 
     def post(self, author: str, text: str, thread: str = "") -> Message:
@@ -107,6 +118,27 @@ class MemoryThread(TurnView):
         await self._bot.outbox.confirm(replace(post, message=message.id))
 
 
+class MemoryHistory(PlatformHistory):
+    """See `bot.sources.channel.ChannelHistory`: what the channel says to somebody who reads it back."""
+
+    def __init__(self, adapter: "MemoryAdapter", channel: MemoryPlatform) -> None:
+        run = uuid4().hex
+        super().__init__(adapter, lambda: run)
+        self._channel = channel
+
+    def link(self, place: Place, root: str) -> str:
+        return f"https://memory.example/{place.channel}/{root}"
+
+    async def _listed(self, channel: str, since: datetime | None, at: str | None) -> tuple[Sequence[str], str | None]:
+        replies = {each.thread for each in self._channel.messages.values() if each.thread != each.id}
+        roots = [self._channel.messages[root] for root in replies if root in self._channel.messages]
+        return [root.id for root in roots if since is None or root.at >= since], None
+
+    async def _thread(self, place: Place, root: str) -> Thread | None:
+        found = [each for each in self._channel.messages.values() if each.thread == root]
+        return Thread(root, tuple(map(_said, found))) if found else None
+
+
 class MemoryAdapter:
     """See `adapters.port.Adapter`; and what people do there, as the platform's events would tell it."""
 
@@ -129,30 +161,40 @@ class MemoryAdapter:
             return MemoryThread(self._channel, bot, claimed)
 
         self._questions = RunningTurns(PLATFORM, bot, self._tasks, view, _look_up, language="en")
+        history = MemoryHistory(self, self._channel)
+        reading = asyncio.create_task(bot.sources.channels.read(PLATFORM, history, self.ready), name="memory-history")
         self.ready.set()
         try:
             cards = DigestCards(PLATFORM, bot, self._tasks, "en", _everybody, self._draw, self._tell)
             await recovery.look_after(cards, questions=self._questions.resume, intake=_no_files, every=self._look_every)
         finally:
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
             await self._tasks.drain(20)
 
     async def find(self, recipient: str) -> Recipient:
-        if recipient == CHANNEL.channel:
-            return Recipient(CHANNEL, PUBLIC, "#general")
+        if recipient == CHANNEL.channel and self._channel.invited:
+            return Recipient(CHANNEL, self._channel.audience, "#general")
         if not recipient.startswith("@") or recipient[1:] not in PEOPLE:
             raise LookupError(recipient)
         return Recipient(replace(CHANNEL, channel=recipient), Audience("private"), recipient[1:].title())
 
     async def announce(self, channel: str, card: Card, *, about: str) -> None:
+        if card.title:
+            await self._once(Post(about, "digest", 0, CHANNEL), "\n".join((card.title, *card.lines)))
         for post in await digest_cards.posts_for(self._bot, (await self.find(channel)).place, card, about):
-            if await self._bot.outbox.reserve(post) is None:
-                shown = self._channel.post("kotae", _drawn(post), channel if channel.startswith("@") else "")
-                await self._bot.outbox.confirm(replace(post, message=shown.id))
+            await self._once(post, _drawn(post), channel if channel.startswith("@") else "")
+
+    async def _once(self, post: Post, text: str, thread: str = "") -> None:
+        if await self._bot.outbox.reserve(post) is None:
+            shown = self._channel.post("kotae", text, thread)
+            await self._bot.outbox.confirm(replace(post, message=shown.id))
 
     # -- what people do ---------------------------------------------------------------------------------------------
 
     async def says(self, author: str, text: str, thread: str = "") -> str:
         message = self._channel.post(author, text, thread)
+        await self._bot.sources.channels.stir(CHANNEL, message.thread, known=not thread)
         asked = _incoming(message)
         if text.startswith(MENTION) or ("@" not in text and await self._follows(asked)):
             await self._questions.ask(asked)
@@ -170,12 +212,19 @@ class MemoryAdapter:
 
     async def edits(self, message: str, text: str) -> None:
         before, self._channel.messages[message].text = self._channel.messages[message].text, text
+        await self._bot.sources.channels.stir(CHANNEL, self._channel.messages[message].thread)
         was, named = before.startswith(MENTION), text.startswith(MENTION)
         changed, never = _incoming(self._channel.messages[message]), not (was or named)
         await self._questions.edit(changed, addressed=named or never, known=never)
 
     async def deletes(self, message: str) -> None:
-        await self._questions.delete(_incoming(self._channel.messages.pop(message)))
+        gone = self._channel.messages.pop(message)
+        await self._bot.sources.channels.stir(CHANNEL, gone.thread)
+        await self._questions.delete(_incoming(gone))
+
+    async def checks(self, author: str, message: str) -> None:
+        self._channel.messages[message].checks.append(author)
+        await self._bot.sources.channels.stir(CHANNEL, self._channel.messages[message].thread)
 
     async def reacts(self, author: str, message: str, vote: feedback.Vote) -> None:
         await feedback.react(self._bot, CHANNEL, message, author, vote, vote)
@@ -202,6 +251,17 @@ def _incoming(message: Message) -> Incoming:
     return Incoming(
         CHANNEL, message.thread, message.id, message.author, message.text.removeprefix(MENTION), Audience("unknown")
     )
+
+
+def _actor(author: str) -> Actor:
+    return Actor(PLATFORM, CHANNEL.workspace, author, "editor" if author == EDITOR else "member")
+
+
+def _said(message: Message) -> Said:
+    person = message.author in PEOPLE
+    text = message.text if person else ""
+    checks = tuple(map(_actor, message.checks))
+    return Said(message.id, message.at, message.author, text, _actor(message.author) if person else None, checks)
 
 
 def _drawn(card: Post) -> str:

@@ -6,18 +6,21 @@ from pathlib import Path
 
 import pytest
 
+from adapters.discord.transport.channel_history import PAGE
 from bot.operations.retention import Person, forget
 from bot.sources.base import PausedError, SourceError
 from bot.types import Place
 from retrieval.types import TEAM
 from tests.adapters.acting import until
 from tests.adapters.talks import EDITOR, PLATFORMS, PUBLIC, Talk, talk
-from tests.fakes.slack_gate import Hold, error, held, ratelimited
+from tests.fakes.discord_fake import ANN, BEN, GUILD
+from tests.fakes.discord_world import PRIVATE_THREAD
+from tests.fakes.slack_gate import CUT_AFTER, Hold, error, held, ratelimited
 
-BOTH = pytest.mark.parametrize("platform", PLATFORMS)
+EACH = pytest.mark.parametrize("platform", PLATFORMS)
 
 
-@BOTH
+@EACH
 async def test_a_settled_thread_is_a_document_and_others_are_none(platform: str, tmp_path: Path) -> None:
     async with talk(platform, tmp_path) as here, here.running():
         quiet = await here.asks("ann", "Where is the key?", ("ben", "In room 4, my token is xoxb-1234567890-abc."))
@@ -34,14 +37,13 @@ async def test_a_settled_thread_is_a_document_and_others_are_none(platform: str,
         assert title == "Where is the key?"
         assert "**ann** (" in said and "In room 4" in said and "xoxb" not in said and "[redacted]" in said
         (row,) = await here.library.documents.listed()
-        assert row.said_in == "#general" and row.scope == TEAM and row.url is not None
+        assert row.said_in == here.name and row.scope == TEAM and row.url is not None
         assert quiet.replace(".", "") in row.url and row.changed_at is not None
         assert (await here.sync()).added == 0
-        posted = [each.shown for each in here.fake.posted("C1" if here.on_slack else "general")]
-        assert sum("source of answers" in text for text in posted) == 1
+        assert sum("source of answers" in text for text in here.announced()) == 1
 
 
-@BOTH
+@EACH
 async def test_whoever_asked_or_an_editor_settles_a_thread(platform: str, tmp_path: Path) -> None:
     async with talk(platform, tmp_path) as here, here.running():
         roots = [await here.asks("ann", f"Question {n}?", ("ben", f"Answer {n}.")) for n in range(3)]
@@ -53,36 +55,35 @@ async def test_whoever_asked_or_an_editor_settles_a_thread(platform: str, tmp_pa
         assert {*await here.documents()} == {"Question 0?", "Question 2?"}
 
 
-@BOTH
+@EACH
 async def test_what_is_edited_and_deleted_changes_its_document(platform: str, tmp_path: Path) -> None:
     async with talk(platform, tmp_path) as here, here.running():
         root = await here.asks("ann", "Where is the key?")
-        if not here.on_slack:
-            await here.fake.starts_thread("ann", root, "key")
+        await here.opens(root)
         answer = await here.says("ben", "In room 4.", root)
         other = await here.asks("ben", "When is lunch?", ("ann", "At noon."))
         here.now.later(hours=25)
         await here.follow()
-        await here.fake.edits(answer, "In room 5.")
+        await here.edits(answer, "In room 5.")
         await here.heard()
         assert (await here.sync()).replaced == 1
         assert "In room 5." in (await here.documents())["Where is the key?"]
-        await here.fake.edits(root, "Where is the car?")
+        await here.retitles(root, "Where is the car?")
         await here.heard()
         await here.sync()
         assert {*await here.documents()} == {"Where is the car?", "When is lunch?"}
-        await here.fake.deletes(answer)
+        await here.deletes(answer)
         await here.heard()
         assert (await here.sync()).removed == 1
         assert {*await here.documents()} == {"When is lunch?"}
-        if here.on_slack:
-            await here.fake.deletes(other)
+        if platform in ("slack", "memory"):
+            await here.deletes(other)
             await here.heard()
             await here.sync()
             assert await here.documents() == {}, "one person is left"
 
 
-@BOTH
+@EACH
 async def test_who_does_not_want_to_be_found_is_left_out_at_once(platform: str, tmp_path: Path) -> None:
     async with talk(platform, tmp_path) as here, here.running() as bot:
         await here.asks("ann", "Where is the key?", ("ben", "In room 4."), ("olga", "Or with me."))
@@ -100,7 +101,7 @@ async def test_who_does_not_want_to_be_found_is_left_out_at_once(platform: str, 
         assert len(await here.documents()) == 2
 
 
-@BOTH
+@EACH
 async def test_a_channel_that_becomes_private_narrows_before_the_next_answer(platform: str, tmp_path: Path) -> None:
     async with talk(platform, tmp_path) as here, here.running() as bot:
         await here.asks("ann", "Where is the key?", ("ben", "In room 4."))
@@ -109,7 +110,7 @@ async def test_a_channel_that_becomes_private_narrows_before_the_next_answer(pla
         (row,) = await here.library.documents.listed()
         here.library.knowledge.withheld = bot.sources.channels.withheld
         found = await here.library.knowledge.search("key", PUBLIC, min_relevance=0.0)
-        assert [hit.passage.said_in for hit in found.hits] == ["#general"]
+        assert [hit.passage.said_in for hit in found.hits] == [here.name]
         await here.becomes_private()
         await here.heard()
         assert (await here.library.knowledge.search("key", PUBLIC, min_relevance=0.0)).hits == ()
@@ -121,7 +122,7 @@ async def test_a_channel_that_becomes_private_narrows_before_the_next_answer(pla
         assert (row.scope, (await here.source()).scope) == (here.scope, here.scope)
 
 
-@BOTH
+@EACH
 async def test_a_channel_that_the_bot_was_removed_from_pauses_and_keeps_what_it_had(
     platform: str, tmp_path: Path
 ) -> None:
@@ -265,25 +266,23 @@ async def test_many_threads_that_are_gone_wait_for_a_word(tmp_path: Path) -> Non
         assert len(left) == 5 and "Edited while it waits." in left["Question 49?"]
 
 
-@BOTH
+@EACH
 async def test_after_an_outage_what_was_said_lately_is_compared_and_weekly_all(platform: str, tmp_path: Path) -> None:
     async with talk(platform, tmp_path) as here:
         async with here.running():
             root = await here.asks("ann", "Where is the key?")
-            if not here.on_slack:
-                await here.fake.starts_thread("ann", root, "key")
+            await here.opens(root)
             answer = await here.says("ben", "In room 4.", root)
             here.now.later(hours=25)
             await here.follow()
-        await here.fake.edits(answer, "In room 5.")
+        await here.edits(answer, "In room 5.")
         async with here.running():
             await here.sync()
             assert "In room 5." in (await here.documents())["Where is the key?"]
-            if not here.on_slack:
-                await here.fake.archives(root)
+            await here.archives(root)
             here.now.later(days=40)
             await here.sync()
-        await here.fake.edits(answer, "In room 6.")
+        await here.edits(answer, "In room 6.")
         async with here.running():
             await here.sync()
             assert "In room 5." in (await here.documents())["Where is the key?"], "older than what is compared"
@@ -292,7 +291,7 @@ async def test_after_an_outage_what_was_said_lately_is_compared_and_weekly_all(p
             assert "In room 6." in (await here.documents())["Where is the key?"]
 
 
-@BOTH
+@EACH
 async def test_a_person_who_is_erased_is_gone_from_there_and_stays_out(platform: str, tmp_path: Path) -> None:
     async with talk(platform, tmp_path) as here, here.running() as bot:
         await here.asks("ann", "Where is the key?", ("ben", "In room 4."), ("olga", "Or with me."))
@@ -343,6 +342,74 @@ async def test_without_the_message_content_intent_discord_says_what_to_do(tmp_pa
     async with talk("discord", tmp_path, intents=0) as here, here.running():
         with pytest.raises(SourceError, match="Message Content Intent"):
             await here.follow()
+
+
+# -- forums and private threads of Discord ------------------------------------------------------------------------------
+
+
+def channel(here: Talk) -> str:
+    return here.location.partition(":")[2]
+
+
+async def test_a_forum_is_read_back_page_by_page_with_its_archived_posts(tmp_path: Path) -> None:
+    async with talk("forum", tmp_path, limits=False) as here, here.running():
+        roots = await threads(here, PAGE + 12)
+        for root in roots[10:]:
+            await here.archives(root)
+        here.now.later(hours=25)
+        assert (await here.follow()).pages == PAGE + 12 == len(await here.documents())
+        asked = [
+            each.query.get("before")
+            for each in here.fake.journal.calls("GET /channels/{channel}/threads/archived/public")
+        ]
+        assert len(asked) == 2 and asked[0] is None and asked[1] is not None
+
+
+async def test_a_private_thread_is_not_read_archived_or_not(tmp_path: Path) -> None:
+    async with talk("discord", tmp_path) as here, here.running() as bot:
+        for archived in (False, True):
+            secret = here.fake.world.add_thread(here.fake.place(channel(here)), "Secret", ANN, kind=PRIVATE_THREAD)
+            secret.people |= {BEN, here.fake.bot_user}
+            for who in ("ann", "ben"):
+                await here.fake.says(channel(here), who, "Our secret.", thread=secret.id)
+            if archived:
+                await here.archives(secret.id)
+            here.now.later(hours=25)
+            report = await here.follow()
+            await bot.sources.channels.stir(Place("discord", GUILD, channel(here)), secret.id)  # whoever says so
+            await here.heard()
+            await here.sync()
+            assert (report.pages, await here.documents()) == (0, {})
+
+
+async def test_a_post_that_is_deleted_takes_its_document_along(tmp_path: Path) -> None:
+    async with talk("forum", tmp_path) as here, here.running():
+        root, _ = [await here.asks("ann", text, ("ben", "Yes.")) for text in ("Is it open?", "Is it far?")]
+        here.now.later(hours=25)
+        await here.follow()
+        await here.fake.removes(root)
+        await here.heard()
+        await here.sync()
+        assert {*await here.documents()} == {"Is it far?"}
+
+
+@pytest.mark.parametrize("lost", [False, True])
+async def test_a_forum_is_told_by_one_post_with_a_tag_where_it_takes_one(tmp_path: Path, lost: bool) -> None:
+    async with talk("forum", tmp_path) as here:
+        place = here.fake.place(channel(here))
+        place.tags, place.requires_tag = {"51": "news"}, True
+        async with here.running() as bot:
+            if lost:
+                here.fake.fail("POST /channels/{channel}/threads", CUT_AFTER, calls=[1])
+            there = await bot.sources.channels.find("discord:help")
+            await bot.sources.follow(EDITOR, there.place, "talk")
+            await here.sync()
+            await bot.sources.remove(EDITOR, "talk", PUBLIC, keep=False)
+            await here.follow()
+        (post,) = [each for each in here.fake.world.channels.values() if each.parent == place.id]
+        assert (post.name, post.applied_tags) == ("This channel is a source of answers now", ["51"])
+        (told,) = here.announced()
+        assert "/history" in told
 
 
 async def test_it_is_switched_on_in_the_channel_by_an_editor(tmp_path: Path) -> None:

@@ -256,6 +256,11 @@ class FakeDiscord:
         place.archived, place.locked, place.stirred = True, locked, self.world.wall()
         self.tell.thread(place)
 
+    async def renames(self, thread: str, name: str) -> None:
+        """A moderator gives a thread another name."""
+        self.place(thread).name = name
+        self.tell.thread(self.place(thread))
+
     def dm(self, user: str) -> str:
         """The id of the direct conversation of this person and the bot."""
         return self.world.dm(self.bot_user, self.person(user).id).id

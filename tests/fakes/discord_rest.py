@@ -272,6 +272,7 @@ class Rest:
     def active_threads(self, call: Call) -> Json:
         guild = self._guild(call)
         found = [each for each in self._world.channels.values() if each.thread and not each.archived]
+        found.sort(key=lambda each: int(each.id), reverse=True)
         return self._listed([each for each in found if each.guild == guild.id], call.app)
 
     def archived_threads(self, call: Call) -> Json:

@@ -49,11 +49,14 @@ def target_of(link: str) -> LinkTarget | None:
     return LinkTarget(int(found["channel"]), int(found["message"]) if found["message"] else None)
 
 
+async def place_at(rest: DiscordApi, client: discord.Client, id: int) -> object:
+    """A channel of any kind. Raises PostErrors."""
+    return client.get_channel(id) or await rest.call("channel", str(id), lambda: client.fetch_channel(id))
+
+
 async def channel_at(rest: DiscordApi, client: discord.Client, id: int) -> Readable:
     """A channel that has messages. Raises GoneError and other PostErrors."""
-    found: object = client.get_channel(id)
-    if found is None:
-        found = await rest.call("channel", str(id), lambda: client.fetch_channel(id))
+    found = await place_at(rest, client, id)
     if not isinstance(found, Readable):
         raise GoneError("channel", "type")
     return found

@@ -3,67 +3,51 @@
 Source: docs.slack.dev/reference/methods, conversations.history and conversations.replies; sources.md §1.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any
 
 from adapters.port import Adapter
+from adapters.shared.channel_history import PlatformHistory
 from adapters.slack.context import SlackContext
 from adapters.slack.events import CHECKS, PLATFORM, Us, by_a_person, from_elsewhere, readable
-from adapters.slack.transport.api import GoneError, Json, SlackError
+from adapters.slack.transport.api import Json
 from adapters.slack.transport.directory import next_page
 from bot.sources.channel import Said, Thread
-from bot.types import Actor, Card, Place, Recipient, Role
+from bot.types import Actor, Place, Recipient, Role
 
 PAGE = 200  # messages a call
 MOST = 1_000  # messages of a thread
-T = TypeVar("T")
 
 
-class SlackHistory:
-    """See `bot.sources.channel.ChannelHistory`. `heard`: as there."""
+class SlackHistory(PlatformHistory):
+    gone = ("thread_not_found", "message_not_found")
 
     def __init__(self, adapter: Adapter, context: SlackContext, us: Us, heard: Callable[[], str]) -> None:
-        self._adapter = adapter
+        super().__init__(adapter, heard)
         self._context = context
         self._us = us
-        self._heard = heard
-
-    @property
-    def heard(self) -> str:
-        return self._heard()
 
     async def find(self, recipient: str) -> Recipient:
         self._context.slack.ask_anew(recipient)
-        return await self._adapter.find(recipient)
-
-    async def announce(self, channel: str, card: Card, *, about: str) -> None:
-        await self._adapter.announce(channel, card, about=about)
+        return await super().find(recipient)
 
     def link(self, place: Place, root: str) -> str:
         return self._context.slack.permalink(place.channel, root)
 
-    async def listed(self, channel: str, since: datetime | None, at: str | None) -> tuple[Sequence[str], str | None]:
+    async def _listed(self, channel: str, since: datetime | None, at: str | None) -> tuple[Sequence[str], str | None]:
         oldest = f"{since.timestamp():.6f}" if since is not None else None
         asked = {"channel": channel, "limit": PAGE, "latest": at, "oldest": oldest}
-        try:
-            body = await self._told(self._context.slack.read_back("conversations.history", **asked))
-        except GoneError as error:
-            raise LookupError(error.code) from None
+        body = await self._context.slack.read_back("conversations.history", **asked)
         found = body.get("messages") or []
         roots = [str(one["ts"]) for one in found if one.get("reply_count")]
         return roots, str(found[-1]["ts"]) if found and body.get("has_more") else None
 
-    async def thread(self, place: Place, root: str) -> Thread | None:
+    async def _thread(self, place: Place, root: str) -> Thread | None:
         found: list[Json] = []
         asked: Json = {"channel": place.channel, "ts": root, "limit": PAGE}
         while True:
-            try:
-                body = await self._told(self._context.slack.read_back("conversations.replies", **asked))
-            except GoneError as error:
-                if error.code in ("thread_not_found", "message_not_found"):
-                    return None
-                raise ConnectionError(error.code) from None
+            body = await self._context.slack.read_back("conversations.replies", **asked)
             found += body.get("messages") or []
             asked["cursor"] = next_page(body)
             if not asked["cursor"] or len(found) >= MOST:
@@ -88,15 +72,5 @@ class SlackHistory:
 
     async def _actor(self, user: str, *, stranger: bool = False) -> Actor:
         """Never taken for an outsider only because nobody could be asked: what they said would seem to be gone."""
-        role: Role = "outsider" if stranger else await self._told(self._context.places.role(user))
+        role: Role = "outsider" if stranger else await self._context.places.role(user)
         return Actor(PLATFORM, self._us.team, user, role)
-
-    @staticmethod
-    async def _told(call: Awaitable[T]) -> T:
-        """Raises GoneError, ConnectionError."""
-        try:
-            return await call
-        except GoneError:
-            raise
-        except SlackError as error:
-            raise ConnectionError(error.code) from None
