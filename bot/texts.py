@@ -32,6 +32,20 @@ COMPLAINTS: Mapping[Complaint, Text] = {
 }
 """Of a thumbs-down."""
 
+SYNCED = Text(
+    en="{name}: {pages} page{pages:|s}; added {added}, replaced {replaced}, renamed {renamed}, removed {removed}.",
+    ja="{name}: {pages} ページ（追加 {added}、更新 {replaced}、名前の変更 {renamed}、削除 {removed}）",
+)
+MANY_GONE = Text(
+    en="Of “{name}” {gone} pages were gone at once; nothing of them was removed.",
+    ja="「{name}」で {gone} ページが一度になくなりました。文書はまだ削除していません。",
+)
+IF_MEANT = Text(
+    en="If that is meant: kotae source resume {name} --forget; to keep their documents: --keep",
+    ja="削除してよければ kotae source resume {name} --forget、残す場合は --keep を実行してください。",
+)
+"""Of a source."""
+
 STATES: Mapping[MissState, Text] = {
     "open": Text(en="open", ja="未回答"),
     "closed": Text(en="answered", ja="回答済み"),

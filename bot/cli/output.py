@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from datetime import datetime
 
 from bot.config.settings import Settings
-from bot.texts import REASONS
+from bot.texts import IF_MEANT, MANY_GONE, REASONS, SYNCED
 from bot.views import SHORT_ID, Json
 from retrieval.i18n import Language, Text
 from retrieval.types import CollectionInfo
@@ -171,16 +171,6 @@ _SOURCE_STATES = {
         ja="{gone} ページがなくなりました: kotae source resume 名前 に --forget か --keep を付けてください",
     ),
 }
-_SYNCED = Text(
-    en="{name}: {pages} page{pages:|s}; added {added}, replaced {replaced}, renamed {renamed}, removed {removed}.",
-    ja="{name}: {pages} ページ（追加 {added}、更新 {replaced}、名前の変更 {renamed}、削除 {removed}）",
-)
-_ASKS = Text(
-    en="{gone} of its pages {gone:is|are} gone, and nothing of them was removed. Is that meant? Then: "
-    "kotae source resume {name} --forget; to keep their documents: --keep",
-    ja="{gone} ページがなくなっていますが、文書はまだ削除していません。"
-    "削除してよければ kotae source resume {name} --forget、残す場合は --keep を実行してください。",
-)
 
 
 def sources(found: Json, language: Language) -> None:
@@ -201,11 +191,12 @@ def sources(found: Json, language: Language) -> None:
 
 
 def synced(report: Json, language: Language) -> None:
-    say(_SYNCED.to(language, **{name: value for name, value in report.items() if not isinstance(value, list)}))
+    say(SYNCED.to(language, **{name: value for name, value in report.items() if not isinstance(value, list)}))
     for page in (*report["refused"], *report["failed"]):
         say(f"{page['page']}  —  {page['reason']}")
     if report["gone"]:
-        say(_ASKS.to(language, gone=report["gone"], name=report["name"]))
+        for words in (MANY_GONE, IF_MEANT):
+            say(words.to(language, gone=report["gone"], name=report["name"]))
 
 
 _NO_TOKENS = Text(

@@ -10,6 +10,7 @@ from bot.sources.git import NO_GIT
 from bot.store.engine import connect
 from bot.store.followed import FollowedSources
 from bot.store.inspection import file_of
+from bot.texts import IF_MEANT, MANY_GONE
 from retrieval.i18n import Text
 
 SOURCES = Subject("sources", Text(en="Sources", ja="同期元"))
@@ -25,14 +26,6 @@ _TROUBLE = Text(
 _LOOK = Text(
     en="Put that right; it is tried again by itself, and at once with: kotae source sync {name}",
     ja="原因を解消してください。自動で再試行します。すぐに試すには kotae source sync {name} を実行してください。",
-)
-_ASKS = Text(
-    en="Of “{name}” {gone} pages were gone at once; nothing of them was removed.",
-    ja="「{name}」で {gone} ページが一度になくなりました。文書はまだ削除していません。",
-)
-_SAY = Text(
-    en="If that is meant: kotae source resume {name} --forget; to keep their documents: --keep",
-    ja="削除してよければ kotae source resume {name} --forget、残す場合は --keep を実行してください。",
 )
 
 
@@ -55,7 +48,9 @@ async def sources(settings: Settings) -> Sequence[Remark]:
             said = filled(_TROUBLE, name=one.name, times=str(one.failures), why=one.trouble)
             remarks.append(warning(said, filled(_LOOK, name=one.name)))
         if one.state == "asks":
-            remarks.append(warning(filled(_ASKS, name=one.name, gone=str(one.gone)), filled(_SAY, name=one.name)))
+            remarks.append(
+                warning(filled(MANY_GONE, name=one.name, gone=str(one.gone)), filled(IF_MEANT, name=one.name))
+            )
     return remarks or [fine(filled(_WELL, n=str(len(found))) if found else _NONE)]
 
 

@@ -7,6 +7,7 @@ from bot.config.settings import filled
 from bot.sources.sources import SourceStatus
 from bot.sources.sync import SyncReport
 from bot.store.followed import FollowedSource
+from bot.texts import SYNCED
 from bot.types import CardRow
 from bot.unanswered.digest_card import shortened
 from retrieval.i18n import Language, Text
@@ -41,10 +42,6 @@ _AGO = (
 )
 _JUST_NOW = Text(en="just now", ja="たった今")
 _NO_DOCUMENTS = Text(en="no documents ({n}): {pages}", ja="文書にできないページ（{n}）: {pages}")
-SYNCED = Text(
-    en="{name}: {pages} page{pages:|s}; added {added}, replaced {replaced}, renamed {renamed}, removed {removed}.",
-    ja="{name}: {pages} ページ（追加 {added}、更新 {replaced}、名前の変更 {renamed}、削除 {removed}）",
-)
 
 
 def source_row(one: SourceStatus, now: datetime, language: Language) -> CardRow:

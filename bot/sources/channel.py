@@ -165,8 +165,8 @@ def _who(actor: Actor) -> str:
 
 
 def written(thread: Thread, said: Sequence[Said], channel: str, hidden: Redactor) -> bytes:
-    """What is `said` of a thread, in Markdown: its title, or the first message's where it has none or whoever gave it
-    is left out; then who wrote what and when, without secrets."""
+    """A thread in Markdown: its title, or the first message's where it has none or whoever gave it is left out; then
+    who `said` what and when, without secrets."""
     given = thread.title if said[0].id == thread.root else ""
     title = shortened(" ".join(hidden(given or said[0].text).split()).lstrip("#>*- "), _TITLE) or channel
     parts = [f"**{one.name}** ({one.at:%Y-%m-%d}):\n\n{hidden(one.text)}" for one in said]

@@ -8,8 +8,8 @@ import logging
 import re
 import shutil
 import uuid
-from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -373,8 +373,32 @@ class Sources:
                 **paused,
             )
 
-    def _alone(self, source: FollowedSource) -> "_Lease":
-        return _Lease(self, source)
+    @asynccontextmanager
+    async def _alone(self, source: FollowedSource) -> AsyncIterator[None]:
+        """No two processes sync one source at once, nor one process twice."""
+        async with self._locks.setdefault(source.id, asyncio.Lock()):
+            if not await self._take(source):
+                raise SourceError(_BUSY, name=source.name)
+            self._syncing.add(source.id)
+            beating = asyncio.create_task(self._beat(source), name="source-lease")
+            try:
+                yield
+            finally:
+                self._syncing.discard(source.id)
+                beating.cancel()
+                await asyncio.gather(beating, return_exceptions=True)
+                with suppress(StoreError):
+                    await self._store.leave(source.id, owner=self._owner)
+
+    async def _take(self, source: FollowedSource) -> bool:
+        now = self._clock()
+        return await self._store.claim(source.id, owner=self._owner, now=now, until=now + LEASE)
+
+    async def _beat(self, source: FollowedSource) -> None:
+        while True:
+            await asyncio.sleep(LEASE.total_seconds() / 4)
+            with suppress(StoreError):
+                await self._take(source)
 
     async def _moved(self, source: FollowedSource, scope: str) -> None:
         """Let a source's documents be for those who read it now."""
@@ -425,46 +449,6 @@ class Sources:
 
     def _mirror(self, source: FollowedSource) -> Path:
         return self._settings.home / "sources" / f"{source.id}.git"
-
-
-class _Lease:
-    """No two processes sync one source at once, nor one process twice."""
-
-    def __init__(self, sources: Sources, source: FollowedSource) -> None:
-        self._of = sources
-        self._source = source
-        self._lock = sources._locks.setdefault(source.id, asyncio.Lock())
-        self._beating: asyncio.Task[None] | None = None
-
-    async def __aenter__(self) -> None:
-        await self._lock.acquire()
-        try:
-            if not await self._take():
-                raise SourceError(_BUSY, name=self._source.name)
-        except BaseException:
-            self._lock.release()
-            raise
-        self._of._syncing.add(self._source.id)
-        self._beating = asyncio.create_task(self._beat(), name="source-lease")
-
-    async def __aexit__(self, *error: object) -> None:
-        self._of._syncing.discard(self._source.id)
-        if self._beating is not None:
-            self._beating.cancel()
-            await asyncio.gather(self._beating, return_exceptions=True)
-        with suppress(StoreError):
-            await self._of._store.leave(self._source.id, owner=self._of._owner)
-        self._lock.release()
-
-    async def _take(self) -> bool:
-        now = self._of._clock()
-        return await self._of._store.claim(self._source.id, owner=self._of._owner, now=now, until=now + LEASE)
-
-    async def _beat(self) -> None:
-        while True:
-            await asyncio.sleep(LEASE.total_seconds() / 4)
-            with suppress(StoreError):
-                await self._take()
 
 
 def _what(source: FollowedSource) -> tuple[object, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import Connection, and_, case, delete, literal, or_, select, update
+from sqlalchemy import Connection, Executable, and_, case, delete, literal, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.records import AuditRecord
@@ -84,30 +84,27 @@ class FollowedSources:
 
     async def remove(self, id: str, trace: AuditRecord) -> None:
         """With what is known of its pages. Its documents are another matter."""
-
-        def remove(db: Connection) -> None:
-            db.execute(delete(followed_pages).where(followed_pages.c.source == id))
-            db.execute(delete(followed).where(followed.c.id == id))
-            add_traces(db, (trace,))
-
-        await change(self._engine, remove)
+        pages = delete(followed_pages).where(followed_pages.c.source == id)
+        await self._traced(trace, pages, delete(followed).where(followed.c.id == id))
 
     async def turn(self, id: str, state: SourceState, *, due_at: datetime, trace: AuditRecord) -> None:
         """Pause it, or let it go on, with a look at all of it; its trouble is forgotten with that."""
         values: dict[str, Any] = {"state": state, "gone": 0, "failures": 0, "trouble": None, "due_at": due_at}
         if state == "on":
             values["cursor"] = None
+        await self._traced(trace, update(followed).where(followed.c.id == id).values(**values))
 
-        def turn(db: Connection) -> None:
-            db.execute(update(followed).where(followed.c.id == id).values(**values))
+    async def _traced(self, trace: AuditRecord, *done: Executable) -> None:
+        def work(db: Connection) -> None:
+            for each in done:
+                db.execute(each)
             add_traces(db, (trace,))
 
-        await change(self._engine, turn)
+        await change(self._engine, work)
 
     async def hurry(self, id: str, now: datetime) -> None:
         """Let it be looked at now."""
-        due = update(followed).where(followed.c.id == id).values(due_at=now)
-        await change(self._engine, lambda db: db.execute(due))
+        await self._set(id, due_at=now)
 
     # -- one process at a time ----------------------------------------------------------------------------------------
 
@@ -215,9 +212,11 @@ class FollowedSources:
         return frozenset(row.source for row in await rows(self._engine, due))
 
     async def rescope(self, id: str, scope: str) -> None:
-        await change(
-            self._engine, lambda db: db.execute(update(followed).where(followed.c.id == id).values(scope=scope))
-        )
+        await self._set(id, scope=scope)
+
+    async def _set(self, id: str, **values: Any) -> None:
+        its = update(followed).where(followed.c.id == id).values(**values)
+        await change(self._engine, lambda db: db.execute(its))
 
     # -- people in them -----------------------------------------------------------------------------------------------
 
