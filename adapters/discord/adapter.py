@@ -286,9 +286,9 @@ class _Events:
         for message in await missed(self._context):
             self._context.tasks.start(self._message(message), "discord-missed")
 
-    async def _stir(self, channel: int, message: int | None = None) -> None:
-        """Something in a thread has changed, or at a message that perhaps has one."""
-        where = spot(self._context.client.get_channel(channel))
+    async def _stir(self, channel: int, message: int | None = None, where: Spot | None = None) -> None:
+        """Something in a thread has changed, or at a message that perhaps has one. `where`: if that is known."""
+        where = where or spot(self._context.client.get_channel(channel))
         if where is not None and (root := where.thread or (str(message) if message else None)):
             await self._noted(where.place, root, known=where.thread is None)
 
@@ -421,10 +421,10 @@ class _Events:
 
     async def _delete(self, told: discord.RawMessageDeleteEvent) -> None:
         before = told.cached_message
-        await self._stir(told.channel_id, told.message_id)
         where = spot(self._context.client.get_channel(told.channel_id)) or await self._where(told.channel_id)
         if where is None:
             return
+        await self._stir(told.channel_id, told.message_id, where)
         if before is not None and where.thread is None and not addressed(before, where, self._context.me):
             return
         await self._questions.delete(withdrawn(told.message_id, where))

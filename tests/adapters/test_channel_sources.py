@@ -363,6 +363,12 @@ async def test_a_forum_is_read_back_page_by_page_with_its_archived_posts(tmp_pat
             for each in here.fake.journal.calls("GET /channels/{channel}/threads/archived/public")
         ]
         assert len(asked) == 2 and asked[0] is None and asked[1] is not None
+        await here.says("ben", "Not any more.", roots[-1])  # which opens it again
+        await here.deletes(here.fake.thread(roots[-2])[-1].id)  # in one that stays closed
+        await here.heard()
+        here.now.later(hours=25)
+        report = await here.sync()
+        assert (report.replaced, report.removed) == (1, 1)
 
 
 async def test_a_private_thread_is_not_read_archived_or_not(tmp_path: Path) -> None:
