@@ -88,6 +88,12 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{TESTS}::test_pages_that_are_gone_for_a_while_and_come_back_renamed_keep_their_documents",),
     ),
     (
+        "Sources: a repository's renames are known also while it waits for a word",
+        GIT,
+        ("before = cursor or await self._git.fetched()", "before = cursor"),
+        (f"{TESTS}::test_a_page_that_is_renamed_and_changed_while_its_source_waits_for_a_word_keeps_its_document",),
+    ),
+    (
         "Sources: a page that fails does not stop the others",
         SYNC,
         ("        except PageError as error:\n", "        except PageError as error:\n            raise\n"),

@@ -39,7 +39,7 @@ LOOK_SECONDS, FETCH_SECONDS = 60.0, 1800.0
 _BRANCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/+-]{0,199}")
 _SCP = re.compile(r"(?P<user>[\w.-]+)@(?P<host>[\w.-]+):(?P<path>[^/].*|/.+)")
 _LFS = b"version https://git-lfs"
-_NULL = "0" * 40
+_FOLLOWED = "refs/heads/followed"
 
 NO_GIT = Text(
     en="The program git is not installed here. Install it to follow repositories.",
@@ -98,10 +98,11 @@ class GitSource:
             yield None
             return
         try:
+            before = cursor or await self._git.fetched()  # without a cursor, what that look has seen is not done yet
             await self._git.fetch(ref)
             pages = await self._pages(head, ref)
             follow_renames(pages, known)  # also where git does not know from what, as after a forced push
-            for new, old in (await self._renames(cursor, head)).items():
+            for new, old in (await self._renames(before, head)).items():
                 if new in pages and new not in known and old in known and old not in pages:
                     pages[new] = replace(pages[new], was=old)
             async with self._git.blobs() as blobs:
@@ -200,7 +201,7 @@ class _Git:
         command = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-auto-gc", "--force")
         size = asyncio.create_task(self._too_big())
         fetching = asyncio.create_task(
-            self.run(*command, "--", self.location, f"+{ref}:refs/heads/followed", seconds=FETCH_SECONDS)
+            self.run(*command, "--", self.location, f"+{ref}:{_FOLLOWED}", seconds=FETCH_SECONDS)
         )
         try:
             done, _ = await asyncio.wait({size, fetching}, return_when=asyncio.FIRST_COMPLETED)
@@ -211,6 +212,13 @@ class _Git:
             for task in (size, fetching):
                 task.cancel()
             await asyncio.gather(size, fetching, return_exceptions=True)
+
+    async def fetched(self) -> str | None:
+        """The commit that was fetched last."""
+        try:
+            return (await self.run("rev-parse", "--verify", _FOLLOWED)).decode().strip()
+        except SourceError:
+            return None
 
     async def has(self, commit: str) -> bool:
         try:

@@ -426,6 +426,22 @@ async def test_a_page_that_is_renamed_and_changed_in_one_commit_keeps_its_docume
 # -- rule 5: one page, one source --------------------------------------------------------------------------------------
 
 
+async def test_a_page_that_is_renamed_and_changed_while_its_source_waits_for_a_word_keeps_its_document(
+    home: Home,
+) -> None:
+    tree = home.tree("git")
+    tree.write(harbour_md=f"# Harbour\n\n{BODY}\n", **pages(12))
+    await home.follow(tree)
+    before = {row.name: row.id for row in await home.library.documents.listed()}
+    tree.write(**dict.fromkeys(pages(12), None))
+    assert (await home.sync()).gone == 12
+    (tree.path / "harbour.md").rename(tree.path / "port.md")
+    tree.write(port_md=f"# Port\n\n{BODY}\n\nThirteen boats.\n")
+    assert (await home.sync()).renamed == 1
+    after = {row.name: row.id for row in await home.library.documents.listed()}
+    assert after["port.md"] == before["harbour.md"] and len(after) == 13
+
+
 async def test_a_page_that_fails_does_not_stop_the_others_and_is_tried_again(home: Home) -> None:
     source = await followed(home)
     memory = Memory({"a.md": "A.", "b.md": "B.", "c.md": "C."}, broken={"b.md"})
