@@ -159,13 +159,17 @@ async def fault(life: Life, world: World, name: str, seen: Seen, dice: random.Ra
         with suppress(RAGToolError, StoreError):
             await life.sync(world)
         await bearable(life, world, seen) if name != "emptied" else await unemptied(life, seen, world)
+    await recovered(life, world)
+    await whole(life, world, seen)
+
+
+async def recovered(life: Life, world: World) -> None:
     try:
         await life.sync(world)
     except RAGToolError:
         if world.kind != "git":
             raise
-        await life.sync(world)  # a mirror that is found damaged is made anew
-    await whole(life, world, seen)
+        await life.sync(world)  # a mirror that is found damaged, which may be long after it was, is made anew
 
 
 async def unemptied(life: Life, seen: Seen, world: World) -> None:
@@ -236,7 +240,7 @@ async def measure(faults: int, kills: int, seed: int, pages: int = PAGES) -> Cou
                 async with alive(at / "home", "next", loader) as life:
                     for world in worlds:
                         await bearable(life, world, seen[world.name])
-                        await life.sync(world)
+                        await recovered(life, world)
                         await whole(life, world, seen[world.name])
                     await no_copies(life)
                     for _ in range(min(left, at_once)):
