@@ -15,6 +15,7 @@ import discord
 from adapters.discord.events import DIRECT, PLATFORM
 from adapters.discord.transport.api import DiscordApi
 from adapters.discord.transport.errors import GoneError
+from adapters.discord.transport.message_links import place_at
 from adapters.port import PostError
 from bot.types import Actor, Audience, Place, Recipient, Role
 
@@ -46,9 +47,7 @@ class Places:
     async def audience(self, channel: str, author: str | None = None) -> Audience:
         """The readers of a place, by its channel; `author` writes there. Never raises."""
         try:
-            found: Any = self._client.get_channel(int(channel))
-            if found is None:
-                found = await self._rest.call("channel", channel, lambda: self._client.fetch_channel(int(channel)))
+            found = await place_at(self._rest, self._client, int(channel))
             if isinstance(found, discord.DMChannel):
                 person = found.recipient.id if found.recipient else int(author) if author else None
                 return UNKNOWN if person is None else await self._of_direct(person)
