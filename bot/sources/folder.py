@@ -25,7 +25,7 @@ from bot.store.followed import FollowedPage
 from retrieval.i18n import Text
 from retrieval.loaders.limits import ParsingLimits
 
-_NO_FOLDER = Text(en="The folder {path} is not there.", ja="フォルダー {path} がありません。")
+NO_FOLDER = Text(en="The folder {path} is not there.", ja="フォルダー {path} がありません。")
 _UNREADABLE = Text(
     en="The folder {path} cannot be read whole: {why}", ja="フォルダー {path} の一部を読み込めません: {why}"
 )
@@ -47,7 +47,7 @@ class FolderSource:
 
     def _listed(self, known: Mapping[str, FollowedPage]) -> "_Files":
         if not self._path.is_dir():
-            raise SourceError(_NO_FOLDER, path=str(self._path))
+            raise SourceError(NO_FOLDER, path=str(self._path))
         found: dict[str, LocalFile] = {}
         pages: dict[str, SourcePage] = {}
         for file in local_files(self._path):

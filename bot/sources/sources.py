@@ -26,7 +26,7 @@ from bot.knowledge.documents import KnowledgeBase
 from bot.records import AuditRecord
 from bot.sources.base import PageFilter, PageSource, PausedError, SourceError
 from bot.sources.channel import ChannelSource, FollowedChannels, location_of
-from bot.sources.folder import FolderSource
+from bot.sources.folder import NO_FOLDER, FolderSource
 from bot.sources.git import GitAccess, GitSource, check_branch, check_location
 from bot.sources.sync import Progress, Sync, SyncReport, author_of
 from bot.sources.website import WebsiteSource, check_address
@@ -59,7 +59,6 @@ _KIND = Text(
 _BAD_NAME = Text(en="“{name}” is no name for a source.", ja="「{name}」は同期元の名前として使えません。")
 _THERE = Text(en="There is a source “{name}” already.", ja="同期元「{name}」はすでにあります。")
 _NONE = Text(en="There is no source “{name}” here.", ja="同期元「{name}」はここにはありません。")
-_NO_FOLDER = Text(en="There is no folder {path}.", ja="フォルダー {path} がありません。")
 _SCOPE = Text(en="“{scope}” is not a scope.", ja="「{scope}」は公開範囲として使えません。")
 _EVERY = Text(
     en="A source is looked at every {low} s to 30 days.", ja="間隔は {low} 秒から 30 日の間で指定してください。"
@@ -431,7 +430,7 @@ class Sources:
                 raise SourceError(_LOCAL)
             path, home = Path(new.location).expanduser().absolute(), self._settings.home.absolute()
             if not path.is_dir():
-                raise SourceError(_NO_FOLDER, path=str(path))
+                raise SourceError(NO_FOLDER, path=str(path))
             return str(path.relative_to(home) if path.is_relative_to(home) else path)
         if new.kind == "website":
             return check_address(new.location)
