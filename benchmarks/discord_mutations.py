@@ -49,6 +49,18 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{DISCORD}/test_recovery.py::{_MISSED}",),
     ),
     (
+        "Discord: whoever is not connected looks the servers up",
+        "adapters/discord/adapter.py",
+        ("            await self._servers.look()\n", "            pass\n"),
+        (f"{DISCORD}/test_shared.py::test_a_process_that_is_not_connected_posts_all_the_same",),
+    ),
+    (
+        "Discord: servers that are gone are forgotten",
+        "adapters/discord/transport/servers.py",
+        ("                    state._remove_guild(guild)\n", "                    pass\n"),
+        (f"{DISCORD}/test_shared.py::test_what_is_looked_up_without_the_gateway_is_looked_up_again",),
+    ),
+    (
         "Discord: a lost connection is one line a try",
         "adapters/discord/transport/gateway.py",
         ("    theirs.addFilter(attempts)\n", ""),

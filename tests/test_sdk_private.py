@@ -22,6 +22,7 @@ _ROUTE = "the buckets' key; and threads are begun where only ids are known"
 _EDITS = "PartialMessage.edit takes no flags, and without them an edit shows previews (R15)"
 _LISTED = "tree.fetch_commands leaves the translations out"
 _SERVERS = "another server than Discord's can be told to the whole library only"
+_TOLD = "who may read and write in a channel is reckoned from servers that the gateway has told; another process is connected"
 _CLOSED = "Client.close would end the REST calls of what is still being finished, too"
 
 _TWO = "Bolt's handler keeps one connection and acknowledges whatever happens; two are kept, and what is not stored is not (R1)"
@@ -43,6 +44,12 @@ ALLOWED = {
         "discord.http.Route": _SERVERS,
     },
     "adapters/discord/transport/registration.py": {"http": _LISTED, "discord.http.Route": _LISTED},
+    "adapters/discord/transport/servers.py": {
+        "http": _TOLD,
+        "_connection": _TOLD,
+        "_add_guild_from_data": _TOLD,
+        "_remove_guild": _TOLD,
+    },
     "adapters/slack/transport/socket_mode.py": {
         "slack_bolt.adapter.socket_mode.async_internals.send_async_response": _TWO,
         "slack_bolt.adapter.socket_mode.internals.build_headers": _TWO,

@@ -51,6 +51,7 @@ from adapters.discord.transport.gateway import (
     token_refused,
 )
 from adapters.discord.transport.message_links import place_at
+from adapters.discord.transport.servers import Servers
 from adapters.discord.turn_view import DiscordThread
 from adapters.port import PostError, as_lookup
 from adapters.shared import expert_answers, recovery
@@ -78,7 +79,7 @@ STORE_WAITS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # between tries to claim a questi
 
 
 class DiscordAdapter:
-    """One application. `run` serves it; `place` and `announce` work while it runs."""
+    """One application. `run` serves it; `find` and `announce` work while it runs, connected or not."""
 
     platform = PLATFORM
 
@@ -91,6 +92,7 @@ class DiscordAdapter:
         self._language = language
         self._context: DiscordContext | None = None
         self._client: Client | None = None
+        self._servers: Servers | None = None
         self._identifies = Identifies()
         self._waits = False  # another process of the database is connected
         self.who = ""
@@ -103,7 +105,8 @@ class DiscordAdapter:
 
     async def run(self, bot: Bot) -> None:
         """Serve until cancelled; then take nothing new in and let what runs end, for at most 20 seconds. Of the
-        processes of a database one serves, as each session is told everything; the others wait to take over.
+        processes of a database one serves, as each session is told everything; the others wait to take over, and post
+        by REST what they are asked to.
 
         Raises SettingsError when Discord refuses the token or the intents for good, ConnectionError when it cannot be
         reached.
@@ -111,17 +114,11 @@ class DiscordAdapter:
         with pointed_at(self._settings):
             content = await hears_others(self._settings.token.get_secret_value())
             while True:
-                self._waits = bot.holding.shared
-                try:
-                    async with bot.holding.hold(PLATFORM) as lost:
-                        self._waits = False
-                        await self._connect(bot, content, lost)
-                finally:
-                    self._waits = False
+                await self._attend(bot, content)
                 log.warning("another process may be connected to Discord now: this one is not any more")
 
-    async def _connect(self, bot: Bot, content: bool, lost: asyncio.Event) -> None:
-        token = self._settings.token.get_secret_value()
+    async def _attend(self, bot: Bot, content: bool) -> None:
+        """Log in, wait for the lease, and serve until it is lost."""
         async with AsyncExitStack() as ending:
             client = await ending.enter_async_context(Client(self._identifies, content=content))
             rest = DiscordApi(client)
@@ -142,9 +139,16 @@ class DiscordAdapter:
             asking.register(client, context)
             feedback.register(client, context)
             turn_view.register(client, context)
-            await enter(client, token)
-            self._client, self._context = client, context
-            await self._serve(client, context, questions, events, lost)
+            await enter(client, self._settings.token.get_secret_value())
+            self._client, self._context, self._servers = client, context, Servers(client, rest)
+            self._waits = bot.holding.shared
+            try:
+                async with bot.holding.hold(PLATFORM) as lost:
+                    self._waits = False
+                    await self._serve(client, context, questions, events, lost)
+            finally:
+                self._waits = False
+                self._client = self._context = self._servers = None
 
     async def _serve(
         self,
@@ -177,7 +181,7 @@ class DiscordAdapter:
             if not ended.done():
                 listening.result()
         finally:
-            self._client = self._context = None
+            client.up = False
             self.ready.clear()
             for chore in (listening, *chores):
                 chore.cancel()
@@ -202,12 +206,12 @@ class DiscordAdapter:
 
     async def find(self, recipient: str) -> Recipient:
         """A channel by its id or name, or a member by `@` and the id. Raises LookupError when the bot cannot post
-        there, or a name does not say which channel, ConnectionError while Discord is not connected."""
+        there, or a name does not say which channel, ConnectionError while Discord cannot be reached."""
         return await self._found(recipient)
 
     async def _found(self, recipient: str, *, forums: bool = False) -> Recipient:
         """See `find`. `forums`: they, too, in which the bot may post."""
-        context, channel = self._at_work(), recipient
+        context, channel = await self._at_work(), recipient
         if recipient.startswith("@"):
             with as_lookup():
                 return await context.places.recipient(recipient[1:])
@@ -241,15 +245,20 @@ class DiscordAdapter:
     async def announce(self, channel: str, card: Card, *, about: str) -> None:
         """Post a card and its rows. Raises LookupError where Discord does not take them, ConnectionError when not all
         of it could be posted: the same call goes on."""
-        context = self._at_work()
-        to = await self.find(channel)
+        context, to = await self._at_work(), await self.find(channel)
         with as_lookup():
             await digest.announce(context, to.place, card, about)
 
-    def _at_work(self) -> DiscordContext:
-        if self._context is None:
+    async def _at_work(self) -> DiscordContext:
+        """Raises ConnectionError."""
+        if self._context is None or self._servers is None:
             raise ConnectionError("Discord is not connected")
-        return self._context
+        context = self._context
+        try:
+            await self._servers.look()
+        except PostError as error:
+            raise ConnectionError(error.code) from None
+        return context
 
 
 class _Events:

@@ -4,23 +4,29 @@ Source: machines.md §1, row 15.
 """
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
+import pytest
 from pydantic import SecretStr
 from sqlalchemy import text
 
 from adapters.discord.adapter import DiscordAdapter
+from adapters.discord.transport import servers
 from bot.bot import Bot
 from bot.config.settings import DiscordSettings
 from bot.operations.holding import LEASE, Holding
 from bot.store.engine import Engine, change, connect
 from bot.store.exclusive import Leases
-from tests.adapters.acting import Player, answers, process, settings, until
+from bot.types import Audience, Card
+from tests.adapters.acting import Player, answers, process, serving, settings, until
 from tests.adapters.discord.program import begun, named
-from tests.fakes.discord_fake import GENERAL, FakeDiscord
+from tests.fakes.discord_fake import ANN, GENERAL, GUILD, FakeDiscord
+from tests.fakes.discord_gate import error
 
 
 async def _at_once(seconds: float) -> None:
@@ -76,3 +82,78 @@ async def test_one_process_is_connected_and_another_takes_over_when_it_dies(
             first.kill()
             await asyncio.to_thread(first.communicate)
             await engine.dispose()
+
+
+@asynccontextmanager
+async def _two(
+    discord: FakeDiscord, engine: Engine, home: Path, address: str
+) -> AsyncIterator[tuple[DiscordAdapter, DiscordAdapter]]:
+    """The parts of two processes of a database: the first is connected, the other waits."""
+    where = DiscordSettings(SecretStr(discord.token), None, discord.api_url, discord.gateway_url, discord.cdn_url)
+    one, other = (DiscordAdapter(where, language="en", look_every=0.1) for _ in range(2))
+
+    def held(owner: str, bot: Bot) -> Bot:
+        return replace(bot, holding=Holding(Leases(engine), owner=owner, sleep=_at_once))
+
+    given, make = settings(home, DATABASE_URL=address), Player(answers("30 days.")).make
+    async with (
+        process(given, make, change=partial(held, "one")) as (_, first),
+        process(given, make, change=partial(held, "other")) as (_, second),
+        serving(one, first),
+    ):
+        task = asyncio.create_task(other.run(second))
+        try:
+
+            async def waits() -> bool:
+                return other.connected
+
+            await until(waits)
+            yield one, other
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_a_process_that_is_not_connected_posts_all_the_same(tmp_path: Path, shared_database: str) -> None:
+    engine, card = connect(shared_database), Card("Unanswered questions", ("2 asked",))
+    async with FakeDiscord(limits=False) as discord, _two(discord, engine, tmp_path, shared_database) as (one, other):
+        private = discord.world.add_channel("harbour", only=[ANN, discord.bot_user]).id
+        assert one.ready.is_set() and not other.ready.is_set() and discord.gateway.identified == 1
+        found = [await adapter.find("#general") for adapter in (one, other)]
+        assert found[0] == found[1] and found[1].audience == Audience("public")
+        assert (await other.find(private)).audience == Audience("private")
+        await other.announce(GENERAL, card, about="digest:1")
+        await one.announce(GENERAL, card, about="digest:1")
+        assert [each.content for each in discord.posted("general")] == ["**Unanswered questions**\n2 asked"]
+
+        direct = await other.find(f"@{ANN}")
+        await other.announce(direct.place.channel, card, about="ask:1")
+        assert len(discord.posted(direct.place.channel)) == 1
+        with pytest.raises(LookupError):
+            await other.find("@123456789012345678")
+        assert discord.gateway.identified == 1
+    await engine.dispose()
+
+
+async def test_what_is_looked_up_without_the_gateway_is_looked_up_again(
+    tmp_path: Path, shared_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(servers, "SECONDS", 0.0)
+    engine = connect(shared_database)
+    async with FakeDiscord(limits=False) as discord, _two(discord, engine, tmp_path, shared_database) as (_, other):
+        assert (await other.find(GENERAL)).audience == Audience("public")
+        await discord.denies("general", "view_channel", who=GUILD)
+        await discord.allows("general", "view_channel")
+        assert (await other.find(GENERAL)).audience == Audience("private")
+        await discord.denies("general", "send_messages")
+        with pytest.raises(LookupError):
+            await other.find(GENERAL)
+        await discord.allows("general", "send_messages")
+        assert (await other.find("#general")).place.channel == GENERAL
+        await discord.throws_out_the_bot()
+        with pytest.raises(LookupError):
+            await other.find("#general")
+        discord.fail("GET /users/@me/guilds", error(50001))
+        with pytest.raises(ConnectionError):
+            await other.find(GENERAL)
+    await engine.dispose()

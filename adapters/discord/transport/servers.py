@@ -1,0 +1,53 @@
+"""The servers as REST tells of them, for a process that posts while another is connected to the gateway.
+
+Source: discord-api-docs, resources/guild; machines.md §2.
+"""
+
+import asyncio
+import time
+from typing import Any
+
+from adapters.discord.transport.api import DiscordApi
+from adapters.discord.transport.gateway import Client
+
+SECONDS = 60.0  # for which what was looked up is believed
+
+
+class Servers:
+    """`client` is logged in, and knows them as if it were connected once `look` has returned."""
+
+    def __init__(self, client: Client, rest: DiscordApi) -> None:
+        self._client = client
+        self._rest = rest
+        self._until = 0.0
+        self._looking = asyncio.Lock()
+
+    async def look(self) -> None:
+        """Look them up; where the gateway has told of them, nothing is done. Raises PostError."""
+        async with self._looking:
+            now = time.monotonic()
+            if now < self._until or self._client.first.is_set():
+                return
+            found = await self._rest.call("servers", "", self._read)
+            if not self._client.first.is_set():  # all at once: of two servers one alone would be the team
+                state = self._client._connection
+                for guild in self._client.guilds:
+                    state._remove_guild(guild)
+                for one in found:
+                    state._add_guild_from_data(one)
+                self._until = now + SECONDS
+
+    async def _read(self) -> list[Any]:
+        """Each as an event GUILD_CREATE has it."""
+        here = [guild.id async for guild in self._client.fetch_guilds(limit=None, with_counts=False)]
+        return [await self._whole(id) for id in here]
+
+    async def _whole(self, id: int) -> dict[str, Any]:
+        http, me = self._client.http, self._client.user
+        assert me is not None  # it is logged in
+        return {
+            **await http.get_guild(id, with_counts=False),
+            "channels": await http.get_all_guild_channels(id),
+            "threads": (await http.get_active_threads(id))["threads"],
+            "members": [await http.get_member(id, me.id)],
+        }
