@@ -50,6 +50,14 @@ class Now:
         self.ahead += timedelta(**more)
 
 
+async def heard(fake: Any, now: Now) -> None:
+    """All that people did has come to the bot, and the moment in which more may come is over."""
+    await fake.wait_for_idle()
+    noting = [task for task in asyncio.all_tasks() if task.get_name().startswith(_TOLD)]
+    await asyncio.gather(*noting)  # Discord is not told when an event was written down
+    now.later(seconds=10)
+
+
 @dataclass
 class Talk(ABC):
     """A channel with ann and ben, olga who is an editor, and a bot of another kind."""
@@ -144,11 +152,7 @@ class Talk(ABC):
         return await self.bot.sources.sync(EDITOR, "talk", Readers(PUBLIC.scopes | {self.scope}))
 
     async def heard(self) -> None:
-        """All that people did has come to the bot, and the moment in which more may come is over."""
-        await self.fake.wait_for_idle()
-        noting = [task for task in asyncio.all_tasks() if task.get_name().startswith(_TOLD)]
-        await asyncio.gather(*noting)  # Discord is not told when an event was written down
-        self.now.later(seconds=10)
+        await heard(self.fake, self.now)
 
     async def source(self) -> FollowedSource:
         (source,) = await FollowedSources(self.library.engine).listed()
