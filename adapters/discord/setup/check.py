@@ -238,7 +238,9 @@ async def _get(token: str, api_url: str | None, path: str) -> Any:
     """The answer, of JSON's types. Raises _RefusedError, httpx.HTTPError."""
     import httpx
 
-    headers = {"Authorization": f"Bot {token}", "User-Agent": "DiscordBot (https://pypi.org/project/kotae, 1)"}
+    # The library that calls and its version, as Discord wants it. Source: discord-api-docs, reference (User Agent).
+    agent = f"DiscordBot (https://www.python-httpx.org, {httpx.__version__}) Kotae"
+    headers = {"Authorization": f"Bot {token}", "User-Agent": agent}
     async with httpx.AsyncClient(
         base_url=api_url or API, headers=headers, timeout=CALL_SECONDS, verify=_certificates()
     ) as client:
