@@ -36,6 +36,21 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{LINKED}::test_a_server_notices_in_half_a_minute_that_a_machine_is_gone",),
     ),
     (
+        "Server: a replica that lags is not believed when points are counted",
+        "retrieval/index/server.py",
+        (", exact=True, consistency=self._consistency)", ", exact=True)"),
+        ("tests/retrieval/index/test_server.py::test_a_replica_that_lags_hides_nothing_and_brings_nothing_back",),
+    ),
+    (
+        "Server: a replica that lags is not believed when points are read",
+        "retrieval/index/server.py",
+        (
+            "                with_vectors=vectors,\n                consistency=self._consistency,\n",
+            "                with_vectors=vectors,\n",
+        ),
+        ("tests/retrieval/index/test_server.py::test_a_replica_that_lags_hides_nothing_and_brings_nothing_back",),
+    ),
+    (
         "Server: of several the next one is tried",
         WAY,
         ("                why = error\n", "                raise\n"),
