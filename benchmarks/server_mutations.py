@@ -30,6 +30,12 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{LINKED}::test_a_backup_may_take_its_time",),
     ),
     (
+        "Server: a restore may take its time",
+        TRANSFER,
+        ("            await unhurried(db)\n", ""),
+        (f"{MOVED}::test_a_restore_may_take_its_time_over_a_text",),
+    ),
+    (
         "Server: a machine that is gone is noticed",
         WAY,
         ('{"application_name": "kotae", **_ALIVE}', '{"application_name": "kotae"}'),
