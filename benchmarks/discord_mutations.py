@@ -55,6 +55,12 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{DISCORD}/test_shared.py::test_a_process_that_is_not_connected_posts_all_the_same",),
     ),
     (
+        "Discord: a bot that needs shards is told so",
+        "adapters/discord/transport/gateway.py",
+        ("            return SettingsError(_SHARDING)\n", "            return ConnectionError(str(code))\n"),
+        (f"{DISCORD}/test_program.py::test_a_bot_that_discord_wants_shards_of_says_so_and_ends",),
+    ),
+    (
         "Discord: servers that are gone are forgotten",
         "adapters/discord/transport/servers.py",
         ("                    state._remove_guild(guild)\n", "                    pass\n"),

@@ -14,7 +14,66 @@ WITH_ITS_ROW = f"{TEXTS}::test_a_text_comes_with_its_row_and_goes_when_no_row_ne
 BROUGHT_OVER = f"{MACHINES}::test_texts_of_a_version_before_are_brought_over_once_and_any_machine_can_use_them"
 EACH_MACHINE = f"{FORGOTTEN}::test_a_person_goes_from_the_chat_log_of_each_machine_once"
 
+WAY, SEVERAL = "bot/store/link.py", f"{LINKED}::test_of_several_servers_the_one_that_can_be_written_to_is_used"
+
 MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
+    (
+        "Server: a process that stands still does not hold up the others",
+        WAY,
+        ('f"{self.idle_seconds}s"', '"0"'),
+        (f"{LINKED}::test_a_process_that_stands_still_in_a_transaction_does_not_hold_up_the_others",),
+    ),
+    (
+        "Server: a backup may take its time",
+        ENGINE,
+        ("                await unhurried(db)\n", ""),
+        (f"{LINKED}::test_a_backup_may_take_its_time",),
+    ),
+    (
+        "Server: a restore may take its time",
+        TRANSFER,
+        ("            await unhurried(db)\n", ""),
+        (f"{MOVED}::test_a_restore_may_take_its_time_over_a_text",),
+    ),
+    (
+        "Server: a machine that is gone is noticed",
+        WAY,
+        ('{"application_name": "kotae", **_ALIVE}', '{"application_name": "kotae"}'),
+        (f"{LINKED}::test_a_server_notices_in_half_a_minute_that_a_machine_is_gone",),
+    ),
+    (
+        "Server: a replica that lags is not believed when points are counted",
+        "retrieval/index/server.py",
+        (", exact=True, consistency=self._consistency)", ", exact=True)"),
+        ("tests/retrieval/index/test_server.py::test_a_replica_that_lags_hides_nothing_and_brings_nothing_back",),
+    ),
+    (
+        "Server: a replica that lags is not believed when points are read",
+        "retrieval/index/server.py",
+        (
+            "                with_vectors=vectors,\n                consistency=self._consistency,\n",
+            "                with_vectors=vectors,\n",
+        ),
+        ("tests/retrieval/index/test_server.py::test_a_replica_that_lags_hides_nothing_and_brings_nothing_back",),
+    ),
+    (
+        "Server: of several the next one is tried",
+        WAY,
+        ("                why = error\n", "                raise\n"),
+        (SEVERAL,),
+    ),
+    (
+        "Server: of several the one that answered last is tried first",
+        WAY,
+        ("                self._last = server\n", ""),
+        (SEVERAL,),
+    ),
+    (
+        "Server: of several one that can be written to is wanted",
+        "bot/config/types.py",
+        ("given if wanted else [*given, 'target_session_attrs=read-write']", "given"),
+        (SEVERAL,),
+    ),
     (
         "Server: a text is not dropped that another machine brings along",
         CONTENTS,
@@ -126,13 +185,13 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Server: a statement has an end",
         "bot/store/link.py",
-        ("str(self.statement_seconds * 1000)", '"0"'),
+        ('f"{self.statement_seconds}s"', '"0"'),
         (f"{LINKED}::test_a_statement_has_an_end_but_cleaning_up_takes_as_long_as_it_takes",),
     ),
     (
         "Server: one that does not answer is given up",
         "bot/store/link.py",
-        ('{"timeout": self.connect_seconds}', '{"timeout": 20}'),
+        ('"timeout": self.connect_seconds', '"timeout": 20'),
         (f"{LINKED}::test_a_server_that_does_not_answer_is_given_up",),
     ),
     (

@@ -17,6 +17,10 @@ QUIET = f"{SETTLED}::test_a_thread_is_settled_after_a_quiet_day_up_to_there"
 MARKED = f"{SETTLED}::test_a_mark_counts_from_whoever_asked_or_an_editor"
 PEOPLE = f"{SETTLED}::test_two_people_speak_that_are_no_bots_outsiders_or_left_out"
 OUTAGE = f"{TALKS}::test_after_an_outage_what_was_said_lately_is_compared_and_weekly_all"
+WAITING = (
+    "tests/adapters/discord/test_shared.py"
+    "::test_a_process_that_is_not_connected_adds_a_channel_and_the_connected_one_follows_it"
+)
 DISCORD_CHANNELS = "adapters/discord/transport/channel_history.py"
 PRIVATE_THREADS = f"{TALKS}::test_a_private_thread_is_not_read_archived_or_not"
 FROM_FOLDER = (
@@ -273,8 +277,20 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Channels: the past is compared after an outage",
         CHANNEL,
-        ("not self._listing and known.heard != self._history.heard", "False"),
+        ('not self._listing and self._history.heard not in ("", known.heard)', "False"),
         (OUTAGE,),
+    ),
+    (
+        "Channels: whoever is not told of changes does not compare the past",
+        CHANNEL,
+        ('self._history.heard not in ("", known.heard)', "known.heard != self._history.heard"),
+        (WAITING,),
+    ),
+    (
+        "Channels: followed by the process that is told of changes",
+        CHANNEL,
+        (" and self._histories[platform][1].is_set()", ""),
+        (WAITING,),
     ),
     ("Channels: all is compared weekly", CHANNEL, ("now - known.whole >= WHOLE", "False"), (OUTAGE,)),
     (

@@ -285,7 +285,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Web: the token of a request",
         "adapters/web/server/guard.py",
-        ("                if door is not None and not door.knows(scope, headers):\n", "                if False:\n"),
+        ("                if door is not None and not await door.knows(scope, headers):\n", "                if False:\n"),
         (f"{BROWSERS}::test_without_the_token_a_browser_gets_a_form_and_nothing_else",),
     ),
     (
@@ -352,7 +352,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         "Web: the token of a socket",
         "adapters/web/server/guard.py",
         (
-            "            if self._door is not None and not self._door.knows(scope, headers):\n                raise Problem(401",
+            "            if self._door is not None and not await self._door.knows(scope, headers):\n                raise Problem(401",
             "            if False:\n                raise Problem(401",
         ),
         (SOCKETS,),
@@ -372,8 +372,26 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Web: a token is not guessed",
         "adapters/web/server/login.py",
-        ("        if tries >= TRIES:\n", "        if False:\n"),
+        ("        if tries >= TRIES or await", "        if await"),
         (f"{GUARD}::test_a_token_cannot_be_guessed_for_long",),
+    ),
+    (
+        "Web: a token is not guessed at one process after the other",
+        "adapters/web/server/server.py",
+        ("        shared=rates if rates.shared else None,\n", ""),
+        (f"{GUARD}::test_a_token_cannot_be_guessed_at_one_process_after_the_other",),
+    ),
+    (
+        "Web: who was wrong too often anywhere is not let in with the right token",
+        "adapters/web/server/login.py",
+        ("        ask = self._shared.wait if right else self._shared.take\n", "        if right:\n            return False\n        ask = self._shared.take\n"),
+        (f"{GUARD}::test_a_token_cannot_be_guessed_at_one_process_after_the_other",),
+    ),
+    (
+        "Web: of guesses at the same moment none is looked at beyond the limit",
+        "bot/store/rates.py",
+        (".with_for_update(read=True)", ""),
+        ("tests/bot/store/test_rates.py::test_who_only_asks_waits_for_those_that_take",),
     ),
     # Web: what is shown
     (

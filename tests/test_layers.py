@@ -41,7 +41,7 @@ ONE_PLACE = {
     "nicegui": {"adapters/web/pages/"},
     "fastembed": {"retrieval/embeddings/", "retrieval/reranking.py"},
     "sqlalchemy": {"bot/store/", "migrations/"},
-    "asyncpg": {"bot/store/engine.py"},
+    "asyncpg": {"bot/store/engine.py", "bot/store/link.py"},
     "rich": {"adapters/", "bot/cli/output.py"},
     "mcp": {"adapters/mcp/server.py"},
     "watchfiles": {"bot/sources/folder.py"},

@@ -142,6 +142,10 @@ class DiscordAdapter:
             await enter(client, self._settings.token.get_secret_value())
             self._client, self._context, self._servers = client, context, Servers(client, rest)
             self._waits = bot.holding.shared
+            history = DiscordHistory(self, partial(self._found, forums=True), context, lambda: client.heard)
+            reading = asyncio.create_task(
+                bot.sources.channels.read(PLATFORM, history, self.ready), name="discord-history"
+            )
             try:
                 async with bot.holding.hold(PLATFORM) as lost:
                     self._waits = False
@@ -149,6 +153,8 @@ class DiscordAdapter:
             finally:
                 self._waits = False
                 self._client = self._context = self._servers = None
+                reading.cancel()
+                await asyncio.gather(reading, return_exceptions=True)
 
     async def _serve(
         self,
@@ -162,12 +168,9 @@ class DiscordAdapter:
         listening = asyncio.create_task(listen(client), name="discord-gateway")
         refused = asyncio.create_task(context.rest.refused.wait(), name="discord-refused")
         ended = asyncio.create_task(lost.wait(), name="discord-lost")
-        history = DiscordHistory(self, partial(self._found, forums=True), context, lambda: client.heard)
-        reading = context.bot.sources.channels.read(PLATFORM, history, self.ready)
         chores = [
             refused,
             ended,
-            asyncio.create_task(reading, name="discord-history"),
             asyncio.create_task(self._tell(client, context), name="discord-ready"),
             asyncio.create_task(_catch_up(client, events), name="discord-missed"),
             asyncio.create_task(

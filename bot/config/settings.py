@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import UTC, tzinfo
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from dotenv import dotenv_values
@@ -49,6 +48,7 @@ from bot.config.types import (
     Wants,
     Zone,
     one_of,
+    passwords_in,
     whole,
 )
 from bot.errors import SettingsError
@@ -320,8 +320,8 @@ class Settings(BaseSettings):
         """The values that may appear nowhere; for `logs.set_up`."""
         fields = (value for _, value in self if isinstance(value, SecretStr) and value is not self.database)
         addresses = (self.database_url, self.qdrant_url, self.gemini_base_url, self.openai_base_url)
-        passwords = (urlsplit(address).password for address in addresses if address)
-        return (*(value.get_secret_value() for value in fields), *self.git_tokens.values(), *filter(None, passwords))
+        passwords = (password for address in addresses if address for password in passwords_in(address))
+        return (*(value.get_secret_value() for value in fields), *self.git_tokens.values(), *passwords)
 
 
 def load(env_file: Path | None = ENV_FILE) -> Settings:

@@ -1,10 +1,11 @@
 """The kinds of values that settings can have: what each should be, in words, and how it is checked."""
 
+import re
 import ssl
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
@@ -121,6 +122,9 @@ def _embedder(text: str) -> str:
     return _provider(text, "local", ("fastembed", "gemini", "openai"))
 
 
+_SERVER = re.compile(r"(?P<host>[A-Za-z0-9.-]+)(:(?P<port>\d{1,5}))?")
+
+
 def _database(text: str) -> str:
     """The address as the store takes it: with its driver."""
     scheme, colon, rest = text.partition("://")
@@ -129,7 +133,34 @@ def _database(text: str) -> str:
         _check(bool(colon) and rest.startswith("/") and rest.strip("/") not in ("", ":memory:"))
         return f"sqlite+aiosqlite://{rest}"
     _check(kind in ("postgresql", "postgres") and bool(rest))
-    return f"postgresql+asyncpg://{rest}"
+    return f"postgresql+asyncpg://{_servers(rest)}"
+
+
+def _servers(rest: str) -> str:
+    """Several servers (`user:password@one,two:5433/name`) as the store takes them: if nothing else is said, the one
+    that can be written to."""
+    address, _, query = rest.partition("?")
+    authority, _, name = address.partition("/")
+    user, at, servers = authority.rpartition("@")
+    wanted = parse_qs(query).get("target_session_attrs", [])
+    _check({*wanted} <= {"any", "primary", "read-write"})  # Kotae writes
+    if "," not in servers:
+        _check(urlsplit(f"//{authority}").port != 0)  # raises ValueError for what is no port
+        return rest
+    found = [_SERVER.fullmatch(each) for each in servers.split(",")]
+    _check(all(found))
+    given = [f"host={one['host']}:{one['port'] or 5432}" for one in found if one]
+    given += [query] if query else []
+    return f"{user}{at}/{name}?{'&'.join(given if wanted else [*given, 'target_session_attrs=read-write'])}"
+
+
+def passwords_in(address: str) -> set[str]:
+    """As they are written there, and as they are meant."""
+    parts = urlsplit(address)
+    return {
+        *([parts.password, unquote(parts.password)] if parts.password else []),
+        *parse_qs(parts.query).get("password", []),
+    }
 
 
 def _authorities(file: Path) -> Path:

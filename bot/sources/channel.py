@@ -101,12 +101,12 @@ class Thread:
 
 
 class ChannelHistory(Protocol):
-    """The channels of a platform while it is connected, by their ids there. All raise ConnectionError for what passes,
+    """The channels of a platform that can be reached, by their ids there. All raise ConnectionError for what passes,
     and SourceError for what the platform does not let us read."""
 
     @property
     def heard(self) -> str:
-        """A name of the time in which every change was told of: another one after each gap."""
+        """A name of the time in which every change was told of: another one after each gap; "": here none is."""
         ...
 
     async def find(self, recipient: str) -> Recipient:
@@ -252,7 +252,7 @@ class ChannelSource:
         since: str | None = None
         if known is None or (not self._listing and now - known.whole >= WHOLE):
             known, since = _Pass(self._history.heard, now, on=""), ""
-        elif not self._listing and known.heard != self._history.heard:
+        elif not self._listing and self._history.heard not in ("", known.heard):
             known = _Pass(self._history.heard, known.whole, on="", since=now - LATELY)
             since = (now - LATELY).isoformat()
         if known.on is None:
@@ -311,16 +311,17 @@ class FollowedChannels:
         self.at_once = AT_ONCE
         self.hidden = Redactor(settings.secrets())
         self._settings = settings
-        self._histories: dict[str, ChannelHistory] = {}
+        self._histories: dict[str, tuple[ChannelHistory, asyncio.Event]] = {}
         self._scopes: dict[str, tuple[datetime, str | None]] = {}  # by location, and until when
         self.stirred: Callable[[], None] = lambda: None
 
     async def read(self, platform: str, history: ChannelHistory, ready: asyncio.Event) -> None:
-        """Let a platform's channels be read from when it is ready, until cancelled."""
-        await ready.wait()
-        self._histories[platform] = history
-        self.stirred()
+        """Let a platform's channels be looked up, and be followed while it is ready, until cancelled: of several
+        processes that can look them up, the one that is told of changes follows them."""
+        self._histories[platform] = history, ready
         try:
+            await ready.wait()
+            self.stirred()
             await asyncio.Event().wait()
         finally:
             del self._histories[platform]
@@ -329,10 +330,12 @@ class FollowedChannels:
         """Raises SourceError."""
         if platform not in self._histories:
             raise SourceError(_AWAY, platform=platform.capitalize())
-        return self._histories[platform]
+        return self._histories[platform][0]
 
     def serves(self, location: str) -> bool:
-        return location.partition(":")[0] in self._histories
+        """Whether it is followed here."""
+        platform = location.partition(":")[0]
+        return platform in self._histories and self._histories[platform][1].is_set()
 
     def is_editor(self, actor: Actor) -> bool:
         return role(actor, self._settings) == "editor"
@@ -401,16 +404,17 @@ class FollowedChannels:
         up while its platform is connected is nobody's."""
         until, scope = self._scopes.get(location, (self.clock(), None))
         if self.clock() >= until:
-            scope = await self._asked(*location.split(":", 1))
+            scope = await self._asked(location)
             self._scopes[location] = self.clock() + BELIEVED, scope
         return scope
 
-    async def _asked(self, platform: str, channel: str) -> str | None:
-        if platform not in self._histories:
+    async def _asked(self, location: str) -> str | None:
+        platform, _, channel = location.partition(":")
+        if not self.serves(location):
             return None
         try:
             async with asyncio.timeout(ASKED):
-                to = await self._histories[platform].find(channel)
+                to = await self.history(platform).find(channel)
         except LookupError:
             return None
         except (ConnectionError, TimeoutError, SourceError):

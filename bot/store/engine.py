@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from typing import Any, Literal, TypeVar
 
-from sqlalchemy import Connection, Executable, Row, Table, event
+from sqlalchemy import Connection, Executable, Row, Table, event, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
@@ -248,7 +248,14 @@ async def snapshot(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
     async with _place(engine, "read"):
         with in_words():
             async with engine.connect() as db:
-                yield await db.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+                await db.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+                await unhurried(db)
+                yield db
+
+
+async def unhurried(db: AsyncConnection) -> None:
+    """Let this transaction of a server's database do nothing for as long as it likes: nobody waits for its rows."""
+    await db.execute(text("SET LOCAL idle_in_transaction_session_timeout = 0"))
 
 
 @asynccontextmanager
@@ -387,6 +394,7 @@ def _why(error: Exception) -> Text:
         if name.startswith(kind):
             return reason
     state = str(getattr(cause, "sqlstate", None) or "")
-    if state.startswith(("08", "28", "3D")):
+    lost = isinstance(error, DBAPIError) and error.connection_invalidated
+    if lost or state.startswith(("08", "28", "3D")):
         return _UNREACHABLE
     return _POSTGRESQL.get(state, _BROKEN)

@@ -48,7 +48,9 @@ def file_of(url: str) -> Path | None:
 def name_of(url: str) -> str:
     """The database as people know it, without secrets: its file, or its server and name."""
     address = make_url(url)
-    return str(file_of(url) or f"{address.host or address.query.get('host') or 'localhost'}/{address.database}")
+    hosts = address.query.get("host", "localhost")
+    there = address.host or (hosts if isinstance(hosts, str) else ",".join(hosts))
+    return str(file_of(url) or f"{there}/{address.database}")
 
 
 def condition(file: Path, *, seconds: float) -> Condition:

@@ -1,4 +1,7 @@
-"""The way to a database on a server. Loads nothing of the database, since the settings hold one."""
+"""The way to a database on a server. Loads nothing of the database, since the settings hold one.
+
+Source: PostgreSQL 15, 20.3 (keepalives), 20.11 (time limits) and 34.1 (several hosts).
+"""
 
 import ssl
 from dataclasses import dataclass
@@ -10,23 +13,31 @@ Tls = Literal["off", "prefer", "require", "verify"]
 CONNECTIONS = 15
 CONNECT_SECONDS = 10
 STATEMENT_SECONDS = 60
+IDLE_SECONDS = 30  # of a transaction, whose process stands still then; shorter than who waits for its rows does
+_ALIVE = {"tcp_keepalives_idle": "10", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3"}  # 25 seconds
 
 
 @dataclass(frozen=True, slots=True)
 class ServerLink:
-    """`connections` of a process at most; seconds until a connection and until the result of a statement are given up.
-    `tls` None: as the address says; `verify` believes the authorities of the system, or those in the file `ca`."""
+    """`connections` of a process at most; seconds until a connection, the result of a statement, and a transaction in
+    which nothing is done are given up. `tls` None: as the address says; `verify` believes the authorities of the
+    system, or those in the file `ca`."""
 
     connections: int = CONNECTIONS
     connect_seconds: int = CONNECT_SECONDS
     statement_seconds: int = STATEMENT_SECONDS
     tls: Tls | None = None
     ca: Path | None = None
+    idle_seconds: int = IDLE_SECONDS
 
     def arguments(self) -> dict[str, Any]:
         """The driver's arguments for a connection on which a statement takes as long as it takes. Raises OSError for a
         `ca` that cannot be read."""
-        given: dict[str, Any] = {"timeout": self.connect_seconds}
+        given: dict[str, Any] = {
+            "timeout": self.connect_seconds,
+            "async_creator_fn": _InTurn(),
+            "server_settings": {"application_name": "kotae", **_ALIVE},
+        }
         match self.tls:
             case None:
                 pass
@@ -39,6 +50,36 @@ class ServerLink:
         return given
 
     def bounded(self) -> dict[str, Any]:
-        """`arguments`, with an end to every statement."""
-        limits = {"application_name": "kotae", "statement_timeout": str(self.statement_seconds * 1000)}
-        return self.arguments() | {"server_settings": limits}
+        """`arguments`, with an end to every statement, and to a transaction in which nothing is done."""
+        given = self.arguments()
+        given["server_settings"] |= {
+            "statement_timeout": f"{self.statement_seconds}s",
+            "idle_in_transaction_session_timeout": f"{self.idle_seconds}s",
+        }
+        return given
+
+
+class _InTurn:
+    """Connects to the first of several servers that does what the address wants, beginning with the one that last did.
+    Each is given up by itself: the driver would spend all its time on a machine that is not there any more."""
+
+    def __init__(self) -> None:
+        self._last: object = None
+
+    async def __call__(self, *, host: Any = None, port: Any = None, **given: Any) -> Any:
+        import asyncpg  # type: ignore[import-untyped]
+
+        servers = list(zip(host, port, strict=True)) if isinstance(host, list) else [(host, port)]
+        why: Exception | None = None
+        for server in sorted(servers, key=lambda each: each != self._last):
+            try:
+                made = await asyncpg.connect(host=server[0], port=server[1], **given)
+            except asyncpg.TargetServerAttributeNotMatched:
+                why = asyncpg.ReadOnlySQLTransactionError("it cannot be written to")
+            except (OSError, asyncpg.CannotConnectNowError, asyncpg.PostgresConnectionError) as error:
+                why = error
+            else:
+                self._last = server
+                return made
+        assert why is not None  # there is one at least
+        raise why

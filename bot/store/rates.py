@@ -1,12 +1,13 @@
-"""Limits that platforms set on all calls of a workspace, kept by all processes of a database together: eight that knew
-nothing of each other had 125 of 151 posts to one busy channel refused, and 14 of 40 messages given up.
+"""Limits that all processes of a database keep together: those that platforms set on all calls of a workspace (eight
+that knew nothing of each other had 125 of 151 posts to one busy channel refused, and 14 of 40 messages given up), and
+how often a token may be guessed.
 
 Source: machines.md §1, row 14, and §2; the generic cell rate algorithm: one moment a limit says how full it is.
 """
 
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import Connection, Select, delete, select, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.store.engine import change, insert, on_server
@@ -27,13 +28,12 @@ class Rates:
         """Takes a call of a limit of so many at once, then so many a minute: 0. Where there is none now, nothing is
         taken: how many seconds until there is one."""
         every = timedelta(minutes=1) / a_minute
-        full = select(rates.c.full_at).where(rates.c.name == name)
 
         def take(db: Connection) -> tuple[float, bool]:
             now = present(db, datetime.now(UTC))
             begun = insert(db, rates).values(name=name, full_at=now).on_conflict_do_nothing(index_elements=["name"])
             new = db.execute(begun.returning(rates.c.name)).first() is not None
-            full_at = max(db.execute(full.with_for_update()).scalar_one(), now) + every
+            full_at = max(db.execute(_full(name).with_for_update()).scalar_one(), now) + every
             if (missing := full_at - now - burst * every) > timedelta():
                 return missing.total_seconds(), new
             db.execute(update(rates).where(rates.c.name == name).values(full_at=full_at))
@@ -44,3 +44,19 @@ class Rates:
             old = delete(rates).where(rates.c.full_at < datetime.now(UTC) - _FORGOTTEN)
             await change(self._engine, lambda db: db.execute(old), durable=False)
         return seconds
+
+    async def wait(self, name: str, burst: int, a_minute: int) -> float:
+        """How many seconds until there is a call of such a limit, once those that are being taken are; nothing is
+        taken."""
+        every = timedelta(minutes=1) / a_minute
+
+        def wait(db: Connection) -> float:
+            full_at = db.execute(_full(name).with_for_update(read=True)).scalar()
+            now = present(db, datetime.now(UTC))
+            return 0.0 if full_at is None else max(0.0, (full_at + every - now - burst * every).total_seconds())
+
+        return await change(self._engine, wait, durable=False)
+
+
+def _full(name: str) -> Select[datetime]:
+    return select(rates.c.full_at).where(rates.c.name == name)

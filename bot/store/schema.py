@@ -670,7 +670,7 @@ leases = Table(
     Column("until", Moment, nullable=False),
 )
 
-# Limits of platforms that the processes of this database keep together: when each has all its calls again.
+# Limits that the processes of this database keep together: when each has all its calls again.
 rates = Table(
     "rates",
     metadata,

@@ -14,7 +14,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from bot.store.contents import keep
-from bot.store.engine import change, look, read, snapshot, storable, write
+from bot.store.engine import change, look, read, snapshot, storable, unhurried, write
 from bot.store.schema import changed_documents, contents, documents, erasures, held_files, metadata, processes
 
 _ROWS = 500  # at a time
@@ -53,6 +53,7 @@ async def load(file: AsyncEngine, server: AsyncEngine, text_of: Callable[[str], 
     address, None where there is none. Raises FilledError, StoreError, and what `text_of` raises."""
     try:
         async with write(server) as db, read(file) as source:
+            await unhurried(db)
             if await db.run_sync(_filled):
                 raise FilledError
             for table in _TABLES:

@@ -211,7 +211,10 @@ class ServerIndex:
         return await self._counted(models.Filter(must=[*living], must_not=[*known] if document_ids else None))
 
     async def _counted(self, which: models.Filter) -> int:
-        return (await self._wire(lambda client: client.count(self._name, which, exact=True))).count
+        found = await self._wire(
+            lambda client: client.count(self._name, which, exact=True, consistency=self._consistency)
+        )
+        return found.count
 
     # -- writing ----------------------------------------------------------------------------------------------------
 

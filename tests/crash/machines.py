@@ -280,7 +280,10 @@ class Run:
                 one.kill()
                 self.report.kills += 1
             if self._chance.random() < 0.3:  # a replica goes down in the middle of a write, or after it
-                failures: list[Order] = [Drop(done=True), Drop(), Refuse(503), Refuse(500)]
+                failures: list[Order] = [
+                    *(Drop(done=True), Drop(), Refuse(503), Refuse(500)),
+                    *(Refuse(500, done=True), Refuse(500, half=True)),
+                ]
                 server.order("points", self._chance.choice(failures))
 
 
@@ -306,7 +309,7 @@ async def run(seconds: float, *, seed: int, processes: int = 3, every: float = 0
     """`every`: seconds between two kills, on average."""
     report, chance = Report(seed, wrong_clock=SKEWED and processes > 1), random.Random(seed)
     with tempfile.TemporaryDirectory() as folder, _database() as database:
-        async with FakeQdrant() as server, FakeOpenAI(embedders=EMBEDDERS) as embedder:
+        async with FakeQdrant(replicas=3, lags=True) as server, FakeOpenAI(embedders=EMBEDDERS) as embedder:
             given = {
                 "DATABASE_URL": database,
                 "QDRANT_URL": server.url,

@@ -251,6 +251,8 @@ class Gateway:
         if len(recent) >= self.rules.identifies:
             app.revoked = True  # Source: events/gateway, session start limit: the token is reset
             return 4004
+        if app.sharded and "shard" not in data:
+            return 4011
         self.identified += 1
         if self.rules.ready:
             self._start(connection, Session(uuid.uuid4().hex, app, intents))

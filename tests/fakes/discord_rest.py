@@ -80,7 +80,7 @@ class Rest:
 
     def gateway_bot(self, call: Call) -> Json:
         limit = {"total": 1000, "remaining": 1000 - len(call.app.identified), "reset_after": 0, "max_concurrency": 1}
-        return {"url": self.gateway_url, "shards": 1, "session_start_limit": limit}
+        return {"url": self.gateway_url, "shards": call.app.shards, "session_start_limit": limit}
 
     def me(self, call: Call) -> Json:
         return self._payloads.user(self._world.users[call.app.user]) | {"verified": True, "flags": 0}

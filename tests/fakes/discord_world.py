@@ -151,7 +151,8 @@ class File:
 @dataclass(slots=True)
 class App:
     """An installed app and its bot. `intents`: the privileged ones granted in its portal; `commandless`: the guilds
-    into which it was invited without the scope applications.commands."""
+    into which it was invited without the scope applications.commands; `shards`: connections that are proposed, and with
+    `sharded` required."""
 
     id: str
     user: str
@@ -163,6 +164,8 @@ class App:
     commands: dict[str, Json] = field(default_factory=dict)
     identified: list[float] = field(default_factory=list)
     commandless: set[str] = field(default_factory=set)
+    shards: int = 1
+    sharded: bool = False
 
 
 @dataclass(slots=True, eq=False)

@@ -2,17 +2,18 @@
 it.
 
 It wants its key, knows which fields are indexed and refuses to filter by others (as the strict mode of Qdrant Cloud
-does), refuses a vector of another length together with the batch it came in, and fails on order. Every request is in
-the journal.
+does), refuses a vector of another length together with the batch it came in, and fails on order. Of several replicas one
+can lag behind, and answers whoever does not ask what most of them have. Every request is in the journal.
 """
 
 import asyncio
 import base64
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from aiohttp import web
 from pydantic import BaseModel, ValidationError
@@ -28,12 +29,15 @@ KEY = "qdrant-fake-key-0123456789"
 
 @dataclass(frozen=True)
 class Refuse:
-    """An error status as Qdrant words it, or a proxy's page (also with status 200)."""
+    """An error status as Qdrant words it, or a proxy's page (also with status 200); with `done` after the request has
+    been carried out, with `half` after a part of what it writes has."""
 
     code: int
     message: str = "Service internal error"
     headers: Mapping[str, str] = field(default_factory=dict)
     page: str = ""
+    done: bool = False
+    half: bool = False
 
 
 @dataclass(frozen=True)
@@ -78,11 +82,18 @@ class FakeQdrant:
     """`async with FakeQdrant() as server:`; then `.url`. `key` None: it asks for none.
 
     `order("points/query", Refuse(503), …)` is for the next requests whose path holds that text. `basic` is what a proxy
-    in front wants; `metadata` False is a server before 1.16, which drops what it does not know.
+    in front wants; `metadata` False is a server before 1.16, which drops what it does not know. `lags`: one of the
+    `replicas` has everything but the last write.
     """
 
     def __init__(
-        self, *, key: str | None = KEY, basic: tuple[str, str] | None = None, metadata: bool = True, replicas: int = 1
+        self,
+        *,
+        key: str | None = KEY,
+        basic: tuple[str, str] | None = None,
+        metadata: bool = True,
+        replicas: int = 1,
+        lags: bool = False,
     ) -> None:
         self.url = ""
         self.journal: list[Call] = []
@@ -91,6 +102,7 @@ class FakeQdrant:
         self._basic = basic and "Basic " + base64.b64encode(":".join(basic).encode()).decode()
         self._metadata = metadata
         self._replicas = replicas
+        self._lags = lags
         self._orders: deque[tuple[str, Order]] = deque()
         self._indexes: dict[str, dict[str, str]] = {}
         self._sizes: dict[str, int] = {}
@@ -131,7 +143,7 @@ class FakeQdrant:
         return self._indexes
 
     async def __aenter__(self) -> Self:
-        self._store = AsyncQdrantLocal(":memory:")
+        self._store, self._behind = AsyncQdrantLocal(":memory:"), AsyncQdrantLocal(":memory:")
         app = web.Application(client_max_size=32 * 2**20)  # Qdrant's own limit
         app.router.add_route("*", "/{path:.*}", self._handle)
         self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
@@ -148,6 +160,7 @@ class FakeQdrant:
         self._over.set()
         await self._runner.cleanup()
         await self._store.close()
+        await self._behind.close()
 
     # -- a request ----------------------------------------------------------------------------------------------------
 
@@ -161,7 +174,7 @@ class FakeQdrant:
             return web.Response(status=401, text="<html><h1>401 Authorization Required</h1></html>")
         ordered = self._ordered(request.path)
         match ordered:
-            case Refuse():
+            case Refuse(done=False, half=False):
                 return _refused(ordered)
             case Hang():
                 await self._over.wait()
@@ -175,7 +188,11 @@ class FakeQdrant:
             return _refused(Refuse(401, "Must provide an API key or an Authorization bearer token"))
         if first != "collections":
             return web.Response(status=404)
+        if isinstance(ordered, Refuse) and ordered.half:
+            call = replace(call, body=_half(call.body))
         answer = await self._answer(call)
+        if isinstance(ordered, Refuse):
+            return _refused(ordered)
         return self._dropped(request) if isinstance(ordered, Drop) else answer
 
     def _ordered(self, path: str) -> Order | None:
@@ -195,6 +212,7 @@ class FakeQdrant:
         if call.kind == "PUT":
             return await self._create(call) if not known else _wrong(409, f"Collection `{call.collection}` exists!")
         if call.kind == "DELETE":
+            cast(Any, self._behind).collections.pop(call.collection, None)
             return _answered(await self._store.delete_collection(call.collection))
         if not known:
             return _wrong(404, f"Not found: Collection `{call.collection}` doesn't exist!")
@@ -256,9 +274,11 @@ class FakeQdrant:
     # -- points ------------------------------------------------------------------------------------------------------
 
     async def _upsert(self, call: Call) -> web.Response:
+        self._falls_behind(call)
         return _answered(await self._store.upsert(call.collection, models.PointsList(**call.body).points))
 
     async def _update(self, call: Call) -> web.Response:
+        self._falls_behind(call)
         operations = models.UpdateOperations(**call.body).operations
         return _answered(await self._store.batch_update_points(call.collection, operations))
 
@@ -269,11 +289,11 @@ class FakeQdrant:
             vector = search.query.nearest if isinstance(search.query, models.NearestQuery) else search.query
             if isinstance(vector, list) and len(vector) != size:
                 return _wrong(400, f"Wrong input: Vector dimension error: expected dim: {size}, got {len(vector)}")
-        return _answered(await self._store.query_batch_points(call.collection, searches))
+        return _answered(await self._replica(call).query_batch_points(call.collection, searches))
 
     async def _scroll(self, call: Call) -> web.Response:
         asked = models.ScrollRequest(**call.body)
-        records, then = await self._store.scroll(
+        records, then = await self._replica(call).scroll(
             call.collection,
             scroll_filter=asked.filter,
             limit=asked.limit or 10,
@@ -285,7 +305,23 @@ class FakeQdrant:
 
     async def _count(self, call: Call) -> web.Response:
         asked = models.CountRequest(**call.body)
-        return _answered(await self._store.count(call.collection, asked.filter))
+        return _answered(await self._replica(call).count(call.collection, asked.filter))
+
+    def _falls_behind(self, call: Call) -> None:
+        if self._lags:
+            now, behind = cast(Any, self._store).collections, cast(Any, self._behind).collections
+            behind[call.collection] = deepcopy(now[call.collection])
+
+    def _replica(self, call: Call) -> AsyncQdrantLocal:
+        """That answers: where one is enough, the one that lags."""
+        agreed = call.query.get("consistency") in ("majority", "quorum", "all")
+        there = call.collection in cast(Any, self._behind).collections
+        return self._store if agreed or not there else self._behind
+
+
+def _half(body: Json) -> Json:
+    """Of the points, or of the operations, those that come first."""
+    return {name: each[: (len(each) + 1) // 2] if isinstance(each, list) else each for name, each in body.items()}
 
 
 def _keys(body: Any) -> Iterator[str]:

@@ -45,9 +45,10 @@ _INTENTS = Text(
     "https://discord.com/developers/applications/{id}/bot → Privileged Gateway Intents → Message Content Intent",
 )
 _SHARDING = Text(
-    en="The bot is in too many servers for one connection (Discord's code 4011): remove it from some.",
+    en="The bot is in too many servers for one connection (Discord's code 4011): remove it from some, or make an "
+    "application of its own for the team. docs/deploy.md says why there is one.",
     ja="ボットの参加サーバーが多すぎるため、1 本の接続では動作できません（Discord のコード 4011）。"
-    "参加サーバーを減らしてください。",
+    "参加サーバーを減らすか、チーム専用のアプリケーションを作成してください。理由は docs/deploy.md にあります。",
 )
 _REFUSED = Text(
     en="Discord refuses the connection for good (code {code}). `kotae doctor` names what is wrong.",

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from nicegui import ui
 from starlette.requests import Request
@@ -285,7 +285,8 @@ async def _facts(site: Site, who: Visitor) -> list[tuple[Text, str]]:
 
 
 def _host(address: str) -> str:
-    return urlsplit(address).hostname or "–"
+    parts = urlsplit(address)
+    return parts.hostname or ", ".join(parse_qs(parts.query).get("host", "–"))
 
 
 PAGE = Page("/guide", _TITLE, "menu_book", _build)

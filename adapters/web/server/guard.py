@@ -50,6 +50,7 @@ class Guard:
     `hosts`: the names this server answers to, against DNS rebinding; None: any.
     `token`: what a caller must show, a program with each request, also from this machine; None: whoever reaches this
     address may read and write, but no other site's page in their browser, which may only lead here.
+    `shared`: with which the processes that have this token count who guesses it.
     `local`: callers come through the home's socket, which only its owner can open: they are who they are.
     `kinds`: for each path that takes a body the media types it takes; those that are not JSON may be long.
     `pages`: below this path is what browsers use: forms may be long there, and a browser shows the token once, to log
@@ -69,6 +70,7 @@ class Guard:
         local: bool = False,
         hosts: frozenset[str] | None = None,
         token: SecretStr | None = None,
+        shared: login.Shared | None = None,
         body_seconds: float = BODY_SECONDS,
         still_seconds: float = STILL_SECONDS,
         pages: str | None = None,
@@ -82,7 +84,7 @@ class Guard:
         self._language = language
         self._local = local
         self._hosts = hosts
-        self._door = None if token is None else login.Door(token)
+        self._door = None if token is None else login.Door(token, shared)
         self._body_seconds = body_seconds
         self._still_seconds = still_seconds
         self._pages = pages
@@ -117,7 +119,7 @@ class Guard:
                 if scope["path"] != self._own_tokens and _of_program(headers):
                     raise Problem(401, "token_needed", errors.PROGRAM_TOKEN)
                 door = None if scope["path"] == self._own_tokens else self._door
-                if door is not None and not door.knows(scope, headers):
+                if door is not None and not await door.knows(scope, headers):
                     if self._of_pages(scope):
                         await self._log_in(door, scope, receive, answer, headers)
                         return
@@ -146,7 +148,7 @@ class Guard:
                 raise Problem(404, "not_found", errors.NOT_FOUND)
             self._of_this_host(headers)
             self._from_here(headers)
-            if self._door is not None and not self._door.knows(scope, headers):
+            if self._door is not None and not await self._door.knows(scope, headers):
                 raise Problem(401, "token_needed", errors.NO_TOKEN)
         except Problem:
             await receive()

@@ -1,14 +1,17 @@
 """How the token of KOTAE_WEB_TOKEN is shown: by programs with each request, by a browser once, in a form.
 
 The browser keeps a cookie that does not hold the token and ends by itself; another token ends all of them at once.
-Source: product.md §6; reliability.md R20.
+Wrong tokens are counted by this process and, where a database has several, by all of them together. Source: product.md
+§6; reliability.md R20; machines.md §1, row 14.
 """
 
 import hashlib
 import hmac
 import ipaddress
+import logging
 import time
 from collections.abc import Callable
+from typing import Protocol
 from urllib.parse import parse_qs
 
 from pydantic import SecretStr
@@ -18,12 +21,16 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import Receive, Scope
 
 from adapters.web.api.errors import Problem
+from bot.errors import StoreError
 from retrieval.i18n import Language, Text
+
+log = logging.getLogger(__name__)
 
 COOKIE = "kotae_session"
 FORM_BYTES = 4_096
 WEEK = 7 * 24 * 3600
 TRIES, TRY_SECONDS = 20, 60  # wrong tokens from one network in that time; then it has to wait
+A_MINUTE = TRIES * 60 // TRY_SECONDS
 _NETWORKS = 10_000  # whose tries are counted
 
 _TITLE = Text(en="Kotae – log in", ja="Kotae – ログイン")
@@ -49,21 +56,33 @@ input,button{{font:inherit;padding:.5rem .7rem;width:100%;box-sizing:border-box;
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
 
+class Shared(Protocol):
+    """See `bot.store.rates.Rates`."""
+
+    async def take(self, name: str, burst: int, a_minute: int) -> float: ...
+
+    async def wait(self, name: str, burst: int, a_minute: int) -> float: ...
+
+
 class Door:
     """One for an address: it knows the token, and how often each network was wrong."""
 
-    def __init__(self, token: SecretStr, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, token: SecretStr, shared: Shared | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """`shared`: with which other processes that have the token count."""
         self._token = token.get_secret_value().encode()
+        self._shared = shared
         self._clock = clock
         self._wrong: dict[str, tuple[int, float]] = {}  # how often, and until when that counts
 
-    def knows(self, scope: Scope, headers: Headers) -> bool:
+    async def knows(self, scope: Scope, headers: Headers) -> bool:
         """Whether this request shows the token, or the cookie of a browser that has. Raises Problem after too many
         tries."""
         if self._logged_in(headers):
             return True
         scheme, _, shown = headers.get("authorization", "").partition(" ")
-        return scheme.lower() == "bearer" and self._opens(scope, shown.strip().encode("latin-1"))
+        return scheme.lower() == "bearer" and await self._opens(scope, shown.strip().encode("latin-1"))
 
     async def respond(self, scope: Scope, receive: Receive, language: Language, *, home: str) -> Response:
         """The form; or what became of it: the cookie and the way to the page that was asked for, or the form again."""
@@ -72,7 +91,7 @@ class Door:
         if "token" not in form:
             return _form(language)
         try:
-            opened = self._opens(scope, form["token"][0].strip().encode())
+            opened = await self._opens(scope, form["token"][0].strip().encode())
         except Problem as problem:
             return _form(language, problem.said, problem.status)
         if not opened:
@@ -94,21 +113,33 @@ class Door:
         signed = hmac.new(self._token, b"kotae browser session until %d" % until, hashlib.sha256)
         return f"{until}.{signed.hexdigest()}"
 
-    def _opens(self, scope: Scope, shown: bytes) -> bool:
+    async def _opens(self, scope: Scope, shown: bytes) -> bool:
         """Raises Problem, right or wrong, for a network that was wrong too often: else it could go on guessing."""
         network = _network(scope)
         tries, until = self._wrong.get(network, (0, 0.0))
         if (now := self._clock()) >= until:
             tries, until = 0, now + TRY_SECONDS
-        if tries >= TRIES:
+        right = hmac.compare_digest(shown, self._token)
+        if not right:  # counted before anything is waited for: many at once are not more
+            self._wrong.pop(network, None)
+            self._wrong[network] = (tries + 1, until)
+            if len(self._wrong) > _NETWORKS:
+                del self._wrong[next(iter(self._wrong))]
+        if tries >= TRIES or await self._too_often(network, right):
             raise Problem(429, "too_many_tries", _TOO_OFTEN, {"Retry-After": str(TRY_SECONDS)})
-        if hmac.compare_digest(shown, self._token):
-            return True
-        self._wrong.pop(network, None)
-        self._wrong[network] = (tries + 1, until)
-        if len(self._wrong) > _NETWORKS:
-            del self._wrong[next(iter(self._wrong))]
-        return False
+        return right
+
+    async def _too_often(self, network: str, right: bool) -> bool:
+        """Whether all processes together were wrong too often, and this one now."""
+        if self._shared is None:
+            return False
+        ask = self._shared.wait if right else self._shared.take
+        name = hmac.new(self._token, b"kotae login from %s" % network.encode(), hashlib.sha256).hexdigest()
+        try:
+            return await ask(f"login:{name}", TRIES, A_MINUTE) > 0
+        except StoreError:
+            log.warning("this process counts wrong tokens alone for now", exc_info=True)
+            return False
 
 
 async def log_out(request: Request) -> Response:

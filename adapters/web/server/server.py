@@ -110,6 +110,7 @@ def _for_programs(
 ) -> ASGIApp:
     programs = make_api(context)
     inside = programs if browser is None else Front(programs, browser)
+    rates = context.app.bot.rates
     own = {PATH: mcp, **{path: _posted(webhook) for path, webhook in webhooks.items()}}
 
     async def either(scope: Scope, receive: Receive, send: Send) -> None:
@@ -122,6 +123,7 @@ def _for_programs(
         language=context.app.settings.language,
         hosts=address.hosts,
         token=address.token,
+        shared=rates if rates.shared else None,
         pages=None if browser is None else ROOT,
         own=OWN,
         open_to_all=routes.OPEN,

@@ -1,4 +1,5 @@
-"""Processes of one database: one is connected to Discord, and when it dies another is, and takes what was said meanwhile.
+"""Processes of one database: one is connected to Discord, and when it dies another is, and takes what was said meanwhile;
+those that wait can do what REST is enough for.
 
 Source: machines.md §1, row 15.
 """
@@ -6,10 +7,11 @@ Source: machines.md §1, row 15.
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import SecretStr
@@ -19,14 +21,24 @@ from adapters.discord.adapter import DiscordAdapter
 from adapters.discord.transport import servers
 from bot.bot import Bot
 from bot.config.settings import DiscordSettings
+from bot.knowledge.documents import KnowledgeBase
 from bot.operations.holding import LEASE, Holding
+from bot.sources.base import SourceError
+from bot.sources.channel import QUIET
 from bot.store.engine import Engine, change, connect
 from bot.store.exclusive import Leases
-from bot.types import Audience, Card
+from bot.types import Audience, Card, Place
+from retrieval.loaders.loader import Loader
 from tests.adapters.acting import Player, answers, process, serving, settings, until
 from tests.adapters.discord.program import begun, named
+from tests.adapters.talks import EDITOR, PUBLIC, Now, heard
+from tests.bot.knowledge.test_processes import Machines
 from tests.fakes.discord_fake import ANN, GENERAL, GUILD, FakeDiscord
 from tests.fakes.discord_gate import error
+from tests.fakes.discord_world import FORUM
+from tests.fakes.qdrant import FakeQdrant
+
+ARCHIVED = "GET /channels/{channel}/threads/archived/public"
 
 
 async def _at_once(seconds: float) -> None:
@@ -84,11 +96,19 @@ async def test_one_process_is_connected_and_another_takes_over_when_it_dies(
             await engine.dispose()
 
 
+@dataclass
+class Part:
+    """Of a process."""
+
+    adapter: DiscordAdapter
+    bot: Bot
+
+
 @asynccontextmanager
 async def _two(
-    discord: FakeDiscord, engine: Engine, home: Path, address: str
-) -> AsyncIterator[tuple[DiscordAdapter, DiscordAdapter]]:
-    """The parts of two processes of a database: the first is connected, the other waits."""
+    discord: FakeDiscord, engine: Engine, home: Path, address: str, *knowledge: KnowledgeBase, **more: Any
+) -> AsyncIterator[tuple[Part, Part]]:
+    """Two processes of a database: the first is connected, the other waits. `knowledge`: of each."""
     where = DiscordSettings(SecretStr(discord.token), None, discord.api_url, discord.gateway_url, discord.cdn_url)
     one, other = (DiscordAdapter(where, language="en", look_every=0.1) for _ in range(2))
 
@@ -97,8 +117,8 @@ async def _two(
 
     given, make = settings(home, DATABASE_URL=address), Player(answers("30 days.")).make
     async with (
-        process(given, make, change=partial(held, "one")) as (_, first),
-        process(given, make, change=partial(held, "other")) as (_, second),
+        process(given, make, *knowledge[:1], change=partial(held, "one"), **more) as (_, first),
+        process(given, make, *knowledge[1:], change=partial(held, "other"), **more) as (_, second),
         serving(one, first),
     ):
         task = asyncio.create_task(other.run(second))
@@ -108,7 +128,7 @@ async def _two(
                 return other.connected
 
             await until(waits)
-            yield one, other
+            yield Part(one, first), Part(other, second)
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
@@ -116,7 +136,8 @@ async def _two(
 
 async def test_a_process_that_is_not_connected_posts_all_the_same(tmp_path: Path, shared_database: str) -> None:
     engine, card = connect(shared_database), Card("Unanswered questions", ("2 asked",))
-    async with FakeDiscord(limits=False) as discord, _two(discord, engine, tmp_path, shared_database) as (one, other):
+    async with FakeDiscord(limits=False) as discord, _two(discord, engine, tmp_path, shared_database) as two:
+        one, other = (part.adapter for part in two)
         private = discord.world.add_channel("harbour", only=[ANN, discord.bot_user]).id
         assert one.ready.is_set() and not other.ready.is_set() and discord.gateway.identified == 1
         found = [await adapter.find("#general") for adapter in (one, other)]
@@ -140,7 +161,8 @@ async def test_what_is_looked_up_without_the_gateway_is_looked_up_again(
 ) -> None:
     monkeypatch.setattr(servers, "SECONDS", 0.0)
     engine = connect(shared_database)
-    async with FakeDiscord(limits=False) as discord, _two(discord, engine, tmp_path, shared_database) as (_, other):
+    async with FakeDiscord(limits=False) as discord, _two(discord, engine, tmp_path, shared_database) as (_, waiting):
+        other = waiting.adapter
         assert (await other.find(GENERAL)).audience == Audience("public")
         await discord.denies("general", "view_channel", who=GUILD)
         await discord.allows("general", "view_channel")
@@ -156,4 +178,47 @@ async def test_what_is_looked_up_without_the_gateway_is_looked_up_again(
         discord.fail("GET /users/@me/guilds", error(50001))
         with pytest.raises(ConnectionError):
             await other.find(GENERAL)
+    await engine.dispose()
+
+
+async def test_a_process_that_is_not_connected_adds_a_channel_and_the_connected_one_follows_it(
+    tmp_path: Path, shared_database: str
+) -> None:
+    engine = connect(shared_database)
+    async with FakeDiscord(limits=False) as discord, FakeQdrant() as server, Loader() as loader:
+        machines = Machines(shared_database, server, tmp_path, loader)
+        forum = discord.world.add_channel("help", kind=FORUM).id
+        root = await discord.posts(forum, "ann", "Where is the key?", "I need it.")
+        await discord.says(forum, "ben", "In room 4.", thread=root)
+        clock = Now(discord, 2 * QUIET)
+        async with machines.stack:
+            known = [(await machines.process(name)).knowledge for name in ("one", "other")]
+            async with _two(discord, engine, tmp_path, shared_database, *known, clock=clock) as (one, other):
+                place = Place("discord", GUILD, forum)
+                with pytest.raises(SourceError):
+                    await other.bot.sources.follow(EDITOR, replace(place, channel="123456789012345678"))
+                source = await other.bot.sources.follow(EDITOR, place, "talk")
+                assert one.bot.sources.channels.serves(source.location)
+                assert not other.bot.sources.channels.serves(source.location)
+
+                async def titles() -> list[str]:
+                    return sorted(row.title for row in await known[0].documents(PUBLIC))
+
+                watching = [asyncio.create_task(part.bot.sources.watch()) for part in (one, other)]
+                assert await until(titles) == ["Where is the key?"]
+                for task in watching:
+                    task.cancel()
+                await asyncio.gather(*watching, return_exceptions=True)
+
+                await one.bot.sources.sync(EDITOR, "talk", PUBLIC)
+                listed = len(discord.journal.calls(ARCHIVED))
+                await discord.renames(root, "Where is the car?")
+                await heard(discord, clock)
+                assert (await other.bot.sources.sync(EDITOR, "talk", PUBLIC)).replaced == 1  # whoever is asked
+                assert await titles() == ["Where is the car?"]
+                assert (await one.bot.sources.sync(EDITOR, "talk", PUBLIC)).replaced == 0
+                assert len(discord.journal.calls(ARCHIVED)) == listed, "nothing was missed"
+                told = [each for each in discord.world.channels.values() if each.parent == forum and each.id != root]
+                assert [each.name for each in told] == ["This channel is a source of answers now"]
+        assert discord.gateway.identified == 1
     await engine.dispose()

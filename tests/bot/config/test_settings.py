@@ -216,10 +216,39 @@ def test_the_model_follows_the_key(dotenv: Path) -> None:
         ("postgres://u:p@h:5432/n", "postgresql+asyncpg://u:p@h:5432/n"),
         ("postgresql://h/n", "postgresql+asyncpg://h/n"),
         ("postgresql+psycopg2://h/n", "postgresql+asyncpg://h/n"),
+        (
+            "postgresql://u:p@a,b.example:5433/n",
+            "postgresql+asyncpg://u:p@/n?host=a:5432&host=b.example:5433&target_session_attrs=read-write",
+        ),
+        (
+            "postgresql://a:1,b:2/n?target_session_attrs=any&ssl=require",
+            "postgresql+asyncpg:///n?host=a:1&host=b:2&target_session_attrs=any&ssl=require",
+        ),
     ],
 )
 def test_a_database_address_gets_its_driver(dotenv: Path, given: str, url: str) -> None:
     assert made(dotenv, DATABASE_URL=given).database_url == url
+
+
+@pytest.mark.parametrize(
+    "given", ["h:x/n", "a,b:x/n", "a,/n", "a,[::1]/n", "h/n?target_session_attrs=standby", "u:CANARY@a,b:x/n"]
+)
+def test_a_database_address_that_is_none_is_a_sentence(dotenv: Path, given: str) -> None:
+    with pytest.raises(SettingsError) as wrong:
+        made(dotenv, DATABASE_URL=f"postgresql://{given}")
+    assert "DATABASE_URL" in wrong.value.text("en") and given not in wrong.value.text("ja") + repr(wrong.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "secrets"),
+    [
+        ("u:CANARY%2F1@a,b/n", {"CANARY%2F1", "CANARY/1"}),
+        ("h/n?user=u&password=CANARY%2F1", {"CANARY/1"}),
+        ("u@h/n", set()),
+    ],
+)
+def test_the_password_of_a_database_is_a_secret(dotenv: Path, given: str, secrets: set[str]) -> None:
+    assert set(made(dotenv, DATABASE_URL=f"postgresql://{given}").secrets()) == secrets
 
 
 def test_lists_and_places(dotenv: Path) -> None:

@@ -12,7 +12,7 @@ from sqlalchemy import delete, insert, null, select, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.config.settings import Settings
-from bot.knowledge.content_store import address_of
+from bot.knowledge.content_store import address_of, content_store
 from bot.operations.backup import BackupError, back_up
 from bot.operations.restore import Restored, restore
 from bot.operations.restore_marker import MANIFEST, UNFINISHED, refuse_unfinished, unfinished
@@ -21,6 +21,7 @@ from bot.store.documents import Documents
 from bot.store.engine import change, connect, rows
 from bot.store.held_files import HeldRows
 from bot.store.homes import Homes
+from bot.store.link import ServerLink
 from bot.store.processes import Processes
 from bot.store.schema import messages, turns
 from bot.store.transfer import FilledError, dump, load
@@ -127,6 +128,27 @@ async def test_a_server_that_is_used_is_left_alone(server_url: str, tmp_path: Pa
         with pytest.raises(FilledError):  # somebody began with it after it was looked at
             async with opened(databases.made(tmp_path / "empty.db")) as file:
                 await load(file, engine, lambda address: asyncio.sleep(0))
+
+
+async def test_a_restore_may_take_its_time_over_a_text(server_url: str, tmp_path: Path) -> None:
+    settings = await home(tmp_path / "old")
+    engine = connect(server_url, ServerLink(idle_seconds=1))
+    still = text(
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in transaction%' "
+        "AND state_change > clock_timestamp() - interval '1.2 seconds'"
+    )
+    async with opened(settings.database_url) as file, opened(server_url) as other:
+        kept, read = content_store(file, settings.home / "documents"), list[str]()
+
+        async def slow(address: str) -> str:
+            while not read and (await rows(other, still))[0][0]:
+                pass
+            read.append(address)
+            return await kept.read(address)
+
+        await load(file, engine, slow)
+    assert await Documents(engine, "").listed()
+    await engine.dispose()
 
 
 async def test_a_restore_cut_off_behind_its_commit_is_brought_to_its_end(server_url: str, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,13 +15,59 @@ from tempfile import TemporaryDirectory
 import pytest
 from sqlalchemy import text
 
+from bot.config.types import _database
 from bot.errors import StoreError
-from bot.store.engine import connect, on_server, rows
+from bot.store.engine import Engine, change, connect, on_server, rows, snapshot, write
 from bot.store.erasure import compact
+from bot.store.inspection import name_of, server_condition
 from bot.store.link import ServerLink
 from migrations import MigrationError, upgrade
 
 SELF_SIGNED = "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost"
+
+
+class Pair:
+    """A server, and another that follows it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._user = folder, "nobody" if os.geteuid() == 0 else None
+        with socket.socket() as one, socket.socket() as other:
+            for each in (one, other):
+                each.bind(("127.0.0.1", 0))
+            self.primary, self.standby = (each.getsockname()[1] for each in (one, other))
+        if self._user:
+            os.chown(folder, pwd.getpwnam(self._user).pw_uid, pwd.getpwnam(self._user).pw_gid)
+
+    def _run(self, *command: str) -> None:
+        subprocess.run(command, check=True, user=self._user, cwd=self._folder, capture_output=True, timeout=60)
+
+    def _starts(self, port: int) -> None:
+        options = f"-k {self._folder} -c listen_addresses=127.0.0.1 -p {port} -F"
+        self._run("pg_ctl", "-D", str(port), "-w", "-o", options, "-l", f"{port}.log", "start")
+
+    def begin(self) -> None:
+        self._run("initdb", "-D", str(self.primary), "-U", "kotae", "-A", "trust", "-N")
+        self._starts(self.primary)
+        copied = ["-h", "127.0.0.1", "-U", "kotae", "-c", "fast", "-R", "-X", "stream", "-N"]
+        self._run("pg_basebackup", *copied, "-p", str(self.primary), "-D", str(self.standby))
+        self._starts(self.standby)
+
+    def stops(self, port: int) -> None:
+        self._run("pg_ctl", "-D", str(port), "-m", "immediate", "stop")
+
+    def fails_over(self) -> None:
+        self.stops(self.primary)
+        self._run("pg_ctl", "-D", str(self.standby), "-w", "promote")
+
+    def end(self) -> None:
+        for port in (self.primary, self.standby):
+            with suppress(subprocess.CalledProcessError):  # it has been stopped
+                self.stops(port)
+
+
+async def port_of(engine: Engine) -> int:
+    """Of the server that answers."""
+    return int((await rows(engine, text("SELECT inet_server_port() AS port")))[0].port)
 
 
 @pytest.fixture(scope="module")
@@ -123,3 +170,86 @@ async def test_a_server_that_does_not_answer_is_given_up() -> None:
             with pytest.raises(StoreError) as away:
                 await encrypted(url, replace(ServerLink(), connect_seconds=1))
     assert "cannot be reached" in away.value.text("en") and "CANARY" not in repr(away.value) + away.value.text("ja")
+
+
+# -- a process that stands still, and a server that is not there any more ---------------------------------------------
+
+
+async def test_a_process_that_stands_still_in_a_transaction_does_not_hold_up_the_others(server_url: str) -> None:
+    still, other = connect(server_url, ServerLink(idle_seconds=1)), connect(server_url)
+    change_it = text("UPDATE alembic_version SET version_num = version_num")
+    with pytest.raises(StoreError) as lost:
+        async with write(still) as db:
+            await db.execute(change_it)
+            assert (await change(other, lambda db: db.execute(change_it))).rowcount == 1  # it has waited for that row
+            await db.execute(change_it)
+    assert "cannot be reached" in lost.value.text("en")
+    assert (await change(still, lambda db: db.execute(change_it))).rowcount == 1  # over another connection
+    await still.dispose()
+    await other.dispose()
+
+
+async def test_a_backup_may_take_its_time(server_url: str) -> None:
+    engine = connect(server_url)
+    shown = text("SELECT current_setting('idle_in_transaction_session_timeout') AS span")
+    assert (await rows(engine, shown))[0].span == "30s"
+    async with snapshot(engine) as db:
+        assert (await db.execute(shown)).scalar() == "0"
+    assert (await rows(engine, shown))[0].span == "30s"
+    await engine.dispose()
+
+
+async def test_a_server_notices_in_half_a_minute_that_a_machine_is_gone(tls: tuple[str, Path]) -> None:
+    engine = connect(tls[0])
+    names = ("idle", "interval", "count")
+    found = [(await rows(engine, text(f"SHOW tcp_keepalives_{name}")))[0][0] for name in names]
+    assert found == ["10", "5", "3"]
+    await engine.dispose()
+
+
+@pytest.fixture
+def pair(postgresql: str) -> Iterator[Pair]:
+    if not shutil.which("pg_basebackup"):
+        pytest.skip("no pg_basebackup here")
+    with TemporaryDirectory(prefix="kotae-pair-") as name:
+        made = Pair(Path(name))
+        try:
+            made.begin()
+            yield made
+        finally:
+            made.end()
+
+
+async def test_of_several_servers_the_one_that_can_be_written_to_is_used(pair: Pair) -> None:
+    with socket.socket() as silent, socket.socket() as refusing:
+        for each in (silent, refusing):
+            each.bind(("127.0.0.1", 0))
+        silent.listen()
+        ports = [each.getsockname()[1] for each in (refusing, silent)] + [pair.standby, pair.primary]
+        link = ServerLink(connections=2, connect_seconds=1)
+        url = _database(f"postgresql://kotae:CANARY@{','.join(f'127.0.0.1:{port}' for port in ports)}/postgres")
+        assert name_of(url) == f"{','.join(f'127.0.0.1:{port}' for port in ports)}/postgres"
+        await asyncio.to_thread(upgrade, url, link=link.arguments())
+        engine = connect(url, link)
+        assert await port_of(engine) == pair.primary
+        async with asyncio.timeout(0.9):  # the silent one is not asked again
+            await asyncio.gather(*(port_of(engine) for _ in range(2)))
+
+        pair.fails_over()
+        async with asyncio.timeout(30):
+            assert await port_of(engine) == pair.standby
+        assert (await server_condition(url, link)).current
+        pair.stops(pair.standby)
+        with pytest.raises(StoreError, match="cannot be reached") as away:
+            await server_condition(url, link)
+        assert "CANARY" not in repr(away.value)
+        await engine.dispose()
+
+
+async def test_where_no_server_can_be_written_to_that_is_said(pair: Pair) -> None:
+    url = _database(f"postgresql://kotae:CANARY@127.0.0.1:1,127.0.0.1:{pair.standby}/postgres")
+    with pytest.raises(StoreError) as none:
+        await server_condition(url, ServerLink())
+    assert "read-only" in none.value.text("en") and "読み取り専用" in none.value.text("ja")
+    with pytest.raises(MigrationError, match="cannot be written to"):
+        await asyncio.to_thread(upgrade, url, link=ServerLink().arguments())

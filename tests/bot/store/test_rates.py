@@ -4,10 +4,10 @@ takes."""
 import asyncio
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import func, insert, select
+from sqlalchemy import func, insert, select, text, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from bot.store.engine import change, connect, rows
+from bot.store.engine import change, connect, rows, write
 from bot.store.rates import Rates
 from bot.store.schema import rates
 
@@ -33,6 +33,34 @@ async def test_all_processes_together_take_no_more_than_there_is(url: str) -> No
     assert found.count(0) == 5 and min(seconds for seconds in found if seconds) > 30
     for engine in engines:
         await engine.dispose()
+
+
+async def test_who_only_asks_takes_nothing(engine: AsyncEngine) -> None:
+    limit = Rates(engine)
+    assert await limit.wait("login:a", 2, 1) == 0
+    assert [await limit.take("login:a", 2, 1) for _ in range(2)] == [0, 0]
+    for _ in range(2):
+        assert 55 < await limit.wait("login:a", 2, 1) <= 60
+    assert await limit.wait("login:b", 2, 1) == 0
+    assert await limit.wait("login:a", 3, 1) == 0
+
+
+async def test_who_only_asks_waits_for_those_that_take(server_url: str) -> None:
+    engine = connect(server_url)
+    limit = Rates(engine)
+    assert await limit.take("login:a", 1, 1) == 0
+    long_ago = update(rates).values(full_at=datetime.now(UTC) - timedelta(hours=1))
+    await change(engine, lambda db: db.execute(long_ago))
+    async with write(engine) as db:
+        await db.execute(update(rates).values(full_at=datetime.now(UTC) + timedelta(minutes=1)))
+        asking = asyncio.create_task(limit.wait("login:a", 1, 1))
+        waits = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
+        async with engine.connect() as other:
+            while not asking.done() and (await other.execute(waits)).scalar() == 0:
+                await other.rollback()
+        assert not asking.done()
+    assert await asking > 55
+    await engine.dispose()
 
 
 async def test_what_is_full_again_is_forgotten(engine: AsyncEngine) -> None:

@@ -257,8 +257,38 @@ async def test_replicas_must_agree_on_what_is_read() -> None:
         async with FakeQdrant(replicas=replicas) as server, opened(server) as index:
             await ask(index, see(), dense=DENSE)
             await index.passages("d", range(3), see())
-            for kind in ("POST points/query/batch", "POST points/scroll"):
+            await index.count(see())
+            for kind in ("POST points/query/batch", "POST points/scroll", "POST points/count"):
                 assert server.calls(kind)[0].query.get("consistency") == consistency
+
+
+async def test_a_replica_that_lags_hides_nothing_and_brings_nothing_back() -> None:
+    async with FakeQdrant(lags=True) as server, opened(server) as index:
+        await index.put([point()])
+        assert await index.count(see()) == 0, "so would whoever asks only one of them"
+    async with FakeQdrant(replicas=3, lags=True) as server, opened(server) as index:
+        await index.put([point("d", n, born=STAGED) for n in range(3)])
+        assert await index.publish("d", at=1) == 3
+        assert (await index.count(see(1)), len(found(await ask(index, see(1), dense=DENSE)))) == (3, 3)
+        assert (await index.after(0), await index.after(1), await index.strangers(1, {"d"})) == (3, 0, 0)
+        await index.retire("d", died=2)
+        assert (await index.count(see(2)), await index.strangers(2, set()), await index.sweep(2)) == (0, 0, 3)
+        assert await index.after(0) == 0
+
+
+@pytest.mark.parametrize("trouble", [Refuse(500, done=True), Refuse(503, half=True)])
+async def test_a_write_that_fails_after_it_or_half_way_is_written_whole_and_once(
+    server: FakeQdrant, trouble: Order
+) -> None:
+    async with opened(server) as index:
+        await index.put([point("d", n) for n in range(4)])
+        server.order("/points", trouble)
+        await index.put([point("d", n, born=STAGED) for n in range(4)])
+        server.order("/points/batch", trouble)
+        assert await index.publish("d", at=2) == 4
+        assert (await index.count(see(1)), await index.count(see(2))) == (4, 4)
+        server.order("/points/batch", trouble)
+        assert await index.sweep(2) == 4 and await index.count(see(2)) == 4
 
 
 async def test_the_key_goes_with_every_request_and_none_where_there_is_none(server: FakeQdrant) -> None:

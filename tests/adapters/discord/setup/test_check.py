@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -30,8 +31,10 @@ class Discord:
     flags: int = LIMITED
     answers: dict[str, tuple[int, Any]] = field(default_factory=dict)
     url: str = ""
+    agents: set[str] = field(default_factory=set)
 
     async def answer(self, request: web.Request) -> web.Response:
+        self.agents.add(request.headers["User-Agent"])
         path = request.path.removeprefix("/api/v10")
         if request.headers["Authorization"] != f"Bot {TOKEN}":
             return web.json_response({"message": "401: Unauthorized", "code": 0}, status=401)
@@ -93,6 +96,24 @@ async def test_a_well_set_up_discord_is_echoed_by_name() -> None:
     assert {finding.level for finding in findings} == {"ok"}
     for part in ("Connected as kotae", "Intent is on", "Harbour (7)", "#digest"):
         assert part in said, said
+
+
+async def test_who_is_in_so_many_servers_that_one_connection_may_not_do_hears_it_in_time() -> None:
+    for answer, level in (({"shards": 1}, None), ({"shards": 3}, "warning"), ([], None)):
+        async with discord(answers={"/gateway/bot": (200, answer)}) as server:
+            findings = await found(server.url)
+            problems = await check.problems(settings(server.url))
+        if level is None:
+            assert {finding.level for finding in findings} == {"ok"} and problems == []
+        else:
+            expect(findings, level, "proposes 3 connections for kotae", "2,500", "3 本の接続", "application of its own")
+            expect(problems, level, "proposes 3 connections")
+
+
+async def test_the_library_that_asks_is_named_in_the_form_that_discord_wants() -> None:
+    async with discord() as server:
+        await found(server.url, KOTAE_DIGEST_CHANNEL="5")
+    assert server.agents == {f"DiscordBot (https://www.python-httpx.org, {version('httpx')}) Kotae"}
 
 
 async def test_where_discord_is_not_set_up_nothing_is_asked_or_said() -> None:

@@ -7,22 +7,30 @@ import logging
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import AsyncExitStack, closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from pydantic import SecretStr
+from sqlalchemy import select, update
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 
 from adapters.web.api.errors import Problem, language_asked
+from adapters.web.server import login
 from adapters.web.server.guard import BODY_BYTES, UPLOAD_BYTES, Guard
 from adapters.web.server.login import TRIES, TRY_SECONDS, Door
 from adapters.web.server.sockets import listen, listen_in
 from bot.errors import SettingsError
+from bot.store.engine import change, connect, rows
+from bot.store.link import ServerLink
+from bot.store.rates import Rates
+from bot.store.schema import rates
 from tests.adapters.service import Service
+from tests.fakes.qdrant import KEY, FakeQdrant
 
 J = "application/json"
 
@@ -388,19 +396,63 @@ async def test_a_token_cannot_be_guessed_for_long() -> None:
         assert (await one.get("/documents")).status_code == 401  # who shows nothing does not guess
 
 
-def test_who_was_wrong_too_often_may_try_again_later() -> None:
+async def test_who_was_wrong_too_often_may_try_again_later() -> None:
     now = 0.0
     door = Door(SecretStr("right"), clock=lambda: now)
     scope = {"type": "http", "client": ("203.0.113.9", 1)}
 
-    def knows(token: str) -> bool:
-        return door.knows(scope, Headers({"authorization": f"Bearer {token}"}))
+    async def knows(token: str) -> bool:
+        return await door.knows(scope, Headers({"authorization": f"Bearer {token}"}))
 
-    assert not any(knows("wrong") for _ in range(TRIES))
+    for _ in range(TRIES):
+        assert not await knows("wrong")
     with pytest.raises(Problem):
-        knows("right")
+        await knows("right")
     now = TRY_SECONDS
-    assert knows("right")
+    assert await knows("right")
+
+
+async def test_a_token_cannot_be_guessed_at_one_process_after_the_other(
+    tmp_path: Path, shared_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(login, "A_MINUTE", 1)
+    async with FakeQdrant() as index, AsyncExitStack() as stack:
+        shared: dict[str, Any] = {"DATABASE_URL": shared_database, "QDRANT_URL": index.url, "QDRANT_API_KEY": KEY}
+        services = [Service(tmp_path / name, token=TOKEN, pages=True, **shared) for name in ("one", "two")]
+        for service in services:
+            await asyncio.to_thread(service.__enter__)
+            stack.push_async_callback(asyncio.to_thread, service.__exit__, None, None, None)
+        one, two = [await stack.enter_async_context(httpx.AsyncClient(base_url=each.url)) for each in services]
+        assert (await two.get("/documents", headers=BEARER)).status_code == 200
+        for number in range(TRIES // 2):
+            for client in (one, two):
+                tried = await client.get("/documents", headers={"Authorization": f"Bearer {number}"})
+                assert tried.status_code == 401
+        for client in (one, two):  # neither has refused as much as it would by itself
+            for refused in (
+                await client.get("/documents", headers=BEARER),
+                await client.post("/app/", data={"token": TOKEN}),
+                await client.get("/documents", headers={"Authorization": "Bearer wrong"}),
+            ):
+                assert refused.status_code == 429 and "set-cookie" not in refused.headers
+        engine = connect(shared_database)
+        (row,) = await rows(engine, select(rates.c.name))
+        assert "127.0.0.1" not in row.name and TOKEN not in row.name
+        later = update(rates).values(full_at=datetime.now(UTC))
+        await change(engine, lambda db: db.execute(later))
+        assert (await one.get("/documents", headers=BEARER)).status_code == 200
+        await engine.dispose()
+
+
+async def test_without_the_database_a_process_counts_guesses_alone() -> None:
+    engine = connect("postgresql+asyncpg://kotae@127.0.0.1:1/kotae", ServerLink(connect_seconds=1))
+    guard = Guard(let_in, kinds={}, language="en", token=SecretStr(TOKEN), shared=Rates(engine))
+    async with asking(guard) as client:
+        assert (await client.get("/documents", headers=BEARER)).text == "in"
+        for _ in range(TRIES):
+            assert (await client.get("/documents", headers={"Authorization": "Bearer x"})).status_code == 401
+        assert (await client.get("/documents", headers=BEARER)).status_code == 429
+    await engine.dispose()
 
 
 def test_an_address_that_cannot_be_had_is_a_sentence(service: Service) -> None:
