@@ -36,6 +36,12 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{MOVED}::test_a_restore_may_take_its_time_over_a_text",),
     ),
     (
+        "Server: one that is gone is not waited for",
+        WAY,
+        ("                _watch(made)\n", ""),
+        (f"{LINKED}::test_that_a_server_is_gone_is_noticed_in_half_a_minute",),
+    ),
+    (
         "Server: a machine that is gone is noticed",
         WAY,
         ('{"application_name": "kotae", **_ALIVE}', '{"application_name": "kotae"}'),

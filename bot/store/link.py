@@ -3,6 +3,7 @@
 Source: PostgreSQL 15, 20.3 (keepalives), 20.11 (time limits) and 34.1 (several hosts).
 """
 
+import socket
 import ssl
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,9 @@ CONNECTIONS = 15
 CONNECT_SECONDS = 10
 STATEMENT_SECONDS = 60
 IDLE_SECONDS = 30  # of a transaction, whose process stands still then; shorter than who waits for its rows does
-_ALIVE = {"tcp_keepalives_idle": "10", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3"}  # 25 seconds
+GONE_SECONDS = 25  # after which a machine that is not heard of is taken for gone, on both sides
+_ALIVE = {"tcp_keepalives_idle": "10", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3"}
+_KEEPALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": GONE_SECONDS * 1000}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,18 @@ class ServerLink:
         return given
 
 
+def _watch(connection: Any) -> None:
+    """Let the system end a connection whose server has not been heard of for `GONE_SECONDS`: by itself it waits for a
+    quarter of an hour, and whoever waits for an answer as long. asyncpg 0.32 offers no way to ask for that."""
+    line: socket.socket | None = connection._transport.get_extra_info("socket")
+    if line is None or line.family == socket.AF_UNIX:
+        return
+    line.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _KEEPALIVE.items():
+        if option := getattr(socket, name, None):  # not every system has each
+            line.setsockopt(socket.IPPROTO_TCP, option, value)
+
+
 class _InTurn:
     """Connects to the first of several servers that does what the address wants, beginning with the one that last did.
     Each is given up by itself: the driver would spend all its time on a machine that is not there any more."""
@@ -80,6 +95,7 @@ class _InTurn:
                 why = error
             else:
                 self._last = server
+                _watch(made)
                 return made
         assert why is not None  # there is one at least
         raise why

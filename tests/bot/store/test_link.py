@@ -11,9 +11,11 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from sqlalchemy import text
+from sqlalchemy.engine import make_url
 
 from bot.config.types import _database
 from bot.errors import StoreError
@@ -108,6 +110,13 @@ async def encrypted(url: str, link: ServerLink) -> bool:
         await engine.dispose()
 
 
+async def connecting(url: str, link: ServerLink) -> Any:
+    """A connection of the driver."""
+    there, given = make_url(url), link.arguments()
+    make = given.pop("async_creator_fn")
+    return await make(host=there.host, port=there.port, user=there.username, database=there.database, **given)
+
+
 async def test_it_is_encrypted_as_the_settings_want_it(tls: tuple[str, Path]) -> None:
     url, certificate = tls
     for link, wanted in (
@@ -197,6 +206,15 @@ async def test_a_backup_may_take_its_time(server_url: str) -> None:
         assert (await db.execute(shown)).scalar() == "0"
     assert (await rows(engine, shown))[0].span == "30s"
     await engine.dispose()
+
+
+async def test_that_a_server_is_gone_is_noticed_in_half_a_minute(tls: tuple[str, Path]) -> None:
+    made = await connecting(tls[0], ServerLink(tls="require"))
+    line = made._transport.get_extra_info("socket")
+    tcp = ("TCP_KEEPIDLE", "TCP_KEEPINTVL", "TCP_KEEPCNT", "TCP_USER_TIMEOUT")
+    set_to = [line.getsockopt(socket.IPPROTO_TCP, getattr(socket, name)) for name in tcp if hasattr(socket, name)]
+    assert line.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) and set_to == [10, 5, 3, 25_000][: len(set_to)]
+    await made.close()
 
 
 async def test_a_server_notices_in_half_a_minute_that_a_machine_is_gone(tls: tuple[str, Path]) -> None:
