@@ -77,7 +77,9 @@ _loading = threading.Lock()
 
 @lru_cache(maxsize=1)
 def _loaded() -> Dictionary:
-    return Dictionary(dict=DICTIONARY)
+    loaded = Dictionary(dict=DICTIONARY)
+    put_down()
+    return loaded
 
 
 def dictionary() -> Dictionary:

@@ -165,7 +165,7 @@ class LocalEmbedder:
 
     def _rest(self) -> None:
         """Of the embedding table many texts have read much, and the next ones read other rows."""
-        let_go(self._load().folder, unwritten=True)
+        let_go(bundled_e5.folder_in(self._cache), unwritten=True)
 
     def _unit(self, compute: Compute, texts: list[str]) -> Vectors:
         try:
@@ -187,9 +187,8 @@ class LocalEmbedder:
 
 @dataclass(frozen=True, slots=True)
 class _Loaded:
-    """A model, whose weights wait for its first text and lie in `folder`, and what its tokenizer says."""
+    """A model, whose weights wait for its first text, and what its tokenizer says."""
 
-    folder: Path
     documents: Compute
     queries: Compute
     counts: Callable[[Sequence[str]], list[int]]  # tokens of each text, uncut
@@ -266,7 +265,7 @@ def _bundled(folder: Path, threads: int) -> _Loaded:
         ids, mask = ([getattr(one, field) for one in encoded] for field in ("ids", "attention_mask"))
         return model.vectors(np.array(ids, np.int64), np.array(mask, np.int64))
 
-    return _Loaded(folder, compute, compute, tokens.counts, _MAX_TOKENS)
+    return _Loaded(compute, compute, tokens.counts, _MAX_TOKENS)
 
 
 def _of_fastembed(name: str, cache: Path, folder: Path, threads: int) -> _Loaded:
@@ -280,7 +279,6 @@ def _of_fastembed(name: str, cache: Path, folder: Path, threads: int) -> _Loaded
     tokenizer = cast("Tokenizer", inside.tokenizer)
     most = int(tokenizer.truncation["max_length"]) if tokenizer.truncation else _MAX_TOKENS
     return _Loaded(
-        folder,
         lambda texts: list(model.passage_embed(texts, batch_size=len(texts))),
         lambda texts: list(model.query_embed(texts)),
         lambda texts: [_count(tokenizer.encode(text)) for text in texts],
