@@ -2,15 +2,17 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup run test types tests soak browser-test demo lock clean
+.PHONY: setup servers run test types tests soak browser-test demo lock clean
 
 setup: .venv/installed
+# with the clients of PostgreSQL and Qdrant servers
+servers: .venv/installed-servers
 
 # Each package as its lock file names it, with its hash, by the pip that a lock names; then Kotae itself, built by the
 # setuptools in the lock.
-# Bytecode is compiled on first use: that is faster than compiling all of every dependency. Two pips unpack the packages,
-# half each, in two thirds of the time of one.
-PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+# Bytecode is compiled on first use: that is faster than compiling all of every dependency; pip's own (6 MB) is not kept.
+# Two pips unpack the packages, half each, in two thirds of the time of one.
+PIP = $(BIN)/python -B -m pip install --quiet --disable-pip-version-check --no-compile
 HALF = awk '/^[a-z]/ {n++} n % 2 == $(1)' $< >.venv/half-$(1).lock && \
 	$(PIP) --no-deps --require-hashes -r .venv/half-$(1).lock
 INSTALL = test -x $(BIN)/python || $(PYTHON) -m venv .venv; \
@@ -22,7 +24,7 @@ INSTALL = test -x $(BIN)/python || $(PYTHON) -m venv .venv; \
 .venv/installed: requirements.lock requirements-pip.lock pyproject.toml
 	@$(INSTALL)
 
-.venv/installed-dev: requirements-dev.lock requirements-pip.lock pyproject.toml
+.venv/installed-%: requirements-%.lock requirements-pip.lock pyproject.toml
 	@$(INSTALL)
 	@touch .venv/installed
 
@@ -83,10 +85,20 @@ browser-test: .venv/installed-dev
 
 # The lock files of all systems, after a change in pyproject.toml; `make lock UPGRADE=--upgrade` takes newer releases.
 LOCK = uv pip compile --quiet --universal --generate-hashes $(UPGRADE)
+# Of magika, which MarkItDown requires and nothing here runs, they name the wheel without the command line (31 MB of Rust).
+MAGIKA = /^magika==/,/\# via/
+ANY = --no-deps --only-binary :all: --platform any --implementation py --abi none
 lock:
 	$(LOCK) --group pip -o requirements-pip.lock
 	$(LOCK) --group build pyproject.toml -o requirements.lock
+	$(LOCK) --group build --extra postgres --extra qdrant pyproject.toml -o requirements-servers.lock
 	$(LOCK) --group build --all-extras pyproject.toml -o requirements-dev.lock
+	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && sed -n '$(MAGIKA)p' requirements.lock >"$$folder/lock" && \
+	$(PYTHON) -m pip download --quiet $(ANY) --require-hashes -d "$$folder" -r "$$folder/lock" && \
+	hash=$$($(PYTHON) -m pip hash "$$folder"/magika-*.whl | sed -n 's/^--hash=//p') && \
+	for lock in requirements.lock requirements-servers.lock requirements-dev.lock; do \
+		sed "$(MAGIKA){/--hash/{/$$hash/!d;s/ .$$//;};}" $$lock >"$$folder/new" && cp "$$folder/new" $$lock; \
+	done
 
 clean:
 	rm -rf .venv build *.egg-info .mypy_cache .ruff_cache .pytest_cache

@@ -98,7 +98,7 @@ MUTATIONS = (
     Mutation(
         "pages let go of: shared ones only",
         "retrieval/memory.py",
-        ('if flags.endswith("s") and path', "if path"),
+        ('if (unwritten or flags.endswith("s")) and path', "if path"),
         ("tests/retrieval/test_memory.py",),
     ),
     Mutation(

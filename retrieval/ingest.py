@@ -15,7 +15,7 @@ from retrieval.i18n import Text
 from retrieval.index import Index
 from retrieval.index.payload import STAGED
 from retrieval.relevance import spoken
-from retrieval.sparse import Encoded, SparseEncoder
+from retrieval.sparse import Encoded, SparseEncoder, put_down
 from retrieval.text import sentences
 from retrieval.types import Chunk, Document, Passage, Point, Reading, UnreadableError, Vector, Vectors
 
@@ -178,12 +178,14 @@ class Ingest:
         return [made[text] if text in made else [*kept[text]] for text in texts]
 
     def _encode(self, some: Sequence[tuple[Entry, Chunk]]) -> list[Encoded]:
-        return [
+        encoded = [
             self._sparse.document(
                 front(entry.document.title, chunk), *filter(None, [chunk.question]), *sentences(chunk.text)
             )
             for entry, chunk in some
         ]
+        put_down()
+        return encoded
 
     @asynccontextmanager
     async def _writing(self) -> AsyncGenerator[Put, None]:

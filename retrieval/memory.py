@@ -15,11 +15,12 @@ def give_back() -> None:
         trim(0)
 
 
-def let_go(folder: Path) -> None:
+def let_go(folder: Path, *, unwritten: bool = False) -> None:
     """Take the pages of the files in `folder` out of this process: what was read once to open a store need not stay.
 
     They remain in the system's cache, with what was written to them, and come back when they are looked at. Only of
-    shared mappings, where that is so, and only on Linux.
+    shared mappings, where that is so, and only on Linux; of private ones too where nobody has written to them
+    (`unwritten`): that would be lost.
     """
     if sys.platform != "linux":
         return
@@ -27,6 +28,6 @@ def let_go(folder: Path) -> None:
     below = f"{folder.resolve()}/"
     for line in Path("/proc/self/maps").read_text(errors="replace").splitlines():
         span, flags, *_, path = line.split(maxsplit=5)
-        if flags.endswith("s") and path.startswith(below):
+        if (unwritten or flags.endswith("s")) and path.startswith(below):
             start, end = (int(edge, 16) for edge in span.split("-"))
             advise(ctypes.c_void_p(start), ctypes.c_size_t(end - start), _DONTNEED)

@@ -36,8 +36,9 @@ def test_all_that_is_named_is_there() -> None:
     assert proxied and proxied[1].split() == [f"{name}:8080" for name in services if name.startswith("kotae-")]
 
 
-def test_the_image_has_the_driver_that_the_lock_file_names() -> None:
-    command = re.search(r"sed -n '(.+?)' (\S+)", (ROOT / "deploy" / "Dockerfile").read_text())
-    assert command and command[1] == "/^asyncpg==/,/# via/p"
-    part = re.search(r"^asyncpg==.*?# via", (ROOT / command[2]).read_text(), re.MULTILINE | re.DOTALL)
-    assert part and "--hash=sha256:" in part[0] and part[0].count("==") <= 3
+def test_the_image_has_the_servers_clients() -> None:
+    """`tests/test_locks.py` holds that the lock file has both."""
+    assert re.search(r"^RUN make servers$", (ROOT / "deploy" / "Dockerfile").read_text(), re.MULTILINE)
+    makefile = (ROOT / "Makefile").read_text()
+    assert "\nservers: .venv/installed-servers\n" in makefile
+    assert "\n.venv/installed-%: requirements-%.lock requirements-pip.lock pyproject.toml\n" in makefile

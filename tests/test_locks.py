@@ -21,6 +21,12 @@ LEFT_OUT = {canonicalize_name(Requirement(text).name) for text in PROJECT["tool"
 WANTED = {
     "requirements-pip.lock": PROJECT["dependency-groups"]["pip"],
     "requirements.lock": [*PROJECT["project"]["dependencies"], *BUILD],
+    "requirements-servers.lock": [
+        *PROJECT["project"]["dependencies"],
+        *BUILD,
+        *EXTRAS["postgres"],
+        *EXTRAS["qdrant"],
+    ],
     "requirements-dev.lock": [*PROJECT["project"]["dependencies"], *BUILD, *chain(*EXTRAS.values())],
 }
 _ENTRY = re.compile(r"^(\S[^\\\n]*?) ?((?:\\\n +--hash=sha256:[0-9a-f]{64} ?)*)\n(?: +# .*\n)*", re.M)
@@ -80,9 +86,10 @@ def test_the_lock_holds_what_the_project_asks_for(file: str) -> None:
             assert wanted.specifier.contains(pins[canonicalize_name(wanted.name)]), f"`make lock`: {wanted}"
 
 
-def test_both_locks_agree_and_what_builds_the_package_is_in_them() -> None:
-    users, developers = here("requirements.lock"), here("requirements-dev.lock")
-    assert users.items() < developers.items()
+def test_the_locks_agree_and_what_builds_the_package_is_in_them() -> None:
+    users, servers, developers = (here(file) for file in list(WANTED)[1:])
+    assert users.items() < servers.items() < developers.items()
+    assert "qdrant-client" not in users and "grpcio" not in users  # 22 MB that one process alone has no use for
     assert PROJECT["dependency-groups"]["build"] == BUILD
 
 
@@ -92,6 +99,13 @@ def test_what_is_installed_is_what_the_lock_names() -> None:
     needed = set(reached("kotae", frozenset(EXTRAS))) - {"kotae"}
     assert needed - set(pins) == set(), "installed, and in no lock"
     assert set(pins) - needed <= {canonicalize_name(Requirement(text).name) for text in BUILD}, "locked, and not needed"
+
+
+def test_magika_comes_without_its_command_line() -> None:
+    """31 MB of Rust that only the wheels of one system have; the wheel of any system is 3 MB."""
+    for file in list(WANTED)[1:]:
+        assert [one.hashes for one in locked(file) if one.name == "magika"] == [1], "`make lock` names one wheel"
+    assert "Tag: py3-none-any" in (distribution("magika").read_text("WHEEL") or ""), "install anew: `make clean`"
 
 
 def installed(name: str) -> str | None:

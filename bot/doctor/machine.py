@@ -197,7 +197,8 @@ _NEW_PYTHON = Text(
 
 
 async def versions(settings: Settings) -> Sequence[Remark]:
-    shown = {"Kotae": "kotae", "Qdrant (embedded)": "qdrant-edge-py", "qdrant-client": "qdrant-client"}
+    store = {"qdrant-client": "qdrant-client"} if settings.qdrant_url else {"Qdrant (embedded)": "qdrant-edge-py"}
+    shown = {"Kotae": "kotae"} | store
     found = [f"{name} {_version(package)}" for name, package in shown.items()]
     named = ", ".join((*found[:1], f"Python {python_version()}", f"SQLite {sqlite3.sqlite_version}", *found[1:]))
     old = old_sqlite(sqlite3.sqlite_version_info)

@@ -51,7 +51,8 @@ _IN_USE = Text(
 
 def make_stores(settings: Settings, home: str | None = None, process: str = "") -> Stores:
     """A Qdrant server's collections when there is an address, else folders of the home. `home`: the identity of whoever
-    makes and deletes stores; `process`: of whoever writes into them."""
+    makes and deletes stores; `process`: of whoever writes into them. Raises QdrantConnectionError where the server's
+    client is not installed."""
     if settings.qdrant_url is None:
         return EdgeStores(settings.home / "vectors", home)
     return ServerStores(

@@ -256,8 +256,9 @@ async def _open_index(settings: Settings, indexes: Sequence[IndexRow]) -> Index 
     row = max(indexes, key=lambda one: one.generation, default=None)
     if row is None:
         return None
-    made, stores = Made(row.embedder, row.dimensions, row.tokenizer), make_stores(settings)
+    made = Made(row.embedder, row.dimensions, row.tokenizer)
     try:
+        stores = make_stores(settings)
         return await stores.open(made) if await stores.there(made) else None
     except RAGToolError:  # a running bot has it open, it is damaged, or its server is not reached
         return None

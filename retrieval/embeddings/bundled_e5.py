@@ -22,8 +22,10 @@ import numpy as np
 from retrieval.embeddings import unigram_tokenizer
 from retrieval.embeddings.bundled_e5_export import (
     SOURCE_SHA256,
+    WEIGHTS,
     Floats,
     Form,
+    ModelWeights,
     make_graph,
     make_tokenizer,
     read,
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-CONVERTER = 2  # counts up with every change of what is written, so that an upgrade makes a new folder
+CONVERTER = 3  # counts up with every change of what is written, so that an upgrade makes a new folder
 CLOSE_ENOUGH = 0.995  # cosine between the 4-bit weights and their 7-bit form; .9986 measured with AVX2 and no VNNI
 
 _SOURCE = "e5-small-q4.bin"
@@ -91,7 +93,8 @@ def folder_in(cache: Path) -> Path:
 
 
 def prepare(cache: Path) -> Path:
-    """The folder under `cache` with model.onnx, tokenizer.json and its companions, made now if need be (3-8 s).
+    """The folder under `cache` with model.onnx, its weights, tokenizer.json and its companions, made now if need be
+    (3-8 s).
 
     A folder that is incomplete or damaged is made anew. Any number of processes may do this at once. Blocks: call it
     in a thread. Raises EmbeddingError when the weights are damaged or the cache cannot be written.
@@ -227,16 +230,25 @@ def make(source: Path, folder: Path) -> tuple[Form, float]:
     }
     for name, content in companions.items():
         (folder / name).write_text(json.dumps(content), encoding="utf-8")
-    exact, fast = (make_graph(weights, form) for form in ("q4", "mix"))
-    agreement = float((_embed(exact, tokenizer) * _embed(fast, tokenizer)).sum(axis=1).min())
+    exact = _embed(_write(folder, weights, "q4"), tokenizer)
+    fast = _embed(_write(folder, weights, "mix"), tokenizer)
+    agreement = float((exact * fast).sum(axis=1).min())
     form: Form = "mix" if agreement >= CLOSE_ENOUGH else "q4"
-    (folder / "model.onnx").write_bytes(fast if form == "mix" else exact)
+    if form == "q4":
+        _write(folder, weights, form)
     contents = {path.name: _digest(path) for path in sorted(folder.iterdir())}
     (folder / _CONTENTS).write_text(json.dumps(contents), encoding="utf-8")
     return form, agreement
 
 
-def _embed(model: bytes, tokenizer: "Tokenizer") -> Floats:
+def _write(folder: Path, weights: ModelWeights, form: Form) -> Path:
+    model = folder / "model.onnx"
+    with (folder / WEIGHTS).open("wb") as stored:
+        model.write_bytes(make_graph(weights, form, stored))
+    return model
+
+
+def _embed(model: Path, tokenizer: "Tokenizer") -> Floats:
     """Unit vectors of the fixed sentences, one at a time, as the product pools them."""
     import onnxruntime  # type: ignore[import-untyped]
 

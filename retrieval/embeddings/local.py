@@ -1,6 +1,6 @@
-"""Embedding on this machine through fastembed: multilingual-e5-small by default, any model fastembed knows by name.
+"""Embedding on this machine: multilingual-e5-small by default, by fastembed any model that it knows by name.
 
-Everything heavy (imports, weights, 0.2 GB of memory) waits for the first use, and one thread of its own does all the
+Everything heavy (imports, weights, 0.1 GB of memory) waits for the first use, and one thread of its own does all the
 work in small pieces, a waiting query before the next piece of a document.
 """
 
@@ -17,17 +17,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from retrieval.embeddings import bundled_e5
 from retrieval.embeddings.base import prefixes
-from retrieval.embeddings.onnx import without_spinning
+from retrieval.embeddings.onnx import MeanOfStates, without_spinning
 from retrieval.embeddings.unigram_tokenizer import Unigram
 from retrieval.i18n import Text
-from retrieval.memory import give_back
+from retrieval.memory import give_back, let_go
 from retrieval.types import EmbeddingError, Vector, Vectors
 
 if TYPE_CHECKING:
-    from fastembed import TextEmbedding
     from fastembed.common.model_description import DenseModelDescription
     from fastembed.common.types import NumpyArray
     from fastembed.text.onnx_text_model import OnnxTextModel
@@ -36,9 +36,11 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
+Compute = Callable[[list[str]], npt.ArrayLike]
+"""Texts → a vector each."""
+
 E5_SMALL = "multilingual-e5-small"
 
-_BUNDLED_NAME = "bundled/multilingual-e5-small"
 _HUB_NAME = "intfloat/multilingual-e5-small"
 _DIMENSIONS = 384
 _MAX_TOKENS = 512
@@ -120,6 +122,7 @@ class LocalEmbedder:
             embedded = await self._worker.run(partial(self._embed_documents, [prefixed[i] for i in group]))
             for i, vector in zip(group, embedded, strict=True):
                 vectors[i] = vector
+        await self._worker.run(self._rest)
         return vectors
 
     async def embed_query(self, text: str) -> Vector:
@@ -155,16 +158,18 @@ class LocalEmbedder:
         return self._load().counts(texts)
 
     def _embed_documents(self, texts: list[str]) -> Vectors:
-        model = self._load().model
-        return self._unit(lambda: list(model.passage_embed(texts, batch_size=len(texts))))
+        return self._unit(self._load().documents, texts)
 
     def _embed_queries(self, texts: list[str]) -> Vectors:
-        model = self._load().model
-        return self._unit(lambda: list(model.query_embed(texts)))
+        return self._unit(self._load().queries, texts)
 
-    def _unit(self, compute: Callable[[], "list[NumpyArray]"]) -> Vectors:
+    def _rest(self) -> None:
+        """Of the embedding table many texts have read much, and the next ones read other rows."""
+        let_go(bundled_e5.folder_in(self._cache), unwritten=True)
+
+    def _unit(self, compute: Compute, texts: list[str]) -> Vectors:
         try:
-            vectors = np.asarray(compute(), dtype=np.float32)
+            vectors = np.asarray(compute(texts), dtype=np.float32)
         except Exception as problem:
             raise EmbeddingError(_FAILED, name=self.name, folder=str(self._cache)) from problem
         if not self._settled:  # the weights are in place now
@@ -184,7 +189,8 @@ class LocalEmbedder:
 class _Loaded:
     """A model, whose weights wait for its first text, and what its tokenizer says."""
 
-    model: "TextEmbedding"
+    documents: Compute
+    queries: Compute
     counts: Callable[[Sequence[str]], list[int]]  # tokens of each text, uncut
     max_tokens: int
 
@@ -235,55 +241,74 @@ class _Worker:
         (self._urgent or self._patient).popleft()()
 
 
-# -- fastembed's side -----------------------------------------------------------------------------------------------
+# -- the models -----------------------------------------------------------------------------------------------------
 
 
 @functools.cache
 def _open(name: str, cache: Path, threads: int) -> _Loaded:
     """Once a process: what an embedder has loaded is there for the next one."""
-    from fastembed import TextEmbedding
-    from loguru import logger
-
-    logger.disable("fastembed")  # it would print to standard error; what goes wrong is raised
-    ours = name == E5_SMALL and bundled_e5.available()
-    if ours:
-        registered, folder = _BUNDLED_NAME, bundled_e5.prepare(cache)
-        _register(registered, "model.onnx")
+    if name == E5_SMALL and bundled_e5.available():
+        folder, opened = bundled_e5.prepare(cache), _bundled
     else:
-        registered = name
-        if name == E5_SMALL:
-            registered = _HUB_NAME
-            _register(registered, "onnx/model.onnx")
-        folder = _download(registered, cache / "fastembed")
+        folder, opened = _downloaded(name, cache), partial(_of_fastembed, name, cache)
     try:
-        model = TextEmbedding(registered, str(cache), threads, lazy_load=True, specific_model_path=str(folder))
-        inside = cast("OnnxTextModel[NumpyArray]", model.model)
-        without_spinning(inside)
-        if ours:
-            tokens = Unigram(folder, _MAX_TOKENS)
-            inside.tokenizer = cast("Tokenizer", tokens)  # fastembed loads its own, of 280 MB, where there is none
-            return _Loaded(model, tokens.counts, _MAX_TOKENS)
-        model.token_count("")  # loads the tokenizer, not the weights
-        tokenizer = cast("Tokenizer", inside.tokenizer)
-        most = int(tokenizer.truncation["max_length"]) if tokenizer.truncation else _MAX_TOKENS
-        return _Loaded(model, lambda texts: [_count(tokenizer.encode(text)) for text in texts], most)
+        return opened(folder, threads)
     except Exception as problem:
         raise EmbeddingError(_FAILED, name=name, folder=str(folder)) from problem
 
 
-def _register(name: str, model_file: str) -> None:
+def _bundled(folder: Path, threads: int) -> _Loaded:
+    model, tokens = MeanOfStates(folder / "model.onnx", threads), Unigram(folder, _MAX_TOKENS)
+
+    def compute(texts: list[str]) -> npt.ArrayLike:
+        encoded = tokens.encode_batch(texts)
+        ids, mask = ([getattr(one, field) for one in encoded] for field in ("ids", "attention_mask"))
+        return model.vectors(np.array(ids, np.int64), np.array(mask, np.int64))
+
+    return _Loaded(compute, compute, tokens.counts, _MAX_TOKENS)
+
+
+def _of_fastembed(name: str, cache: Path, folder: Path, threads: int) -> _Loaded:
+    from fastembed import TextEmbedding
+
+    registered = _HUB_NAME if name == E5_SMALL else name
+    model = TextEmbedding(registered, str(cache), threads, lazy_load=True, specific_model_path=str(folder))
+    inside = cast("OnnxTextModel[NumpyArray]", model.model)
+    without_spinning(inside)
+    model.token_count("")  # loads the tokenizer, not the weights
+    tokenizer = cast("Tokenizer", inside.tokenizer)
+    most = int(tokenizer.truncation["max_length"]) if tokenizer.truncation else _MAX_TOKENS
+    return _Loaded(
+        lambda texts: list(model.passage_embed(texts, batch_size=len(texts))),
+        lambda texts: list(model.query_embed(texts)),
+        lambda texts: [_count(tokenizer.encode(text)) for text in texts],
+        most,
+    )
+
+
+def _downloaded(name: str, cache: Path) -> Path:
+    from loguru import logger
+
+    logger.disable("fastembed")  # it would print to standard error; what goes wrong is raised
+    if name != E5_SMALL:
+        return _download(name, cache / "fastembed")
+    _register()
+    return _download(_HUB_NAME, cache / "fastembed")
+
+
+def _register() -> None:
     from fastembed import TextEmbedding
     from fastembed.common.model_description import ModelSource, PoolingType
 
     with _REGISTERING:
-        if name not in (known["model"] for known in TextEmbedding.list_supported_models()):
+        if _HUB_NAME not in (known["model"] for known in TextEmbedding.list_supported_models()):
             TextEmbedding.add_custom_model(
-                model=name,
+                model=_HUB_NAME,
                 pooling=PoolingType.MEAN,
                 normalization=True,
                 sources=ModelSource(hf=_HUB_NAME),
                 dim=_DIMENSIONS,
-                model_file=model_file,
+                model_file="onnx/model.onnx",
             )
 
 

@@ -14,6 +14,7 @@ import numpy.typing as npt
 FLOAT, UINT8, INT8, INT32, INT64, INT4 = 1, 2, 3, 6, 7, 22
 _TYPES = {np.dtype(name): number for name, number in (("f4", FLOAT), ("u1", UINT8), ("i1", INT8), ("i8", INT64))}
 _IS_FLOAT, _IS_INT = 1, 2  # kinds of attributes
+_EXTERNAL = 1  # where a tensor's data is
 
 
 def node(operator: str, inputs: Sequence[str], output: str, domain: str, attributes: Mapping[str, float]) -> bytes:
@@ -29,13 +30,23 @@ def node(operator: str, inputs: Sequence[str], output: str, domain: str, attribu
     )
 
 
-def constant(name: str, value: npt.NDArray[Any]) -> bytes:
-    return tensor(name, _TYPES[value.dtype], value.shape, value.tobytes())
+def type_of(value: npt.NDArray[Any]) -> int:
+    return _TYPES[value.dtype]
 
 
 def tensor(name: str, kind: int, shape: Sequence[int], data: bytes) -> bytes:
-    dimensions = (_number(1, size) for size in shape)
-    return b"".join((*dimensions, _number(2, kind), _bytes(8, name.encode()), _bytes(9, data)))
+    return _described(name, kind, shape) + _bytes(9, data)
+
+
+def stored(name: str, kind: int, shape: Sequence[int], file: str, offset: int, length: int) -> bytes:
+    """A tensor whose data is `length` bytes of a `file` in the model's folder."""
+    where = {"location": file, "offset": str(offset), "length": str(length)}
+    entries = (_bytes(13, _bytes(1, key.encode()) + _bytes(2, text.encode())) for key, text in where.items())
+    return b"".join((_described(name, kind, shape), *entries, _number(14, _EXTERNAL)))
+
+
+def _described(name: str, kind: int, shape: Sequence[int]) -> bytes:
+    return b"".join((*(_number(1, size) for size in shape), _number(2, kind), _bytes(8, name.encode())))
 
 
 def value(name: str, kind: int, shape: Sequence[str | int]) -> bytes:

@@ -7,6 +7,7 @@ import re
 import shutil
 from dataclasses import dataclass
 from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol
 
@@ -28,6 +29,12 @@ _STAYS = Text(
 _OTHERS = Text(
     en="The search index in {folder} belongs to another home ({home}), so it is not deleted.",
     ja="検索インデックス {folder} は別のホーム（{home}）のものなので、削除しません。",
+)
+_CLIENT = Text(
+    en="QDRANT_URL names a Qdrant server, but its client is not installed. Install it with `make servers`, or: pip "
+    "install 'kotae[qdrant]'",
+    ja="QDRANT_URL は Qdrant サーバーですが、そのクライアントが入っていません。`make servers` か pip install "
+    "'kotae[qdrant]' で入れてください。",
 )
 
 
@@ -102,7 +109,7 @@ class EdgeStores:
 class ServerStores:
     """A server with a collection a store. `prefix` tells the homes that share a server apart; the numbers are for
     collections that are made (None: the server's own). `seconds` is for one try of a call; `process` names whoever
-    stages points."""
+    stages points. Raises QdrantConnectionError where the server's client is not installed."""
 
     url: str
     api_key: SecretStr | None = None
@@ -113,6 +120,10 @@ class ServerStores:
     seconds: float = 10.0
     home: str | None = None
     process: str = ""
+
+    def __post_init__(self) -> None:
+        if find_spec("qdrant_client") is None:
+            raise QdrantConnectionError(_CLIENT)
 
     async def open(self, made: Made) -> Index:
         from retrieval.index.server import ServerIndex, collection_of

@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+import sys
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -193,6 +194,16 @@ async def test_a_server_that_nobody_serves_is_named_in_words(tmp_path: Path) -> 
             pass
     for language in ("en", "ja"):
         assert "QDRANT_URL" in caught.value.text(language) and "planted" not in caught.value.text(language)
+
+
+async def test_a_server_without_its_client_is_said_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "qdrant_client", None)
+    with pytest.raises(QdrantConnectionError) as caught:
+        async with application(tmp_path, QDRANT_URL="http://127.0.0.1:1"):
+            pass
+    for language in ("en", "ja"):
+        assert "QDRANT_URL" in caught.value.text(language)
+        assert "pip install 'kotae[qdrant]'" in caught.value.text(language)
 
 
 async def test_another_embedder_needs_the_documents_to_be_indexed_anew(tmp_path: Path) -> None:

@@ -4,12 +4,14 @@ import asyncio
 import hashlib
 import math
 import random
+import sys
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
+import sudachidict_small  # type: ignore[import-untyped]
 
 from retrieval.chunking import chunks, embedding_text
 from retrieval.embeddings.base import EmbeddingClient
@@ -31,6 +33,7 @@ from retrieval.types import (
     View,
 )
 from tests.retrieval.index.test_index import ask
+from tests.retrieval.test_memory import resident
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -136,6 +139,18 @@ async def test_a_document_is_found_by_meaning_words_and_ngrams_with_all_that_is_
     assert text.reading.heads == frozenset(SPARSE.query("Guide 章1")[0].indices)
     assert text.reading.heads.union(*text.reading.lines) == frozenset(SPARSE.document(sought).words.indices)
     assert len(text.reading.lines) == 6
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells which pages are whose")
+async def test_the_dictionary_is_put_down_behind_a_batch(index: EdgeIndex) -> None:
+    def here() -> int:
+        return resident(next(Path(sudachidict_small.__path__[0]).rglob("system.dic")), "s")
+
+    asked = SPARSE.query("東京特許許可局")
+    assert await asyncio.to_thread(here) > 0
+    await Ingest(HashEmbedder(), SPARSE, index).write(guide(2), about(), born=1, version="v1")
+    assert await asyncio.to_thread(here) == 0
+    assert SPARSE.query("東京特許許可局") == asked
 
 
 async def test_pairs_keep_their_question(index: EdgeIndex) -> None:

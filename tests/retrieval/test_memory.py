@@ -26,14 +26,29 @@ def test_pages_are_let_go_of_with_nothing_lost_and_no_others(tmp_path: Path) -> 
         shared[:] = b"x" * size
         maps[name] = shared, private
     let_go(tmp_path / "store")
-    assert _resident(tmp_path / "store" / "data", "s") == 0
-    assert _resident(tmp_path / "beside" / "data", "s") == size
+    assert resident(tmp_path / "store" / "data", "s") == 0
+    assert resident(tmp_path / "beside" / "data", "s") == size
     for shared, private in maps.values():
         assert private[:5] == b"draft"
         assert shared[:] == b"x" * size
 
 
-def _resident(file: Path, kind: str) -> int:
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells which pages are whose")
+def test_private_pages_are_let_go_of_where_nobody_has_written(tmp_path: Path) -> None:
+    size = 64 * mmap.PAGESIZE
+    file = tmp_path / "data"
+    file.write_bytes(b"x" * size)
+    with file.open("rb") as data:
+        private = mmap.mmap(data.fileno(), size, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ)
+    assert private[:] == b"x" * size
+    let_go(tmp_path)
+    assert resident(file, "p") == size
+    let_go(tmp_path, unwritten=True)
+    assert resident(file, "p") == 0
+    assert private[:] == b"x" * size
+
+
+def resident(file: Path, kind: str) -> int:
     """Bytes of a file's mappings, shared or private, that are in this process now."""
     found, ours = 0, False
     for line in Path("/proc/self/smaps").read_text().splitlines():

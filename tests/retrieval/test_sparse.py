@@ -1,5 +1,8 @@
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from math import log
+from pathlib import Path
 
 import bm25s  # type: ignore[import-untyped]
 import numpy as np
@@ -8,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.sparse import TOKENIZER, SparseEncoder, term_id
+
+ROOT = Path(__file__).parents[2]
 
 ENCODER = SparseEncoder()
 
@@ -194,3 +199,14 @@ def test_any_text_gives_ordered_finite_vectors(text: str) -> None:
         assert all(0 <= index < 2**32 for index in vector.indices)
         assert len(vector.indices) == len(vector.values)
         assert all(0 < value < 1000 for value in vector.values)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells which pages are whose")
+def test_loading_the_dictionary_leaves_none_of_it_in_the_process() -> None:
+    """It is 110 MB, of which loading reads 26."""
+    program = (
+        "from pathlib import Path; from retrieval import sparse; from tests.retrieval.test_memory import resident;"
+        "kept = sparse.dictionary(); print(resident(next(sparse._FOLDER.rglob('system.dic')), 's'))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "0\n"

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import sqlite3
+import sys
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import closing, nullcontext
@@ -352,6 +353,8 @@ async def test_versions_are_told(tmp_path: Path) -> None:
     (finding,) = await found("versions", at(tmp_path))
     assert finding.level == "ok"
     assert all(part in finding.what.en for part in ("Python 3.", "SQLite 3.", "Qdrant (embedded) 0."))
+    (finding,) = await found("versions", at(tmp_path, QDRANT_URL="http://127.0.0.1:1"))
+    assert "qdrant-client 1." in finding.what.en and "embedded" not in finding.what.en
 
 
 # -- the database ---------------------------------------------------------------------------------------------------
@@ -557,6 +560,8 @@ async def test_a_qdrant_server_that_is_not_there(
     await taught(tmp_path, monkeypatch)
     settings = at(tmp_path, QDRANT_URL=f"http://127.0.0.1:{unused_tcp_port}", QDRANT_API_KEY="CANARY-key")
     expect(await found("store", settings), "fault", "cannot be reached", "QDRANT_URL", "接続できません")
+    monkeypatch.setitem(sys.modules, "qdrant_client", None)
+    expect(await found("store", settings), "fault", "kotae[qdrant]", "QDRANT_URL", "入っていません")
 
 
 # -- the embedder ---------------------------------------------------------------------------------------------------

@@ -192,6 +192,13 @@ async def test_without_an_index_pairs_become_text_and_it_is_said(tmp_path: Path)
     assert any("Q: Where is the harbour?" in text for _, text, _ in found)
 
 
+async def test_a_backup_needs_no_client_of_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = await home(tmp_path / "old")
+    monkeypatch.setitem(sys.modules, "qdrant_client", None)
+    made = await back_up(at(settings.home, QDRANT_URL="http://127.0.0.1:1"), tmp_path / "copy")
+    assert made.pairs_as_text and made.documents == 3
+
+
 async def test_a_backup_beside_a_bot_that_learns_is_of_one_moment(tmp_path: Path) -> None:
     folder = tmp_path / "old"
     backups: list[Path] = []

@@ -11,15 +11,17 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, cast
 
 import numpy as np
+import onnx
 import pytest
 
-from retrieval.embeddings import bundled_e5, local
+from retrieval.embeddings import bundled_e5
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.embeddings.local import LocalEmbedder
+from retrieval.embeddings.onnx import MeanOfStates
 from retrieval.types import EmbeddingError, Vector
+from tests.retrieval.test_memory import resident
 
 ROOT = Path(__file__).parents[3]
 CACHE = Path.home() / ".cache" / "kotae"  # where the product keeps it; made once per machine
@@ -90,9 +92,9 @@ async def test_a_question_is_not_embedded_as_a_document(embedder: EmbeddingClien
     assert 0.5 < cosine(await embedder.embed_query(REFUNDS), (await embedder.embed_documents([REFUNDS]))[0]) < 0.999
 
 
-async def test_threads_that_wait_take_no_core(embedder: EmbeddingClient) -> None:
-    await embedder.embed_query("loaded now")
-    session: Any = cast(Any, local._open(embedder.name, CACHE, 2).model.model).model
+@bundled_only
+def test_threads_that_wait_take_no_core() -> None:
+    session = MeanOfStates(bundled_e5.prepare(CACHE) / "model.onnx", 2).session
     assert session.get_session_options().get_session_config_entry("session.intra_op.allow_spinning") == "0"
 
 
@@ -152,14 +154,21 @@ def test_a_damaged_folder_is_made_anew_by_two_processes_at_once(tmp_path: Path) 
     good = bundled_e5.prepare(CACHE)
     damaged = tmp_path / good.name
     shutil.copytree(good, damaged)
-    with (damaged / "model.onnx").open("r+b") as model:
+    with (damaged / "weights.bin").open("r+b") as model:
         model.seek(1_000_000)
         model.write(b"damage")
     with ThreadPoolExecutor(2) as threads:  # each converts in a process of its own
         made = set(threads.map(bundled_e5.prepare, [tmp_path] * 2))
     assert made == {damaged}
     assert [path.name for path in tmp_path.iterdir()] == [good.name]  # no scraps
-    for name in ("model.onnx", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "config.json"):
+    for name in (
+        "model.onnx",
+        "weights.bin",
+        "tokenizer.json",
+        "tokenizer_config.json",
+        "special_tokens_map.json",
+        "config.json",
+    ):
         assert (damaged / name).read_bytes() == (good / name).read_bytes(), name
 
 
@@ -169,6 +178,16 @@ def test_a_whole_folder_is_left_as_it_is() -> None:
     before = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
     assert bundled_e5.prepare(CACHE) == folder
     assert {path.name: path.stat().st_mtime_ns for path in folder.iterdir()} == before
+
+
+@bundled_only
+async def test_the_weights_are_mapped_and_let_go_of_behind_a_batch(embedder: EmbeddingClient) -> None:
+    weights = bundled_e5.folder_in(CACHE) / "weights.bin"
+    await embedder.embed_query("loaded now")
+    assert await asyncio.to_thread(resident, weights, "p") > 0
+    few = await embedder.embed_documents([REFUNDS, EXPENSES])
+    assert await asyncio.to_thread(resident, weights, "p") == 0
+    assert await embedder.embed_documents([REFUNDS, EXPENSES]) == few
 
 
 @bundled_only
@@ -262,7 +281,7 @@ def hub() -> Iterator[tuple[str, type[Hub]]]:
     """A hub on loopback whose every repository holds multilingual-e5-small; its address, and what it was asked."""
     folder = bundled_e5.prepare(CACHE)
     files = {path.name: path.read_bytes() for path in folder.glob("*.json") if path.name != "contents.json"}
-    model = (folder / "model.onnx").read_bytes()
+    model = onnx.load(folder / "model.onnx").SerializeToString()  # with its weights
     files |= {"onnx/model.onnx": model, "model_optimized.onnx": model}
     digests = {name: hashlib.sha1(content).hexdigest() for name, content in files.items()}
     handler = type("ThisHub", (Hub,), {"files": files, "digests": digests, "asked": []})
