@@ -7,6 +7,7 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
 from typing import Any, Literal, TypeVar
 
 from sqlalchemy import Connection, Executable, Row, Table, event, text
@@ -14,11 +15,11 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
-from sqlalchemy.util import greenlet_spawn
+from sqlalchemy.util import await_only, greenlet_spawn
 
 from bot.errors import StoreError
 from bot.store.link import ServerLink
-from bot.store.sqlite import connecting
+from bot.store.sqlite import SqliteConnection, connecting
 from bot.waiting import finished
 from retrieval.i18n import Text
 
@@ -200,14 +201,20 @@ async def change(engine: AsyncEngine, work: Callable[[Connection], T], *, durabl
 
 
 async def _at_once(engine: AsyncEngine, kind: _Kind, work: Callable[[Connection], T]) -> T:
+    def transaction(db: Connection) -> T:
+        _ready(db, kind)
+        result = work(db)
+        if kind != "statement":
+            db.commit()
+        return result
+
     def run() -> T:
         db = engine.sync_engine.connect()
         try:
-            _ready(db, kind)
-            result = work(db)
-            if kind != "statement":
-                db.commit()
-            return result
+            driver = db.connection.driver_connection
+            if isinstance(driver, SqliteConnection):
+                return await_only(driver.visit(partial(transaction, db)))
+            return transaction(db)
         finally:
             with suppress(SQLAlchemyError):  # a connection that broke has nothing to roll back
                 db.close()
