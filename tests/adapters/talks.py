@@ -50,16 +50,6 @@ class Now:
         self.ahead += timedelta(**more)
 
 
-async def heard(fake: Any, now: Now) -> None:
-    """All that people did has come to the bot, and the moment in which more may come is over."""
-    await fake.wait_for_idle()
-    if isinstance(fake, FakeDiscord):
-        await fake.heard()
-    noting = [task for task in asyncio.all_tasks() if task.get_name().startswith(_TOLD)]
-    await asyncio.gather(*noting)  # Discord is not told when an event was written down
-    now.later(seconds=10)
-
-
 @dataclass
 class Talk(ABC):
     """A channel with ann and ben, olga who is an editor, and a bot of another kind."""
@@ -154,7 +144,9 @@ class Talk(ABC):
         return await self.bot.sources.sync(EDITOR, "talk", Readers(PUBLIC.scopes | {self.scope}))
 
     async def heard(self) -> None:
-        await heard(self.fake, self.now)
+        """All that people did has come to the bot, and the moment in which more may come is over."""
+        await self.fake.wait_for_idle()
+        self.now.later(seconds=10)
 
     async def source(self) -> FollowedSource:
         (source,) = await FollowedSources(self.library.engine).listed()
@@ -208,6 +200,13 @@ class SlackTalk(Talk):
         return slack_service.bot(self.fake, self.home, api=api, **given)
 
 
+async def noted(discord: FakeDiscord) -> None:
+    """All that people did has come to the bot."""
+    await discord.heard()
+    noting = [task for task in asyncio.all_tasks() if task.get_name().startswith(_TOLD)]
+    await asyncio.gather(*noting)  # Discord is not told when an event was written down
+
+
 class DiscordTalk(Talk):
     @property
     def channel(self) -> str:
@@ -243,6 +242,10 @@ class DiscordTalk(Talk):
 
     def _serving(self, given: dict[str, Any]) -> AbstractAsyncContextManager[Any]:
         return discord_service.bot(self.fake, self.home, look_every=60.0, **given)
+
+    async def heard(self) -> None:
+        await noted(self.fake)
+        await super().heard()
 
 
 class ForumTalk(DiscordTalk):

@@ -31,7 +31,7 @@ from bot.types import Audience, Card, Place
 from retrieval.loaders.loader import Loader
 from tests.adapters.acting import Player, answers, process, serving, settings, until
 from tests.adapters.discord.program import begun, named
-from tests.adapters.talks import EDITOR, PUBLIC, Now, heard
+from tests.adapters.talks import EDITOR, PUBLIC, Now, noted
 from tests.bot.knowledge.test_processes import Machines
 from tests.fakes.discord_fake import ANN, GENERAL, GUILD, FakeDiscord
 from tests.fakes.discord_gate import error
@@ -213,7 +213,8 @@ async def test_a_process_that_is_not_connected_adds_a_channel_and_the_connected_
                 await one.bot.sources.sync(EDITOR, "talk", PUBLIC)
                 listed = len(discord.journal.calls(ARCHIVED))
                 await discord.renames(root, "Where is the car?")
-                await heard(discord, clock)
+                await noted(discord)
+                clock.later(seconds=10)
                 assert (await other.bot.sources.sync(EDITOR, "talk", PUBLIC)).replaced == 1  # whoever is asked
                 assert await titles() == ["Where is the car?"]
                 assert (await one.bot.sources.sync(EDITOR, "talk", PUBLIC)).replaced == 0
