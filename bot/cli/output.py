@@ -254,10 +254,6 @@ _ANSWER_ROW = (
 )
 _NO_ANSWERS = Text(en="No expert has answered anything yet.", ja="専門家の回答はまだありません。")
 _EDITED_BY = Text(en="{author}, edited by {editor}", ja="{author}、編集 {editor}")
-_CORRECTED = Text(en="Corrected. Threads that are told: {n}.", ja="修正しました。{n} 件のスレッドにお知らせします。")
-_TAKEN_BACK = Text(
-    en="Taken back. Questions that are open again: {n}.", ja="取り消しました。{n} 件の質問が未回答に戻りました。"
-)
 
 
 def answers(found: Json, language: Language) -> None:
@@ -274,14 +270,6 @@ def answers(found: Json, language: Language) -> None:
         table([said.to(language) for said in _ANSWER_ROW], rows, wide=1)
     else:
         say(_NO_ANSWERS.to(language))
-
-
-def corrected(changed: Json, language: Language) -> None:
-    say(_CORRECTED.to(language, n=changed["told"]))
-
-
-def taken_back(changed: Json, language: Language) -> None:
-    say(_TAKEN_BACK.to(language, n=changed["reopened"]))
 
 
 def unanswered(misses: Json, language: Language) -> None:
