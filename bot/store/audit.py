@@ -4,18 +4,14 @@ from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 
 from sqlalchemy import Connection, or_, select
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.records import AuditRecord
-from bot.store.engine import change, rows, storable
+from bot.store.engine import Store, change, rows, storable
 from bot.store.schema import audit
 
 
-class Audit:
+class Audit(Store):
     """The traces of privileged acts."""
-
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
 
     async def note(self, actor: str, action: str, subject: str, result: str) -> None:
         """Raises StoreError."""

@@ -3,18 +3,14 @@
 from datetime import UTC, datetime
 
 from sqlalchemy import ColumnElement, and_, delete, select
-from sqlalchemy.ext.asyncio import AsyncEngine
 
-from bot.store.engine import change, insert, rows
+from bot.store.engine import Store, change, insert, rows
 from bot.store.schema import places
 from bot.types import Place, Preferences
 
 
-class ChannelSettings:
+class ChannelSettings(Store):
     """Preferences, one row a channel that has any. Source: product.md §1."""
-
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
 
     async def get(self, place: Place) -> Preferences:
         """The settings chosen there; all None where nothing was."""

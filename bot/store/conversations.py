@@ -7,12 +7,11 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, bindparam, case, exists, func, select, true
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent.conversation import Exchange
 from agent.events import Answered, Citation, Cost, PageChange
 from bot.records import BROWSER, TurnTotals
-from bot.store.engine import read, rows, storable
+from bot.store.engine import Store, read, rows, storable
 from bot.store.schema import answers, documents, sources, turns
 from bot.store.searches import percentile
 from bot.types import Audience, Incoming, Place
@@ -33,11 +32,8 @@ class Conversation:
     answered_at: datetime
 
 
-class Conversations:
+class Conversations(Store):
     """Questions with their answers."""
-
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
 
     async def history(
         self, place: Place, thread: str, *, before: int | None = None, since: datetime | None = None

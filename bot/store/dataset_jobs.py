@@ -8,12 +8,11 @@ from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Connection, and_, or_, select, update
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.errors import LostError
 from bot.records import AuditRecord
 from bot.store.audit import add_traces
-from bot.store.engine import change, rows
+from bot.store.engine import Store, change, rows
 from bot.store.leases import lease
 from bot.store.schema import dataset_jobs
 from bot.types import Verdict
@@ -96,11 +95,8 @@ class DatasetJob:
         return 1.0 if self.state == "done" else min(1.0, self.taken / max(1, self.order.limits.documents))
 
 
-class DatasetJobRows:
+class DatasetJobRows(Store):
     """Times are the caller's. All raise StoreError."""
-
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
 
     # -- for people -------------------------------------------------------------------------------------------------
 

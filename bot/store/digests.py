@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, delete, exists, func, or_, select, update
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.records import Period
-from bot.store.engine import change, insert, read, write
+from bot.store.engine import Store, change, insert, read, write
 from bot.store.leases import lease, present
 from bot.store.schema import answers, digests, feedback, questions, turns
 from bot.types import MissReason
@@ -37,14 +36,11 @@ class PublicQuestion:
     link: str | None
 
 
-class Digests:
+class Digests(Store):
     """Claims on digests, by the time they were due. Times are the caller's, in UTC.
 
     A row is held by its owner until the lease passes (`bot.store.leases`); then whoever asks first sends it again.
     """
-
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
 
     async def begin(self, now: datetime) -> None:
         """Write down that digests begin now, if no digest is known yet: what was due before is never sent.

@@ -140,6 +140,18 @@ def connect(
             raise StoreError(_ADDRESS)
 
 
+class Store:
+    """A class of statements on the tables of one subject."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine
+
+    @property
+    def shared(self) -> bool:
+        """Whether other processes may have this database open too; an SQLite file has one."""
+        return on_server(self._engine)
+
+
 def on_server(db: AsyncEngine | Connection) -> bool:
     """Whether the database is on a server, where several machines share it."""
     return db.dialect.name != "sqlite"

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from sqlalchemy import delete, select
-from sqlalchemy.ext.asyncio import AsyncEngine
 
-from bot.store.engine import change, rows
+from bot.store.engine import Store, change, rows
 from bot.store.schema import erasures
 
 
@@ -22,11 +21,8 @@ class ErasedPerson:
     turns: tuple[str, ...]
 
 
-class ErasedPeople:
+class ErasedPeople(Store):
     """The erasures that a machine may not have heard of. All raise StoreError."""
-
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
 
     async def add(self, platform: str, person: str, turns: Sequence[str]) -> None:
         values = {"platform": platform, "person": person, "turns": [*turns], "at": datetime.now(UTC)}

@@ -3,19 +3,16 @@
 from datetime import UTC, datetime
 
 from sqlalchemy import Row, delete, func, select, true, update
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncConnection
 
-from bot.store.engine import insert, read, storable, write
+from bot.store.engine import Store, insert, read, storable, write
 from bot.store.schema import answers, feedback, questions, turns
 from bot.store.unanswered import MissedQuestion, add_misses
 from bot.types import Feedback
 
 
-class Votes:
+class Votes(Store):
     """People's opinions of the answers. Source: product.md §4; reliability.md R19."""
-
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
 
     async def put(self, given: Feedback, scope: str) -> bool:
         """Keep, change or take back a vote, and with it the turn's `reported` miss, which `scope` may see.

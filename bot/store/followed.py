@@ -7,11 +7,10 @@ from datetime import datetime
 from typing import Any, Literal
 
 from sqlalchemy import Connection, Executable, and_, case, delete, literal, or_, select, update
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.records import AuditRecord
 from bot.store.audit import add_traces
-from bot.store.engine import change, insert, rows
+from bot.store.engine import Store, change, insert, rows
 from bot.store.leases import lease
 from bot.store.schema import followed, followed_pages, unheard
 from retrieval.i18n import Text
@@ -57,11 +56,8 @@ class FollowedPage:
     people: tuple[str, ...] = ()
 
 
-class FollowedSources:
+class FollowedSources(Store):
     """All raise StoreError."""
-
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
 
     async def listed(self, scopes: Collection[str] | None = None) -> list[FollowedSource]:
         """By name; only those whose documents these scopes may read (None: all)."""

@@ -6,19 +6,15 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Connection, delete, func, select
-from sqlalchemy.ext.asyncio import AsyncEngine
 
-from bot.store.engine import change, rows
+from bot.store.engine import Store, change, rows
 from bot.store.schema import held_files
 
 _PIECE = 2**20  # bytes of a row: no statement has to carry a whole file
 
 
-class HeldRows:
+class HeldRows(Store):
     """The files, by keys that nobody can guess. All raise StoreError."""
-
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
 
     async def size(self) -> int:
         """Bytes of all that wait."""

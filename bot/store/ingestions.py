@@ -10,22 +10,18 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, or_, select, update
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.errors import LostError
 from bot.records import AuditRecord
 from bot.store.audit import add_traces
-from bot.store.engine import change, insert, look
+from bot.store.engine import Store, change, insert, look
 from bot.store.leases import lease, present
 from bot.store.schema import intakes
 from bot.types import FileRef, IngestionRequest, Place, Verdict
 
 
-class IngestionStore:
+class IngestionStore(Store):
     """The intakes. Times are the caller's. All raise StoreError."""
-
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
 
     async def take(
         self,

@@ -12,11 +12,10 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Select, case, delete, func, or_, select, true, update
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.records import AuditRecord
 from bot.store.audit import add_traces
-from bot.store.engine import change, insert, look, rows, storable
+from bot.store.engine import Store, change, insert, look, rows, storable
 from bot.store.leases import lease, present
 from bot.store.schema import notices, questions, turns
 from bot.types import Notice, Place
@@ -50,11 +49,8 @@ class Closed:
     told: int
 
 
-class Notices:
+class Notices(Store):
     """Leases on what is to be said (`bot.store.leases`). Times are the caller's."""
-
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
 
     async def close(
         self,

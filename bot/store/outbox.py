@@ -10,20 +10,16 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, select
-from sqlalchemy.ext.asyncio import AsyncEngine
 
-from bot.store.engine import change, insert, rows
+from bot.store.engine import Store, change, insert, rows
 from bot.store.schema import posts
 from bot.types import Place, Post
 
 _KEY = ("about", "kind", "part")
 
 
-class Outbox:
+class Outbox(Store):
     """Posts, by what they belong to, their kind and part."""
-
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
 
     async def reserve(self, post: Post) -> Post | None:
         """Write down that this is about to be posted. What is there already is returned, and stays as it is."""

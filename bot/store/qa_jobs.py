@@ -11,14 +11,13 @@ from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Connection, and_, exists, func, or_, select, update
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent.events import Cost
 from agent.qa_generation import Proposed
 from bot.errors import LostError
 from bot.records import AuditRecord, ChunkState
 from bot.store.audit import add_traces
-from bot.store.engine import change, look, rows, storable
+from bot.store.engine import Store, change, look, rows, storable
 from bot.store.leases import lease, present
 from bot.store.schema import documents, pair_chunks, pair_jobs, pairs
 from retrieval.types import Readers
@@ -93,11 +92,8 @@ class QaJob:
         return self.total - self.chunks.get("todo", 0)
 
 
-class PairJobs:
+class PairJobs(Store):
     """The jobs. Times are the caller's. All raise StoreError."""
-
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
 
     # -- for people -------------------------------------------------------------------------------------------------
 

@@ -5,10 +5,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import delete, select, true
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.records import SearchTotals
-from bot.store.engine import change, read, storable, write
+from bot.store.engine import Store, change, read, storable, write
 from bot.store.schema import searches
 from retrieval.types import SearchMetrics
 
@@ -18,11 +17,8 @@ def failure(query: str, collections: Sequence[str] | None, error: str) -> Search
     return SearchMetrics(query, ", ".join(collections or ()), 0.0, 0, 0, 0.0, (), error, datetime.now(UTC))
 
 
-class Searches:
+class Searches(Store):
     """SearchMetrics and who may see their queries. Source: seeds/3_agent_tools.md §4."""
-
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
 
     async def add(self, *measured: tuple[SearchMetrics, str]) -> None:
         """Keep measurements, in one transaction; the scope beside each may see the query's words.

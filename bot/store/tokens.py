@@ -5,19 +5,15 @@ from datetime import date
 from typing import Any
 
 from sqlalchemy import Connection, delete, select, update
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.records import AuditRecord, ProgramToken
 from bot.store.audit import add_traces
-from bot.store.engine import change, insert, rows
+from bot.store.engine import Store, change, insert, rows
 from bot.store.schema import tokens
 
 
-class ProgramTokens:
+class ProgramTokens(Store):
     """All raise StoreError."""
-
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
 
     async def listed(self) -> list[ProgramToken]:
         return [_token(row) for row in await rows(self._engine, select(tokens).order_by(tokens.c.name))]

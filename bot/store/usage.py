@@ -6,10 +6,9 @@ from datetime import date, timedelta
 from typing import Literal
 
 from sqlalchemy import Connection, bindparam, case, func, select
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent.events import Cost
-from bot.store.engine import change, insert, rows
+from bot.store.engine import Store, change, insert, rows
 from bot.store.schema import refusals, turns, usage
 from bot.store.turns import claim_key
 from bot.types import Incoming
@@ -36,11 +35,8 @@ class AskingPace:
     in_channel: int
 
 
-class Usage:
+class Usage(Store):
     """Sums, and counts over the inbox' own rows: nothing is kept in memory, so they hold for all processes."""
-
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
 
     async def add(self, spent: Mapping[tuple[date, str], Cost]) -> None:
         """Add to the sums of days and models, all or none. Not fsynced: a power cut may cost the last second's."""
