@@ -448,7 +448,7 @@ MUTATIONS = (
     Mutation(
         "a step of the clock does not keep from the living what the dead held",
         "bot/store/turns.py",
-        ("await db.execute(held.values(owner=None, lease_until=now))", "await db.execute(held.values(lease_until=now))"),
+        ("held.values(owner=None, lease_until=now)", "held.values(lease_until=now)"),
         ("tests/bot/turns/test_queue.py::test_the_next_process_of_a_home_takes_over_at_once_whatever_the_clock_says",),
     ),
     Mutation(
@@ -1572,7 +1572,7 @@ MUTATIONS = (
     Mutation(
         "a question is read where it was brought, only",
         "bot/store/unanswered.py",
-        ("select(asks.c.question).filter_by(**there)", "select(asks.c.question)"),
+        ("select(asks.c.question).where(at_place(asks, place))", "select(asks.c.question)"),
         (f"{ASKING}::test_from_a_private_place_its_asker_sees_first_who_gets_what",),
     ),
     Mutation(

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, bindparam, case, e
 from agent.conversation import Exchange
 from agent.events import Answered, Citation, Cost, PageChange
 from bot.records import BROWSER, TurnTotals
-from bot.store.engine import Store, read, rows, storable
+from bot.store.engine import Store, at_place, read, rows, storable
 from bot.store.schema import answers, documents, sources, turns
 from bot.store.searches import percentile
 from bot.types import Audience, Incoming, Place
@@ -43,13 +43,7 @@ class Conversations(Store):
         Turns that failed or were declined say nothing about the subject and are left out. `before` is a turn's
         sequence. With `since`: what was said at the whole place after that moment, in any thread.
         """
-        values = {
-            "platform": place.platform,
-            "workspace": place.workspace,
-            "channel": place.channel,
-            "thread": thread,
-            "before": _LAST if before is None else before,
-        }
+        values = asdict(place) | {"thread": thread, "before": _LAST if before is None else before}
         if since is None:
             found = await rows(self._engine, _HISTORY, values)
         else:
@@ -66,14 +60,7 @@ class Conversations(Store):
     async def goes_on(self, message: Incoming, since: datetime) -> bool:
         """Whether its author began this thread with a question, nobody else has asked there, and something was asked or
         answered there since a moment."""
-        place = message.place
-        here = (
-            turns.c.platform == place.platform,
-            turns.c.workspace == place.workspace,
-            turns.c.channel == place.channel,
-            turns.c.thread == message.thread,
-            turns.c.deleted_at.is_(None),
-        )
+        here = (at_place(turns, message.place), turns.c.thread == message.thread, turns.c.deleted_at.is_(None))
         columns = (turns.c.message, turns.c.author, turns.c.claimed_at, turns.c.finished_at)
         asked = await rows(self._engine, select(*columns).where(*here))
         own = any(row.message == message.thread for row in asked)
@@ -83,16 +70,9 @@ class Conversations(Store):
     async def get(self, turn: str) -> Conversation | None:
         """A turn that has its answer; None when it has none or is not known."""
         wanted = select(turns, answers).join(answers, answers.c.turn == turns.c.id).where(turns.c.id == turn)
-        async with read(self._engine) as db:
-            row = (await db.execute(wanted)).first()
-        if row is None:
-            return None
-        return Conversation(
-            turn=turn,
-            asked=incoming(row),
-            answered=answered(row),
-            answered_at=row._mapping[answers.c.answered_at],
-        )
+        for row in await rows(self._engine, wanted):
+            return Conversation(turn, incoming(row), answered(row), row._mapping[answers.c.answered_at])
+        return None
 
     async def hidden(self, turn: str, readers: Readers) -> set[str]:
         """Of the documents that a turn found those that are there and that these readers may not read: their names."""
@@ -118,10 +98,8 @@ class Conversations(Store):
 
     async def last_asked(self, platform: str) -> datetime | None:
         """When the last question came from a platform."""
-        async with read(self._engine) as db:
-            found: datetime | None = await db.scalar(
-                select(func.max(turns.c.claimed_at)).where(turns.c.platform == platform)
-            )
+        last = select(func.max(turns.c.claimed_at).label("at")).where(turns.c.platform == platform)
+        found: datetime | None = (await rows(self._engine, last))[0].at
         return found
 
     async def totals(self, since: datetime | None = None) -> TurnTotals:

@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from bot.errors import LostError
 from bot.records import AuditRecord
 from bot.store.audit import add_traces
-from bot.store.engine import Store, change, rows
+from bot.store.engine import Store, change, execute, rows
 from bot.store.leases import lease
 from bot.store.schema import dataset_jobs
 from bot.types import Verdict
@@ -191,11 +191,11 @@ class DatasetJobRows(Store):
     async def release(self, *, owner: str) -> None:
         """Give all of this owner's back: whoever looks for work goes on with them at once."""
         given = update(dataset_jobs).where(_RUNNING, dataset_jobs.c.owner == owner)
-        await change(self._engine, lambda db: db.execute(given.values(owner=None, lease_until=None, tries=0)))
+        await execute(self._engine, given.values(owner=None, lease_until=None, tries=0))
 
     async def inherit(self) -> None:
         """Nobody else has this database open: what others held is free."""
-        await change(self._engine, lambda db: db.execute(update(dataset_jobs).values(owner=None, lease_until=None)))
+        await execute(self._engine, update(dataset_jobs).values(owner=None, lease_until=None))
 
 
 _RUNNING = dataset_jobs.c.state == "running"

@@ -7,9 +7,10 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import asdict
 from typing import Any, Literal, TypeVar
 
-from sqlalchemy import Connection, Executable, Row, Table, event
+from sqlalchemy import ColumnElement, Connection, Executable, Row, Table, and_, event
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
@@ -19,6 +20,7 @@ from sqlalchemy.util import greenlet_spawn
 from bot.errors import StoreError
 from bot.store.link import ServerLink
 from bot.store.sqlite import connecting
+from bot.types import Place
 from bot.waiting import finished
 from retrieval.i18n import Text
 
@@ -211,6 +213,11 @@ async def change(engine: AsyncEngine, work: Callable[[Connection], T], *, durabl
     return await _at_once(engine, "write" if durable else "light write", work)
 
 
+async def execute(engine: AsyncEngine, statement: Executable, *, durable: bool = True) -> int:
+    """`change` by one statement; returns how many rows it has changed."""
+    return await change(engine, lambda db: db.execute(statement).rowcount, durable=durable)
+
+
 async def _at_once(engine: AsyncEngine, kind: _Kind, work: Callable[[Connection], T]) -> T:
     def run() -> T:
         db = engine.sync_engine.connect()
@@ -353,9 +360,14 @@ async def _close(db: AsyncConnection) -> None:
             await db.close()
 
 
-def insert(db: AsyncConnection | Connection, table: Table) -> Any:
+def insert(db: AsyncEngine | AsyncConnection | Connection, table: Table) -> Any:
     """An INSERT that knows ON CONFLICT in the dialect of `db`."""
     return postgresql.insert(table) if db.dialect.name == "postgresql" else sqlite.insert(table)
+
+
+def at_place(table: Table, place: Place) -> ColumnElement[bool]:
+    """Rows of the table that are of this place."""
+    return and_(*(table.c[name] == value for name, value in asdict(place).items()))
 
 
 def storable(text: str) -> str:

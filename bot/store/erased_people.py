@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from sqlalchemy import delete, select
 
-from bot.store.engine import Store, change, rows
+from bot.store.engine import Store, execute, rows
 from bot.store.schema import erasures
 
 
@@ -26,7 +26,7 @@ class ErasedPeople(Store):
 
     async def add(self, platform: str, person: str, turns: Sequence[str]) -> None:
         values = {"platform": platform, "person": person, "turns": [*turns], "at": datetime.now(UTC)}
-        await change(self._engine, lambda db: db.execute(erasures.insert().values(id=uuid.uuid4().hex, **values)))
+        await execute(self._engine, erasures.insert().values(id=uuid.uuid4().hex, **values))
 
     async def listed(self, without: Collection[str] = ()) -> list[ErasedPerson]:
         """All but those that are known, oldest first."""
@@ -37,4 +37,4 @@ class ErasedPeople(Store):
 
     async def expire(self, before: datetime) -> None:
         """Chat logs have no lines any more from before then."""
-        await change(self._engine, lambda db: db.execute(delete(erasures).where(erasures.c.at < before)))
+        await execute(self._engine, delete(erasures).where(erasures.c.at < before))

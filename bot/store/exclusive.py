@@ -4,7 +4,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, delete, or_
 
-from bot.store.engine import Store, change, insert
+from bot.store.engine import Store, change, execute, insert
 from bot.store.leases import lease
 from bot.store.schema import leases
 
@@ -27,5 +27,4 @@ class Leases(Store):
         return await change(self._engine, take)
 
     async def give_back(self, name: str, owner: str) -> None:
-        mine = delete(leases).where(leases.c.name == name, leases.c.owner == owner)
-        await change(self._engine, lambda db: db.execute(mine))
+        await execute(self._engine, delete(leases).where(leases.c.name == name, leases.c.owner == owner))

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Executable, and_, case, delete, literal, or_,
 
 from bot.records import AuditRecord
 from bot.store.audit import add_traces
-from bot.store.engine import Store, change, insert, rows
+from bot.store.engine import Store, change, execute, insert, rows
 from bot.store.leases import lease
 from bot.store.schema import followed, followed_pages, unheard
 from retrieval.i18n import Text
@@ -117,7 +117,7 @@ class FollowedSources(Store):
 
     async def inherit(self) -> None:
         """At the start of the only process of this database: whoever held one is dead."""
-        await change(self._engine, lambda db: db.execute(update(followed).values(owner=None, lease_until=None)))
+        await execute(self._engine, update(followed).values(owner=None, lease_until=None))
 
     async def leave(self, id: str, *, owner: str, seen: datetime | None = None, **values: Any) -> None:
         """Give it back, with what has become of it (`FollowedSource`'s fields). `seen`: when it was due; if somebody
@@ -128,7 +128,7 @@ class FollowedSources(Store):
             column = followed.c[name]
             values[name] = case((followed.c.due_at == seen, literal(values[name], column.type)), else_=column)
         given = update(followed).where(followed.c.id == id, followed.c.owner == owner)
-        await change(self._engine, lambda db: db.execute(given.values(**values, owner=None, lease_until=None)))
+        await execute(self._engine, given.values(**values, owner=None, lease_until=None))
 
     # -- its pages ----------------------------------------------------------------------------------------------------
 
@@ -142,13 +142,9 @@ class FollowedSources(Store):
         values = {"version": page.version, "document": page.document, "refusal": _said(page.refusal)}
         values["people"] = f" {' '.join(page.people)} " if page.people else None
         due_at = case((followed_pages.c.due_at.is_not_distinct_from(seen), page.due_at), else_=followed_pages.c.due_at)
-
-        def note(db: Connection) -> None:
-            added = insert(db, followed_pages).values(source=id, ref=ref, due_at=page.due_at, **values)
-            changed = added.on_conflict_do_update(index_elements=["source", "ref"], set_=values | {"due_at": due_at})
-            db.execute(changed)
-
-        await change(self._engine, note)
+        added = insert(self._engine, followed_pages).values(source=id, ref=ref, due_at=page.due_at, **values)
+        changed = added.on_conflict_do_update(index_elements=["source", "ref"], set_=values | {"due_at": due_at})
+        await execute(self._engine, changed)
 
     async def drop(self, id: str, refs: Collection[str]) -> None:
         def drop(db: Connection) -> None:
@@ -211,8 +207,7 @@ class FollowedSources(Store):
         await self._set(id, scope=scope)
 
     async def _set(self, id: str, **values: Any) -> None:
-        its = update(followed).where(followed.c.id == id).values(**values)
-        await change(self._engine, lambda db: db.execute(its))
+        await execute(self._engine, update(followed).where(followed.c.id == id).values(**values))
 
     # -- people in them -----------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, Connection, and_, or_, select, update
 from bot.errors import LostError
 from bot.records import AuditRecord
 from bot.store.audit import add_traces
-from bot.store.engine import Store, change, insert, look
+from bot.store.engine import Store, change, execute, insert, look
 from bot.store.leases import lease, present
 from bot.store.schema import intakes
 from bot.types import FileRef, IngestionRequest, Place, Verdict
@@ -43,9 +43,7 @@ class IngestionStore(Store):
             added = insert(db, intakes).values(
                 id=intake.id,
                 claim=claim,
-                platform=intake.place.platform,
-                workspace=intake.place.workspace,
-                channel=intake.place.channel,
+                **asdict(intake.place),
                 thread=intake.thread,
                 author=intake.author,
                 collection=intake.collection,
@@ -109,12 +107,12 @@ class IngestionStore(Store):
     async def done(self, intake: str, *, owner: str) -> None:
         """All its files have their verdicts, and the person was shown them."""
         mine = update(intakes).where(intakes.c.id == intake, intakes.c.owner == owner)
-        await change(self._engine, lambda db: db.execute(mine.values(done=True, owner=None, lease_until=None)))
+        await execute(self._engine, mine.values(done=True, owner=None, lease_until=None))
 
     async def release(self, intake: str, *, owner: str, now: datetime) -> None:
         """Give it back: whoever looks for unfinished ones finds it at once."""
         mine = update(intakes).where(intakes.c.id == intake, intakes.c.owner == owner)
-        await change(self._engine, lambda db: db.execute(mine.values(owner=None, lease_until=now)))
+        await execute(self._engine, mine.values(owner=None, lease_until=now))
 
     async def unfinished(self, platform: str, *, now: datetime) -> list[IngestionRequest]:
         """The open intakes of a platform that nobody living holds, oldest first."""
@@ -129,7 +127,7 @@ class IngestionStore(Store):
     async def inherit(self) -> None:
         """Nobody else has this database open: what others held is free."""
         held = update(intakes).where(intakes.c.done.is_(False), intakes.c.owner.is_not(None))
-        await change(self._engine, lambda db: db.execute(held.values(owner=None)))
+        await execute(self._engine, held.values(owner=None))
 
 
 def _free(now: datetime) -> ColumnElement[bool]:

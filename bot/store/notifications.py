@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Select, case, delete, func, or_, select, true
 
 from bot.records import AuditRecord
 from bot.store.audit import add_traces
-from bot.store.engine import Store, change, insert, look, rows, storable
+from bot.store.engine import Store, change, execute, insert, look, rows, storable
 from bot.store.leases import lease, present
 from bot.store.schema import notices, questions, turns
 from bot.types import Notice, Place
@@ -141,11 +141,11 @@ class Notices(Store):
 
     async def said(self, notice: int) -> None:
         """Notes that a notice was said, or never can be."""
-        await change(self._engine, lambda db: db.execute(delete(notices).where(notices.c.id == notice)))
+        await execute(self._engine, delete(notices).where(notices.c.id == notice))
 
     async def inherit(self) -> None:
         """Nobody else has this database open: what another was saying is free."""
-        await change(self._engine, lambda db: db.execute(update(notices).values(owner=None, lease_until=None)))
+        await execute(self._engine, update(notices).values(owner=None, lease_until=None))
 
 
 _TURN = (

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection, delete, select
 
-from bot.store.engine import Store, change, insert
+from bot.store.engine import Store, change, execute, insert
 from bot.store.leases import lease
 from bot.store.schema import processes
 
@@ -63,7 +63,7 @@ class Processes(Store):
         await change(self._engine, note, durable=False)
 
     async def leave(self, process: str) -> None:
-        await change(self._engine, lambda db: db.execute(delete(processes).where(processes.c.id == process)))
+        await execute(self._engine, delete(processes).where(processes.c.id == process))
 
     async def bury(self) -> Sequence[str]:
         """Forget those that have died; the ids of those that live."""

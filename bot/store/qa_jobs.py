@@ -17,7 +17,7 @@ from agent.qa_generation import Proposed
 from bot.errors import LostError
 from bot.records import AuditRecord, ChunkState
 from bot.store.audit import add_traces
-from bot.store.engine import Store, change, look, rows, storable
+from bot.store.engine import Store, change, execute, look, rows, storable
 from bot.store.leases import lease, present
 from bot.store.schema import documents, pair_chunks, pair_jobs, pairs
 from retrieval.types import Readers
@@ -296,7 +296,7 @@ class PairJobs(Store):
     async def charge(self, job: str, cost: Cost, *, owner: str) -> None:
         """Stores the cost of a chunk of which no pair has come yet."""
         mine = update(pair_jobs).where(_held(job, owner)).values(**_more(cost))
-        await change(self._engine, lambda db: db.execute(mine))
+        await execute(self._engine, mine)
 
     async def leave(self, job: str, *, owner: str, now: datetime, reason: Reason = "") -> bool:
         """Give a job back: done when nothing is left to do, paused for a `reason`; else whoever looks for work goes on.
@@ -321,7 +321,7 @@ class PairJobs(Store):
     async def inherit(self) -> None:
         """Nobody else has this database open: what others held is free."""
         held = update(pair_jobs).where(pair_jobs.c.owner.is_not(None))
-        await change(self._engine, lambda db: db.execute(held.values(owner=None, lease_until=None)))
+        await execute(self._engine, held.values(owner=None, lease_until=None))
 
 
 def _held(job: str, owner: str) -> ColumnElement[bool]:

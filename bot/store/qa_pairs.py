@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.records import AuditRecord, PairState
 from bot.store.audit import add_traces
-from bot.store.engine import change, insert, rows, storable
+from bot.store.engine import change, execute, insert, rows, storable
 from bot.store.locks import Mutex
 from bot.store.schema import documents, pair_documents, pairs
 from retrieval.types import QAPair, Readers
@@ -236,12 +236,8 @@ class PairRows:
         """Before it is added, and after."""
         values = {name: getattr(one, name) for name in Tracked.__dataclass_fields__}
         change_of = {name: value for name, value in values.items() if name not in ("source", "part")}
-
-        def track(db: Connection) -> None:
-            added = insert(db, pair_documents).values(**values)
-            db.execute(added.on_conflict_do_update(index_elements=["source", "part"], set_=change_of))
-
-        await change(self._engine, track)
+        added = insert(self._engine, pair_documents).values(**values)
+        await execute(self._engine, added.on_conflict_do_update(index_elements=["source", "part"], set_=change_of))
 
     async def untrack(self, one: Tracked, *, now: datetime | None = None) -> None:
         """Notes that a document is gone; with `now`, because somebody has taken it out: then its pairs are

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection, delete, select, update
 
-from bot.store.engine import Store, change, insert
+from bot.store.engine import Store, change, execute, insert
 from bot.store.leases import present
 from bot.store.schema import rates
 
@@ -37,5 +37,5 @@ class Rates(Store):
         seconds, new = await change(self._engine, take, durable=False)
         if new:
             old = delete(rates).where(rates.c.full_at < datetime.now(UTC) - _FORGOTTEN)
-            await change(self._engine, lambda db: db.execute(old), durable=False)
+            await execute(self._engine, old, durable=False)
         return seconds

@@ -5,7 +5,7 @@ and no clock takes from this process what it holds itself (`held`)."""
 
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
@@ -29,7 +29,7 @@ from agent.events import Answered
 from bot.errors import LostError
 from bot.store.batching import WriteBatcher
 from bot.store.conversations import answered, incoming, keep_answers
-from bot.store.engine import change, insert, look, on_server, rows, storable, write
+from bot.store.engine import at_place, change, execute, insert, look, on_server, rows, storable
 from bot.store.erasure import forget_answer, forget_searches
 from bot.store.leases import lease, present
 from bot.store.schema import answers, messages, posts, turns
@@ -209,13 +209,12 @@ class TurnStore:
     async def show_later(self, turn: str, *, at: datetime) -> None:
         """Its answer stands in its thread as it was before, and could not be put in order there: again then."""
         later = update(answers).where(answers.c.turn == turn, posted(turn)).values(show_at=at)
-        await change(self._engine, lambda db: db.execute(later))
+        await execute(self._engine, later)
 
     async def release(self, turn: str, *, owner: str, now: datetime) -> None:
         """Give an open turn back, so that whoever looks for abandoned ones finds it at once."""
         given = update(turns).where(_mine(turn, owner), turns.c.state != "done")
-        async with write(self._engine) as db:
-            await db.execute(given.values(owner=None, lease_until=now))
+        await execute(self._engine, given.values(owner=None, lease_until=now))
 
     async def renew(self, held: Collection[str], *, owner: str, now: datetime, until: datetime) -> None:
         """The owner is alive and still holds these turns."""
@@ -226,7 +225,7 @@ class TurnStore:
         """Keep what was looked up of a question after its claim: who reads its place, its link, its language."""
         values = {"audience": message.audience.visibility, "link": message.link, "language": message.language}
         described = update(turns).where(_mine(claimed.id, owner)).values(values)
-        await change(self._engine, lambda db: db.execute(described), durable=False)
+        await execute(self._engine, described, durable=False)
 
     async def knows(self, message: Incoming) -> bool:
         """Whether this question was claimed and is not done."""
@@ -236,8 +235,7 @@ class TurnStore:
     async def cancel(self, message: Incoming) -> bool:
         """Close a question that has no answer yet, whoever works on it: its owner has lost it. Was it open?"""
         closed = update(turns).where(_unanswered(message)).values(state="done", owner=None, lease_until=None)
-        async with write(self._engine) as db:
-            return bool((await db.execute(closed)).rowcount)
+        return bool(await execute(self._engine, closed))
 
     async def amend(self, message: Incoming, *, now: datetime) -> bool:
         """Put new words to a question and take it from whoever works on it. One that is answered is open again, without
@@ -288,8 +286,7 @@ class TurnStore:
     async def expire(self, *, now: datetime) -> None:
         """Nobody holds an open turn any longer."""
         held = update(turns).where(turns.c.state != "done", turns.c.owner.is_not(None))
-        async with write(self._engine) as db:
-            await db.execute(held.values(owner=None, lease_until=now))
+        await execute(self._engine, held.values(owner=None, lease_until=now))
 
     async def unfinished(self, platform: str, *, now: datetime, held: Collection[str] = ()) -> list[Incoming]:
         """The open questions of a platform that nobody living holds, oldest first."""
@@ -327,13 +324,7 @@ def _unanswered(message: Incoming) -> ColumnElement[bool]:
 
 
 def _in_thread(message: Incoming) -> ColumnElement[bool]:
-    place = message.place
-    return and_(
-        turns.c.platform == place.platform,
-        turns.c.workspace == place.workspace,
-        turns.c.channel == place.channel,
-        turns.c.thread == message.thread,
-    )
+    return and_(at_place(turns, message.place), turns.c.thread == message.thread)
 
 
 def _open_in_thread(message: Incoming) -> Select[Any]:
@@ -343,13 +334,9 @@ def _open_in_thread(message: Incoming) -> Select[Any]:
 
 
 def _new(turn: str, message: Incoming, owner: str, now: datetime, until: datetime, started: bool) -> dict[str, Any]:
-    place = message.place
-    return {
+    return asdict(message.place) | {
         "id": turn,
         "claim": claim_key(message),
-        "platform": place.platform,
-        "workspace": place.workspace,
-        "channel": place.channel,
         "thread": message.thread,
         "message": message.message,
         "author": message.author,

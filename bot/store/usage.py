@@ -1,7 +1,7 @@
 """The use of models, by day and model; and the pace at which people ask."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import date, timedelta
 from typing import Literal
 
@@ -71,14 +71,7 @@ class Usage(Store):
         claimed = await rows(self._engine, _CLAIMED, {"claim": claim_key(message)})
         if not claimed:
             return AskingPace(0, 0)
-        place = message.place
-        values = {
-            "platform": place.platform,
-            "workspace": place.workspace,
-            "channel": place.channel,
-            "since": claimed[0].claimed_at - MINUTE,
-            "before": claimed[0].sequence,
-        }
+        values = {"since": claimed[0].claimed_at - MINUTE, "before": claimed[0].sequence, **asdict(message.place)}
         found = await rows(self._engine, _PACE, values)
         return AskingPace(
             by_author=sum(row.anywhere for row in found if row.author == message.author),

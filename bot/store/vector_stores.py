@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import bindparam, delete, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from bot.store.engine import Store, insert, rows, write
+from bot.store.engine import Store, execute, insert, rows, write
 from bot.store.locks import locked
 from bot.store.schema import documents, indexes, moves
 
@@ -73,8 +73,7 @@ class VectorStores(Store):
 
     async def _take_over(self) -> bool:
         others = indexes.c.committer.is_distinct_from(self._process)
-        async with write(self._engine) as db:
-            return bool((await db.execute(update(indexes).where(others).values(committer=self._process))).rowcount)
+        return bool(await execute(self._engine, update(indexes).where(others).values(committer=self._process)))
 
     async def moves(self) -> Sequence[Move]:
         """The merges that the index has yet to carry out, in their order."""
@@ -82,8 +81,7 @@ class VectorStores(Store):
 
     async def moved(self, move: Move) -> None:
         """The index has carried it out."""
-        async with write(self._engine) as db:
-            await db.execute(delete(moves).where(moves.c.id == move.id))
+        await execute(self._engine, delete(moves).where(moves.c.id == move.id))
 
     async def current(self) -> IndexRow | None:
         """The vector store that searches are to use; None when there never was one."""
