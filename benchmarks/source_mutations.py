@@ -144,8 +144,8 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     ),
     (
         "Sources: two processes never sync one at once",
-        "bot/store/followed.py",
-        ("where(followed.c.id == id, free)", "where(followed.c.id == id)"),
+        "bot/store/leases.py",
+        ("its = and_(which, free(table, at, owner if again else None))", "its = which"),
         (f"{TESTS}::test_two_processes_never_sync_one_source_at_once",),
     ),
     (

@@ -232,10 +232,6 @@ class Datasets:
             self._work_on(replace(job, counts={}, rows=0, characters=0, fetched=0, refusals=()))
         return True
 
-    async def inherit(self) -> None:
-        """At the start of the only process of this database: jobs of one that has died go on at once."""
-        await self._rows.inherit()
-
     async def close(self) -> None:
         """Leave the jobs to whoever looks for some, or to the next start. Never raises."""
         tasks = set(self._tasks.values())

@@ -187,10 +187,6 @@ class Pairs:
         the next start."""
         return self._work.working()
 
-    async def inherit(self) -> None:
-        """At the start of the only process of this database: jobs of one that has died go on at once."""
-        await self._jobs.inherit()
-
     # -- jobs -------------------------------------------------------------------------------------------------------
 
     @property

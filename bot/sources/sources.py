@@ -124,10 +124,6 @@ class Sources:
         self.channels = FollowedChannels(settings, store, clock)
         self.channels.stirred = self._stirred.set
 
-    async def inherit(self) -> None:
-        """At the start of the only process of this database: whoever held one is dead."""
-        await self._store.inherit()
-
     # -- what there is ------------------------------------------------------------------------------------------------
 
     async def listed(self, readers: Readers) -> list[SourceStatus]:

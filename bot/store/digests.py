@@ -106,11 +106,6 @@ class Digests(Store):
 
         await change(self._engine, give)
 
-    async def inherit(self) -> None:
-        """Nobody else has this database open: what another was sending is free."""
-        held = update(digests).where(digests.c.state == "claimed", digests.c.owner.is_not(None))
-        await execute(self._engine, held.values(owner=None, lease_until=None))
-
     async def last_sent(self, *, before: datetime) -> datetime | None:
         """When the last digest before this one was due that was sent."""
         wanted = select(func.max(digests.c.due).label("due")).where(digests.c.state == "sent", digests.c.due < before)

@@ -9,13 +9,13 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, select, update
 
 from bot.errors import LostError
 from bot.records import AuditRecord
-from bot.store.audit import add_traces
+from bot.store.audit import add_trace
 from bot.store.engine import Store, change, execute, insert, look
-from bot.store.leases import lease, present
+from bot.store.leases import free, lease, present, renew, take
 from bot.store.schema import intakes
 from bot.types import FileRef, IngestionRequest, Place, Verdict
 
@@ -62,19 +62,9 @@ class IngestionStore(Store):
 
     async def claim_again(self, intake: str, *, owner: str, now: datetime, until: datetime) -> IngestionRequest | None:
         """Take an open intake that is this owner's, or nobody's any more. None: another has it, or it is done."""
-
-        def take(db: Connection) -> IngestionRequest | None:
-            at, end = lease(db, now, until)
-            mine = (
-                update(intakes)
-                .where(intakes.c.id == intake, intakes.c.done.is_(False), or_(intakes.c.owner == owner, _free(at)))
-                .values(owner=owner, lease_until=end)
-                .returning(intakes)
-            )
-            row = db.execute(mine).first()
-            return None if row is None else _intake(row)
-
-        return await change(self._engine, take)
+        its = and_(intakes.c.id == intake, intakes.c.done.is_(False))
+        row = await take(self._engine, intakes, its, owner=owner, now=now, until=until, again=True)
+        return None if row is None else _intake(row)
 
     async def begin(self, intake: str, index: int, *, owner: str) -> int:
         """This file is being read now; how often it was begun before. Raises LostError."""
@@ -95,14 +85,14 @@ class IngestionStore(Store):
             files = _files(db, intake, owner)
             files[index]["verdict"] = asdict(verdict)
             db.execute(update(intakes).where(intakes.c.id == intake).values(files=files))
-            add_traces(db, (trace,))
+            add_trace(db, trace)
 
         await change(self._engine, keep)
 
     async def renew(self, intake: str, *, owner: str, now: datetime, until: datetime) -> None:
         """The owner is alive and still at it."""
-        mine = update(intakes).where(intakes.c.id == intake, intakes.c.owner == owner, intakes.c.done.is_(False))
-        await change(self._engine, lambda db: db.execute(mine.values(lease_until=lease(db, now, until)[1])))
+        mine = and_(intakes.c.id == intake, intakes.c.owner == owner, intakes.c.done.is_(False))
+        await renew(self._engine, intakes, mine, now, until)
 
     async def done(self, intake: str, *, owner: str) -> None:
         """All its files have their verdicts, and the person was shown them."""
@@ -118,20 +108,11 @@ class IngestionStore(Store):
         """The open intakes of a platform that nobody living holds, oldest first."""
 
         def unfinished(db: Connection) -> list[IngestionRequest]:
-            free = _free(present(db, now))
-            wanted = select(intakes).where(intakes.c.done.is_(False), intakes.c.platform == platform, free)
+            its = (intakes.c.done.is_(False), intakes.c.platform == platform, free(intakes, present(db, now)))
+            wanted = select(intakes).where(*its)
             return [_intake(row) for row in db.execute(wanted.order_by(intakes.c.made_at, intakes.c.id))]
 
         return await look(self._engine, unfinished)
-
-    async def inherit(self) -> None:
-        """Nobody else has this database open: what others held is free."""
-        held = update(intakes).where(intakes.c.done.is_(False), intakes.c.owner.is_not(None))
-        await execute(self._engine, held.values(owner=None))
-
-
-def _free(now: datetime) -> ColumnElement[bool]:
-    return or_(intakes.c.owner.is_(None), intakes.c.lease_until <= now)
 
 
 def _waiting(db: Connection, intake: IngestionRequest) -> int:

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Select, case, delete, func, or_, select, true, update
+from sqlalchemy import Connection, Select, case, delete, func, select, true, update
 
 from bot.records import AuditRecord
-from bot.store.audit import add_traces
+from bot.store.audit import add_trace
 from bot.store.engine import Store, change, execute, insert, look, rows, storable
-from bot.store.leases import lease, present
+from bot.store.leases import free, lease, present
 from bot.store.schema import notices, questions, turns
 from bot.types import Notice, Place
 from retrieval.text import language_of
@@ -78,7 +78,7 @@ class Notices(Store):
             if telling is not None:
                 _answered(db, closed, telling.documents)
                 told = _add(db, closed, telling, now)
-            add_traces(db, (trace,))
+            add_trace(db, trace)
             return Closed(tuple(row.id for row in closed), told)
 
         return await change(self._engine, close)
@@ -90,7 +90,7 @@ class Notices(Store):
 
         def correct(db: Connection) -> int:
             told = _add(db, db.execute(wanted.order_by(questions.c.id)).all(), telling, now, corrects=True)
-            add_traces(db, (trace,))
+            add_trace(db, trace)
             return told
 
         return await change(self._engine, correct)
@@ -110,11 +110,10 @@ class Notices(Store):
         """
 
         def wanted(at: datetime) -> Select[Any]:
-            free = or_(notices.c.lease_until.is_(None), notices.c.lease_until <= at, notices.c.owner == owner)
             return (
                 select(notices, *_TURN)
                 .join(turns, turns.c.id == notices.c.turn)
-                .where(turns.c.platform == platform, free, notices.c.id.not_in(saying))
+                .where(turns.c.platform == platform, free(notices, at, owner), notices.c.id.not_in(saying))
                 .order_by(notices.c.made_at, notices.c.id)
                 .limit(AT_ONCE)
             )
@@ -142,10 +141,6 @@ class Notices(Store):
     async def said(self, notice: int) -> None:
         """Notes that a notice was said, or never can be."""
         await execute(self._engine, delete(notices).where(notices.c.id == notice))
-
-    async def inherit(self) -> None:
-        """Nobody else has this database open: what another was saying is free."""
-        await execute(self._engine, update(notices).values(owner=None, lease_until=None))
 
 
 _TURN = (

@@ -31,7 +31,7 @@ from bot.store.batching import WriteBatcher
 from bot.store.conversations import answered, incoming, keep_answers
 from bot.store.engine import at_place, change, execute, insert, look, on_server, rows, storable
 from bot.store.erasure import forget_answer, forget_searches
-from bot.store.leases import lease, present
+from bot.store.leases import free, lease, present, renew
 from bot.store.schema import answers, messages, posts, turns
 from bot.store.traces import Noted, keep_traces
 from bot.store.unanswered import MissedQuestion, add_misses
@@ -218,8 +218,8 @@ class TurnStore:
 
     async def renew(self, held: Collection[str], *, owner: str, now: datetime, until: datetime) -> None:
         """The owner is alive and still holds these turns."""
-        kept = update(turns).where(turns.c.id.in_(held), turns.c.owner == owner, turns.c.state != "done")
-        await change(self._engine, lambda db: db.execute(kept.values(lease_until=lease(db, now, until)[1])))
+        theirs = and_(turns.c.id.in_(held), turns.c.owner == owner, turns.c.state != "done")
+        await renew(self._engine, turns, theirs, now, until)
 
     async def describe(self, claimed: Claimed, message: Incoming, *, owner: str) -> None:
         """Keep what was looked up of a question after its claim: who reads its place, its link, its language."""
@@ -283,17 +283,12 @@ class TurnStore:
         found = await rows(self._engine, wanted.order_by(turns.c.sequence))
         return [Claimed(row.id, incoming(row), row.sequence, waiting=0) for row in found]
 
-    async def expire(self, *, now: datetime) -> None:
-        """Nobody holds an open turn any longer."""
-        held = update(turns).where(turns.c.state != "done", turns.c.owner.is_not(None))
-        await execute(self._engine, held.values(owner=None, lease_until=now))
-
     async def unfinished(self, platform: str, *, now: datetime, held: Collection[str] = ()) -> list[Incoming]:
         """The open questions of a platform that nobody living holds, oldest first."""
 
         def unfinished(db: Connection) -> list[Incoming]:
-            wanted = select(turns).where(turns.c.platform == platform, turns.c.state != "done", _free(present(db, now)))
-            found = db.execute(wanted.order_by(turns.c.sequence))
+            its = (turns.c.platform == platform, turns.c.state != "done", free(turns, present(db, now)))
+            found = db.execute(select(turns).where(*its).order_by(turns.c.sequence))
             return [incoming(row) for row in found if row.id not in held]
 
         return await look(self._engine, unfinished)
@@ -365,11 +360,6 @@ def _order(row: Any) -> tuple[bool, int]:
     return row.state != "answered", row.sequence
 
 
-def _free(now: datetime) -> ColumnElement[bool]:
-    """Given back, or left by an owner whose lease has passed."""
-    return or_(turns.c.owner.is_(None), turns.c.lease_until <= now)
-
-
 def _alive(row: Any, now: datetime, held: Collection[str]) -> bool:
     """Whether somebody living holds this open turn."""
     return row.owner is not None and (row.lease_until > now or row.id in held)
@@ -399,7 +389,7 @@ def _take(
     """The open turns among `claims` that nobody living holds: they are this owner's now."""
     abandoned = (
         update(turns)
-        .where(turns.c.claim.in_(claims), turns.c.state != "done", _free(now), turns.c.id.not_in(held))
+        .where(turns.c.claim.in_(claims), turns.c.state != "done", free(turns, now), turns.c.id.not_in(held))
         .values(owner=owner, lease_until=until, state=_STOPPED)
         .returning(turns)
     )

@@ -177,11 +177,6 @@ class TurnQueue:
         """
         return await self._rows.unfinished(platform, now=self._clock(), held=self._held)
 
-    async def inherit(self) -> None:
-        """This process is the only one on its database: what is open was left by one that is dead. Raises
-        StoreError."""
-        await self._rows.expire(now=self._clock())
-
     async def close(self) -> None:
         """Stop the heartbeat. What is still held is found by others when its lease passes."""
         await self._claims.close()
