@@ -219,13 +219,13 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Channels: what outsiders say is left out",
         CHANNEL,
-        (' and one.author.role != "outsider" and _who', " and _who"),
+        (' and one.author.role != "outsider" and one.author.full_id', " and one.author.full_id"),
         (PEOPLE,),
     ),
     (
         "Channels: who does not want to be found is left out",
         CHANNEL,
-        (" and _who(one.author) not in left_out", ""),
+        (" and one.author.full_id not in left_out", ""),
         (PEOPLE,),
     ),
     (

@@ -183,7 +183,7 @@ class Sources:
         now = self._clock()
         source = FollowedSource(
             uuid.uuid4().hex, name, new.kind, location, options, collection, new.scope, every,
-            f"{actor.platform}:{actor.id}", now, now,
+            actor.full_id, now, now,
         )  # fmt: skip
         if not await self._store.add(source, self._trace(actor, "source add", source, location)):
             there = next((one for one in await self._store.listed() if one.name == name), None)
@@ -259,7 +259,7 @@ class Sources:
 
     @staticmethod
     def _trace(actor: Actor, action: str, source: FollowedSource, result: str) -> AuditRecord:
-        return AuditRecord(f"{actor.platform}:{actor.id}", action, f"source {source.name} ({source.scope})", result)
+        return AuditRecord(actor.full_id, action, f"source {source.name} ({source.scope})", result)
 
     # -- the work -----------------------------------------------------------------------------------------------------
 
