@@ -142,6 +142,16 @@ def connect(
             raise StoreError(_ADDRESS)
 
 
+@asynccontextmanager
+async def opened(url: str, link: ServerLink = _USUAL) -> AsyncIterator[AsyncEngine]:
+    """The engine of `connect`, until the end of the block."""
+    engine = connect(url, link)
+    try:
+        yield engine
+    finally:
+        await engine.dispose()
+
+
 class Store:
     """A class of statements on the tables of one subject."""
 
