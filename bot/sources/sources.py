@@ -34,6 +34,7 @@ from bot.store.audit import Audit
 from bot.store.documents import Documents
 from bot.store.followed import FollowedSource, FollowedSources, SourceKind, SourceState
 from bot.types import Actor, Place
+from bot.waiting import beside, stopped
 from retrieval.i18n import Text, TextError
 from retrieval.types import TEAM, RAGToolError, Readers
 
@@ -290,9 +291,7 @@ class Sources:
                     async with asyncio.timeout(LOOK):
                         await self._stirred.wait()
         finally:
-            for task in watched.values():
-                task.cancel()
-            await asyncio.gather(*watched.values(), return_exceptions=True)
+            await stopped(*watched.values())
 
     async def _watch(self, source: FollowedSource) -> None:
         """Have it looked at whenever it says that something has changed."""
@@ -375,13 +374,11 @@ class Sources:
             if not await self._take(source):
                 raise SourceError(_BUSY, name=source.name)
             self._syncing.add(source.id)
-            beating = asyncio.create_task(self._beat(source), name="source-lease")
             try:
-                yield
+                async with beside(self._beat(source), "source-lease"):
+                    yield
             finally:
                 self._syncing.discard(source.id)
-                beating.cancel()
-                await asyncio.gather(beating, return_exceptions=True)
                 with suppress(StoreError):
                     await self._store.leave(source.id, owner=self._owner)
 

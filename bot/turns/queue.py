@@ -19,7 +19,7 @@ from bot.store.traces import Noted
 from bot.store.turns import Blocked, Started, TurnStore
 from bot.store.unanswered import MissedQuestion
 from bot.types import Claimed, Incoming
-from bot.waiting import finished
+from bot.waiting import finished, stopped
 
 log = logging.getLogger(__name__)
 
@@ -182,8 +182,7 @@ class TurnQueue:
         await self._claims.close()
         heart, self._heart = self._heart, None
         if heart is not None:
-            heart.cancel()
-            await asyncio.wait({heart})
+            await stopped(heart)
 
     # -- the heartbeat ----------------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from slack_bolt.response import BoltResponse
 from adapters.slack.context import SlackContext
 from adapters.slack.rendering.block_kit import Json, notice_modal
 from adapters.slack.transport.api import SlackError
+from bot.waiting import beside
 from retrieval.i18n import Text
 
 log = logging.getLogger(__name__)
@@ -54,21 +55,17 @@ async def in_time(
 
 async def open_in_time(context: SlackContext, trigger: str, view: Coroutine[Any, Any, Json]) -> None:
     """Open a modal within the three seconds of its trigger, also when more than that goes into `view`."""
-    made = asyncio.create_task(view, name="slack-view")
     try:
-        await asyncio.wait({made}, timeout=VIEW_SECONDS)
-        if made.done():
-            await context.slack.open_view(trigger, made.result())
-        else:
-            opened = await context.slack.open_view(
-                trigger, notice_modal(_MOMENT.to(context.language), context.language)
-            )
-            await context.slack.update_view(str(opened["id"]), await made)
+        async with beside(view, "slack-view") as made:
+            await asyncio.wait({made}, timeout=VIEW_SECONDS)
+            if made.done():
+                await context.slack.open_view(trigger, made.result())
+            else:
+                moment = notice_modal(_MOMENT.to(context.language), context.language)
+                opened = await context.slack.open_view(trigger, moment)
+                await context.slack.update_view(str(opened["id"]), await made)
     except SlackError as error:  # it was closed meanwhile, or Slack was too slow
         log.warning("a modal could not be opened: %s %s", error.code, " ".join(error.detail))
-    finally:
-        made.cancel()
-        await asyncio.gather(made, return_exceptions=True)
 
 
 def once() -> Callable[..., Awaitable[BoltResponse]]:
