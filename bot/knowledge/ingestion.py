@@ -50,10 +50,6 @@ _BROKEN = Text(
 )
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
 class Ingestion:
     """The files given to this process, and those another one left behind.
 
@@ -67,7 +63,7 @@ class Ingestion:
         settings: Settings,
         *,
         owner: str,
-        clock: Callable[[], datetime] = _now,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """`owner` names this process in the leases."""
         self._rows = rows

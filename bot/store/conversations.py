@@ -105,10 +105,7 @@ class Conversations(Store):
     async def totals(self, since: datetime | None = None) -> TurnTotals:
         """All answers since a moment summed up."""
         chosen = answers.c.answered_at >= since if since else true()
-        sums = (
-            func.coalesce(func.sum(column), 0)
-            for column in (answers.c.calls, answers.c.input_tokens, answers.c.output_tokens, answers.c.thought_tokens)
-        )
+        sums = (func.coalesce(func.sum(column), 0) for column in _COSTS)
         async with read(self._engine) as db:
             found = (await db.execute(select(how_ended(), answers.c.seconds).where(chosen))).all()
             cost = (await db.execute(select(*sums).where(chosen))).one()
@@ -141,10 +138,7 @@ def _answer(turn: str, given: Answered, at: datetime) -> dict[str, Any]:
         "citations": [asdict(citation) for citation in given.citations],
         "model": given.model,
         "seconds": given.seconds,
-        "calls": given.cost.calls,
-        "input_tokens": given.cost.input_tokens,
-        "output_tokens": given.cost.output_tokens,
-        "thought_tokens": given.cost.thought_tokens,
+        **asdict(given.cost),
         "searched": list(given.searched),
         "confidence": given.confidence,
         "marked": given.marked,
@@ -168,12 +162,7 @@ def answered(row: Any) -> Answered:
         unsure=values[answers.c.unsure],
         model=values[answers.c.model],
         seconds=values[answers.c.seconds],
-        cost=Cost(
-            values[answers.c.calls],
-            values[answers.c.input_tokens],
-            values[answers.c.output_tokens],
-            values[answers.c.thought_tokens],
-        ),
+        cost=Cost(*(values[column] for column in _COSTS)),
         searched=tuple(values[answers.c.searched]),
         confidence=values[answers.c.confidence],
         marked=values[answers.c.marked],
@@ -203,6 +192,7 @@ def incoming(row: Any) -> Incoming:
 
 # What every turn runs is put together once.
 
+_COSTS = tuple(answers.c[name] for name in Cost.__dataclass_fields__)
 _LAST = 2**31 - 1  # the largest sequence that PostgreSQL's INTEGER holds
 _KEEP = answers.insert()
 _AT_PLACE = (

@@ -81,15 +81,8 @@ def _is(post: Post) -> ColumnElement[bool]:
 
 
 def _values(post: Post) -> dict[str, Any]:
-    return asdict(post.place) | {
-        "about": post.about,
-        "kind": post.kind,
-        "part": post.part,
-        "thread": post.thread,
-        "message": post.message,
-        "data": dict(post.data),
-        "at": datetime.now(UTC),
-    }
+    values = {name: getattr(post, name) for name in Post.__dataclass_fields__ if name != "place"}
+    return values | asdict(post.place) | {"data": dict(post.data), "at": datetime.now(UTC)}
 
 
 def _post(row: Any) -> Post:

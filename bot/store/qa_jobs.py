@@ -25,7 +25,7 @@ from retrieval.types import Readers
 JobState = Literal["running", "paused", "done", "cancelled"]
 Reason = Literal["", "asked", "budget", "busy", "refused"]
 
-_COSTS = ("calls", "input_tokens", "output_tokens", "thought_tokens")
+_COSTS = tuple(Cost.__dataclass_fields__)
 _NOTHING = Cost()
 _source = documents.alias("source")
 

@@ -237,17 +237,9 @@ def reopen(db: Connection, forgotten: Collection[str], now: datetime) -> None:
 
 
 def _values(miss: MissedQuestion) -> dict[str, Any]:
-    return {
-        "turn": miss.turn,
-        "question": storable(miss.question),
-        "reason": miss.reason,
-        "detail": storable(miss.detail),
-        "searched": list(miss.searched),
-        "confidence": miss.confidence,
-        "scope": miss.scope,
-        "link": miss.link,
-        "asked_at": miss.asked_at,
-    }
+    values = {name: getattr(miss, name) for name in MissedQuestion.__dataclass_fields__}
+    texts = {"question": storable(miss.question), "detail": storable(miss.detail)}
+    return values | texts | {"searched": list(miss.searched)}
 
 
 def _alike(wanted: WantedQuestions) -> ColumnElement[bool]:

@@ -41,7 +41,7 @@ class Usage(Store):
     async def add(self, spent: Mapping[tuple[date, str], Cost]) -> None:
         """Add to the sums of days and models, all or none. Not fsynced: a power cut may cost the last second's."""
         values = [
-            {"day": day, "model": model, **{name: getattr(cost, name) for name in _SUMS}}
+            {"day": day, "model": model, **asdict(cost)}
             for (day, model), cost in sorted(spent.items())  # in one order, so that two processes cannot deadlock
         ]
 
@@ -94,7 +94,7 @@ class Usage(Store):
         await change(self._engine, store, durable=False)
 
 
-_SUMS = ("calls", "input_tokens", "output_tokens", "thought_tokens")
+_SUMS = tuple(Cost.__dataclass_fields__)
 
 # What every turn runs is put together once.
 

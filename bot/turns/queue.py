@@ -33,10 +33,6 @@ POLL_SECONDS = 0.5
 Clock = Callable[[], datetime]
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
 class TurnQueue:
     """The questions put to this process, and those another one left behind.
 
@@ -44,7 +40,12 @@ class TurnQueue:
     process holds it never takes a second time, whatever the clock says."""
 
     def __init__(
-        self, rows: TurnStore, *, owner: str | None = None, lease: timedelta = LEASE, clock: Clock = _now
+        self,
+        rows: TurnStore,
+        *,
+        owner: str | None = None,
+        lease: timedelta = LEASE,
+        clock: Clock = lambda: datetime.now(UTC),
     ) -> None:
         self._rows = rows
         self.owner = owner or this_process()
