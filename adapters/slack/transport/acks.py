@@ -6,10 +6,12 @@ Source: reliability.md R3 and R44; docs.slack.dev interactivity (3 s for an ackn
 
 import asyncio
 import logging
+import re
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, TypeVar
 
+from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.response import BoltResponse
 
 from adapters.slack.context import SlackContext
@@ -27,6 +29,7 @@ GESTURES = 1_000  # that are remembered
 _MOMENT = Text(en="One moment …", ja="少々お待ちください…")
 
 Ack = Callable[..., Awaitable[Any]]
+Press = Callable[[Json, str], Coroutine[Any, Any, None]]
 T = TypeVar("T")
 
 
@@ -51,6 +54,15 @@ async def in_time(
     await asyncio.wait({task}, timeout=ACK_SECONDS)
     waiting = False
     return found[0] if found else failed if task.done() else None
+
+
+def on_press(app: AsyncApp, context: SlackContext, button: str | re.Pattern[str], work: Press, name: str) -> None:
+    """Acknowledge a button at once; then do `work` with the payload and the button's value, in a task of that name."""
+
+    @app.action(button)
+    async def pressed(ack: Ack, body: Json, action: Json) -> None:
+        await ack()
+        context.tasks.start(work(body, str(action.get("value") or "")), name)
 
 
 async def open_in_time(context: SlackContext, trigger: str, view: Coroutine[Any, Any, Json]) -> None:
