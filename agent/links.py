@@ -52,6 +52,10 @@ _LOCAL = re.compile(
 _CITED = re.compile(r"\^?\d{1,3}(?:\s*,\s*\d{1,3})*")
 
 
+_SPACES = re.compile("[\n\t\u3000]+")
+_SELECTORS = re.compile("[\ufe00-\ufe0f]")
+
+
 def _alternative(image: re.Match[str]) -> str:
     """The words that an image has for those who do not see it."""
     alt = _ALT.search(image[1])
@@ -60,6 +64,8 @@ def _alternative(image: re.Match[str]) -> str:
 
 def visible(text: str) -> str:
     """`text` without characters that nobody sees: zero-width, directional and tag characters, controls."""
+    if _SPACES.sub("", text).isprintable() and not _SELECTORS.search(text):  # as most are
+        return text
     kept = []
     for at, c in enumerate(text):
         category = unicodedata.category(c)

@@ -129,12 +129,12 @@ def search_rag_knowledge_base(
     async def run(queries: list[str], collection_name: str | None = None) -> ToolResult:
         if collection_name is not None and readable and collection_name not in readable:
             raise BadCallError(_UNKNOWN_COLLECTION, name=shortened(collection_name), names=", ".join(readable[:50]))
-        wanted = (collection_name,) if collection_name is not None else readable or None
+        wanted = (collection_name,) if collection_name is not None else None
         async with findings.turn() as earlier:
             found = await look(queries, wanted)
             await earlier()
             findings.searches += 1
-            findings.searched |= dict.fromkeys(wanted or (hit.passage.collection for hit in found.hits))
+            findings.searched |= dict.fromkeys(wanted or readable or (hit.passage.collection for hit in found.hits))
             numbers = tuple(findings.number(hit) for hit in found.hits)
             findings.firsts += numbers[:1]
             content, shown = format_for_model(found, numbers, told=findings.shown, confident=confident)

@@ -163,10 +163,8 @@ async def opened(
         stack.push_async_callback(inbox.close)
 
         def make_agent(message: Incoming, allowed: Readers, infos: tuple[CollectionInfo, ...]) -> Watched:
-            names = tuple(info.name for info in infos)
-
             async def search(queries: Sequence[str], chosen: tuple[str, ...] | None) -> Found:
-                return await knowledge.search(queries, allowed, chosen or names, min_relevance=0.0)
+                return await knowledge.search(queries, allowed, chosen, min_relevance=0.0)
 
             async def still_readable(hits: Sequence[Hit]) -> frozenset[str]:
                 return await knowledge.readable(hits, allowed)

@@ -458,13 +458,18 @@ async def running(
         stack.push_async_callback(budget.close)
         confident = CONFIDENT if settings.confident is None else settings.confident
 
+        def chosen_for(message: Incoming) -> tuple[str, ...] | None:
+            return message.collections or settings.collections
+
         def make_agent(message: Incoming, allowed: Readers, infos: tuple[CollectionInfo, ...]) -> Answerer:
             model = models(message.model or settings.model_id)
+            within = None if chosen_for(message) is None else tuple(info.name for info in infos)
 
             async def search(queries: Sequence[str], chosen: tuple[str, ...] | None) -> Found:
-                names = chosen or tuple(info.name for info in infos)
                 written_by: WrittenBy = "asker" if model is extractive else "model"
-                return await knowledge.search(queries, allowed, names, written_by=written_by, min_relevance=0.0)
+                return await knowledge.search(
+                    queries, allowed, chosen or within, written_by=written_by, min_relevance=0.0
+                )
 
             async def read(document_id: str, start: int) -> tuple[list[Passage], int | None]:
                 return await knowledge.chunks(document_id, allowed, start=start)
@@ -493,8 +498,7 @@ async def running(
             )
 
         async def list_collections(message: Incoming, allowed: Readers) -> tuple[CollectionInfo, ...]:
-            infos = await knowledge.collections(allowed)
-            chosen = message.collections or settings.collections
+            infos, chosen = await knowledge.collections(allowed), chosen_for(message)
             return infos if chosen is None else tuple(i for i in infos if i.name in (*chosen, ATTACHMENTS, ANSWERS))
 
         places = ChannelSettings(data.engine)

@@ -30,6 +30,7 @@ log = logging.getLogger(__name__)
 OURS = frozenset({"adapters", "agent", "bot", "retrieval", "migrations", "py"})  # py.warnings
 CHAT_LOG_BYTES = 10_000_000
 CHAT_LOG_FILES = 5
+_GATHERED = 0.25  # seconds: each time that the thread is woken holds up the event loop
 
 _HIDDEN = "[redacted]"
 _SECRETS = re.compile(
@@ -60,6 +61,10 @@ _QUERY = re.compile(
     r"[^\s&#\"'<>]+"
 )
 _PASSWORD = re.compile(r"(\b[a-z][\w+.-]*://[^\s:/@]*:)[^\s/@]+(@)")
+_CLUE = re.compile(  # in every text of which one of them takes something: most have none, and are not looked at further
+    r"xox|xapp-|hooks\.slack|webhooks/|\.[\w-]{6,7}\.[\w-]{27}|AIza|AQ\.|sk-|hf_|eyJ|gh[pousr]_|github_pat_|glpat-|AKIA|ASIA"
+    r"|PRIVATE KEY|Bearer|Basic|Bot\s|[?&][\w-]+=|://|(?i:api|signature|authorization)"
+)
 
 
 class Redactor:
@@ -73,6 +78,8 @@ class Redactor:
     def __call__(self, text: str) -> str:
         if self._known is not None:
             text = self._known.sub(_HIDDEN, text)
+        if not _CLUE.search(text):
+            return text
         text = _PASSWORD.sub(rf"\1{_HIDDEN}\2", text)
         text = _SECRETS.sub(_HIDDEN, text)
         text = _QUERY.sub(rf"\1{_HIDDEN}", text)
@@ -182,8 +189,8 @@ class ChatLog:
     """Every question, thought, tool call, result, reflection and answer, a JSON object a line, for its owner only.
 
     The only place besides the database where message texts are written. Several processes may write; a full disk
-    costs a log line, not the answer. Lines are written in their order by a thread: `flush` waits for them, and so does
-    the end of the process.
+    costs a log line, not the answer. Lines are written in their order by a thread, those of a moment together: `flush`
+    does not wait for the moment's end but for them, and so does the end of the process.
     """
 
     def __init__(
@@ -202,6 +209,7 @@ class ChatLog:
         self._entries: deque[dict[str, Any]] = deque()
         self._waiting = threading.Lock()  # for `_entries` and `_written` together
         self._written: Future[None] | None = None  # done when nothing is left to write
+        self._hurry = threading.Event()
 
     def asked(self, turn: str, message: Incoming) -> None:
         place = message.place
@@ -225,10 +233,12 @@ class ChatLog:
         """Writes everything recorded until now to the file."""
         written = self._written
         if written is not None and not written.done():
+            self._hurry.set()
             await asyncio.wait({asyncio.wrap_future(written)})
 
     def close(self) -> None:
         """Write what is left, and end the thread."""
+        self._hurry.set()
         self._thread.shutdown()
 
     def _write(self, turn: str, entry: dict[str, Any]) -> None:
@@ -239,6 +249,8 @@ class ChatLog:
                 self._written = self._thread.submit(self._write_all)
 
     def _write_all(self) -> None:
+        self._hurry.wait(_GATHERED)
+        self._hurry.clear()
         while entries := self._taken():
             lines = (json.dumps(self._redactor.value(entry), ensure_ascii=False, default=str) for entry in entries)
             try:

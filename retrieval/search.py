@@ -58,6 +58,7 @@ say: 1."""
 WrittenBy = Literal["asker", "model"]
 
 _SHINGLE = 16  # characters
+_SAMPLES = 32  # shingles
 _REPEATS = 0.8  # share of a passage's text that stands in another one: then it is a repetition
 
 _NO_ANSWER = Text(en="The search index does not answer.", ja="検索インデックスが応答しません。")
@@ -397,10 +398,10 @@ def _squeezed(passage: Passage) -> str:
 
 
 def _repeats(text: str, other: str) -> bool:
-    """Whether four fifths of `text` stand in `other`."""
+    """Whether four fifths of `text` stand in `other`, by `_SAMPLES` pieces of it at most."""
     if text in other:
         return True
-    starts = range(0, len(text) - _SHINGLE + 1, _SHINGLE // 2)
+    starts = range(0, len(text) - _SHINGLE + 1, max(_SHINGLE // 2, len(text) // _SAMPLES))
     allowed = len(starts) * (1 - _REPEATS)
     strange = 0
     for at in starts:

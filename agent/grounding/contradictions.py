@@ -18,7 +18,7 @@ from agent.grounding.numerals import arabic
 from agent.grounding.quantities import Fact, facts, figures, squeeze
 from agent.grounding.vocabulary import pattern, words
 from agent.segmentation import units
-from retrieval.text import language_of
+from retrieval.text import language_of, normalise
 from retrieval.types import Hit, Passage
 
 MOST = 2  # contradictions that are said under one answer
@@ -51,7 +51,7 @@ def contradictions(text: str, cited: Collection[int], hits: Mapping[int, Hit]) -
     squeezed = squeeze(plain)
     mine = [one for n, hit in hits.items() if n in cited for one in _stated(n, hit)]
     bearing = [one for one in mine if one.bears_on(told, squeezed)]
-    every = [other for n, hit in hits.items() for other in _stated(n, hit)] if bearing else []
+    every = [other for n, hit in hits.items() if _may_differ(hit.passage, bearing) for other in _stated(n, hit)]
     found: dict[tuple[str, str], dict[str, Side]] = {}  # by kind and own value: the sides, the own one first
     for one in bearing:
         alike = [other for other in every if one.like(other)]
@@ -63,6 +63,13 @@ def contradictions(text: str, cited: Collection[int], hits: Mapping[int, Hit]) -
             _add(sides, differing.one, one)
             _add(sides, differing.other, other)
     return _distinct([Contradiction(kind, tuple(sides.values())) for (kind, _), sides in found.items()])[:MOST]
+
+
+def _may_differ(passage: Passage, bearing: Sequence["_Statement"]) -> bool:
+    """Whether another document has half the stems of one of these: without them no sentence of it can be alike."""
+    of_others = [_stems(one.said) for one in bearing if one.passage.document_id != passage.document_id]
+    text = normalise(f"{passage.question or ''}\n{passage.text}") if of_others else ""
+    return any(2 * sum(stem in text for stem in stems) >= len(stems) for stems in of_others)
 
 
 def _stated(n: int, hit: Hit) -> list["_Statement"]:
@@ -141,6 +148,17 @@ def _facts(said: str) -> tuple[Fact, ...]:
     return tuple(facts(said)) if pattern("figure").search(said) else ()
 
 
+@lru_cache(maxsize=512)
+def _stems(said: str) -> frozenset[str]:
+    """The beginnings of its words, and every two kanji or katakana that stand side by side."""
+    text = normalise(said)
+    runs = frozenset(run for found in _RUN.findall(text) for run in pairs(found))
+    return runs | frozenset(word[:_STEM] for word in _WORD.findall(text))
+
+
+_RUN = re.compile(r"[々\u4e00-\u9fff]{2,}|[ァ-ヺー]{2,}")
+_WORD = re.compile(r"[a-z]{4,}")
+_STEM = 4  # letters
 _NOT_A_LETTER = re.compile(r"[\W\d_]+")
 _CAPITALISED = re.compile(r"[A-Z][\w'’-]+(?:\s[A-Z][\w'’-]+)*")
 _NO_NAME = re.compile(

@@ -8,6 +8,7 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import asdict
+from functools import partial
 from typing import Any, Literal, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Executable, Row, Table, and_, event
@@ -15,11 +16,11 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
-from sqlalchemy.util import greenlet_spawn
+from sqlalchemy.util import await_only, greenlet_spawn
 
 from bot.errors import StoreError
 from bot.store.link import ServerLink
-from bot.store.sqlite import connecting
+from bot.store.sqlite import SqliteConnection, connecting
 from bot.types import Place
 from bot.waiting import finished
 from retrieval.i18n import Text
@@ -229,14 +230,20 @@ async def execute(engine: AsyncEngine, statement: Executable, *, durable: bool =
 
 
 async def _at_once(engine: AsyncEngine, kind: _Kind, work: Callable[[Connection], T]) -> T:
+    def transaction(db: Connection) -> T:
+        _ready(db, kind)
+        result = work(db)
+        if kind != "statement":
+            db.commit()
+        return result
+
     def run() -> T:
         db = engine.sync_engine.connect()
         try:
-            _ready(db, kind)
-            result = work(db)
-            if kind != "statement":
-                db.commit()
-            return result
+            driver = db.connection.driver_connection
+            if isinstance(driver, SqliteConnection):
+                return await_only(driver.visit(partial(transaction, db)))
+            return transaction(db)
         finally:
             with suppress(SQLAlchemyError):  # a connection that broke has nothing to roll back
                 db.close()

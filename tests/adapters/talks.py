@@ -146,8 +146,6 @@ class Talk(ABC):
     async def heard(self) -> None:
         """All that people did has come to the bot, and the moment in which more may come is over."""
         await self.fake.wait_for_idle()
-        noting = [task for task in asyncio.all_tasks() if task.get_name().startswith(_TOLD)]
-        await asyncio.gather(*noting)  # Discord is not told when an event was written down
         self.now.later(seconds=10)
 
     async def source(self) -> FollowedSource:
@@ -237,6 +235,12 @@ class DiscordTalk(Talk):
 
     def _serving(self, given: dict[str, Any]) -> AbstractAsyncContextManager[Any]:
         return discord_service.bot(self.fake, self.home, look_every=60.0, **given)
+
+    async def heard(self) -> None:
+        await self.fake.heard()
+        noting = [task for task in asyncio.all_tasks() if task.get_name().startswith(_TOLD)]
+        await asyncio.gather(*noting)  # Discord is not told when an event was written down
+        await super().heard()
 
 
 class ForumTalk(DiscordTalk):

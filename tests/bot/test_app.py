@@ -129,6 +129,20 @@ async def test_collections_that_do_not_exist_leave_nothing_to_search(tmp_path: P
             await app.check(None, None, ("elsewhere",))
 
 
+async def test_only_the_chosen_collections_are_searched(tmp_path: Path) -> None:
+    async with application(tmp_path) as app:
+        said = {
+            "harbour": "Ships moor at pier seven until midnight.",
+            "port": "Pier seven: moor your ship from dawn on.",
+        }
+        for collection, line in said.items():
+            page = f"# Moorings\n\n{line}\n".encode()
+            await app.knowledge.add(Upload("moorings.md", page, collection, TEAM, "U1"), "en")
+        for collection in ("harbour", "port"):
+            within = await answer(app, asked("When do ships moor at pier seven?", collections=(collection,)))
+            assert {citation.collection for citation in within.citations} == {collection}
+
+
 async def test_claims_are_judged_by_the_model_that_is_named_for_it_and_by_nobody_else(tmp_path: Path) -> None:
     """The answer's rule is the page's turned round, in words that code cannot tell from it."""
     search = openai.call("search_rag_knowledge_base", {"queries": ["moor without a permit"]})

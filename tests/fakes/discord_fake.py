@@ -16,8 +16,8 @@ from aiohttp import web
 from tests.fakes import discord_gestures as gestures
 from tests.fakes.discord_events import Announcer
 from tests.fakes.discord_gate import Fault
+from tests.fakes.discord_gateway import HEARTBEAT, PRIVILEGED, RECONNECT, Gateway
 from tests.fakes.discord_gateway import INVALID as INVALID_SESSION
-from tests.fakes.discord_gateway import PRIVILEGED, RECONNECT, Gateway
 from tests.fakes.discord_interactions import Interactions
 from tests.fakes.discord_messages import Messages
 from tests.fakes.discord_payloads import Payloads
@@ -479,6 +479,13 @@ class FakeDiscord:
             return still and not self.server.busy and self.gateway.quiet and not waiting
 
         await self.wait_for(idle, timeout)
+
+    async def heard(self, timeout: float = 30.0) -> None:  # noqa: ASYNC109
+        """Returns when the clients have read all events until now, as their answer to a request for a heartbeat says."""
+        wanted = {each: each.session.seq for each in self.gateway.live() if each.session is not None}
+        for each in wanted:
+            each.tell(HEARTBEAT)
+        await self.wait_for(lambda: all(each.read >= seq or each.closing for each, seq in wanted.items()), timeout)
 
     def told(self) -> str:
         """All the bot said, and its last requests, for a failed test to show."""

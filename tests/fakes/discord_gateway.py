@@ -95,6 +95,7 @@ class Connection:
     sent: deque[float] = field(default_factory=deque)  # when the client sent a frame
     beat: float = field(default_factory=time.monotonic)
     beats: int = 0
+    read: int = 0  # the number of the last event that the client has, as its last heartbeat said
     closing: bool = False
 
     def tell(self, op: int, data: Any = None) -> None:
@@ -209,6 +210,7 @@ class Gateway:
         if op == HEARTBEAT:
             connection.beat = time.monotonic()
             connection.beats += 1
+            connection.read = data or 0
             connection.tell(ACK)
             return 0
         self.received.append(frame)
